@@ -1,0 +1,52 @@
+# Every target that needs .venv makes it first; see tools/setup.sh. PYTHON=/path/to/python chooses the interpreter.
+# Tools are called as modules of .venv, because their scripts fail in a path with spaces.
+
+PY = .venv/bin/python
+
+.PHONY: help install demo test test-papers lint bench docs clean
+
+help:
+	@echo 'make install      set up .venv (Python 3.11 to 3.13)'
+	@echo 'make demo         protect a made-up table and show the report'
+	@echo 'make test         run the tests, without the long published figures'
+	@echo 'make test-papers  reproduce the long published figures'
+	@echo 'make lint         style, types, imports, spelling'
+	@echo 'make bench        run the benchmarks'
+	@echo 'make docs         build the documentation into site/'
+	@echo 'make clean        remove what was built and cached; .venv stays'
+
+install:
+	@sh tools/setup.sh
+	@echo 'Ready: $(PY) -m discreet --help'
+
+demo:
+	@sh tools/setup.sh
+	$(PY) -m discreet demo
+
+test:
+	@sh tools/setup.sh
+	$(PY) -m pytest -n 2
+
+test-papers:
+	@sh tools/setup.sh
+	$(PY) -m pytest -m paper
+
+lint:
+	@sh tools/setup.sh
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command(["--no-logo"])'
+	$(PY) -m codespell_lib
+
+bench:
+	@sh tools/setup.sh bench
+	$(PY) -m benchmarks
+
+docs:
+	@sh tools/setup.sh
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+
+clean:
+	rm -rf site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -exec rm -rf {} +

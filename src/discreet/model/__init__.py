@@ -1,0 +1,1 @@
+"""Plain data: hierarchies, specs, tables, microdata, releases, evidence and claims."""

@@ -1,0 +1,104 @@
+"""The question that a table answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from discreet.errors import ParameterError
+from discreet.model.condition import Condition, parse_conditions
+from discreet.model.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class TableSpec:
+    """What to tabulate: the variables that span the table, the value, and for whom.
+
+    Parameters
+    ----------
+    by
+        Variable name to hierarchy, in the order of the table's columns.
+    value
+        Variable that is summed; ``None`` counts records.
+    name
+        Name of the table and of its files; made from value and variables when left out.
+    where
+        Filter or filters that say which records belong to the universe.
+    weight
+        Weight column; ``None`` takes the one that the data declare, ``False`` none.
+    period
+        Period that the table is about; part of a cell's identity.
+    shadow
+        Variable that the rules look at instead of the value.
+    absolute
+        Let the rules look at absolute contributions, for values that may be negative.
+    cost
+        Variable that says how much a cell is worth when cells are withheld.
+    decimals
+        Decimals of the published value; those of the variable when left out. Inside, values are exact.
+    cells
+        ``"nonempty"`` keeps cells that have a record, ``"all"`` every combination of codes.
+    top
+        How many of the largest contributions each cell keeps.
+    levels
+        For whom contributions are summed: ``"holding"`` (the data's contributor), ``"record"``, or both.
+    """
+
+    by: Mapping[str, Hierarchy]
+    value: str | None = None
+    name: str = ""
+    where: tuple[Condition, ...] = ()
+    weight: str | Literal[False] | None = None
+    period: str = ""
+    shadow: str | None = None
+    absolute: bool = False
+    cost: str | None = None
+    decimals: int | None = None
+    cells: Literal["nonempty", "all"] = "nonempty"
+    top: int = 3
+    levels: tuple[str, ...] = ("holding",)
+    identity_: tuple[str, str, str, str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.by:
+            raise ParameterError("A table needs at least one variable.", hint="Give by={'variable': hierarchy}.")
+        for variable, hierarchy in self.by.items():
+            if not isinstance(hierarchy, Hierarchy):
+                raise ParameterError(
+                    f"by[{variable!r}] is a {type(hierarchy).__name__}, not a Hierarchy.",
+                    hint="Use ds.Hierarchy.flat(codes) for a plain list of codes.",
+                )
+        if self.cells not in ("nonempty", "all"):
+            raise ParameterError(f"cells={self.cells!r} is not allowed.", hint="Use 'nonempty' or 'all'.")
+        if self.top < 1 or self.top > 20:
+            raise ParameterError(f"top={self.top} is not allowed.", hint="Keep between 1 and 20 contributions a cell.")
+        if self.decimals is not None and not 0 <= self.decimals <= 15:
+            raise ParameterError(f"decimals={self.decimals} is not allowed.", hint="Give 0 to 15, or leave it out.")
+        if not self.levels or not set(self.levels) <= {"holding", "record"}:
+            raise ParameterError(f"levels={self.levels!r} is not allowed.", hint="Use 'holding', 'record' or both.")
+        object.__setattr__(self, "by", dict(self.by))
+        object.__setattr__(self, "where", parse_conditions(self.where))
+        if not self.name:
+            object.__setattr__(self, "name", "_by_".join([self.value or "count", "_".join(self.by)]))
+        universe = " and ".join(str(condition) for condition in self.where)
+        object.__setattr__(self, "identity_", (self.value or "", universe, self.period, self.weight or ""))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variables that span the table."""
+        return tuple(self.by)
+
+    @property
+    def hierarchies(self) -> tuple[Hierarchy, ...]:
+        """Hierarchies of the variables, in their order."""
+        return tuple(self.by.values())
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What all cells of the table share: value variable, universe, period and weight."""
+        return self.identity_
+
+    def with_(self, **changes: Any) -> TableSpec:
+        """The same spec with some fields changed."""
+        return replace(self, **changes)

@@ -1,0 +1,343 @@
+"""Tables: columns of cells, exact to the last unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import InputError, ParameterError, unknown_name
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
+from discreet.model.spec import TableSpec
+from discreet.model.units import from_units, unit_text
+
+
+class CellStatus(IntEnum):
+    """What a cell is; the letters are those of the custodian's files."""
+
+    EMPTY = 0
+    SAFE = 1
+    UNSAFE = 2
+    SECONDARY = 3
+    FORCED = 4
+
+    @property
+    def letter(self) -> str:
+        """The letter in the custodian's files."""
+        return "EVUMP"[self]
+
+    @classmethod
+    def from_letter(cls, letter: str) -> CellStatus:
+        """Status of a letter; ``S`` is read as ``V``."""
+        position = "EVUMP".find("V" if letter.upper() == "S" else letter.upper())
+        if position < 0 or len(letter) != 1:
+            raise InputError(
+                f"Status {letter!r} is not known.",
+                hint="Use V (or S) safe, U unsafe, M secondary, P forced published, E empty.",
+            )
+        return cls(position)
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """What the rules may look at, per cell, for one kind of contributor (holding or record).
+
+    ``top`` holds the largest contributions, largest first, in units of the shadow variable; with sampling
+    weights a contribution of weight 4 stands there four times. ``total`` is the cell's sum of the same variable.
+    """
+
+    count: Ints
+    total: Ints
+    top: Ints
+    negative: Bools
+    unwaived: Ints | None = None
+    requested: Ints | None = None
+
+    def at(self, rows: Ints | Bools | slice) -> Contributions:
+        """The same for some cells only."""
+        return Contributions(*(None if a is None else a[rows] for a in self.columns))  # type: ignore[arg-type]
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """All columns, in the order of the fields."""
+        return (self.count, self.total, self.top, self.negative, self.unwaived, self.requested)
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """Which cells are unsafe under which rules, and how far each must stay hidden.
+
+    ``rules`` are plain records (kind and parameters); bit ``i`` of ``hits`` says that rule ``i`` was broken.
+    Levels are distances from the value, in units.
+    """
+
+    rules: tuple[Mapping[str, Any], ...]
+    profile: str
+    options: Mapping[str, Any]
+    unsafe: Bools
+    hits: Ints
+    lower: Ints
+    upper: Ints
+    sliding: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Cells by code, with everything that rules and methods need.
+
+    Made by ``ds.tabulate`` from records or by ``ds.Table.from_cells`` from a ready-made table. Cells stand in
+    the canonical order of their codes. ``value`` holds integers in units of ``10 ** -decimals``. ``slack`` is how
+    far a relation may be from adding up, in units; -1 stands for half a unit for each of its cells.
+    """
+
+    spec: TableSpec
+    codes: Codes
+    value: Ints
+    decimals: int
+    empty: Bools
+    shadow_decimals: int = 0
+    contributions: Mapping[str, Contributions] = field(default_factory=dict)
+    records: Ints | None = None
+    weighted: Ints | None = None
+    weight_decimals: int = 0
+    key_sum: Ints | None = None
+    key_modulus: int = 0
+    manual: Status | None = None
+    manual_lower: Ints | None = None
+    manual_upper: Ints | None = None
+    lower_bound: Ints | None = None
+    upper_bound: Ints | None = None
+    cost: Floats | None = None
+    slack: int | None = None
+    assessment: Assessment | None = None
+    from_records: bool = True
+    notes: tuple[str, ...] = ()
+    source: Any = field(default=None, repr=False)
+
+    # ---- identity and look-up -----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def name(self) -> str:
+        """Name of the table."""
+        return self.spec.name
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Variables that span the table."""
+        return self.spec.variables
+
+    @cached_property
+    def keys(self) -> Ints:
+        """One number a cell, in canonical order."""
+        return cell_keys(self.codes, self.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of codes of each variable."""
+        return tuple(len(hierarchy) for hierarchy in self.spec.hierarchies)
+
+    def find(self, codes: Codes) -> Ints:
+        """Row of each code tuple, -1 where the table has no such cell."""
+        wanted = cell_keys(codes, self.shape)
+        if not len(self):
+            return np.full(len(wanted), -1, np.int64)
+        rows = np.minimum(np.searchsorted(self.keys, wanted), len(self) - 1)
+        return np.where(self.keys[rows] == wanted, rows, -1)
+
+    def row(self, **codes: str) -> int:
+        """Row of the cell with these codes; variables left out stand at their total."""
+        for variable in codes:
+            if variable not in self.spec.by:
+                raise ParameterError(unknown_name("variable", variable, self.variables, f"table {self.name!r}"))
+        position = []
+        for variable, hierarchy in self.spec.by.items():
+            code = codes.get(variable, hierarchy.total)
+            if code is None:
+                raise ParameterError(f"Variable {variable!r} has no total; name one of its codes.")
+            position.append(hierarchy.position(code))
+        row = int(self.find(np.array([position], dtype=np.int32))[0])
+        if row < 0:
+            raise InputError(f"Table {self.name!r} has no cell {self.spec_codes(position)}: it is empty.")
+        return row
+
+    def spec_codes(self, position: Sequence[int]) -> tuple[str, ...]:
+        """Codes at the given positions of the hierarchies."""
+        return tuple(h.codes[int(i)] for h, i in zip(self.spec.hierarchies, position, strict=True))
+
+    def cell_name(self, row: int) -> str:
+        """A cell in words: ``nace=C10, region=Total``."""
+        codes = self.spec_codes(self.codes[row].tolist())
+        return ", ".join(f"{variable}={code}" for variable, code in zip(self.variables, codes, strict=True))
+
+    # ---- what a cell is -----------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> Floats:
+        """Cell values as floating-point numbers."""
+        return from_units(self.value, self.decimals)
+
+    @cached_property
+    def status(self) -> Status:
+        """Status of every cell: what was set by hand, then what the rules said."""
+        result = np.where(self.empty, CellStatus.EMPTY, CellStatus.SAFE).astype(np.int8)
+        if self.assessment is not None:
+            result[self.assessment.unsafe] = CellStatus.UNSAFE
+        if self.manual is not None:
+            forced = self.manual >= CellStatus.UNSAFE
+            result[forced] = self.manual[forced]
+        return result
+
+    @property
+    def unsafe(self) -> Bools:
+        """Cells that may not be published."""
+        return self.status == CellStatus.UNSAFE
+
+    def attacker_bounds(self) -> tuple[Ints, Ints]:
+        """What everybody knows of each cell before publication: at least, at most.
+
+        Given bounds count; where none are given, cells of a table without negative values are known to be
+        at least zero.
+        """
+        floor = 0 if bool(np.all(self.value >= 0)) else NO_LOWER
+        lower = np.full(len(self), floor, np.int64)
+        upper = np.full(len(self), NO_UPPER, np.int64)
+        if self.lower_bound is not None:
+            given = self.lower_bound > NO_LOWER
+            lower[given] = self.lower_bound[given]
+        if self.upper_bound is not None:
+            upper = np.minimum(upper, self.upper_bound)
+        return lower, upper
+
+    def with_(self, **changes: Any) -> Table:
+        """The same table with some columns changed."""
+        return replace(self, **changes)
+
+    def marked(
+        self,
+        cells: Mapping[tuple[str, ...], str],
+        *,
+        protection: tuple[float, float] | None = None,
+    ) -> Table:
+        """Set the status of cells by hand.
+
+        Parameters
+        ----------
+        cells
+            Codes in the order of the variables, to ``"U"`` (unsafe), ``"P"`` (publish in any case) or ``"V"``
+            (leave it to the rules again).
+        protection
+            Lower and upper protection level of the cells marked unsafe, as distances from the value.
+        """
+        manual = np.zeros(len(self), np.int8) if self.manual is None else self.manual.copy()
+        lower = np.zeros(len(self), np.int64) if self.manual_lower is None else self.manual_lower.copy()
+        upper = np.zeros(len(self), np.int64) if self.manual_upper is None else self.manual_upper.copy()
+        for codes, letter in cells.items():
+            if len(codes) != len(self.variables):
+                raise ParameterError(
+                    f"A cell of table {self.name!r} has {len(self.variables)} codes, {codes!r} has {len(codes)}."
+                )
+            row = self.row(**dict(zip(self.variables, codes, strict=True)))
+            status = CellStatus.from_letter(letter)
+            if status in (CellStatus.EMPTY, CellStatus.SECONDARY):
+                raise ParameterError(f"Cells cannot be marked {letter!r} by hand.", hint="Use 'U', 'P' or 'V'.")
+            manual[row] = 0 if status == CellStatus.SAFE else status
+            if protection is not None and status == CellStatus.UNSAFE:
+                lower[row], upper[row] = (round(level * 10**self.decimals) for level in protection)
+        if np.any(lower < 0) or np.any(upper < 0):
+            raise ParameterError("Protection levels are distances from the value and cannot be negative.")
+        return self.with_(manual=manual, manual_lower=lower, manual_upper=upper, assessment=None)
+
+    # ---- showing ------------------------------------------------------------------------------------------
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Cells as plain columns: codes, value, contributors, status, levels."""
+        result: dict[str, list[Any]] = {}
+        for k, (variable, hierarchy) in enumerate(self.spec.by.items()):
+            result[variable] = [hierarchy.codes[i] for i in self.codes[:, k].tolist()]
+        result["value"] = [unit_number(v, self.decimals) for v in self.value.tolist()]
+        main = self.contributions.get("holding")
+        if main is not None:
+            result["contributors"] = main.count.tolist()
+        result["status"] = [CellStatus(s).letter for s in self.status.tolist()]
+        if self.assessment is not None:
+            result["lower_protection"] = [unit_number(v, self.decimals) for v in self.assessment.lower.tolist()]
+            result["upper_protection"] = [unit_number(v, self.decimals) for v in self.assessment.upper.tolist()]
+        return result
+
+    def view(self, **codes: str | Sequence[str]) -> Table:
+        """The cells with the given codes: ``table.view(region="North")``."""
+        keep = np.ones(len(self), dtype=np.bool_)
+        for variable, wanted in codes.items():
+            if variable not in self.spec.by:
+                raise ParameterError(unknown_name("variable", variable, self.variables, f"table {self.name!r}"))
+            hierarchy = self.spec.by[variable]
+            several = [wanted] if isinstance(wanted, str) else list(wanted)
+            keep &= np.isin(
+                self.codes[:, self.variables.index(variable)], [hierarchy.position(code) for code in several]
+            )
+        return self.at(np.flatnonzero(keep))
+
+    def at(self, rows: Ints) -> Table:
+        """Some cells of the table, in canonical order; for looking, not for protecting."""
+        changes: dict[str, Any] = {"codes": self.codes[rows]}
+        per_cell = (
+            "value empty records weighted key_sum manual manual_lower manual_upper lower_bound upper_bound cost"
+        )
+        for name in per_cell.split():
+            column = getattr(self, name)
+            changes[name] = None if column is None else column[rows]
+        changes["contributions"] = {level: c.at(rows) for level, c in self.contributions.items()}
+        if self.assessment is not None:
+            a = self.assessment
+            changes["assessment"] = replace(
+                a,
+                unsafe=a.unsafe[rows],
+                hits=a.hits[rows],
+                lower=a.lower[rows],
+                upper=a.upper[rows],
+                sliding=a.sliding[rows],
+            )
+        return self.with_(**changes)
+
+    def __str__(self) -> str:
+        from discreet.model.display import text_of_columns
+
+        counts = ", ".join(
+            f"{int((self.status == status).sum())} {status.name.lower()}"
+            for status in CellStatus
+            if (self.status == status).any()
+        )
+        head = f"Table {self.name}: {len(self):,} cells by {' x '.join(self.variables)} ({counts or 'none'})"
+        return f"{head}\n{text_of_columns(self.at(np.arange(min(len(self), 12))).columns(), len(self))}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from discreet.model.display import html_of_columns
+
+        return html_of_columns(self.at(np.arange(min(len(self), 30))).columns(), len(self), self.name)
+
+
+def unit_number(units: int, decimals: int) -> int | float:
+    """Units as the plainest number that shows them."""
+    return units if decimals == 0 else float(unit_text(units, decimals))
+
+
+def cell_keys(codes: Codes, shape: Sequence[int]) -> Ints:
+    """One number a code tuple, ordered as the tuples are."""
+    if float(np.prod([float(n) for n in shape])) >= 2**62:
+        raise InputError(
+            f"A table with {' x '.join(str(n) for n in shape)} possible cells is too large to number.",
+            hint="Use fewer variables or coarser hierarchies.",
+        )
+    keys = np.zeros(len(codes), dtype=np.int64)
+    for k, size in enumerate(shape):
+        keys = keys * size + codes[:, k]
+    return keys

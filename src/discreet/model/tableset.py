@@ -1,0 +1,113 @@
+"""Several tables that are published together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from discreet.errors import ParameterError, listed, unknown_name
+from discreet.model.table import Table
+
+
+@dataclass(frozen=True)
+class VariableEquation:
+    """An equation between value variables that holds in every cell: ``total`` = ``plus`` less ``minus``.
+
+    Examples
+    --------
+    >>> str(VariableEquation("turnover", ("home", "export")))
+    'turnover = home + export'
+    """
+
+    total: str
+    plus: tuple[str, ...]
+    minus: tuple[str, ...] = ()
+
+    def terms(self) -> tuple[tuple[str, int], ...]:
+        """All variables with their coefficients; they sum to zero."""
+        return ((self.total, -1), *((v, 1) for v in self.plus), *((v, -1) for v in self.minus))
+
+    @classmethod
+    def parse(cls, text: str) -> VariableEquation:
+        """Read ``total = a + b - c``."""
+        left, equals, right = text.partition("=")
+        tokens = right.replace("+", " + ").replace("-", " - ").split()
+        if tokens and tokens[0] not in "+-":
+            tokens.insert(0, "+")
+        signs, names = tokens[::2], tokens[1::2]
+        if not (left.strip() and equals and names) or len(signs) != len(names) or set(signs) - {"+", "-"}:
+            raise ParameterError(
+                f"Cannot read the equation {text!r}.", hint="Write: turnover = home + export (names without blanks)."
+            )
+        both = list(zip(signs, names, strict=True))
+        return cls(
+            left.strip(), tuple(n for s, n in both if s == "+"), tuple(n for s, n in both if s == "-")
+        )
+
+    def __str__(self) -> str:
+        return f"{self.total} = {' + '.join(self.plus)}" + "".join(f" - {v}" for v in self.minus)
+
+
+@dataclass(frozen=True, eq=False)
+class TableSet:
+    """Tables protected as one: cells that mean the same are one cell, wherever they stand.
+
+    Parameters
+    ----------
+    tables
+        The tables; their names must differ.
+    equations
+        Equations between value variables, as text or :class:`VariableEquation`.
+    one_pattern
+        Withhold the same cells in all value variables.
+    """
+
+    tables: tuple[Table, ...]
+    equations: tuple[VariableEquation, ...] = ()
+    one_pattern: bool = False
+
+    def __init__(
+        self,
+        tables: Sequence[Table],
+        equations: Sequence[VariableEquation | str] = (),
+        one_pattern: bool = False,
+    ) -> None:
+        object.__setattr__(self, "tables", tuple(tables))
+        parsed = tuple(VariableEquation.parse(e) if isinstance(e, str) else e for e in equations)
+        object.__setattr__(self, "equations", parsed)
+        object.__setattr__(self, "one_pattern", bool(one_pattern))
+        if not self.tables:
+            raise ParameterError("A table set needs at least one table.")
+        twice = [name for name, n in Counter(table.name for table in self.tables).items() if n > 1]
+        if twice:
+            raise ParameterError(f"Table names must differ; used twice: {listed(twice)}.", hint="Give name= to the specs.")
+        known = {table.spec.value or "" for table in self.tables}
+        for equation in parsed:
+            for variable, _ in equation.terms():
+                if variable not in known:
+                    raise ParameterError(unknown_name("value variable", variable, known, f"the equation '{equation}'"))
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __getitem__(self, name: str) -> Table:
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise ParameterError(unknown_name("table", name, [table.name for table in self.tables], "the set"))
+
+    def replaced(self, tables: Sequence[Table]) -> TableSet:
+        """The same set with other versions of its tables."""
+        return TableSet(tables, self.equations, self.one_pattern)
+
+    def __repr__(self) -> str:
+        return f"TableSet({', '.join(f'{t.name}: {len(t):,} cells' for t in self.tables)})"
+
+
+def as_set(tables: Table | TableSet) -> TableSet:
+    """A table as a set of one."""
+    return tables if isinstance(tables, TableSet) else TableSet([tables])

@@ -1,0 +1,52 @@
+"""Progress and cancellation of long work.
+
+A long loop calls :func:`steps` around its iterable (or :func:`checkpoint` inside it). Whoever started the
+work listens by ``with reporting(listener)``; a listener cancels by raising :class:`discreet.errors.Cancelled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Step(NamedTuple):
+    """Where the work stands: ``done`` of ``total`` in the stage called ``stage``."""
+
+    stage: str
+    done: int
+    total: int
+
+
+Listener = Callable[[Step], None]
+_listener: ContextVar[Listener | None] = ContextVar("discreet_progress", default=None)
+
+
+@contextmanager
+def reporting(listener: Listener) -> Iterator[None]:
+    """Send the progress of all work inside the block to ``listener``."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def checkpoint(stage: str, done: int, total: int) -> None:
+    """Report progress; the listener may raise ``Cancelled`` here."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(Step(stage, done, total))
+
+
+def steps(stage: str, items: Iterable[T]) -> Iterator[T]:
+    """Iterate over ``items`` and report after each."""
+    total = len(items) if isinstance(items, Sized) else 0
+    checkpoint(stage, 0, total)
+    for done, item in enumerate(items, start=1):
+        yield item
+        checkpoint(stage, done, total)

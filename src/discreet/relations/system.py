@@ -1,0 +1,340 @@
+"""One system of cells and relations for any table or set of tables.
+
+Every table method works on this: a value vector and a sparse matrix whose rows sum to zero. Linked tables,
+several hierarchies, signed sums and equations between variables are all rows of the same matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError, NeedsError
+from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Floats, Ints, fits
+from discreet.model.table import CellStatus, Table
+from discreet.model.tableset import TableSet, as_set
+from discreet.model.units import unit_text
+from discreet.relations.build import Equations, table_equations
+from discreet.relations.identity import cell_identities
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Distinct cells of a set of tables, their relations, and what protection they need.
+
+    Parameters
+    ----------
+    tables
+        The tables, as a set.
+    of
+        For every table the number of each row's cell in the system.
+    matrix
+        Relations: one row an equation, one column a cell; ``matrix @ value`` is zero.
+    defining
+        Rows that imply all others where tables are complete down to their base codes.
+    origin
+        For every row (table, variable, grouping, sample row); variable -1 is an equation between variables.
+    decimals
+        Decimals of the common unit of all values, levels and bounds.
+    """
+
+    tables: TableSet
+    of: tuple[Ints, ...]
+    matrix: csr_array
+    defining: Bools
+    origin: Ints
+    decimals: int
+    value: Ints
+    empty: Bools
+    unsafe: Bools
+    forced: Bools
+    lower_level: Ints
+    upper_level: Ints
+    sliding_level: Ints
+    lower_bound: Ints
+    upper_bound: Ints
+    slack: Ints
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @cached_property
+    def home(self) -> Ints:
+        """For every cell the table and row where it first appears."""
+        result = np.full((len(self), 2), -1, np.int64)
+        for number in range(len(self.of) - 1, -1, -1):
+            result[self.of[number], 0] = number
+            result[self.of[number], 1] = np.arange(len(self.of[number]))
+        return result
+
+    def cell_name(self, cell: int) -> str:
+        """A cell in words, with its table where there are several."""
+        number, row = self.home[cell].tolist()
+        table = self.tables.tables[number]
+        return table.cell_name(row) if len(self.tables) == 1 else f"{table.name}: {table.cell_name(row)}"
+
+    def relation_name(self, row: int) -> str:
+        """A relation in words: the sum and the codes of the other variables."""
+        number, variable, grouping, sample = self.origin[row].tolist()
+        if variable < 0:
+            return f"'{self.tables.equations[grouping]}' at {self.cell_name(sample)}"
+        table = self.tables.tables[number]
+        hierarchy = table.spec.hierarchies[variable]
+        codes = table.spec_codes(table.codes[sample].tolist())
+        others = ", ".join(
+            f"{v}={c}" for j, (v, c) in enumerate(zip(table.variables, codes, strict=True)) if j != variable
+        )
+        text = f"{table.variables[variable]}: {hierarchy.groupings[grouping]}"
+        return f"'{text}'{' at ' + others if others else ''} in table {table.name!r}"
+
+    def cost(self, kind: str) -> Floats:
+        """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log`` or ``variable``."""
+        result = np.zeros(len(self), np.float64)
+        for table, of in zip(self.tables, self.of, strict=True):
+            result[of] = np.maximum(result[of], _table_cost(table, kind, 10.0 ** (self.decimals - table.decimals)))
+        return result
+
+    def residual(self) -> Ints:
+        """How far each relation is from holding, exactly."""
+        if fits(self.value):
+            return np.asarray(self.matrix @ self.value, dtype=np.int64)
+        wide = self.matrix.astype(object) @ self.value.astype(object)
+        return np.array([min(max(int(r), -LARGEST), LARGEST) for r in wide], dtype=np.int64)
+
+    def check_additive(self) -> None:
+        """Raise with the worst relation named when the tables do not add up within their stated slack."""
+        residual = self.residual()
+        excess = np.abs(residual) - self.slack
+        if not np.any(excess > 0):
+            return
+        worst = int(np.argmax(excess))
+        raise InputError(
+            f"{int((excess > 0).sum())} relations do not add up; the worst is {self.relation_name(worst)}.",
+            hint="Correct the cells, compute the totals anew (compute_totals=True), or state the slack of "
+            "rounded or weighted tables (slack=).",
+            details=f"The parts less the total give {unit_text(int(residual[worst]), self.decimals)}.",
+        )
+
+    def shared(self) -> list[tuple[str, str, int]]:
+        """Which tables share cells, and how many."""
+        found = []
+        for i, one in enumerate(self.of):
+            for j in range(i + 1, len(self.of)):
+                common = int(np.isin(one, self.of[j]).sum())
+                if common:
+                    found.append((self.tables.tables[i].name, self.tables.tables[j].name, common))
+        return found
+
+
+def build_system(tables: Table | TableSet) -> System:
+    """Cells and relations of a table or set.
+
+    Raises
+    ------
+    InputError
+        When shared cells disagree or are to be published in one table and withheld in another.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.examples.small_table()
+    >>> build_system(table).matrix.shape
+    (8, 16)
+    """
+    from scipy.sparse import coo_array
+
+    tables = as_set(tables)
+    of, size = cell_identities(tables)
+    decimals = max(table.decimals for table in tables)
+    scales = [10 ** (decimals - table.decimals) for table in tables]
+    value = _common_values(tables, of, size, scales)
+
+    parts = [_table_rows(number, table, cells) for number, (table, cells) in enumerate(zip(tables, of, strict=True))]
+    parts += [_equation_rows(number, tables, of) for number in range(len(tables.equations))]
+    offsets = np.cumsum([0, *(len(part.origin) for part in parts)])
+    row = np.concatenate([part.row + offset for part, offset in zip(parts, offsets, strict=False)])
+    cell = np.concatenate([part.cell for part in parts])
+    coefficient = np.concatenate([part.coefficient for part in parts])
+    matrix = coo_array((coefficient, (row, cell)), shape=(int(offsets[-1]), size)).tocsr()
+    matrix.eliminate_zeros()
+    keep = np.concatenate([part.keep for part in parts]) & _distinct_rows(matrix)
+    slack = [part.slack * scale for part, scale in zip(parts, [*scales, *[1] * len(tables.equations)], strict=True)]
+    return System(
+        tables=tables,
+        of=tuple(of),
+        matrix=matrix[np.flatnonzero(keep)],
+        defining=np.concatenate([part.defining for part in parts])[keep],
+        origin=np.concatenate([part.origin for part in parts])[keep],
+        decimals=decimals,
+        value=value,
+        slack=np.concatenate(slack)[keep],
+        **_protection(tables, of, size, scales),
+    )
+
+
+class _Rows(NamedTuple):
+    """Relations of one table or equation, before they are put together."""
+
+    row: Ints
+    cell: Ints
+    coefficient: Ints
+    origin: Ints
+    defining: Bools
+    slack: Ints
+    keep: Bools
+
+
+def _table_rows(number: int, table: Table, cells: Ints) -> _Rows:
+    equations = table_equations(table)
+    rows = len(equations.variable)
+    origin = np.column_stack((np.full(rows, number), equations.variable, equations.grouping, equations.sample))
+    return _Rows(
+        equations.row,
+        cells[equations.cell],
+        equations.coefficient,
+        origin,
+        equations.defining | (not table.from_records),
+        _slack(table, equations),
+        equations.has_parent,
+    )
+
+
+def _equation_rows(number: int, tables: TableSet, of: list[Ints]) -> _Rows:
+    """One row for every cell that all variables of the equation have."""
+    terms = tables.equations[number].terms()
+    places, _ = cell_identities(tables, by_value=False)
+    found: dict[str, dict[int, int]] = {variable: {} for variable, _ in terms}
+    for table, place, cells in zip(tables, places, of, strict=True):
+        if table.spec.value in found:
+            found[table.spec.value].update(zip(place.tolist(), cells.tolist(), strict=True))
+    everywhere = set.intersection(*(set(cells) for cells in found.values()))
+    partly = set.union(*(set(cells) for cells in found.values())) - everywhere
+    # A part that is absent is empty, so its term is zero; an absent total would lose the relation.
+    rows = sorted(everywhere | {place for place in partly if place in found[terms[0][0]]})
+    triples = [
+        (r, found[variable][place], sign)
+        for r, place in enumerate(rows)
+        for variable, sign in terms
+        if place in found[variable]
+    ]
+    table_ = np.array(triples, np.int64).reshape(-1, 3)
+    count = np.full(len(rows), 0, np.int64)
+    samples = np.array([found[terms[0][0]][place] for place in rows], np.int64)
+    return _Rows(
+        table_[:, 0],
+        table_[:, 1],
+        table_[:, 2],
+        np.column_stack((count, count - 1, count + number, samples)),
+        np.ones(len(rows), np.bool_),
+        count,
+        np.ones(len(rows), np.bool_),
+    )
+
+
+def _slack(table: Table, equations: Equations) -> Ints:
+    rows = len(equations.variable)
+    if table.slack is None:
+        return np.zeros(rows, np.int64)
+    if table.slack < 0:  # every cell was rounded to its unit: half a unit for each cell of the relation
+        return (np.bincount(equations.row, minlength=rows) + 1) // 2
+    return np.full(rows, table.slack, np.int64)
+
+
+def _common_values(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> Ints:
+    """Values in the common unit; shared cells must agree."""
+    value = np.zeros(size, np.int64)
+    for table, cells, scale in zip(tables, of, scales, strict=True):
+        if float(np.abs(table.value).max(initial=0)) * scale >= LARGEST:
+            raise InputError(
+                f"Table {table.name!r} cannot be expressed in the finest unit of the set in 64 bits.",
+                hint="Give all tables the same decimals=.",
+            )
+        value[cells] = table.value * scale
+    worst, gap = "", 0
+    for table, cells, scale in zip(tables, of, scales, strict=True):
+        difference = np.abs(value[cells] - table.value * scale)
+        if len(difference) and int(difference.max()) > gap:
+            gap = int(difference.max())
+            worst = f"{table.cell_name(int(np.argmax(difference)))} of table {table.name!r}"
+    if gap:
+        raise InputError(
+            f"Tables disagree on cells that mean the same; the worst is {worst}.",
+            hint="Tabulate all tables from the same records, or give different universes, periods or weights.",
+        )
+    return value
+
+
+def _protection(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> dict[str, NDArray[Any]]:
+    """Statuses, levels and bounds of the distinct cells: the strictest of all places where a cell stands."""
+    empty = np.ones(size, np.bool_)
+    unsafe, forced = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    levels = np.zeros((3, size), np.int64)
+    lower, upper = np.full(size, NO_LOWER, np.int64), np.full(size, NO_UPPER, np.int64)
+    for table, cells, scale in zip(tables, of, scales, strict=True):
+        empty[cells] &= table.empty
+        unsafe[cells] |= table.unsafe
+        forced[cells] |= table.status == CellStatus.FORCED
+        low, up = table.attacker_bounds()
+        lower[cells] = np.maximum(lower[cells], np.where(low > NO_LOWER, low * scale, NO_LOWER))
+        upper[cells] = np.minimum(upper[cells], np.where(up < NO_UPPER, up * scale, NO_UPPER))
+        if table.assessment is not None:
+            a = table.assessment
+            for i, level in enumerate((a.lower, a.upper, a.sliding)):
+                np.maximum.at(levels[i], cells, np.where(table.unsafe, level * scale, 0))
+    for table, cells in zip(tables, of, strict=True):
+        clash = forced[cells] & unsafe[cells]
+        if np.any(clash):
+            raise InputError(
+                f"Cell {table.cell_name(int(np.argmax(clash)))} of table {table.name!r} is forced to be published in "
+                "one place and unsafe in another.",
+                hint="Mark it the same way in every table that holds it.",
+            )
+    return {
+        "empty": empty,
+        "unsafe": unsafe,
+        "forced": forced,
+        "lower_level": levels[0],
+        "upper_level": levels[1],
+        "sliding_level": levels[2],
+        "lower_bound": lower,
+        "upper_bound": upper,
+    }
+
+
+def _table_cost(table: Table, kind: str, scale: float) -> Floats:
+    if table.cost is not None and kind == "variable":
+        return np.maximum(table.cost, 0.0)
+    if kind in ("value", "log"):
+        absolute = np.abs(table.value.astype(np.float64)) * scale
+        return absolute if kind == "value" else np.log1p(absolute)
+    if kind == "count":
+        if table.records is not None:
+            return table.records.astype(np.float64)
+        if "holding" in table.contributions:
+            return table.contributions["holding"].count.astype(np.float64)
+    if kind == "unity":
+        return np.ones(len(table), np.float64)
+    raise NeedsError(
+        f"Table {table.name!r} has nothing to compute the cost {kind!r} from.",
+        hint="Use cost='value', 'log' or 'unity', or give the table a cost column or contributor counts.",
+    )
+
+
+def _distinct_rows(matrix: csr_array) -> Bools:
+    """First occurrences of rows that say something: no empty rows, none twice (up to sign)."""
+    lengths = np.diff(matrix.indptr)
+    keep = lengths > 0
+    marks = np.random.default_rng(20240229).integers(-(2**31), 2**31, size=(matrix.shape[1], 2), dtype=np.int64)
+    sums = (matrix @ marks).T
+    sums = sums * np.where(sums[0] < 0, -1, 1)
+    order = np.lexsort((np.arange(len(lengths)), sums[1], sums[0], lengths))
+    same = np.all(np.stack([np.diff(a[order]) == 0 for a in (sums[0], sums[1], lengths)]), axis=0)
+    keep[order[1:][same]] = False
+    return keep

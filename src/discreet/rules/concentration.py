@@ -1,0 +1,192 @@
+"""Rules against large contributors: dominance, p%, prior-posterior, maximum share.
+
+X is the cell's total, x1 >= x2 >= ... its contributions; with waivers x1 gives way to the largest contributor
+without a waiver. The exact inequalities and levels stand in docs/design (rules).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.errors import ParameterError
+from discreet.model.arrays import Ints
+from discreet.model.table import Contributions, Table
+from discreet.model.units import as_fraction
+from discreet.rules.base import (
+    Finding,
+    Rule,
+    combine,
+    contributions_for,
+    refuse_negative,
+    scaled_to_value,
+    share_of,
+    whole_number,
+)
+
+
+def protected_and_coalition(found: Contributions, others: int) -> tuple[Ints, Ints]:
+    """The contribution to protect, and its sum with the ``others`` largest of the rest."""
+    first = found.top[:, : others + 1].sum(axis=1)
+    if found.unwaived is None:
+        return found.top[:, 0], first
+    largest = np.maximum(found.unwaived, 0)
+    in_list = largest >= found.top[:, others]
+    return largest, np.where(in_list, first, largest + found.top[:, :others].sum(axis=1))
+
+
+def _consenting(found: Contributions) -> Ints | bool:
+    """Cells whose contributors all agree to publication."""
+    return False if found.unwaived is None else found.unwaived < 0
+
+
+def _gap(rule: Rule, table: Table, found: Contributions, share: Fraction, others: int) -> Finding:
+    """Unsafe where the rest of the cell is less than ``share`` of the protected contribution."""
+    refuse_negative(table, found, rule)
+    largest, together = protected_and_coalition(found, others)
+    short = combine((share.numerator, largest), (share.denominator, together), (-share.denominator, found.total))
+    unsafe = (short > 0).astype(np.bool_) & ~np.asarray(_consenting(found), dtype=np.bool_) & ~table.empty
+    level = np.where(unsafe, scaled_to_value(table, found.total, short, share.denominator), 0)
+    return Finding(unsafe, level, level)
+
+
+def _dominance(rule: Rule, table: Table, found: Contributions, share: Fraction, n: int) -> Finding:
+    """Unsafe where the ``n`` largest hold more than ``share`` of the cell."""
+    refuse_negative(table, found, rule)
+    _, together = protected_and_coalition(found, n - 1)
+    excess = combine((share.denominator, together), (-share.numerator, found.total))
+    unsafe = (excess > 0).astype(np.bool_) & ~np.asarray(_consenting(found), dtype=np.bool_) & ~table.empty
+    level = np.where(unsafe, scaled_to_value(table, found.total, excess, share.numerator), 0)
+    return Finding(unsafe, level, level)
+
+
+@dataclass(frozen=True)
+class PPercent(Rule):
+    """p% rule: unsafe when X - x1 - x2 < p/100 x1, so that the second can work out the first within p %.
+
+    Parameters
+    ----------
+    p
+        Percentage.
+    coalition
+        How many of the other contributors put their knowledge together.
+    level
+        ``"holding"`` or ``"record"``.
+    tables
+        Names of the tables it is for; all when empty.
+
+    Examples
+    --------
+    >>> PPercent(10).record()
+    {'kind': 'p_percent', 'p': 10, 'coalition': 1, 'level': 'holding'}
+    """
+
+    kind: ClassVar[str] = "p_percent"
+    p: float
+    coalition: int = 1
+    level: str = "holding"
+    tables: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        share_of(self.p, "p", self.kind)
+        whole_number(self.coalition, "coalition", self.kind)
+
+    def evaluate(self, table: Table, profile: str) -> Finding:
+        found = contributions_for(table, self.level, self, self.coalition + 1)
+        return _gap(self, table, found, as_fraction(self.p) / 100, self.coalition)
+
+    def words(self, table: Table, row: int) -> str:
+        found = contributions_for(table, self.level, self, self.coalition + 1).at(np.array([row]))
+        largest, together = protected_and_coalition(found, self.coalition)
+        rest = _percent(int(found.total[0]) - int(together[0]), int(largest[0]))
+        who = "the second largest contributor" if self.coalition == 1 else f"{self.coalition} contributors together"
+        return f"p% rule: {who} can work out the largest within {rest} (limit {self.p:g} %)"
+
+
+@dataclass(frozen=True)
+class PriorPosterior(Rule):
+    """(p, q) rule: unsafe when X - x1 - x2 < p/q x1, where everybody knew each contribution within q % before."""
+
+    kind: ClassVar[str] = "prior_posterior"
+    p: float
+    q: float = 100
+    coalition: int = 1
+    level: str = "holding"
+    tables: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        share_of(self.q, "q", self.kind, high=10_000)
+        share_of(self.p, "p", self.kind, high=10_000)
+        whole_number(self.coalition, "coalition", self.kind)
+        if self.p > self.q:
+            raise ParameterError(
+                f"prior_posterior: p={self.p} is larger than q={self.q}.",
+                hint="Knowledge after publication (p) cannot be asked to be vaguer than before (q).",
+            )
+
+    def evaluate(self, table: Table, profile: str) -> Finding:
+        found = contributions_for(table, self.level, self, self.coalition + 1)
+        return _gap(self, table, found, as_fraction(self.p) / as_fraction(self.q), self.coalition)
+
+    def words(self, table: Table, row: int) -> str:
+        found = contributions_for(table, self.level, self, self.coalition + 1).at(np.array([row]))
+        largest, together = protected_and_coalition(found, self.coalition)
+        rest = _percent((int(found.total[0]) - int(together[0])) * as_fraction(self.q) / 100, int(largest[0]))
+        return f"(p,q) rule: the largest contribution can be worked out within {rest} (limit {self.p:g} %)"
+
+
+@dataclass(frozen=True)
+class Dominance(Rule):
+    """(n, k) rule: unsafe when the n largest contributors hold more than k % of the cell."""
+
+    kind: ClassVar[str] = "dominance"
+    n: int
+    k: float
+    level: str = "holding"
+    tables: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        whole_number(self.n, "n", self.kind)
+        if share_of(self.k, "k", self.kind) == 1:
+            raise ParameterError("dominance: k=100 can never be exceeded.", hint="Use a k below 100.")
+
+    def evaluate(self, table: Table, profile: str) -> Finding:
+        found = contributions_for(table, self.level, self, self.n)
+        return _dominance(self, table, found, as_fraction(self.k) / 100, self.n)
+
+    def words(self, table: Table, row: int) -> str:
+        found = contributions_for(table, self.level, self, self.n).at(np.array([row]))
+        _, together = protected_and_coalition(found, self.n - 1)
+        held = _percent(int(together[0]), int(found.total[0]))
+        who = "the largest contributor holds" if self.n == 1 else f"the {self.n} largest contributors hold"
+        return f"dominance: {who} {held} of the cell (limit {self.k:g} %)"
+
+
+@dataclass(frozen=True)
+class MaxShare(Rule):
+    """Maximum share: unsafe when one contributor holds more than this share (0 to 1) of the cell."""
+
+    kind: ClassVar[str] = "max_share"
+    share: float
+    level: str = "holding"
+    tables: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share < 1:
+            raise ParameterError(f"max_share: share={self.share!r} is not allowed.", hint="Use a share between 0 and 1.")
+
+    def evaluate(self, table: Table, profile: str) -> Finding:
+        return _dominance(self, table, contributions_for(table, self.level, self, 1), as_fraction(self.share), 1)
+
+    def words(self, table: Table, row: int) -> str:
+        found = contributions_for(table, self.level, self, 1).at(np.array([row]))
+        largest, _ = protected_and_coalition(found, 0)
+        held = _percent(int(largest[0]), int(found.total[0]))
+        return f"maximum share: one contributor holds {held} of the cell (limit {100 * self.share:g} %)"
+
+
+def _percent(part: int | Fraction, whole: int) -> str:
+    return f"{100 * float(part) / whole:.1f} %" if whole else "0 %"

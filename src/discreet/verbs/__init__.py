@@ -1,0 +1,1 @@
+"""What one does with records, tables and releases."""

@@ -1,0 +1,117 @@
+"""Records to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from discreet.engine.encode import read_records
+from discreet.engine.memory import tabulate_records
+from discreet.errors import ParameterError
+from discreet.model.condition import parse_conditions
+from discreet.model.hierarchy import Hierarchy
+from discreet.model.microdata import Microdata
+from discreet.model.spec import TableSpec
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.progress import steps
+
+ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode", "delimiter")
+
+
+def tabulate(
+    data: Any,
+    by: Mapping[str, Hierarchy] | None = None,
+    value: str | Sequence[str] | None = None,
+    *,
+    specs: Sequence[TableSpec] | None = None,
+    engine: Literal["memory", "duckdb"] = "memory",
+    weight: str | Literal[False] | None = None,
+    **options: Any,
+) -> Table | TableSet:
+    """Build one table, or several at once.
+
+    Parameters
+    ----------
+    data
+        :class:`~discreet.Microdata`, a data frame or the path of a file.
+    by
+        Variable to hierarchy.
+    value
+        Variable to sum; several make a :class:`~discreet.TableSet`; ``None`` counts records.
+    specs
+        Ready specs instead of ``by`` and ``value``; they make a :class:`~discreet.TableSet`.
+    engine
+        ``"memory"``, or ``"duckdb"`` for files larger than memory. Both give the same answer.
+    weight
+        Weight column; ``None`` takes the one the data declare, ``False`` none.
+    **options
+        Further fields of :class:`~discreet.TableSpec` (``where``, ``shadow``, ``cells``, ...), and roles of
+        :class:`~discreet.Microdata` (``contributor``, ``waiver``, ...) when ``data`` is a plain frame or file.
+
+    Returns
+    -------
+    Table or TableSet
+
+    Examples
+    --------
+    >>> import discreet as ds, pyarrow as pa
+    >>> firms = pa.table({"region": ["N", "N", "S"], "turnover": [5, 7, 9], "firm": [1, 2, 3]})
+    >>> table = ds.tabulate(firms, by={"region": ds.Hierarchy.flat(["N", "S"])}, value="turnover", contributor="firm")
+    >>> table.values.tolist()
+    [21.0, 12.0, 9.0]
+    """
+    roles = {name: options.pop(name) for name in ROLES if name in options}
+    if isinstance(data, Microdata):
+        if roles:
+            raise ParameterError(f"{next(iter(roles))}= is a role: give it to Microdata, which was given already.")
+    else:
+        if isinstance(weight, str):
+            roles["weight"] = weight
+        data = Microdata(data, **roles)
+    if specs is not None:
+        if by is not None or value is not None or options:
+            raise ParameterError("Give either specs= or by=, value= and options, not both.")
+        wanted = list(specs)
+    else:
+        wanted = _specs(by, value, weight, options)
+    if engine not in ("memory", "duckdb"):
+        raise ParameterError(f"engine={engine!r} is not known.", hint="Use 'memory' or 'duckdb'.")
+    tables = _tables(data, wanted, engine)
+    return tables[0] if specs is None and (value is None or isinstance(value, str)) else TableSet(tables)
+
+
+def _specs(
+    by: Mapping[str, Hierarchy] | None,
+    value: str | Sequence[str] | None,
+    weight: str | Literal[False] | None,
+    options: dict[str, Any],
+) -> list[TableSpec]:
+    if by is None:
+        raise ParameterError("Say what spans the table.", hint="Give by={'variable': hierarchy}.")
+    if "where" in options:
+        options["where"] = parse_conditions(options["where"])
+    values = [value] if value is None or isinstance(value, str) else list(value)
+    try:
+        return [TableSpec(by=by, value=v, weight=weight, **options) for v in values]
+    except TypeError as error:
+        raise ParameterError(f"tabulate does not know an option: {error}.") from None
+
+
+def _tables(data: Microdata, specs: list[TableSpec], engine: str) -> list[Table]:
+    """Tables of all specs; specs of one universe and weight read the records once."""
+    universes: dict[tuple[Any, ...], list[TableSpec]] = {}
+    for spec in specs:
+        weight = data.weight if spec.weight is None else spec.weight or None
+        universes.setdefault((spec.where, weight), []).append(spec)
+    done: dict[int, Table] = {}
+    for (_, weight), members in universes.items():
+        if engine == "duckdb":
+            from discreet.engine.outofcore import tabulate_file
+
+            made = [tabulate_file(data, spec, weight) for spec in steps("tabulate", members)]
+        else:
+            records = read_records(data, members, weight)
+            made = [tabulate_records(records, spec) for spec in steps("tabulate", members)]
+        done.update({id(spec): table for spec, table in zip(members, made, strict=True)})
+    return [done[id(spec)] for spec in specs]
