@@ -129,12 +129,17 @@ lock() {
 }
 
 pip_install() {
-    # Progress is for a terminal; elsewhere only errors. Without a home there is no place for a cache.
-    [ -t 1 ] || set -- -qq "$@"
+    # Without a home there is no place for a cache.
     [ -n "${HOME-}" ] || set -- --no-cache-dir "$@"
-    PIP_USER=0 .venv/bin/python -m pip install --disable-pip-version-check --no-input \
-        --constraint constraints.txt "$@" ||
-        die "The installation failed (see above). The next run starts afresh."
+    set -- .venv/bin/python -m pip install --disable-pip-version-check --no-input --constraint constraints.txt "$@"
+    # A terminal sees the progress; elsewhere the words of pip matter only when it fails.
+    if [ -t 1 ]; then
+        PIP_USER=0 "$@" && return
+    else
+        PIP_USER=0 "$@" >.venv/install.log 2>&1 && return
+        cat .venv/install.log >&2
+    fi
+    die "The installation failed (see above). The next run starts afresh."
 }
 
 build() {

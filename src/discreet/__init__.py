@@ -1,0 +1,118 @@
+"""discreet: make official statistics safe to publish, and prove it.
+
+Nouns are ``Hierarchy``, ``Microdata``, ``Table``, ``TableSet`` and ``Release``; verbs are ``tabulate``, ``assess``,
+``protect``, ``audit``, ``save`` and ``load``. Everything is imported when first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from discreet.model.release import Release
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+
+if TYPE_CHECKING:
+    from discreet import generate
+    from discreet.errors import DiscreetError
+    from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
+    from discreet.generate import examples
+    from discreet.model.hierarchy import Grouping, Hierarchy
+    from discreet.model.microdata import Microdata
+    from discreet.model.spec import TableSpec
+    from discreet.model.tableset import VariableEquation
+    from discreet.rules import (
+        Dominance,
+        GroupDisclosure,
+        MaxShare,
+        MinContributors,
+        MinFrequency,
+        PPercent,
+        PriorPosterior,
+        Request,
+        Rule,
+        ZeroUnsafe,
+    )
+    from discreet.tables import Method, Suppress
+    from discreet.verbs.assess import assess
+    from discreet.verbs.audit import audit
+    from discreet.verbs.protect import protect
+    from discreet.verbs.recipe import run_recipe
+    from discreet.verbs.save import load, replay, save
+    from discreet.verbs.tabulate import tabulate
+    from discreet.verify import check_folder
+
+_HOME = {
+    "discreet.errors": ("DiscreetError",),
+    "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy"),
+    "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
+    "discreet.model.microdata": ("Microdata",),
+    "discreet.model.spec": ("TableSpec",),
+    "discreet.model.tableset": ("VariableEquation",),
+    "discreet.rules": (
+        "Dominance",
+        "GroupDisclosure",
+        "MaxShare",
+        "MinContributors",
+        "MinFrequency",
+        "PPercent",
+        "PriorPosterior",
+        "Request",
+        "Rule",
+        "ZeroUnsafe",
+    ),
+    "discreet.tables": ("Method", "Suppress"),
+    "discreet.verbs.assess": ("assess",),
+    "discreet.verbs.audit": ("audit",),
+    "discreet.verbs.protect": ("protect",),
+    "discreet.verbs.recipe": ("run_recipe",),
+    "discreet.verbs.save": ("load", "replay", "save"),
+    "discreet.verbs.tabulate": ("tabulate",),
+    "discreet.verify": ("check_folder",),
+}
+_WHERE = {name: home for home, names in _HOME.items() for name in names}
+_MODULES = {"examples": "discreet.generate.examples", "generate": "discreet.generate"}
+
+__all__ = ["Release", "Table", "TableSet", *_WHERE, *_MODULES]
+
+
+def _verb(home: str, name: str) -> Callable[..., Any]:
+    """A verb as a method of a noun; its module is imported when it is first called."""
+
+    def method(*args: Any, **options: Any) -> Any:
+        return getattr(import_module(home), name)(*args, **options)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"See ``{home}.{name}``."
+    return method
+
+
+# The verbs on the nouns, one line each, so that the model imports nothing below it.
+setattr(Table, "assess", _verb("discreet.verbs.assess", "assess"))
+setattr(Table, "audit", _verb("discreet.verbs.audit", "audit"))
+setattr(Table, "reasons", _verb("discreet.rules", "reasons"))
+setattr(Table, "from_cells", staticmethod(_verb("discreet.verbs.ready_made", "table_from_cells")))
+setattr(Table, "to_frame", _verb("discreet.verbs.save", "table_to_frame"))
+setattr(TableSet, "assess", _verb("discreet.verbs.assess", "assess"))
+setattr(TableSet, "audit", _verb("discreet.verbs.audit", "audit"))
+setattr(TableSet, "shared", _verb("discreet.verbs.audit", "shared_cells"))
+setattr(Release, "audit", _verb("discreet.verbs.audit", "audit"))
+setattr(Release, "replay", _verb("discreet.verbs.save", "replay"))
+setattr(Release, "save", _verb("discreet.verbs.save", "save"))
+setattr(Release, "summary", _verb("discreet.verbs.save", "summary"))
+setattr(Release, "to_frame", _verb("discreet.verbs.save", "to_frame"))
+setattr(Release, "verify", _verb("discreet.verbs.save", "verify"))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name not in _WHERE:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

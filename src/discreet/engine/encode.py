@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, unknown_codes
-from discreet.files.frames import flags, numbers, read_columns
-from discreet.model.arrays import LARGEST, Bools, Codes, Ints
+from discreet.engine.cells import strides_of
+from discreet.engine.checks import (
+    bad_record_keys,
+    bad_requests,
+    empty_codes,
+    empty_contributors,
+    not_positive,
+    refuse_large_sums,
+)
+from discreet.engine.plan import Scale
+from discreet.errors import unknown_codes
+from discreet.files.frames import code_text, flags, numbers, read_columns
+from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
@@ -20,17 +31,40 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WEIGHT_DECIMALS = 6
-KEY_DECIMALS = 15
+KEY_MODULUS = 10**15
+BLOCK = 2**15
+SMALL_BATCH = 2**14
 
 
-@dataclass(eq=False)
-class Amounts:
-    """One numeric column in units: what each record has, and what it stands for with its weight."""
+class Amounts(NamedTuple):
+    """One numeric column in units: what each record has, and what it stands for with its weight.
+
+    Both are in units of the sums. Without weights ``weighted`` is empty.
+    """
 
     own: Ints
     weighted: Ints
-    decimals: int
-    shown_decimals: int
+    scale: Scale
+
+    @property
+    def summed(self) -> Ints:
+        """What cells add up."""
+        return self.weighted if len(self.weighted) else self.own
+
+
+class Block(NamedTuple):
+    """Some consecutive records: where they stand, the keys of their finest cells, their record keys."""
+
+    span: slice
+    cells: Ints
+    record_key: Ints
+
+
+class CodeColumn(NamedTuple):
+    """Codes of one batch of records: index into a dictionary, and the dictionary's positions in the hierarchy."""
+
+    indices: Codes
+    positions: Codes
 
 
 @dataclass(eq=False)
@@ -40,170 +74,245 @@ class Records:
     table: pa.Table
     data: Microdata
     weight_name: str | None
-    _codes: dict[tuple[str, int], Codes] = field(default_factory=dict)
-    _amounts: dict[tuple[str, bool], Amounts] = field(default_factory=dict)
+    _codes: dict[tuple[str, int], list[CodeColumn]] = field(default_factory=dict)
+    _amounts: dict[tuple[str | None, bool], Amounts] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Each batch costs some work of its own; many small ones are put together.
+        if any(column.num_chunks * SMALL_BATCH > len(self) + SMALL_BATCH for column in self.table.columns):
+            self.table = self.table.unify_dictionaries().combine_chunks()
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def codes(self, variable: str, hierarchy: Hierarchy) -> Codes:
-        """Position of each record's base code in the hierarchy."""
-        found = self._codes.get((variable, id(hierarchy)))
-        if found is None:
-            found = encode_codes(
-                self.table[variable],
-                variable,
-                hierarchy,
-                self.data.missing.get(variable),
-                self.data.recode.get(variable, {}),
-            )
-            self._codes[variable, id(hierarchy)] = found
-        return found
+    @cached_property
+    def _batches(self) -> list[pa.RecordBatch]:
+        return list(self.table.to_batches())
+
+    def codes(self, variable: str, hierarchy: Hierarchy) -> list[CodeColumn]:
+        """Codes of a variable, batch by batch."""
+        key = (variable, id(hierarchy))
+        if key not in self._codes:
+            columns = [batch.column(variable) for batch in self._batches]
+            missing, recode = self.data.missing.get(variable), self.data.recode.get(variable, {})
+            self._codes[key] = encode_codes(columns, variable, hierarchy, missing, recode)
+        return self._codes[key]
+
+    def blocks(self, by: Mapping[str, Hierarchy]) -> Iterator[Block]:
+        """All records in blocks that stay in the processor's cache."""
+        from discreet.engine.kernels import add_codes
+
+        columns = [self.codes(variable, hierarchy) for variable, hierarchy in by.items()]
+        strides = strides_of([len(hierarchy) for hierarchy in by.values()])
+        offset = 0
+        for number, batch in enumerate(self._batches):
+            record_key = self._record_keys(number)
+            for start in range(0, batch.num_rows, BLOCK):
+                stop = min(start + BLOCK, batch.num_rows)
+                cells = np.empty(stop - start, np.int64)
+                for k, column in enumerate(columns):
+                    indices, positions = column[number]
+                    add_codes(indices[start:stop], positions, strides[k], k == 0, cells)
+                yield Block(slice(offset + start, offset + stop), cells, record_key[start:stop])
+            offset += batch.num_rows
 
     def amounts(self, variable: str | None, absolute: bool = False) -> Amounts:
         """Amounts of a variable; ``None`` counts every record once."""
-        key = (variable or "", absolute)
+        key = (variable, absolute)
         if key not in self._amounts:
             self._amounts[key] = self._encode_amounts(variable, absolute)
         return self._amounts[key]
 
+    def scale(self, variable: str | None) -> Scale:
+        """Decimals of a variable; ``None`` counts records."""
+        if variable is None:
+            decimals = 0 if self.weight is None else self.weight[1]
+            return Scale(decimals, 0)
+        return self.amounts(variable).scale
+
     def _encode_amounts(self, variable: str | None, absolute: bool) -> Amounts:
         if variable is None:
-            raw, decimals, name = np.ones(len(self), np.int64), 0, "count"
+            own, decimals = np.ones(len(self), np.int64), 0
         else:
-            raw, name = numbers(self.table, variable), variable
-            decimals = 0 if raw.dtype.kind in "iub" else choose_decimals(raw.astype(np.float64), name)
-        own = to_units(raw, decimals, name)
+            raw = numbers(self.table, variable)
+            decimals = 0 if raw.dtype.kind in "iub" else choose_decimals(raw.astype(np.float64, copy=False), variable)
+            own = to_units(raw, decimals, variable)
         own = np.abs(own) if absolute else own
         if self.weight is None:
-            return Amounts(own, own, decimals, decimals)
+            refuse_large_sums(variable, float(np.abs(own).sum(dtype=np.float64)))
+            return Amounts(own, np.zeros(0, np.int64), Scale(decimals, decimals))
         weight, weight_decimals = self.weight
-        total = float(np.abs(own.astype(np.float64) * weight).sum())
-        if total >= LARGEST:
-            raise InputError(
-                f"Column {name!r} times its weights is too large for exact 64-bit sums.",
-                hint="Express the column in a larger unit (thousands), or give weights with fewer decimals.",
-            )
-        return Amounts(own * np.int64(10**weight_decimals), own * weight, decimals + weight_decimals, decimals)
+        unit = np.int64(10**weight_decimals)
+        magnitude = np.abs(own.astype(np.float64))
+        refuse_large_sums(variable, float((magnitude * weight).sum()), float(magnitude.sum()) * float(unit))
+        return Amounts(own * unit, own * weight, Scale(decimals + weight_decimals, decimals))
 
-    @property
+    @cached_property
     def weight(self) -> tuple[Ints, int] | None:
         """Weights in units and their decimals."""
-        if self.weight_name is None:
+        name = self.weight_name
+        if name is None:
             return None
-        raw = numbers(self.table, self.weight_name)
-        wrong = np.flatnonzero(np.asarray(raw) <= 0)
+        raw = numbers(self.table, name)
+        decimals = 0
+        if raw.dtype.kind == "f":
+            decimals = min(choose_decimals(raw.astype(np.float64, copy=False), name), WEIGHT_DECIMALS)
+        units = to_units(raw, decimals, name)
+        wrong = np.flatnonzero(units <= 0)
         if len(wrong):
-            raise InputError(
-                f"Weight column {self.weight_name!r} has {len(wrong)} values that are not positive, "
-                f"first in record {int(wrong[0]) + 1}.",
-                hint="Weights must be greater than zero; leave records out with a filter instead.",
-            )
-        if raw.dtype.kind in "iub":
-            return raw.astype(np.int64), 0
-        decimals = min(choose_decimals(raw.astype(np.float64), self.weight_name), WEIGHT_DECIMALS)
-        return to_units(raw, decimals, self.weight_name), decimals
+            raise not_positive(name, len(wrong), int(wrong[0]), WEIGHT_DECIMALS)
+        return units, decimals
+
+    @property
+    def lightest(self) -> float | None:
+        """The smallest weight."""
+        return None if self.weight is None else float(self.weight[0].min()) / 10 ** self.weight[1]
 
     def contributor(self) -> tuple[Ints, int]:
-        """Number of each record's contributor, and how many there are."""
+        """Number of each record's contributor, and how many numbers there are; some may be left out."""
         name = self.data.contributor
-        if name is None:
-            return np.arange(len(self), dtype=np.int64), len(self)
         column = self.table[name]
         if column.null_count:
-            raise InputError(
-                f"Contributor column {name!r} is empty in {column.null_count} records.",
-                hint="Every record must say whom it belongs to; give lone records an identifier of their own.",
-            )
-        encoded = _dictionary(column)
-        return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+            raise empty_contributors(str(name), column.null_count)
+        return number_contributors(column)
 
     def waived(self) -> Bools:
         """Whose records may be published."""
         return np.zeros(0, np.bool_) if self.data.waiver is None else flags(self.table, self.data.waiver)
 
-    def requested(self) -> Any:
+    def requested(self) -> Status:
         """Requests for protection: 0, 1 or 2."""
         if self.data.request is None:
             return np.zeros(0, np.int8)
         raw = numbers(self.table, self.data.request)
         if not np.isin(raw, (0, 1, 2)).all():
-            raise InputError(f"Request column {self.data.request!r} must hold 0, 1 or 2.")
+            raise bad_requests(self.data.request)
         return np.array(raw, dtype=np.int8)
 
-    def record_key(self) -> tuple[Ints, int]:
-        """Record keys as integers, and the modulus that their sums are taken to (0: none)."""
+    @cached_property
+    def key_modulus(self) -> int:
+        """What sums of record keys are taken to: whole numbers are added up as they are, which is 0."""
+        import pyarrow as pa
+
+        name = self.data.record_key
+        return 0 if name is None or pa.types.is_integer(self.table.schema.field(name).type) else KEY_MODULUS
+
+    def _record_keys(self, number: int) -> Ints:
+        """Record keys of one batch."""
+        from discreet.engine.kernels import fractions_to_units
+
         name = self.data.record_key
         if name is None:
-            return np.zeros(0, np.int64), 0
-        raw = numbers(self.table, name)
-        if raw.dtype.kind in "iu":
-            if raw.min() < 0 or raw.max() >= 2**31:
-                raise InputError(f"Record keys in column {name!r} must lie in 0 .. {2**31 - 1}.")
-            return raw.astype(np.int64), 0
-        if raw.min() < 0 or raw.max() >= 1:
-            raise InputError(f"Record keys in column {name!r} must be fractions in [0, 1) or whole numbers.")
-        return to_units(raw, KEY_DECIMALS, name) % 10**KEY_DECIMALS, 10**KEY_DECIMALS
+            return np.zeros(0, np.int64)
+        column = self._batches[number].column(name)
+        if not column.null_count:
+            raw = column.to_numpy(zero_copy_only=False)
+            units = np.empty(len(raw), np.int64)
+            if self.key_modulus == 0 and raw.min(initial=0) >= 0 and raw.max(initial=0) < 2**31:
+                units[:] = raw
+                return units
+            if raw.dtype.kind == "f" and fractions_to_units(raw.astype(np.float64, copy=False), KEY_MODULUS, units):
+                return units
+        numbers(self.table, name)  # says what is wrong with gaps, text and infinities
+        raise bad_record_keys(name, whole=self.key_modulus == 0)
 
 
 def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
     """Read the columns that some specs of one universe need."""
-    variables = list(dict.fromkeys(v for spec in specs for v in spec.variables))
-    numeric = [name for spec in specs for name in (spec.value, spec.shadow, spec.cost) if name]
-    roles = [data.contributor, weight, data.waiver, data.request, data.record_key]
-    columns = [*variables, *numeric, *(role for role in roles if role)]
-    table = read_columns(data.source, columns, text=variables, where=specs[0].where, delimiter=data.delimiter)
+    codes, numeric = needed_columns(data, specs, weight)
+    columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
+    table = read_columns(data.source, columns, text=codes, where=specs[0].where, delimiter=data.delimiter)
     return Records(table, data, weight)
 
 
+def needed_columns(data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> tuple[list[str], list[str]]:
+    """Columns of codes and columns of numbers that some specs of one universe need."""
+    codes = dict.fromkeys(variable for spec in specs for variable in spec.variables)
+    numeric = [name for spec in specs for name in (spec.value, spec.shadow, spec.cost)]
+    roles = [weight, data.waiver, data.request, data.record_key]
+    return list(codes), list(dict.fromkeys(name for name in [*numeric, *roles] if name))
+
+
 def encode_codes(
-    column: Any, variable: str, hierarchy: Hierarchy, missing: str | None, recode: Mapping[str, str]
-) -> Codes:
+    columns: Sequence[Any], variable: str, hierarchy: Hierarchy, missing: str | None, recode: Mapping[str, str]
+) -> list[CodeColumn]:
     """Code columns of any type as positions in a hierarchy; only base codes may occur."""
-    if column.null_count and missing is None:
-        raise InputError(
-            f"Variable {variable!r} is empty in {column.null_count} records.",
-            hint=f"Give Microdata(missing={{{variable!r}: code}}) to count them under a code, or filter them out.",
-        )
-    encoded = _dictionary(column)
-    codes = [recode.get(code, code) for code in map(code_text, encoded.dictionary.to_pylist())]
-    positions = np.array([hierarchy.index.get(code, -1) for code in codes] + [-1], dtype=np.int32)
-    known = positions >= 0
-    known[known] = hierarchy.base[positions[known]]
-    indices = encoded.indices
-    if column.null_count:
-        place = hierarchy.position(str(missing))
-        if not hierarchy.base[place]:
-            raise unknown_codes(variable, {str(missing): int(column.null_count)})
-        positions[-1], known[-1] = place, True
-        indices = indices.fill_null(len(codes))
-    where = indices.to_numpy(zero_copy_only=False)
-    if not known[:-1].all():
-        counts = np.bincount(where, minlength=len(codes) + 1)
-        wrong = {codes[i]: int(counts[i]) for i in np.flatnonzero(~known[:-1]) if counts[i]}
-        if wrong:
-            raise unknown_codes(variable, wrong)
-    result: Codes = positions[where]
+    gaps = sum(column.null_count for column in columns)
+    missing_position = position_of_gaps(variable, hierarchy, missing, gaps)
+    result: list[CodeColumn] = []
+    unknown: dict[str, int] = {}
+    dictionary, positions = None, np.zeros(0, np.int32)
+    for column in columns:
+        encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+        # Batches from one row group of a Parquet file have one dictionary.
+        if dictionary is None or not dictionary.equals(encoded.dictionary):
+            dictionary = encoded.dictionary
+            positions = np.append(_positions(dictionary, hierarchy, recode), np.int32(missing_position))
+        indices = encoded.indices
+        if indices.null_count:
+            indices = indices.fill_null(len(positions) - 1)
+        where = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+        if np.any(positions[:-1] < 0):
+            counts = np.bincount(where, minlength=len(positions))
+            for i in np.flatnonzero((positions[:-1] < 0) & (counts[:-1] > 0)).tolist():
+                code = recoded(dictionary[i].as_py(), recode)
+                unknown[code] = unknown.get(code, 0) + int(counts[i])
+        result.append(CodeColumn(where, positions))
+    if unknown:
+        raise unknown_codes(variable, unknown)
     return result
 
 
-def code_text(value: Any) -> str:
-    """A code as text; whole floating-point numbers lose their point."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+def position_of_gaps(variable: str, hierarchy: Hierarchy, missing: str | None, gaps: int) -> int:
+    """Position of the code under which empty fields count; an error when there are some and none is given."""
+    if not gaps:
+        return -1
+    if missing is None:
+        raise empty_codes(variable, gaps)
+    place = hierarchy.position(str(missing))
+    if not hierarchy.base[place]:
+        raise unknown_codes(variable, {str(missing): gaps})
+    return place
 
 
-def _dictionary(column: Any) -> Any:
-    """A column as one dictionary array."""
+def base_positions(codes: Sequence[str], hierarchy: Hierarchy) -> Codes:
+    """Positions of base codes, -1 for everything else."""
+    positions = np.array([hierarchy.index.get(code, -1) for code in codes], dtype=np.int32)
+    positions[(positions >= 0) & ~hierarchy.base[positions]] = -1
+    return positions
+
+
+def _positions(dictionary: Any, hierarchy: Hierarchy, recode: Mapping[str, str]) -> Codes:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not recode and (pa.types.is_string(dictionary.type) or pa.types.is_large_string(dictionary.type)):
+        found = pc.index_in(dictionary, value_set=pa.array(hierarchy.codes, type=dictionary.type)).fill_null(-1)
+        positions: Codes = found.to_numpy(zero_copy_only=False).astype(np.int32)
+        positions[(positions >= 0) & ~hierarchy.base[positions]] = -1
+        return positions
+    return base_positions([recoded(code, recode) for code in dictionary.to_pylist()], hierarchy)
+
+
+def recoded(value: Any, recode: Mapping[str, str]) -> str:
+    """A code as text, the new one where it has changed."""
+    text = code_text(value)
+    return recode.get(text, text)
+
+
+def number_contributors(column: Any) -> tuple[Ints, int]:
+    """Numbers for the values of an Arrow column; whole numbers that lie close together stay as they are."""
     import pyarrow as pa
 
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0)
-    return column
-
-
+    if pa.types.is_integer(column.type):
+        raw = column.to_numpy()
+        low, high = int(raw.min(initial=0)), int(raw.max(initial=0))
+        if high - low <= 4 * len(raw) + 1024:
+            return raw.astype(np.int64) - low, high - low + 1
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    whole = column.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = whole.chunk(0) if whole.num_chunks else pa.array([], type=whole.type)
+    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)

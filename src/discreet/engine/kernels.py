@@ -1,5 +1,8 @@
-"""Fused loops over records. Each cell's distinct contributors and largest contributions are found from
-(cell, contributor) sums at every level; lists of finer cells are never merged.
+"""Fused loops over records.
+
+Each cell's distinct contributors and largest contributions are found from (cell, contributor) sums at every level.
+Lists of finer cells are merged for one kind of contributor only: those whose records all lie in one finest cell.
+They have the same sum in every cell above it, and no two finest cells share them.
 """
 
 from __future__ import annotations
@@ -7,32 +10,48 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.engine.jit import kernel
-from discreet.model.arrays import Codes, Ints
+from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
+
+READ_ONLY = "Array({}, 1, 'C', True)"
+"""Columns of Arrow tables are read where they lie and must not be written to."""
 
 
-@kernel("void(i4[:,::1], i8[::1], i8[:,::1], i8[::1], i8, i8[::1], i8[:,::1], i8[::1])")
-def accumulate(
-    codes: Codes,
-    strides: Ints,
-    columns: Ints,
-    record_key: Ints,
-    modulus: int,
-    count: Ints,
-    sums: Ints,
-    key_sum: Ints,
-) -> None:
-    """Count records and sum columns and record keys per finest cell, in one pass."""
-    variables, records = codes.shape
-    for i in range(records):
-        cell = 0
-        for k in range(variables):
-            cell += codes[k, i] * strides[k]
-        count[cell] += 1
-        for c in range(columns.shape[0]):
-            sums[c, cell] += columns[c, i]
-        if len(record_key):
-            key = key_sum[cell] + record_key[i]
-            key_sum[cell] = key - modulus if modulus and key >= modulus else key
+@kernel(f"void({READ_ONLY.format('i4')}, i4[::1], i8, b1, i8[::1])")
+def add_codes(indices: Codes, positions: Codes, stride: int, first: bool, cells: Ints) -> None:
+    """Number the finest cells of records, one variable at a time: its codes come as indices into a dictionary."""
+    if first:
+        for i in range(len(indices)):
+            cells[i] = np.int64(positions[np.uint32(indices[i])]) * stride
+    else:
+        for i in range(len(indices)):
+            cells[i] += np.int64(positions[np.uint32(indices[i])]) * stride
+
+
+@kernel(f"b1({READ_ONLY.format('f8')}, i8, i8[::1])")
+def fractions_to_units(fractions: Floats, modulus: int, units: Ints) -> bool:
+    """Fractions in [0, 1) as whole numbers below the modulus; says whether all of them are such fractions."""
+    good = True
+    for i in range(len(fractions)):
+        fraction = fractions[i]
+        good &= 0.0 <= fraction < 1.0
+        unit = np.int64(np.rint(fraction * modulus))
+        units[i] = 0 if unit == modulus else unit
+    return good
+
+
+@kernel("void(i8[::1], i8[:,::1], i8[::1], i8, i8[:,::1])")
+def accumulate(cells: Ints, columns: Ints, record_key: Ints, modulus: int, sums: Ints) -> None:
+    """Count records and sum record keys and columns; one row of ``sums`` is one cell, so that it is fetched once."""
+    keyed = np.uint64(len(record_key) > 0)
+    one, width = np.uint64(1), np.uint64(columns.shape[0])
+    for i in range(len(cells)):
+        cell = np.uint64(cells[i])
+        sums[cell, np.uint64(0)] += 1
+        if keyed:
+            key = sums[cell, one] + record_key[i]
+            sums[cell, one] = key - (modulus if modulus and key >= modulus else 0)
+        for c in range(width):
+            sums[cell, one + keyed + c] += columns[c, i]
 
 
 @kernel("void(i8[::1], i4[::1], i4[::1], i8[::1], i8[:,::1], i8[::1], i8, i8[::1], i8[:,::1], i8[::1])")
@@ -76,100 +95,171 @@ def by_contributor(contributor: Ints, contributors: int) -> tuple[Ints, Ints]:
     return start, order
 
 
-@kernel("void(i8[:,::1], i8[:,::1], i8, i8, i8)")
-def _insert(top: Ints, weighted: Ints, cell: int, amount: int, weighted_amount: int) -> None:
-    """Put one contribution into a cell's list of the largest."""
-    last = top.shape[1] - 1
-    if amount <= top[cell, last]:
+COUNT, NEGATIVE, UNWAIVED, REQUESTED, TOP = 0, 1, 2, 3, 5
+"""Columns of what is known of a cell's contributors: how many, whether one is negative, the largest without consent,
+the largest with request 1 and with request 2, the largest; then, with weights, the weighted amounts of those."""
+
+
+@kernel("void(i8[:,::1], i8, i8, i8, i8)")
+def _insert(known: Ints, cell: int, kept: int, amount: int, weighted: int) -> None:
+    """Put one contribution into a cell's list of the largest.
+
+    Among equal contributions the one with the larger weight goes first, so that the order of records is nothing.
+    """
+    row = known[cell]
+    with_weights = len(row) > TOP + kept
+    last = TOP + kept - 1
+    if amount < row[last] or amount <= 0:
+        return
+    if amount == row[last] and not (with_weights and weighted > row[last + kept]):
         return
     at = last
-    while at > 0 and top[cell, at - 1] < amount:
-        top[cell, at] = top[cell, at - 1]
-        weighted[cell, at] = weighted[cell, at - 1]
+    while at > TOP and (
+        row[at - 1] < amount or (with_weights and row[at - 1] == amount and row[at - 1 + kept] < weighted)
+    ):
+        row[at] = row[at - 1]
+        if with_weights:
+            row[at + kept] = row[at - 1 + kept]
         at -= 1
-    top[cell, at] = amount
-    weighted[cell, at] = weighted_amount
+    row[at] = amount
+    if with_weights:
+        row[at + kept] = weighted
 
 
-@kernel(
-    "void(i8[::1], i8[::1], i4[::1], i8[::1], i4[::1], i4[::1], i8[::1], i8[::1], b1[::1], i1[::1], "
-    "i8[::1], i8[:,::1], i8[:,::1], b1[::1], i8[::1], i8[:,::1])"
-)
+@kernel("void(i8[:,::1], i8, i8, i8, i8, b1, i8)")
+def _enter(known: Ints, cell: int, kept: int, amount: int, weighted: int, consents: bool, asked: int) -> None:
+    """Enter one contributor's sum into a cell."""
+    known[cell, COUNT] += 1
+    if amount < 0:
+        known[cell, NEGATIVE] = 1
+    _insert(known, cell, kept, amount, weighted)
+    # Zero at least: -1 would say that nobody is there who withholds consent or asks for protection.
+    if not consents:
+        known[cell, UNWAIVED] = max(known[cell, UNWAIVED], amount, 0)
+    if asked > 0:
+        known[cell, REQUESTED + asked - 1] = max(known[cell, REQUESTED + asked - 1], amount, 0)
+
+
+_RECORDS = "i4[::1], i8[::1], i8[::1], b1[::1], i1[::1]"
+
+
+@kernel(f"void({_RECORDS}, i8, i8[:,::1])")
+def contributions_in_finest(
+    leaf: Codes, amount: Ints, weighted_amount: Ints, waived: Bools, request: Status, kept: int, known: Ints
+) -> None:
+    """Every record is a contributor of its own: enter it into its finest cell."""
+    for i in range(len(leaf)):
+        weighted = weighted_amount[i] if len(weighted_amount) else 0
+        consents = waived[i] if len(waived) else True
+        asked = request[i] if len(request) else 0
+        _enter(known, leaf[i], kept, amount[i], weighted, consents, asked)
+
+
+@kernel(f"void(i8[::1], i8[::1], {_RECORDS}, i8[::1], i4[::1], i4[::1], b1, i8, i8[:,::1], i8[:,::1])")
 def contributions(
     start: Ints,
     order: Ints,
     leaf: Codes,
+    amount: Ints,
+    weighted_amount: Ints,
+    waived: Bools,
+    request: Status,
     up_start: Ints,
     above: Codes,
     sign: Codes,
-    amount: Ints,
-    weighted_amount: Ints,
-    waived: np.ndarray,
-    request: np.ndarray,
-    count: Ints,
-    top: Ints,
-    top_weighted: Ints,
-    negative: np.ndarray,
-    unwaived: Ints,
-    requested: Ints,
+    merge: bool,
+    kept: int,
+    known_finest: Ints,
+    known: Ints,
 ) -> None:
-    """Contributor by contributor: sum the records per cell at every level, then enter the sums into the cells."""
-    cells = len(count)
-    sums = np.zeros(cells, np.int64)
-    weighted = np.zeros(cells, np.int64)
+    """Contributor by contributor: sum the records per cell at every level, then enter the sums into the cells.
+
+    With ``merge``, contributors within one finest cell are entered there, to be merged upwards in the end.
+    """
+    cells = len(known)
+    sums = np.zeros((cells, 2), np.int64)
     seen = np.zeros(cells, np.bool_)
     touched = np.empty(cells, np.int64)
     for c in range(len(start) - 1):
-        n = 0
-        all_waived = len(waived) > 0
-        asked = 0
+        if start[c] == start[c + 1]:
+            continue
+        consents, asked = True, 0
+        alone, first = merge, leaf[order[start[c]]]
+        total, total_weighted = 0, 0
         for at in range(start[c], start[c + 1]):
             record = order[at]
-            if len(waived) > 0 and not waived[record]:
-                all_waived = False
-            if len(request) > 0:
-                asked = max(asked, request[record])
+            consents &= waived[record] if len(waived) else True
+            asked = max(asked, request[record] if len(request) else 0)
+            alone &= leaf[record] == first
+            total += amount[record]
+            total_weighted += weighted_amount[record] if len(weighted_amount) else 0
+        if alone:
+            _enter(known_finest, first, kept, total, total_weighted, consents, asked)
+            continue
+        n = 0
+        for at in range(start[c], start[c + 1]):
+            record = order[at]
+            weighted = weighted_amount[record] if len(weighted_amount) else 0
             for u in range(up_start[leaf[record]], up_start[leaf[record] + 1]):
                 cell = above[u]
                 if not seen[cell]:
                     seen[cell] = True
                     touched[n] = cell
                     n += 1
-                sums[cell] += sign[u] * amount[record]
-                weighted[cell] += sign[u] * weighted_amount[record]
+                sums[cell, 0] += sign[u] * amount[record]
+                sums[cell, 1] += sign[u] * weighted
         for t in range(n):
             cell = touched[t]
-            count[cell] += 1
-            if sums[cell] < 0:
-                negative[cell] = True
-            _insert(top, top_weighted, cell, sums[cell], weighted[cell])
-            if len(unwaived) > 0 and not all_waived:
-                unwaived[cell] = max(unwaived[cell], sums[cell])
-            if asked > 0:
-                requested[cell, asked - 1] = max(requested[cell, asked - 1], sums[cell])
-            sums[cell] = 0
-            weighted[cell] = 0
+            _enter(known, cell, kept, sums[cell, 0], sums[cell, 1], consents, asked)
+            sums[cell, 0] = 0
+            sums[cell, 1] = 0
             seen[cell] = False
 
 
-@kernel("void(i8[:,::1], i8[:,::1])")
-def replicate(top: Ints, weighted: Ints) -> None:
-    """Largest contributions of the population: a contribution of weight w counts w times, the last one partly."""
-    cells, length = top.shape
+@kernel("void(i8[::1], i4[::1], i8, i8[:,::1], i8[:,::1])")
+def merge_up(up_start: Ints, above: Codes, kept: int, known_finest: Ints, known: Ints) -> None:
+    """Enter what finest cells know of contributors that no other finest cell has into the cells above."""
+    with_weights = known.shape[1] > TOP + kept
+    for leaf in range(len(known_finest)):
+        if known_finest[leaf, COUNT] == 0:
+            continue
+        for at in range(up_start[leaf], up_start[leaf + 1]):
+            cell = above[at]
+            known[cell, COUNT] += known_finest[leaf, COUNT]
+            for column in range(NEGATIVE, TOP):
+                known[cell, column] = max(known[cell, column], known_finest[leaf, column])
+            for i in range(TOP, TOP + kept):
+                if known_finest[leaf, i] <= 0:
+                    break
+                _insert(known, cell, kept, known_finest[leaf, i], known_finest[leaf, i + kept] if with_weights else 0)
+
+
+@kernel("void(i8[:,::1], i8, i8[:,::1])")
+def replicate(known: Ints, kept: int, replicated: Ints) -> None:
+    """Largest contributions of the population: a contribution of weight w counts w times, the last one partly.
+
+    Where weights far below one use up the list before all places are filled, the smallest contribution of the list
+    stands for those that it left out: none of them is larger.
+    """
+    cells, length = replicated.shape
     for cell in range(cells):
         filled = 0.0
         share = np.zeros(length, np.float64)
-        for i in range(length):
-            if top[cell, i] <= 0:
+        for i in range(kept):
+            amount = known[cell, TOP + i]
+            if amount <= 0:
                 break
-            left = weighted[cell, i] / top[cell, i]
+            left = known[cell, TOP + kept + i] / amount
+            if i == kept - 1 and known[cell, COUNT] > kept:
+                left = max(left, length - filled)
             while left > 1e-12 and filled < length - 1e-12:
                 place = int(filled + 1e-12)
                 part = min(left, place + 1 - filled)
-                share[place] += part * top[cell, i]
+                if part == 1.0:
+                    replicated[cell, place] = amount
+                else:
+                    share[place] += part * amount
                 filled += part
                 left -= part
         for i in range(length):
-            top[cell, i] = int(np.rint(share[i]))
-
-
+            replicated[cell, i] += int(np.rint(share[i]))

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, listed, missing_extra, unknown_column
 from discreet.model.arrays import Bools
 from discreet.model.condition import Condition
+from discreet.model.units import MOST_DECIMALS, detect_decimals
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +25,7 @@ def read_columns(
     text: Iterable[str] = (),
     where: Sequence[Condition] = (),
     delimiter: str = ",",
+    exact: Iterable[str] = (),
 ) -> pa.Table:
     """The named columns of a frame or file, records outside the universe left out.
 
@@ -39,11 +41,13 @@ def read_columns(
         Filters; their columns are read too.
     delimiter
         Separator of a csv file.
+    exact
+        Columns whose numbers are kept to the last decimal where floating-point numbers cannot hold them.
     """
     wanted = list(dict.fromkeys([*columns, *(condition.column for condition in where)]))
     codes = set(text) | {c.column for c in where if any(isinstance(v, str) for v in c.values)}
     if isinstance(source, str | Path):
-        table = _read_file(Path(source), wanted, codes, delimiter)
+        table = _read_file(Path(source), wanted, codes, delimiter, set(exact))
     else:
         table = _from_frame(source, wanted)
     if table.num_rows == 0:
@@ -60,14 +64,26 @@ def read_columns(
 
 def file_columns(path: Path, delimiter: str = ",") -> list[str]:
     """Column names of a csv or Parquet file."""
-    if not path.exists():
+    if len(delimiter) != 1:
+        raise ParameterError(
+            f"delimiter={delimiter!r} is not allowed.", hint=f"Give one character: {listed(DELIMITERS)}."
+        )
+    if not path.is_file():
         raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
     if path.stat().st_size == 0:
         raise InputError(f"The file {path.name!r} is empty.", hint="Check that it was written completely.")
     if path.suffix.lower() == ".parquet":
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        return list(pq.read_schema(path).names)
+        try:
+            return list(pq.read_schema(path).names)
+        except pa.ArrowException as error:
+            raise InputError(
+                f"The file {path.name!r} is not a Parquet file.",
+                hint="Check that it was written completely and that its name is right.",
+                details=str(error),
+            ) from None
     with path.open("rb") as stream:
         first = stream.readline()
     try:
@@ -79,26 +95,69 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
     return next(csv.reader([header], delimiter=delimiter), [])
 
 
-def _read_file(path: Path, wanted: list[str], codes: set[str], delimiter: str) -> pa.Table:
+def column_names(source: Any, delimiter: str = ",") -> list[str]:
+    """Column names of a frame or file."""
+    if isinstance(source, str | Path):
+        return file_columns(Path(source), delimiter)
+    import narwhals as nw
+
+    try:
+        return list(nw.from_native(source).collect_schema().names())
+    except TypeError:
+        raise _not_a_frame(source) from None
+
+
+def _not_a_frame(source: Any) -> ParameterError:
+    return ParameterError(
+        f"Cannot read data from a {type(source).__name__}.",
+        hint="Give a pandas, polars, pyarrow or duckdb frame, or the path of a csv or Parquet file.",
+    )
+
+
+def _read_file(path: Path, wanted: list[str], codes: set[str], delimiter: str, exact: set[str]) -> pa.Table:
     names = file_columns(path, delimiter)
     for name in wanted:
         if name not in names:
             raise _column_or_delimiter(path, name, names, delimiter)
+        _refuse_twice(name, names, f"the file {path.name!r}")
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
         return pq.read_table(path, columns=wanted, read_dictionary=[c for c in wanted if c in codes])
     import pyarrow as pa
-    from pyarrow import csv
 
     dictionary = pa.dictionary(pa.int32(), pa.string())
+    table = _read_csv(path, wanted, {c: dictionary for c in wanted if c in codes}, delimiter)
+    vague = [c for c in wanted if c in exact and pa.types.is_floating(table[c].type) and _outgrows_floats(table[c])]
+    if vague:
+        text = _read_csv(path, vague, {c: pa.string() for c in vague}, delimiter)
+        for name in vague:
+            try:
+                column = text[name].cast(pa.decimal128(38, MOST_DECIMALS))
+            except pa.ArrowInvalid:
+                continue  # more decimals than a table can have, or not finite: the floating-point numbers stand
+            table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def _outgrows_floats(column: Any) -> bool:
+    """Whether whole numbers of the column's smallest unit are too large for floating-point numbers."""
+    values = column.drop_null().to_numpy()
+    finite = values[np.isfinite(values)]
+    return bool(np.abs(finite).max(initial=0.0) * 10.0 ** (detect_decimals(finite) or 0) >= 2**53)
+
+
+def _read_csv(path: Path, wanted: list[str], types: dict[str, Any], delimiter: str) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import csv
+
     try:
         return csv.read_csv(
             path,
             parse_options=csv.ParseOptions(delimiter=delimiter),
             convert_options=csv.ConvertOptions(
                 include_columns=wanted,
-                column_types={c: dictionary for c in wanted if c in codes},
+                column_types=types,
                 null_values=[""],
                 strings_can_be_null=True,
             ),
@@ -123,6 +182,14 @@ def _column_or_delimiter(path: Path, name: str, names: list[str], delimiter: str
     return unknown_column(name, names, f"the file {path.name!r}")
 
 
+def _refuse_twice(name: str, names: Sequence[str], where: str = "the data") -> None:
+    if names.count(name) > 1:
+        raise InputError(
+            f"Column {name!r} stands {names.count(name)} times in {where}.",
+            hint="Rename or remove the others, so that it is clear which one is meant.",
+        )
+
+
 def _not_utf8(path: Path) -> InputError:
     return InputError(
         f"The file {path.name!r} is not UTF-8 text.",
@@ -141,20 +208,33 @@ def _from_frame(source: Any, wanted: list[str]) -> pa.Table:
         try:
             frame = nw.from_native(source)
         except TypeError:
-            raise ParameterError(
-                f"Cannot read records from a {type(source).__name__}.",
-                hint="Give a pandas, polars, pyarrow or duckdb frame, or the path of a csv or Parquet file.",
-            ) from None
+            raise _not_a_frame(source) from None
         names = frame.collect_schema().names()
         for name in wanted:
             if name not in names:
                 raise unknown_column(name, names)
+            _refuse_twice(name, names)
         picked = frame.select(wanted)
-        table = (picked.collect() if isinstance(picked, nw.LazyFrame) else picked).to_arrow()
+        try:
+            table = (picked.collect() if isinstance(picked, nw.LazyFrame) else picked).to_arrow()
+        except pa.ArrowException as error:
+            raise _mixed(wanted, error) from None
     for name in wanted:
         if name not in table.column_names:
             raise unknown_column(name, table.column_names)
+        _refuse_twice(name, table.column_names)
     return table.select(wanted)
+
+
+def _mixed(wanted: list[str], error: Exception) -> InputError:
+    """A column of Python objects that are not all of one kind; the values stay in the details."""
+    guilty = [name for name in wanted if f"column {name} with" in str(error)]
+    what = f"Column {guilty[0]!r} mixes" if guilty else "A column of the data mixes"
+    return InputError(
+        f"{what} text and numbers, or holds objects that are neither.",
+        hint="Make it all text (codes) or all numbers, with empty fields where values are missing.",
+        details=str(error),
+    )
 
 
 def _mask(table: pa.Table, condition: Condition) -> Any:
@@ -164,16 +244,24 @@ def _mask(table: pa.Table, condition: Condition) -> Any:
     column = table[condition.column]
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    if any(isinstance(value, str) != is_text for value in condition.values):
-        kind = "text" if is_text else "numbers"
+    is_number = (
+        pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+    )
+    if any(not (is_text if isinstance(value, str) else is_number) for value in condition.values):
+        kind = "text" if is_text else "numbers" if is_number else f"neither text nor numbers ({column.type})"
         raise ParameterError(
             f"The filter '{condition}' does not fit column {condition.column!r}, which holds {kind}.",
             hint="Quote text values and leave numbers unquoted.",
         )
     if condition.operator in ("in", "not in"):
-        inside = pc.is_in(column, value_set=pa.array(list(condition.values)).cast(column.type))
-        return inside if condition.operator == "in" else pc.invert(inside)
+        whole = pa.types.is_integer(column.type) and all(isinstance(value, int) for value in condition.values)
+        kind = column.type if is_text else pa.int64() if whole else pa.float64()
+        inside = pc.is_in(column.cast(kind), value_set=pa.array(condition.values, kind))
+        # An empty field is neither in the list nor known not to be.
+        return inside if condition.operator == "in" else pc.and_(pc.invert(inside), column.is_valid())
     compare = {
         "==": pc.equal,
         "!=": pc.not_equal,
@@ -211,6 +299,16 @@ def numbers(table: pa.Table, name: str) -> Any:
     return array
 
 
+def exact_numbers(table: pa.Table, name: str) -> Any:
+    """A numeric column as integers, floating-point numbers, or decimal numbers where floats would lose digits."""
+    import pyarrow as pa
+
+    column = table[name]
+    if pa.types.is_decimal(column.type) and not column.null_count and _outgrows_floats(column.cast(pa.float64())):
+        return np.array(column.to_pylist(), dtype=object)
+    return numbers(table, name)
+
+
 def flags(table: pa.Table, name: str) -> Bools:
     """A true/false column."""
     array = numbers(table, name)
@@ -237,9 +335,10 @@ def _first_text(column: Any) -> str:
 
 
 def to_frame(columns: dict[str, Any], backend: str) -> Any:
-    """Columns as a frame of the wanted kind: ``pyarrow``, ``pandas`` or ``polars``."""
-    if backend not in ("pyarrow", "pandas", "polars"):
-        raise ParameterError(f"backend={backend!r} is not known.", hint=f"Use {listed(['pyarrow', 'pandas', 'polars'])}.")
+    """Columns as a frame of the wanted kind: ``pyarrow``, ``pandas``, ``polars`` or ``duckdb`` (a relation)."""
+    known = ("pyarrow", "pandas", "polars", "duckdb")
+    if backend not in known:
+        raise ParameterError(f"backend={backend!r} is not known.", hint=f"Use {listed(known)}.")
     import pyarrow as pa
 
     table = pa.table(columns)
@@ -248,8 +347,18 @@ def to_frame(columns: dict[str, Any], backend: str) -> Any:
     try:
         if backend == "pandas":
             return table.to_pandas()
+        if backend == "duckdb":
+            import duckdb
+
+            return duckdb.from_arrow(table)
         import polars
 
         return polars.from_arrow(table)
     except ModuleNotFoundError:
-        raise missing_extra(backend, "frames", f"A {backend} frame") from None
+        extra = "sql" if backend == "duckdb" else "frames"
+        raise missing_extra(backend, extra, f"A {backend} frame") from None
+
+
+def code_text(value: Any) -> str:
+    """A code as text; whole floating-point numbers lose their point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, cast
+from math import isfinite
+from typing import Literal, cast, get_args
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, listed
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 Literal_ = str | int | float
 
-_SHAPE = re.compile(r"\s*(?P<column>`[^`]+`|[^\s<>=!`]+)\s*(?P<operator>==|!=|<=|>=|<|>|not in\b|in\b)\s*(?P<value>.+?)\s*$")
-_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_SHAPE = re.compile(
+    r"\s*(?P<column>`[^`]+`|[^\s<>=!`]+)"
+    r"(?:\s*(?P<sign>==|!=|<=|>=|<|>)|(?:(?<=`)|\s)\s*(?P<word>not\s+in|in)(?=[\s\[]))"
+    r"\s*(?P<value>.+?)\s*$",
+    re.DOTALL,
+)
+_LIST = re.compile(rf"\[\s*(?P<inner>(?:{_TEXT}|[^,\s'\"]+)(?:\s*,\s*(?:{_TEXT}|[^,\s'\"]+))*)?\s*,?\s*\]", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,26 @@ class Condition:
     operator: Operator
     values: tuple[Literal_, ...]
 
+    def __post_init__(self) -> None:
+        allowed = get_args(Operator)
+        if self.operator not in allowed:
+            raise ParameterError(f"A filter cannot compare with {self.operator!r}.", hint=f"Use {listed(allowed)}.")
+        if not self.values or (len(self.values) > 1 and self.operator not in ("in", "not in")):
+            raise ParameterError(
+                f"The filter on {self.column!r} compares '{self.operator}' with {len(self.values)} values.",
+                hint="Give one value; 'in' and 'not in' take a list of at least one.",
+            )
+        for value in self.values:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, Literal_)
+                or not (isinstance(value, str) or isfinite(value))
+            ):
+                raise ParameterError(
+                    f"The filter on {self.column!r} compares with {value!r}.",
+                    hint="Compare with text or a finite number (1 and 0 for true and false).",
+                )
+
     @classmethod
     def parse(cls, text: str) -> Condition:
         """Read ``column operator value``; values are numbers, quoted text, or a list of them in brackets."""
@@ -40,22 +67,34 @@ class Condition:
                 f"Cannot read the filter {text!r}.",
                 hint="Write: column operator value, for example \"employees >= 10\" or \"region in ['N', 'S']\".",
             )
-        operator = cast("Operator", match["operator"])
         inner = match["value"]
-        if operator in ("in", "not in"):
-            if not (inner.startswith("[") and inner.endswith("]")):
-                raise ParameterError(f"The filter {text!r} needs a list in brackets after '{operator}'.")
-            values = tuple(_literal(part, text) for part in re.findall(r"'[^']*'|\"[^\"]*\"|[^,\s]+", inner[1:-1]))
+        if match["word"]:
+            operator = " ".join(match["word"].split())
+            found = _LIST.fullmatch(inner)
+            if found is None or not found["inner"]:
+                raise ParameterError(
+                    f"The filter {text!r} needs a list of at least one value in brackets after '{operator}'.",
+                    hint="For example: region in ['N', 'S'].",
+                )
+            parts = re.findall(rf"{_TEXT}|[^,\s]+", found["inner"], re.DOTALL)
         else:
-            values = (_literal(inner, text),)
-        if not values:
-            raise ParameterError(f"The filter {text!r} has an empty list.")
-        return cls(match["column"].strip("`"), operator, values)
+            operator, parts = match["sign"], [inner]
+        values = tuple(_literal(part, text) for part in parts)
+        return cls(match["column"].strip("`"), cast("Operator", operator), values)
+
+    def canonical(self) -> str:
+        """The condition in words that are the same however it was written: for telling universes apart."""
+        values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in self.values]
+        values = sorted(set(values), key=lambda v: (isinstance(v, str), v))
+        alone: dict[str, Operator] = {"in": "==", "not in": "!="}
+        operator = alone.get(self.operator, self.operator) if len(values) == 1 else self.operator
+        return str(Condition(self.column, operator, tuple(values)))
 
     def __str__(self) -> str:
-        shown = f"{list(self.values)}" if self.operator in ("in", "not in") else repr(self.values[0])
-        name = f"`{self.column}`" if re.search(r"[\s<>=!]", self.column) else self.column
-        return f"{name} {self.operator} {shown}"
+        shown = ", ".join(_written(value) for value in self.values)
+        plain = re.fullmatch(r"[^\s<>=!`'\"\[\]]+", self.column)
+        name = self.column if plain else f"`{self.column}`"
+        return f"{name} {self.operator} " + (f"[{shown}]" if self.operator in ("in", "not in") else shown)
 
 
 def parse_conditions(where: str | Condition | list[str] | tuple[str | Condition, ...] | None) -> tuple[Condition, ...]:
@@ -67,13 +106,25 @@ def parse_conditions(where: str | Condition | list[str] | tuple[str | Condition,
     return tuple(sorted(parsed, key=str))
 
 
+def _written(value: Literal_) -> str:
+    if not isinstance(value, str):
+        return repr(value)
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
 def _literal(text: str, whole: str) -> Literal_:
-    quoted = _QUOTED.fullmatch(text)
-    if quoted:
-        return quoted[1] if quoted[1] is not None else quoted[2]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    raise ParameterError(f"The filter {whole!r} compares with {text!r}.", hint="Put text in quotes.")
+    if re.fullmatch(_TEXT, text, re.DOTALL):
+        return re.sub(r"\\([\\'\"])", r"\1", text[1:-1])
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    try:
+        number = float(text.replace("_", "?"))
+    except ValueError:
+        number = float("nan")
+    if not isfinite(number):
+        raise ParameterError(
+            f"The filter {whole!r} compares with {text!r}.",
+            hint="Put text in quotes and numbers without; give several filters as a list.",
+        )
+    return number

@@ -15,9 +15,7 @@ def text_of_columns(columns: Mapping[str, Sequence[Any]], total: int) -> str:
     right = {name for name, items in columns.items() if any(isinstance(i, int | float) for i in items)}
 
     def line(cells: Mapping[str, str]) -> str:
-        return "  ".join(
-            cells[n].rjust(widths[n]) if n in right else cells[n].ljust(widths[n]) for n in shown
-        ).rstrip()
+        return "  ".join(cells[n].rjust(widths[n]) if n in right else cells[n].ljust(widths[n]) for n in shown).rstrip()
 
     lines = [line({n: n for n in shown}), *(line({n: shown[n][i] for n in shown}) for i in range(rows))]
     if total > rows:
@@ -34,7 +32,9 @@ def html_of_columns(columns: Mapping[str, Sequence[Any]], total: int, caption: s
         for i in range(rows)
     )
     more = f"<p>{total - rows:,} more cells</p>" if total > rows else ""
-    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    return (
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    )
 
 
 def _text(item: Any) -> str:

@@ -10,9 +10,10 @@ category under two names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,16 +83,16 @@ class Hierarchy:
     def flat(cls, codes: Iterable[str], total: str | None = "Total", **options: Any) -> Hierarchy:
         """A list of codes under one total (or under none with ``total=None``)."""
         listing = [str(code) for code in codes]
-        _refuse_repeated(listing, "The list of codes")
+        _refuse_empty(listing, "The list of codes")
+        _refuse_repeated(listing if total is None else [total, *listing], "The list of codes")
         if total is None:
             return cls((), None, tuple(listing), **options)
         return cls(tuple(_groupings({total: listing})), total, (), **options)
 
     @classmethod
-    def from_parents(
-        cls, parents: Mapping[str, str | None], total: str | None = None, **options: Any
-    ) -> Hierarchy:
+    def from_parents(cls, parents: Mapping[str, str | None], total: str | None = None, **options: Any) -> Hierarchy:
         """A tree from a map of each code to its parent; codes without a parent hang under ``total``."""
+        _refuse_empty(parents, "The map of codes to parents")
         children: dict[str, list[str]] = {}
         known = dict.fromkeys(str(code) for code in parents)
         for code, parent in parents.items():
@@ -113,14 +114,17 @@ class Hierarchy:
         return cls(tuple(_groupings(children)), total, (), **options)
 
     @classmethod
-    def from_nested(
-        cls, nested: Mapping[str, Any] | Iterable[str], total: str = "Total", **options: Any
-    ) -> Hierarchy:
+    def from_nested(cls, nested: Mapping[str, Any] | Iterable[str], total: str = "Total", **options: Any) -> Hierarchy:
         """A tree from nested dictionaries whose innermost values are lists, ``None`` or empty."""
         children: dict[str, list[str]] = {}
         seen: list[str] = []
 
         def walk(parent: str, below: Any) -> None:
+            if isinstance(below, str) or not (below is None or isinstance(below, Iterable)):
+                raise InputError(
+                    f"What stands under {parent!r} is a {type(below).__name__}, not a list of codes.",
+                    hint="Give a dictionary, a list (of one code where there is one), or None where nothing stands.",
+                )
             items = below.items() if isinstance(below, Mapping) else ((code, None) for code in below or ())
             for code, deeper in items:
                 seen.append(str(code))
@@ -128,7 +132,8 @@ class Hierarchy:
                 walk(str(code), deeper)
 
         walk(total, nested)
-        _refuse_repeated(seen, "The nested hierarchy")
+        _refuse_empty(seen, "The nested hierarchy")
+        _refuse_repeated([total, *seen], "The nested hierarchy")
         return cls(tuple(_groupings(children)), total, (), **options)
 
     @classmethod
@@ -137,9 +142,15 @@ class Hierarchy:
     ) -> Hierarchy:
         """A tree from the digits of the codes: ``digits=[1, 1, 2]`` makes 0 > 01 > 0111 out of ``0111``."""
         listing = sorted({str(code) for code in codes})
-        widths = [int(width) for width in digits if int(width) > 0]
+        _refuse_empty(listing, "The list of codes")
+        if min(digits, default=0) < 0 or not any(digits):
+            raise InputError(
+                f"Digits {list(digits)} do not say how many characters each level has.",
+                hint="Give one number a level, coarsest first: [1, 1, 2] for codes of four characters.",
+            )
+        widths = [int(width) for width in digits if width]
         wrong = [code for code in listing if len(code) != sum(widths)]
-        if wrong or not widths:
+        if wrong:
             raise InputError(
                 f"Digits {list(digits)} describe codes of {sum(widths)} characters, but these differ: {listed(wrong)}.",
                 hint="Give digits that add up to the length of every code, or use another way to make the hierarchy.",
@@ -154,20 +165,22 @@ class Hierarchy:
         return cls.from_parents(parents, total, **options)
 
     @classmethod
-    def from_columns(
-        cls, levels: Sequence[Sequence[str | None]], total: str = "Total", **options: Any
-    ) -> Hierarchy:
+    def from_columns(cls, levels: Sequence[Sequence[str | None]], total: str = "Total", **options: Any) -> Hierarchy:
         """A tree from level columns, coarsest first: row by row the codes of one base code's ancestors.
 
         A branch that ends early repeats its last code or has ``None`` in the deeper columns.
         """
-        if len({len(column) for column in levels}) != 1:
-            raise InputError("The level columns of a hierarchy must have the same length and there must be one.")
+        lengths = [len(column) for column in levels]
+        if len(set(lengths)) != 1:
+            raise InputError(
+                f"The level columns of a hierarchy have {listed(lengths)} codes.",
+                hint="Give at least one column, all of the same length, coarsest first.",
+            )
         parents: dict[str, str | None] = {}
         for row in dict.fromkeys(zip(*levels, strict=True)):
             above: str = total
             for item in row:
-                if item is None or str(item) in ("", above):
+                if item is None or item != item or str(item) in ("", above):  # data frames fill gaps with NaN
                     continue
                 code = str(item)
                 if parents.setdefault(code, above) != above:
@@ -304,20 +317,23 @@ class Hierarchy:
         return np.array(
             [
                 first.setdefault(base[a:b].tobytes() + b"/" + sign[a:b].tobytes(), position)
-                for position, (a, b) in enumerate(zip(starts[:-1], starts[1:], strict=True))
+                for position, (a, b) in enumerate(pairwise(starts.tolist()))
             ],
             dtype=np.int32,
         )
 
     @cached_property
     def depth(self) -> Codes:
-        """Distance of each code from the top, by its first grouping."""
+        """Distance of each code from the top, by the first grouping that has it as a part."""
+        first: dict[str, Grouping] = {}
+        for grouping in self.groupings:
+            for code, _ in grouping.parts:
+                first.setdefault(code, grouping)
         result = np.zeros(len(self.codes), dtype=np.int32)
         for grouping in reversed(_topological(self.groupings, self.codes)):
             for code, _ in grouping.parts:
-                position = self.index[code]
-                if result[position] == 0 and code != self.total:
-                    result[position] = result[self.index[grouping.parent]] + 1
+                if first[code] is grouping and code != self.total:
+                    result[self.index[code]] = result[self.index[grouping.parent]] + 1
         return result
 
     def covered(self, code: str) -> dict[str, int]:
@@ -358,7 +374,14 @@ class Hierarchy:
         seen = Counter(self.groupings)
         for grouping in self.groupings:
             if not grouping.parts:
-                raise InputError(f"Code {grouping.parent!r} is a sum without parts.")
+                raise InputError(
+                    f"Code {grouping.parent!r} is a sum without parts.", hint="List at least one code that it sums."
+                )
+            if any(sign not in (1, -1) for _, sign in grouping.parts):
+                raise InputError(
+                    f"A part of the sum for {grouping.parent!r} has a sign that is neither 1 nor -1.",
+                    hint="Parts are added (1) or subtracted (-1).",
+                )
             repeated = [code for code, n in Counter(code for code, _ in grouping.parts).items() if n > 1]
             if repeated or seen[grouping] > 1:
                 raise InputError(
@@ -392,9 +415,7 @@ def _roots(groupings: tuple[Grouping, ...], codes: Iterable[str]) -> list[str]:
     return [code for code in codes if code not in placed]
 
 
-def _in_display_order(
-    groupings: tuple[Grouping, ...], total: str | None, codes: tuple[str, ...]
-) -> tuple[str, ...]:
+def _in_display_order(groupings: tuple[Grouping, ...], total: str | None, codes: tuple[str, ...]) -> tuple[str, ...]:
     """Total first, every code before its parts, siblings in the order given."""
     below: dict[str, list[str]] = {}
     for grouping in groupings:
@@ -462,10 +483,15 @@ def _ambiguous_total(roots: list[str]) -> InputError:
     )
 
 
+def _refuse_empty(codes: Sized, what: str) -> None:
+    if not len(codes):
+        raise InputError(f"{what} is empty.", hint="A hierarchy needs at least one code besides its total.")
+
+
 def _refuse_repeated(codes: list[str], what: str) -> None:
     repeated = [code for code, n in Counter(codes).items() if n > 1]
     if repeated:
         raise InputError(
             f"{what} has codes more than once: {listed(repeated)}.",
-            hint="Each code may stand in one place; add further sums with with_grouping().",
+            hint="Each code may stand in one place, the total= above all; add further sums with with_grouping().",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -9,6 +10,12 @@ from typing import Any, Literal
 from discreet.errors import ParameterError
 from discreet.model.condition import Condition, parse_conditions
 from discreet.model.hierarchy import Hierarchy
+
+RESERVED = re.compile(
+    "value|contributors|status|(lower|upper|sliding)_protection|lower|upper|hits|empty|records|weighted|key_sum|"
+    r"record_key|manual|manual_(lower|upper)|(lower|upper)_bound|cost|top\d+|holding_.*|record_.*"
+)
+"""Columns of the cell files, which no variable may be named after."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +68,18 @@ class TableSpec:
     identity_: tuple[str, str, str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.by:
+        if not isinstance(self.by, Mapping) or not self.by:
             raise ParameterError("A table needs at least one variable.", hint="Give by={'variable': hierarchy}.")
         for variable, hierarchy in self.by.items():
             if not isinstance(hierarchy, Hierarchy):
                 raise ParameterError(
                     f"by[{variable!r}] is a {type(hierarchy).__name__}, not a Hierarchy.",
                     hint="Use ds.Hierarchy.flat(codes) for a plain list of codes.",
+                )
+            if RESERVED.fullmatch(variable):
+                raise ParameterError(
+                    f"A variable cannot be called {variable!r}: the cell files have a column of that name.",
+                    hint="Rename the variable.",
                 )
         if self.cells not in ("nonempty", "all"):
             raise ParameterError(f"cells={self.cells!r} is not allowed.", hint="Use 'nonempty' or 'all'.")
@@ -81,7 +93,8 @@ class TableSpec:
         object.__setattr__(self, "where", parse_conditions(self.where))
         if not self.name:
             object.__setattr__(self, "name", "_by_".join([self.value or "count", "_".join(self.by)]))
-        universe = " and ".join(str(condition) for condition in self.where)
+        object.__setattr__(self, "period", str(self.period))
+        universe = " and ".join(sorted({condition.canonical() for condition in self.where}))
         object.__setattr__(self, "identity_", (self.value or "", universe, self.period, self.weight or ""))
 
     @property

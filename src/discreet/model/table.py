@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
 from discreet.model.spec import TableSpec
-from discreet.model.units import from_units, unit_text
+from discreet.model.units import from_units, rounded_up, unit_text
 
 
 class CellStatus(IntEnum):
@@ -197,7 +198,8 @@ class Table:
     @property
     def unsafe(self) -> Bools:
         """Cells that may not be published."""
-        return self.status == CellStatus.UNSAFE
+        result: Bools = self.status == CellStatus.UNSAFE
+        return result
 
     def attacker_bounds(self) -> tuple[Ints, Ints]:
         """What everybody knows of each cell before publication: at least, at most.
@@ -235,6 +237,11 @@ class Table:
         protection
             Lower and upper protection level of the cells marked unsafe, as distances from the value.
         """
+        if protection is not None and not all(isfinite(level) and level >= 0 for level in protection):
+            raise ParameterError(
+                f"protection={protection!r} is not allowed.",
+                hint="Give two distances from the value, below and above it; neither can be negative.",
+            )
         manual = np.zeros(len(self), np.int8) if self.manual is None else self.manual.copy()
         lower = np.zeros(len(self), np.int64) if self.manual_lower is None else self.manual_lower.copy()
         upper = np.zeros(len(self), np.int64) if self.manual_upper is None else self.manual_upper.copy()
@@ -249,9 +256,7 @@ class Table:
                 raise ParameterError(f"Cells cannot be marked {letter!r} by hand.", hint="Use 'U', 'P' or 'V'.")
             manual[row] = 0 if status == CellStatus.SAFE else status
             if protection is not None and status == CellStatus.UNSAFE:
-                lower[row], upper[row] = (round(level * 10**self.decimals) for level in protection)
-        if np.any(lower < 0) or np.any(upper < 0):
-            raise ParameterError("Protection levels are distances from the value and cannot be negative.")
+                lower[row], upper[row] = (rounded_up(level, self.decimals) for level in protection)
         return self.with_(manual=manual, manual_lower=lower, manual_upper=upper, assessment=None)
 
     # ---- showing ------------------------------------------------------------------------------------------
@@ -278,7 +283,7 @@ class Table:
             if variable not in self.spec.by:
                 raise ParameterError(unknown_name("variable", variable, self.variables, f"table {self.name!r}"))
             hierarchy = self.spec.by[variable]
-            several = [wanted] if isinstance(wanted, str) else list(wanted)
+            several = list(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, str) else [wanted]
             keep &= np.isin(
                 self.codes[:, self.variables.index(variable)], [hierarchy.position(code) for code in several]
             )
@@ -287,9 +292,7 @@ class Table:
     def at(self, rows: Ints) -> Table:
         """Some cells of the table, in canonical order; for looking, not for protecting."""
         changes: dict[str, Any] = {"codes": self.codes[rows]}
-        per_cell = (
-            "value empty records weighted key_sum manual manual_lower manual_upper lower_bound upper_bound cost"
-        )
+        per_cell = "value empty records weighted key_sum manual manual_lower manual_upper lower_bound upper_bound cost"
         for name in per_cell.split():
             column = getattr(self, name)
             changes[name] = None if column is None else column[rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from discreet.errors import ParameterError, listed, unknown_name
 from discreet.model.table import Table
@@ -24,16 +25,28 @@ class VariableEquation:
     plus: tuple[str, ...]
     minus: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        twice = [name for name, n in Counter((self.total, *self.plus, *self.minus)).items() if n > 1]
+        if twice or not (self.plus or self.minus):
+            raise ParameterError(
+                f"The equation for {self.total!r} names {listed(twice)} twice."
+                if twice
+                else f"The equation for {self.total!r} has no right-hand side.",
+                hint="Write each variable once: turnover = home + export.",
+            )
+
     def terms(self) -> tuple[tuple[str, int], ...]:
         """All variables with their coefficients; they sum to zero."""
         return ((self.total, -1), *((v, 1) for v in self.plus), *((v, -1) for v in self.minus))
 
     @classmethod
     def parse(cls, text: str) -> VariableEquation:
-        """Read ``total = a + b - c``."""
+        """Read ``total = a + b - c``; names may hold ``+`` and ``-`` where blanks stand around the signs."""
         left, equals, right = text.partition("=")
-        tokens = right.replace("+", " + ").replace("-", " - ").split()
-        if tokens and tokens[0] not in "+-":
+        tokens = right.split()
+        if not set(tokens[1::2]) <= {"+", "-"}:
+            tokens = right.replace("+", " + ").replace("-", " - ").split()
+        if tokens and tokens[0] not in ("+", "-"):
             tokens.insert(0, "+")
         signs, names = tokens[::2], tokens[1::2]
         if not (left.strip() and equals and names) or len(signs) != len(names) or set(signs) - {"+", "-"}:
@@ -41,12 +54,11 @@ class VariableEquation:
                 f"Cannot read the equation {text!r}.", hint="Write: turnover = home + export (names without blanks)."
             )
         both = list(zip(signs, names, strict=True))
-        return cls(
-            left.strip(), tuple(n for s, n in both if s == "+"), tuple(n for s, n in both if s == "-")
-        )
+        return cls(left.strip(), tuple(n for s, n in both if s == "+"), tuple(n for s, n in both if s == "-"))
 
     def __str__(self) -> str:
-        return f"{self.total} = {' + '.join(self.plus)}" + "".join(f" - {v}" for v in self.minus)
+        text = "".join(f" + {v}" for v in self.plus) + "".join(f" - {v}" for v in self.minus)
+        return f"{self.total} ={text.removeprefix(' +')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +93,9 @@ class TableSet:
             raise ParameterError("A table set needs at least one table.")
         twice = [name for name, n in Counter(table.name for table in self.tables).items() if n > 1]
         if twice:
-            raise ParameterError(f"Table names must differ; used twice: {listed(twice)}.", hint="Give name= to the specs.")
+            raise ParameterError(
+                f"Table names must differ; used twice: {listed(twice)}.", hint="Give name= to the specs."
+            )
         known = {table.spec.value or "" for table in self.tables}
         for equation in parsed:
             for variable, _ in equation.terms():
@@ -106,6 +120,14 @@ class TableSet:
 
     def __repr__(self) -> str:
         return f"TableSet({', '.join(f'{t.name}: {len(t):,} cells' for t in self.tables)})"
+
+    def __str__(self) -> str:
+        equations = [f"Equation {equation}" for equation in self.equations]
+        return "\n".join([f"{len(self)} tables", *equations, *(str(table) for table in self.tables)])
+
+    def _repr_html_(self) -> str:
+        equations = "".join(f"<p>{escape(str(equation))}</p>" for equation in self.equations)
+        return equations + "".join(table._repr_html_() for table in self.tables)
 
 
 def as_set(tables: Table | TableSet) -> TableSet:

@@ -6,8 +6,10 @@ then integer arithmetic and need no tolerance, from cents to totals of 1e15.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,11 @@ from discreet.model.arrays import LARGEST, Floats, Ints
 
 MOST_DECIMALS = 9
 SIGNIFICANT_DIGITS = 10
+PIECE = 2**16
+FLOATING_NOISE = 2.0**-46
+"""Noise of sums in floating point, relative to the largest: 64 times the distance between neighbours."""
+MOST_NOISE = 0.05
+"""Noise must stay far below a unit to be told from digits."""
 
 
 def detect_decimals(values: Floats) -> int | None:
@@ -27,22 +34,29 @@ def detect_decimals(values: Floats) -> int | None:
     >>> detect_decimals(np.array([1.5, 2.25]))
     2
     """
-    for decimals in range(MOST_DECIMALS + 1):
-        scale = 10.0**decimals
-        if np.array_equal(np.rint(values * scale) / scale, values):
-            return decimals
-    return None
+    return _exact_decimals(partial(_pieces, values))
 
 
 def choose_decimals(values: Floats, name: str) -> int:
     """Decimals for a column: exact where possible, otherwise ten significant digits of its largest value."""
-    exact = detect_decimals(values)
-    largest = float(np.abs(values).max(initial=0.0))
+    return choose_decimals_of(partial(_pieces, values), name)
+
+
+def choose_decimals_of(pieces: Callable[[], Iterable[Floats]], name: str) -> int:
+    """Decimals for a column that comes in pieces; ``pieces()`` goes through all of them anew.
+
+    Sums of decimal numbers that were computed in floating point miss the decimal number by a few of the last
+    binary digits; such noise does not count.
+    """
+    exact = _exact_decimals(pieces)
+    spans = [(float(np.abs(piece).max(initial=0.0)), float(np.abs(piece).sum())) for piece in pieces()]
+    largest = max((span[0] for span in spans), default=0.0)
+    if exact is None:
+        exact = _near_decimals(pieces, largest)
     if exact is None:
         magnitude = int(np.ceil(np.log10(largest))) if largest > 0 else 0
         exact = min(max(0, SIGNIFICANT_DIGITS - magnitude), 15)
-    total = float(np.abs(values).sum())
-    if total * 10.0**exact >= LARGEST:
+    if sum(span[1] for span in spans) * 10.0**exact >= LARGEST:
         raise InputError(
             f"Column {name!r} is too large for exact 64-bit sums with {exact} decimals.",
             hint="Give decimals= with fewer decimals, or express the column in a larger unit (thousands).",
@@ -50,22 +64,81 @@ def choose_decimals(values: Floats, name: str) -> int:
     return exact
 
 
+def _exact_decimals(pieces: Callable[[], Iterable[Floats]]) -> int | None:
+    with np.errstate(over="ignore"):
+        for decimals in range(MOST_DECIMALS + 1):
+            scale = 10.0**decimals
+            if all(np.array_equal(np.rint(piece * scale) / scale, piece) for piece in pieces()):
+                return decimals
+    return None
+
+
+def _near_decimals(pieces: Callable[[], Iterable[Floats]], largest: float) -> int | None:
+    """Least number of decimals that writes all values but for the noise of floating-point sums."""
+    for decimals in range(MOST_DECIMALS + 1):
+        scale = 10.0**decimals
+        noise = largest * scale * FLOATING_NOISE
+        if noise > MOST_NOISE:
+            return None
+        if all(np.all(np.abs(np.rint(piece * scale) - piece * scale) <= noise) for piece in pieces()):
+            return decimals
+    return None
+
+
+def _pieces(values: Floats) -> Iterable[Floats]:
+    """Pieces that stay in the cache, so that too few decimals are found out early."""
+    return (values[start : start + PIECE] for start in range(0, len(values), PIECE))
+
+
 def to_units(values: Any, decimals: int, name: str) -> Ints:
     """Values as integers in units of ``10 ** -decimals`` (rounded half to even)."""
     array = np.asarray(values)
     if array.dtype.kind in "iub":
-        ints = array.astype(np.int64)
         limit = LARGEST // 10**decimals
-        if len(ints) and (int(ints.max()) > limit or int(ints.min()) < -limit):
+        if len(array) and (int(array.max()) > limit or int(array.min()) < -limit):
             raise _too_large(name, decimals)
-        result: Ints = ints * np.int64(10**decimals)
+        result: Ints = array.astype(np.int64) * np.int64(10**decimals)
         return result
     if array.dtype.kind == "O":
         return np.array([decimal_to_units(item, decimals, name) for item in array], dtype=np.int64)
-    scaled = np.rint(array.astype(np.float64) * 10.0**decimals)
+    with np.errstate(over="ignore"):
+        scaled = np.rint(array.astype(np.float64) * 10.0**decimals)
     if len(scaled) and float(np.abs(scaled).max()) >= LARGEST:
         raise _too_large(name, decimals)
     return scaled.astype(np.int64)
+
+
+def decimals_of(values: Any, name: str) -> int:
+    """Decimals of a column of integers, decimal numbers or floating-point numbers."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iub":
+        return 0
+    if array.dtype.kind == "O":
+        exponents = [Decimal(str(item)).normalize().as_tuple().exponent for item in array]
+        return max([0, *(-exponent for exponent in exponents if isinstance(exponent, int))])
+    return choose_decimals(array.astype(np.float64, copy=False), name)
+
+
+def rounded_up(level: float, decimals: int) -> int:
+    """A level as the least number of units that reaches it (protection must not get lost in rounding).
+
+    Examples
+    --------
+    >>> rounded_up(0.5, 0), rounded_up(0.3, 1), rounded_up(0.1 + 0.2, 1)
+    (1, 3, 3)
+    """
+    return int(units_up(np.array([level], np.float64), decimals, "protection")[0])
+
+
+def units_up(values: Any, decimals: int, name: str) -> Ints:
+    """Values as integers in units, rounded up but for the noise of floating-point numbers."""
+    array = np.asarray(values)
+    near = to_units(array, decimals, name)
+    if array.dtype.kind in "iub":
+        return near
+    scaled = array.astype(np.float64) * 10.0**decimals
+    short = scaled - near > np.maximum(np.abs(scaled), 1.0) * FLOATING_NOISE
+    return near + short.astype(np.int64)
 
 
 def decimal_to_units(value: Any, decimals: int, name: str = "value") -> int:

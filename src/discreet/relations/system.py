@@ -43,6 +43,8 @@ class System:
         For every row (table, variable, grouping, sample row); variable -1 is an equation between variables.
     decimals
         Decimals of the common unit of all values, levels and bounds.
+    unsafe, forced, given
+        Cells that must be withheld, that must be published, and that a given pattern withholds.
     """
 
     tables: TableSet
@@ -55,6 +57,7 @@ class System:
     empty: Bools
     unsafe: Bools
     forced: Bools
+    given: Bools
     lower_level: Ints
     upper_level: Ints
     sliding_level: Ints
@@ -127,7 +130,7 @@ class System:
         found = []
         for i, one in enumerate(self.of):
             for j in range(i + 1, len(self.of)):
-                common = int(np.isin(one, self.of[j]).sum())
+                common = len(np.intersect1d(one, self.of[j]))
                 if common:
                     found.append((self.tables.tables[i].name, self.tables.tables[j].name, common))
         return found
@@ -164,13 +167,14 @@ def build_system(tables: Table | TableSet) -> System:
     coefficient = np.concatenate([part.coefficient for part in parts])
     matrix = coo_array((coefficient, (row, cell)), shape=(int(offsets[-1]), size)).tocsr()
     matrix.eliminate_zeros()
-    keep = np.concatenate([part.keep for part in parts]) & _distinct_rows(matrix)
+    defining = np.concatenate([part.defining for part in parts])
+    keep = np.concatenate([part.keep for part in parts]) & _distinct_rows(matrix, defining)
     slack = [part.slack * scale for part, scale in zip(parts, [*scales, *[1] * len(tables.equations)], strict=True)]
     return System(
         tables=tables,
         of=tuple(of),
         matrix=matrix[np.flatnonzero(keep)],
-        defining=np.concatenate([part.defining for part in parts])[keep],
+        defining=defining[keep],
         origin=np.concatenate([part.origin for part in parts])[keep],
         decimals=decimals,
         value=value,
@@ -274,13 +278,14 @@ def _common_values(tables: TableSet, of: list[Ints], size: int, scales: list[int
 def _protection(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> dict[str, NDArray[Any]]:
     """Statuses, levels and bounds of the distinct cells: the strictest of all places where a cell stands."""
     empty = np.ones(size, np.bool_)
-    unsafe, forced = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    unsafe, forced, given = (np.zeros(size, np.bool_) for _ in range(3))
     levels = np.zeros((3, size), np.int64)
     lower, upper = np.full(size, NO_LOWER, np.int64), np.full(size, NO_UPPER, np.int64)
     for table, cells, scale in zip(tables, of, scales, strict=True):
         empty[cells] &= table.empty
         unsafe[cells] |= table.unsafe
         forced[cells] |= table.status == CellStatus.FORCED
+        given[cells] |= table.status == CellStatus.SECONDARY
         low, up = table.attacker_bounds()
         lower[cells] = np.maximum(lower[cells], np.where(low > NO_LOWER, low * scale, NO_LOWER))
         upper[cells] = np.minimum(upper[cells], np.where(up < NO_UPPER, up * scale, NO_UPPER))
@@ -300,6 +305,7 @@ def _protection(tables: TableSet, of: list[Ints], size: int, scales: list[int]) 
         "empty": empty,
         "unsafe": unsafe,
         "forced": forced,
+        "given": given,
         "lower_level": levels[0],
         "upper_level": levels[1],
         "sliding_level": levels[2],
@@ -327,14 +333,14 @@ def _table_cost(table: Table, kind: str, scale: float) -> Floats:
     )
 
 
-def _distinct_rows(matrix: csr_array) -> Bools:
-    """First occurrences of rows that say something: no empty rows, none twice (up to sign)."""
+def _distinct_rows(matrix: csr_array, preferred: Bools) -> Bools:
+    """One of all equal rows that say something: no empty rows, none twice (up to sign), preferred ones first."""
     lengths = np.diff(matrix.indptr)
     keep = lengths > 0
     marks = np.random.default_rng(20240229).integers(-(2**31), 2**31, size=(matrix.shape[1], 2), dtype=np.int64)
     sums = (matrix @ marks).T
     sums = sums * np.where(sums[0] < 0, -1, 1)
-    order = np.lexsort((np.arange(len(lengths)), sums[1], sums[0], lengths))
+    order = np.lexsort((np.arange(len(lengths)), ~preferred, sums[1], sums[0], lengths))
     same = np.all(np.stack([np.diff(a[order]) == 0 for a in (sums[0], sums[1], lengths)]), axis=0)
     keep[order[1:][same]] = False
     return keep

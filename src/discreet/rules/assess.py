@@ -9,11 +9,25 @@ import numpy as np
 from discreet.errors import ParameterError, unknown_name
 from discreet.model.arrays import NO_LOWER, Bools, Ints
 from discreet.model.table import Assessment, CellStatus, Table
-from discreet.rules.base import Rule, percent_of, rule_from_record
+from discreet.rules.base import Finding, Rule, percent_of, refuse_too_large, rule_from_record, share_of
 
 PROFILES = ("handbook", "argus")
-ARGUS_ORDER = ("dominance", "max_share", "p_percent", "prior_posterior", "request")
+ARGUS_TURN = {
+    "dominance": 0,
+    "max_share": 0,
+    "p_percent": 0,
+    "prior_posterior": 0,
+    "request": 1,
+    "min_contributors": 2,
+    "min_frequency": 2,
+    "zero_unsafe": 3,
+}
+"""In the ``argus`` profile a cell's level comes from the rules of the first turn that it breaks.
+
+Rules that the program does not have are not in this list; their levels always count.
+"""
 MANUAL_RANGE = 20.0
+MOST_RULES = 62
 
 
 def assess_table(
@@ -25,23 +39,27 @@ def assess_table(
 ) -> Table:
     """The table with its unsafe cells found and their protection levels set."""
     if profile not in PROFILES:
-        raise ParameterError(unknown_name("profile", profile, PROFILES))
-    if len(rules) > 62:
-        raise ParameterError("More than 62 rules at once are not supported.")
+        raise ParameterError(unknown_name("profile", str(profile), PROFILES))
+    if len(rules) > MOST_RULES:
+        raise ParameterError(
+            f"{len(rules)} rules at once are not supported.", hint=f"Give at most {MOST_RULES} rules."
+        )
+    share_of(manual_range, "manual_range", "assess", high=1000)
     mine = [rule for rule in rules if rule.applies_to(table)]
-    size = len(table)
-    hits, lower, upper = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
-    exempt = _missing(table) if missing_safe else np.zeros(size, np.bool_)
-    for bit, rule in enumerate(mine):
-        found = rule.evaluate(table, profile)
-        unsafe = found.unsafe & ~exempt
-        hits |= np.where(unsafe, np.int64(1) << bit, 0)
-        lower = np.maximum(lower, np.where(unsafe, found.lower, 0))
-        upper = np.maximum(upper, np.where(unsafe, found.upper, 0))
+    exempt = _missing(table) if missing_safe else np.zeros(len(table), np.bool_)
+    findings = [_without(rule.evaluate(table, profile), exempt) for rule in mine]
+    hits = np.zeros(len(table), np.int64)
+    for bit, found in enumerate(findings):
+        hits |= np.where(found.unsafe, np.int64(1) << bit, 0)
     if profile == "argus":
-        lower, upper = _argus_levels(table, mine, hits, lower, upper)
-    unsafe = hits > 0
-    unsafe, lower, upper = _with_manual(table, unsafe, lower, upper, manual_range)
+        findings = _argus_findings(table, mine, findings)
+    lower, upper = np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
+    for found in findings:
+        lower = np.maximum(lower, np.where(found.unsafe, found.lower, 0))
+        upper = np.maximum(upper, np.where(found.unsafe, found.upper, 0))
+    least = _published_unit(table) if profile == "argus" else 1
+    unsafe, lower, upper = _with_manual(table, hits > 0, lower, upper, manual_range, least)
+    refuse_too_large(table, np.maximum(lower, upper))
     lower = np.minimum(lower, _room_below(table))
     return table.with_(
         assessment=Assessment(
@@ -50,9 +68,9 @@ def assess_table(
             options={"missing_safe": missing_safe, "manual_range": manual_range},
             unsafe=unsafe,
             hits=hits,
-            lower=np.where(unsafe, lower, 0),
-            upper=np.where(unsafe, upper, 0),
-            sliding=np.zeros(size, np.int64),
+            lower=lower,
+            upper=upper,
+            sliding=np.zeros(len(table), np.int64),
         )
     )
 
@@ -72,36 +90,49 @@ def reasons(table: Table, row: int) -> list[str]:
     return said
 
 
-def _argus_levels(
-    table: Table, rules: Sequence[Rule], hits: Ints, lower: Ints, upper: Ints
-) -> tuple[Ints, Ints]:
-    """Symmetric levels of at least one published unit; concentration goes before frequency and zero."""
-    one = 10 ** max(table.decimals - (table.spec.decimals or 0), 0)
-    first = sum(1 << bit for bit, rule in enumerate(rules) if rule.kind in ARGUS_ORDER)
-    concentrated = (hits & first) > 0
-    level = np.zeros(len(table), np.int64)
-    for bit, rule in enumerate(rules):
-        counts = concentrated if rule.kind in ARGUS_ORDER else ~concentrated
-        hit = ((hits >> bit) & 1).astype(np.bool_) & counts & (rule.kind != "zero_unsafe")
-        if hit.any():
-            level[hit] = np.maximum(level[hit], rule.evaluate(table, "argus").upper[hit])
-    level = np.where((hits > 0) & (level > 0), np.maximum(level, one), level)
-    only_zero = (hits > 0) & (level == 0)
-    return np.where(only_zero, lower, level), np.where(only_zero, upper, level)
+def _without(found: Finding, exempt: Bools) -> Finding:
+    return Finding(found.unsafe & ~exempt, found.lower, found.upper)
+
+
+def _argus_findings(table: Table, rules: Sequence[Rule], findings: Sequence[Finding]) -> list[Finding]:
+    """Findings that count for the level: the first turn only, symmetric, at least one published unit."""
+    last = 1 + max(ARGUS_TURN.values())
+    first = np.full(len(table), last, np.int64)
+    for rule, found in zip(rules, findings, strict=True):
+        turn = ARGUS_TURN.get(rule.kind, last)
+        first = np.where(found.unsafe, np.minimum(first, turn), first)
+    result = []
+    for rule, found in zip(rules, findings, strict=True):
+        if rule.kind not in ARGUS_TURN:
+            result.append(found)
+            continue
+        counts = found.unsafe & (first == ARGUS_TURN[rule.kind])
+        level = np.maximum(found.upper, _published_unit(table))
+        lower, upper = (found.lower, found.upper) if rule.kind == "zero_unsafe" else (level, level)
+        result.append(Finding(counts, lower, upper))
+    return result
+
+
+def _published_unit(table: Table) -> int:
+    """One in the last decimal that is published, in units of the table."""
+    shown = table.decimals if table.spec.decimals is None else table.spec.decimals
+    return int(10 ** max(table.decimals - shown, 0))
 
 
 def _with_manual(
-    table: Table, unsafe: Bools, lower: Ints, upper: Ints, manual_range: float
+    table: Table, unsafe: Bools, lower: Ints, upper: Ints, manual_range: float, least: int
 ) -> tuple[Bools, Ints, Ints]:
-    """Statuses and levels set by hand go before those of the rules."""
-    if table.manual is None:
-        return unsafe, lower, upper
-    by_hand = table.manual == CellStatus.UNSAFE
-    level = percent_of(table.value, manual_range)
+    """Cells marked by hand are unsafe too; levels given by hand count where they are larger than the rules'."""
+    nothing = np.zeros(len(table), np.int64)
+    by_hand = nothing > 0 if table.manual is None else table.manual == CellStatus.UNSAFE
+    unsafe = unsafe | by_hand
+    usual = np.where(by_hand, np.maximum(percent_of(table.value, manual_range), least), 0)
+    levels = []
     for given, computed in ((table.manual_lower, lower), (table.manual_upper, upper)):
-        wanted = np.zeros(len(table), np.int64) if given is None else given
-        computed[by_hand] = np.maximum(computed, np.where(wanted > 0, wanted, level))[by_hand]
-    return unsafe | by_hand, lower, upper
+        wanted = nothing if given is None else given
+        wanted = np.where(wanted > 0, wanted, usual)
+        levels.append(np.where(unsafe, np.maximum(computed, wanted), 0))
+    return unsafe, levels[0], levels[1]
 
 
 def _room_below(table: Table) -> Ints:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, listed, unknown_name
 from discreet.model.arrays import LARGEST, Bools, Ints
 from discreet.model.table import Contributions, Table
 from discreet.model.units import as_fraction
 
 REGISTRY: dict[str, type[Rule]] = {}
+LEVELS = ("holding", "record")
+MOST = 10**9
+"""Largest whole number that a parameter may be."""
 
 
 class Finding(NamedTuple):
@@ -31,7 +34,8 @@ class Finding(NamedTuple):
 class Rule(ABC):
     """Base of all rules. A rule is made with its parameters, which are checked at once.
 
-    Subclasses set ``kind`` (their name in recipes and evidence) and implement :meth:`evaluate` and :meth:`words`.
+    Subclasses set ``kind`` (their name in recipes and evidence) and implement :meth:`check`, :meth:`evaluate` and
+    :meth:`words`.
     """
 
     kind: ClassVar[str]
@@ -40,6 +44,22 @@ class Rule(ABC):
         super().__init_subclass__(**kwargs)
         if "kind" in cls.__dict__:
             REGISTRY[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.generic):  # a rule is plain data, so that it can be written down
+                object.__setattr__(self, field.name, value.item())
+        level = getattr(self, "level", "holding")
+        if level not in LEVELS:
+            raise ParameterError(f"{self.kind}: level={level!r} is not allowed.", hint="Use 'holding' or 'record'.")
+        if hasattr(self, "tables"):
+            object.__setattr__(self, "tables", _table_names(self.tables, self.kind))
+        self.check()
+
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
 
     @abstractmethod
     def evaluate(self, table: Table, profile: str) -> Finding:
@@ -71,28 +91,35 @@ def rule_from_record(record: Mapping[str, Any]) -> Rule:
     for name in given:
         if name not in known:
             raise ParameterError(unknown_name("parameter", name, known, f"rule {kind!r}"))
-    if "tables" in given:
-        given["tables"] = tuple(given["tables"])
-    try:
-        return cls(**given)
-    except TypeError as error:
-        raise ParameterError(f"Rule {kind!r}: {error}.") from None
+    missing = [f.name for f in fields(cls) if f.default is MISSING and f.name not in given]
+    if missing:
+        raise ParameterError(f"Rule {kind!r} needs {listed(missing)}.", hint=f"It takes {listed(known)}.")
+    return cls(**given)
+
+
+def _table_names(tables: Any, kind: str) -> tuple[str, ...]:
+    names = (tables,) if isinstance(tables, str) else tables
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) and name for name in names):
+        raise ParameterError(f"{kind}: tables={tables!r} is not allowed.", hint="Give names of tables in a list.")
+    return tuple(names)
 
 
 def contributions_for(table: Table, level: str, rule: Rule, top: int = 0) -> Contributions:
     """The contributions a rule looks at; an error that says how to supply what is missing."""
-    if level not in ("holding", "record"):
-        raise ParameterError(f"level={level!r} is not allowed.", hint="Use 'holding' or 'record'.")
     found = table.contributions.get(level)
     if found is None:
-        how = (
-            f"tabulate with levels=('holding', {level!r})"
-            if table.from_records
-            else "give the columns contributors=, top=[...] to from_cells"
+        if table.from_records:
+            how = "tabulate with levels=('holding', 'record')"
+        elif level == "record":
+            how = "use level='holding': a ready-made table knows one kind of contributor"
+        else:
+            how = "give from_cells a column 'contributors', and columns 'top1', 'top2', ... for the largest contributions"
+        raise NeedsError(
+            f"Rule {rule.kind!r} needs contributions per {level} in table {table.name!r}.", hint=f"Please {how}."
         )
-        raise NeedsError(f"Rule {rule.kind!r} needs contributions per {level} in table {table.name!r}.", hint=f"Please {how}.")
     if found.top.shape[1] < top:
-        how = f"tabulate with top={top}" if table.from_records else f"give {top} top columns to from_cells"
+        columns = listed(f"top{i + 1}" for i in range(top))
+        how = f"tabulate with top={top}" if table.from_records else f"give from_cells the columns {columns}"
         raise NeedsError(
             f"Rule {rule.kind!r} needs the {top} largest contributions of each cell; table {table.name!r} keeps "
             f"{found.top.shape[1]}.",
@@ -101,12 +128,12 @@ def contributions_for(table: Table, level: str, rule: Rule, top: int = 0) -> Con
     return found
 
 
-def refuse_negative(table: Table, found: Contributions, rule: Rule) -> None:
+def refuse_negative(table: Table, negative: Bools, rule: Rule) -> None:
     """Concentration makes no sense with negative contributions."""
-    if found.negative.any():
-        row = int(np.argmax(found.negative))
+    if negative.any():
+        row = int(np.argmax(negative))
         raise InputError(
-            f"Rule {rule.kind!r} cannot take negative contributions; {int(found.negative.sum())} cells of table "
+            f"Rule {rule.kind!r} cannot take negative contributions; {int(negative.sum())} cells of table "
             f"{table.name!r} have some, first {table.cell_name(row)}.",
             hint="Tabulate with absolute=True (the rules look at absolute contributions) or with shadow= a variable "
             "that is never negative.",
@@ -115,15 +142,28 @@ def refuse_negative(table: Table, found: Contributions, rule: Rule) -> None:
 
 def combine(*terms: tuple[int, Ints]) -> NDArray[Any]:
     """Exact sum of integer multiples of columns; wide integers where 64 bits might not do."""
-    bound = sum(abs(c) * float(np.abs(a.astype(np.float64)).max(initial=0.0)) for c, a in terms)
+    bound = sum(abs(c) * max(int(np.abs(a).max(initial=0)), 1) for c, a in terms)
     if bound < LARGEST:
         return np.asarray(sum(np.int64(c) * a for c, a in terms), dtype=np.int64)
     return np.asarray(sum(c * a.astype(object) for c, a in terms), dtype=object)
 
 
 def ceiling(numerator: NDArray[Any], denominator: int) -> Ints:
-    """Quotients rounded up, as 64-bit integers."""
+    """Quotients rounded up, as 64-bit integers; :func:`refuse_too_large` finds those that do not fit."""
+    if denominator > LARGEST:
+        numerator = numerator.astype(object)
     return np.minimum(-(-numerator // denominator), LARGEST).astype(np.int64)
+
+
+def refuse_too_large(table: Table, level: Ints) -> None:
+    """A level that does not fit into 64 bits would be asked for too small."""
+    wrong = level >= LARGEST
+    if wrong.any():
+        raise InputError(
+            f"{int(wrong.sum())} cells of table {table.name!r} need protection levels too large for 64-bit integers.",
+            hint="Express the values in a larger unit (thousands), or use a larger k or a smaller p or range.",
+            details=f"The first is {table.cell_name(int(np.argmax(wrong)))}.",
+        )
 
 
 def percent_of(value: Ints, percent: float) -> Ints:
@@ -132,27 +172,23 @@ def percent_of(value: Ints, percent: float) -> Ints:
     return np.maximum(ceiling(combine((share.numerator, np.abs(value))), share.denominator), 1)
 
 
-def scaled_to_value(table: Table, total: Ints, level: NDArray[Any], denominator: int) -> Ints:
-    """A level of the shadow variable as a level of the value: the same share of the cell."""
-    if table.spec.shadow is None and not table.spec.absolute:
-        return ceiling(level, denominator)
-    safe_total = np.where(total == 0, 1, total)
-    wide = np.abs(table.value).astype(object) * level.astype(object)
-    divisor = safe_total.astype(object) * denominator
-    quotient = np.array([-(-n // d) for n, d in zip(wide, divisor, strict=True)], dtype=object)
-    return np.where(total == 0, np.abs(table.value), np.minimum(quotient, LARGEST)).astype(np.int64)
+def in_proportion(value: Ints, total: Ints, level: NDArray[Any], denominator: int) -> Ints:
+    """Levels of a shadow variable, ``level / denominator``, as the same share of the value; at least one unit."""
+    rows = zip(np.abs(value).tolist(), level.tolist(), total.tolist(), strict=True)
+    wide = [v if t == 0 else -(-v * n // (t * denominator)) for v, n, t in rows]
+    return np.array([min(max(w, 1), LARGEST) for w in wide], dtype=np.int64)
 
 
-def share_of(number: float, name: str, rule: str, low: float = 0, high: float = 100) -> Fraction:
+def share_of(number: float, name: str, rule: str, high: float = 100) -> Fraction:
     """A percentage as an exact share; outside its range it is an error."""
-    if isinstance(number, bool) or not isinstance(number, int | float) or not low < number <= high:
-        raise ParameterError(f"{rule}: {name}={number!r} is not allowed.", hint=f"Use more than {low} up to {high}.")
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= high:
+        raise ParameterError(f"{rule}: {name}={number!r} is not allowed.", hint=f"Use more than 0 up to {high:g}.")
     return as_fraction(number) / 100
 
 
 def whole_number(number: int, name: str, rule: str, least: int = 1) -> None:
-    """Refuse what is not a whole number of at least ``least``."""
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+    """Refuse what is not a whole number from ``least`` on."""
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= MOST:
         raise ParameterError(
-            f"{rule}: {name}={number!r} is not allowed.", hint=f"Use a whole number of at least {least}."
+            f"{rule}: {name}={number!r} is not allowed.", hint=f"Use a whole number from {least} to {MOST}."
         )

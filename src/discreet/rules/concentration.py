@@ -1,16 +1,17 @@
 """Rules against large contributors: dominance, p%, prior-posterior, maximum share.
 
 X is the cell's total, x1 >= x2 >= ... its contributions; with waivers x1 gives way to the largest contributor
-without a waiver. The exact inequalities and levels stand in docs/design (rules).
+without a waiver. The exact inequalities and levels stand in docs/design/0002-rules.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import ParameterError
 from discreet.model.arrays import Ints
@@ -19,10 +20,11 @@ from discreet.model.units import as_fraction
 from discreet.rules.base import (
     Finding,
     Rule,
+    ceiling,
     combine,
     contributions_for,
+    in_proportion,
     refuse_negative,
-    scaled_to_value,
     share_of,
     whole_number,
 )
@@ -38,29 +40,37 @@ def protected_and_coalition(found: Contributions, others: int) -> tuple[Ints, In
     return largest, np.where(in_list, first, largest + found.top[:, :others].sum(axis=1))
 
 
-def _consenting(found: Contributions) -> Ints | bool:
-    """Cells whose contributors all agree to publication."""
-    return False if found.unwaived is None else found.unwaived < 0
+def _finding(rule: Rule, table: Table, found: Contributions, excess: NDArray[Any], denominator: int) -> Finding:
+    """Unsafe where ``excess`` is positive and somebody does not consent; the level is ``excess / denominator``.
+
+    Absolute contributions are in units of the value: a level of theirs must not shrink where positive and negative
+    contributions cancel out. Only a shadow variable asks for a proportion.
+    """
+    refuse_negative(table, found.negative, rule)
+    unsafe = np.asarray(excess > 0, np.bool_)
+    if found.unwaived is not None:
+        unsafe &= found.unwaived >= 0
+    level = np.zeros(len(table), np.int64)
+    rows = np.flatnonzero(unsafe)
+    if table.spec.shadow is None:
+        level[rows] = ceiling(excess[rows], denominator)
+    else:
+        level[rows] = in_proportion(table.value[rows], found.total[rows], excess[rows], denominator)
+    return Finding(unsafe, level, level)
 
 
 def _gap(rule: Rule, table: Table, found: Contributions, share: Fraction, others: int) -> Finding:
     """Unsafe where the rest of the cell is less than ``share`` of the protected contribution."""
-    refuse_negative(table, found, rule)
     largest, together = protected_and_coalition(found, others)
     short = combine((share.numerator, largest), (share.denominator, together), (-share.denominator, found.total))
-    unsafe = (short > 0).astype(np.bool_) & ~np.asarray(_consenting(found), dtype=np.bool_) & ~table.empty
-    level = np.where(unsafe, scaled_to_value(table, found.total, short, share.denominator), 0)
-    return Finding(unsafe, level, level)
+    return _finding(rule, table, found, short, share.denominator)
 
 
 def _dominance(rule: Rule, table: Table, found: Contributions, share: Fraction, n: int) -> Finding:
     """Unsafe where the ``n`` largest hold more than ``share`` of the cell."""
-    refuse_negative(table, found, rule)
     _, together = protected_and_coalition(found, n - 1)
     excess = combine((share.denominator, together), (-share.numerator, found.total))
-    unsafe = (excess > 0).astype(np.bool_) & ~np.asarray(_consenting(found), dtype=np.bool_) & ~table.empty
-    level = np.where(unsafe, scaled_to_value(table, found.total, excess, share.numerator), 0)
-    return Finding(unsafe, level, level)
+    return _finding(rule, table, found, excess, share.numerator)
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,7 @@ class PPercent(Rule):
     level: str = "holding"
     tables: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         share_of(self.p, "p", self.kind)
         whole_number(self.coalition, "coalition", self.kind)
 
@@ -117,7 +127,7 @@ class PriorPosterior(Rule):
     level: str = "holding"
     tables: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         share_of(self.q, "q", self.kind, high=10_000)
         share_of(self.p, "p", self.kind, high=10_000)
         whole_number(self.coalition, "coalition", self.kind)
@@ -148,7 +158,7 @@ class Dominance(Rule):
     level: str = "holding"
     tables: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         whole_number(self.n, "n", self.kind)
         if share_of(self.k, "k", self.kind) == 1:
             raise ParameterError("dominance: k=100 can never be exceeded.", hint="Use a k below 100.")
@@ -174,7 +184,7 @@ class MaxShare(Rule):
     level: str = "holding"
     tables: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share < 1:
             raise ParameterError(f"max_share: share={self.share!r} is not allowed.", hint="Use a share between 0 and 1.")
 

@@ -8,10 +8,20 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import NeedsError, ParameterError, unknown_name
-from discreet.model.arrays import Ints
+from discreet.model.arrays import Bools, Ints
+from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import Table
 from discreet.model.units import as_fraction
-from discreet.rules.base import Finding, Rule, combine, contributions_for, percent_of, share_of, whole_number
+from discreet.rules.base import (
+    Finding,
+    Rule,
+    combine,
+    contributions_for,
+    percent_of,
+    refuse_negative,
+    share_of,
+    whole_number,
+)
 from discreet.rules.frequency import DEFAULT_RANGE
 
 
@@ -20,7 +30,8 @@ class GroupDisclosure(Rule):
     """Unsafe when all of a group, but for at most ``k``, stand in one category of ``variable``.
 
     Whoever knows that a person belongs to the group then knows the category; with ``k`` greater than zero this
-    holds for a coalition of ``k`` outsiders of the category.
+    holds for a coalition of ``k`` outsiders of the category. Withholding the category is not enough: the cells of
+    the other categories tell the same. So one of them, the fullest, must seem to hold more than ``k``.
 
     Parameters
     ----------
@@ -37,58 +48,130 @@ class GroupDisclosure(Rule):
     k: int = 0
     tables: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         whole_number(self.k, "k", self.kind, least=0)
+        if not isinstance(self.variable, str):
+            raise ParameterError(f"{self.kind}: variable={self.variable!r} is not allowed.", hint="Give its name.")
+
+    def evaluate(self, table: Table, profile: str) -> Finding:
+        one = 10**table.decimals
+        enough = (self.k + 1) * one
+        rest = self._rest(table)
+        full = (rest >= 0) & (rest <= self.k * one)
+        witness, known = self._witnesses(table, np.flatnonzero(full), enough)
+        full[known] = False
+        lower = np.where(full, np.minimum(enough - rest, table.value), 0)
+        upper = np.zeros(len(table), np.int64)
+        upper[witness] = enough - table.value[witness]
+        return Finding(full | (upper > 0), lower, upper)
 
     def _rest(self, table: Table) -> Ints:
         """Members of the group outside the cell's category, -1 where the cell is no category of a group."""
+        hierarchy, k = self._secret(table)
+        whole = hierarchy.position(str(hierarchy.total))
+        total = table.codes.copy()
+        total[:, k] = whole
+        at = table.find(total)
+        category = (hierarchy.same_as[table.codes[:, k]] != hierarchy.same_as[whole]) & (table.value > 0)
+        if (category & (at < 0)).any():
+            raise NeedsError(f"Rule {self.kind!r} needs the totals of {self.variable!r} in table {table.name!r}.")
+        return np.where(category, table.value[at] - table.value, -1)
+
+    def _secret(self, table: Table) -> tuple[Hierarchy, int]:
+        """The hierarchy of the variable and its place in the table."""
         if table.spec.value is not None:
-            raise ParameterError(f"Rule {self.kind!r} is for counts; table {table.name!r} sums {table.spec.value!r}.")
+            raise ParameterError(
+                f"Rule {self.kind!r} is for counts; table {table.name!r} sums {table.spec.value!r}.",
+                hint="Restrict it with tables=[...].",
+            )
         if self.variable not in table.spec.by:
             raise ParameterError(unknown_name("variable", self.variable, table.variables, f"table {table.name!r}"))
         hierarchy = table.spec.by[self.variable]
         if hierarchy.total is None:
-            raise NeedsError(f"Rule {self.kind!r} needs a total of {self.variable!r} to know the size of the groups.")
-        k = table.variables.index(self.variable)
-        total = table.codes.copy()
-        total[:, k] = hierarchy.position(hierarchy.total)
-        at = table.find(total)
-        group = np.where(at >= 0, table.value[np.maximum(at, 0)], 0)
-        whole = hierarchy.same_as[hierarchy.position(hierarchy.total)]
-        category = (hierarchy.same_as[table.codes[:, k]] != whole) & (table.value > 0)
-        return np.where(category, group - table.value, -1)
+            raise NeedsError(
+                f"Rule {self.kind!r} needs a total of {self.variable!r} to know the size of the groups.",
+                hint="Please give its hierarchy a total.",
+            )
+        return hierarchy, table.variables.index(self.variable)
 
-    def evaluate(self, table: Table, profile: str) -> Finding:
-        one = 10**table.decimals
-        rest = self._rest(table)
-        unsafe = (rest >= 0) & (rest <= self.k * one)
-        level = np.minimum((self.k + 1) * one - rest, table.value)
-        return Finding(unsafe, np.where(unsafe, level, 0), np.zeros(len(table), np.int64))
+    def _witnesses(self, table: Table, rows: Ints, enough: int) -> tuple[Ints, Ints]:
+        """Cells that must seem fuller, and rows whose secret everybody knows from the bounds of the other cells."""
+        hierarchy, k = self._secret(table)
+        room = table.attacker_bounds()[1]
+        best = np.full(len(rows), -1, np.int64)
+        listed, open_ = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
+        for code in np.unique(table.codes[rows, k]).tolist():
+            mine = np.flatnonzero(table.codes[rows, k] == code)
+            for other in np.flatnonzero(_apart(hierarchy, code)).tolist():
+                codes = table.codes[rows[mine]]
+                codes[:, k] = other
+                at = table.find(codes)
+                there = at >= 0
+                listed[mine] |= there
+                open_[mine] |= there & (room[at] > table.value[at])
+                fuller = (best[mine] < 0) | (table.value[at] > table.value[best[mine]])
+                best[mine] = np.where(there & (room[at] >= enough) & fuller, at, best[mine])
+        lost = ~listed | (open_ & (best < 0))
+        if lost.any():
+            raise NeedsError(
+                f"Rule {self.kind!r} cannot protect {int(lost.sum())} cells of table {table.name!r}: no cell of another "
+                f"category of {self.variable!r} is there to be withheld, so the table tells that nobody is in one.",
+                hint="Please tabulate with cells='all'."
+                if table.from_records
+                else "Please give the cells that nobody is in, with value 0; with upper_bound 0 where nobody can be.",
+                details=f"The first is {table.cell_name(int(rows[np.argmax(lost)]))}.",
+            )
+        return np.unique(best[best >= 0]), rows[best < 0]
 
     def words(self, table: Table, row: int) -> str:
-        outside = self._rest(table)[row] / 10**table.decimals
-        return f"group disclosure: all but {outside:g} of the group have the same {self.variable}"
+        rest = self._rest(table)
+        one = 10**table.decimals
+        if 0 <= rest[row] <= self.k * one:
+            return f"group disclosure: all but {rest[row] / one:g} of the group have the same {self.variable}"
+        return f"group disclosure: it would tell that nearly all of the group have another {self.variable}"
+
+
+def _apart(hierarchy: Hierarchy, code: int) -> Bools:
+    """Codes that have no base code in common with this one and subtract nothing."""
+    start, base, sign = hierarchy.cover
+    mine = np.isin(base, base[start[code] : start[code + 1]]) | (sign < 0)
+    owner = np.repeat(np.arange(len(hierarchy)), np.diff(start))
+    return np.bincount(owner[mine], minlength=len(hierarchy)) == 0
 
 
 @dataclass(frozen=True)
 class Request(Rule):
     """Request rule: protects those who asked for it.
 
-    A cell is unsafe when a contributor with request code j holds more than ``p1`` or ``p2`` per cent of it, or
-    when somebody asked and the cell has fewer than ``n`` contributors.
+    A cell is unsafe when a contributor with request code 1 holds more than ``p1`` per cent of it, or one with code 2
+    more than ``p2`` per cent, or when somebody asked and the cell has fewer than ``n`` contributors.
+
+    Parameters
+    ----------
+    p1, p2
+        Percentages; without ``p2`` both codes have ``p1``.
+    n
+        Least number of contributors beside whom a request is safe.
+    range
+        Protection level in per cent of the value.
+    level
+        ``"holding"`` or ``"record"``.
+    tables
+        Names of the tables it is for; all when empty.
     """
 
     kind: ClassVar[str] = "request"
     p1: float
-    p2: float = 100
+    p2: float | None = None
     n: int = 1
     range: float = DEFAULT_RANGE
     level: str = "holding"
     tables: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         share_of(self.p1, "p1", self.kind)
-        share_of(self.p2, "p2", self.kind)
+        if self.p2 is not None:
+            share_of(self.p2, "p2", self.kind)
         whole_number(self.n, "n", self.kind)
         share_of(self.range, "range", self.kind, high=1000)
 
@@ -97,11 +180,14 @@ class Request(Rule):
         if found.requested is None:
             raise NeedsError(
                 f"Rule {self.kind!r} needs to know who asked for protection in table {table.name!r}.",
-                hint="Give the column request= (0, 1 or 2) to Microdata.",
+                hint="Please give the column request= (0, 1 or 2) to Microdata and tabulate."
+                if table.from_records
+                else "Please tabulate from records with the column request= (0, 1 or 2): ready-made tables cannot say.",
             )
         asked = (found.requested >= 0).any(axis=1)
+        refuse_negative(table, asked & found.negative, self)
         unsafe = asked & (found.count < self.n)
-        for j, p in enumerate((self.p1, self.p2)):
+        for j, p in enumerate((self.p1, self.p1 if self.p2 is None else self.p2)):
             share = as_fraction(p) / 100
             excess = combine((share.denominator, found.requested[:, j]), (-share.numerator, found.total))
             unsafe |= (found.requested[:, j] >= 0) & (excess > 0).astype(np.bool_)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from discreet.errors import NeedsError
+from discreet.errors import NeedsError, ParameterError
 from discreet.model.arrays import Bools, Ints
 from discreet.model.table import Table
 from discreet.model.units import as_fraction
@@ -30,14 +31,19 @@ def _is_count(table: Table) -> bool:
 
 
 def _few(table: Table, few: Bools, frequency: Ints, n: int, percent: float, profile: str) -> Finding:
-    """Levels of cells with too few: a percentage of the value; in counts, far enough up to be safe."""
+    """Levels of cells with too few: a percentage of the value; in counts, far enough up to be safe.
+
+    A weighted count is an estimate: one unit more says little of it, so the percentage counts there as well.
+    """
     level = percent_of(table.value, percent)
-    upper = level
-    if _is_count(table) and profile == "handbook":
-        one = 10**table.decimals
-        level = np.full(len(table), one, np.int64)
-        upper = np.maximum(level, (n - frequency) * one)
-    return Finding(few, np.where(few, level, 0), np.where(few, upper, 0))
+    if not _is_count(table) or profile == "argus":
+        return Finding(few, np.where(few, level, 0), np.where(few, level, 0))
+    one = 10**table.decimals
+    lower = np.full(len(table), one, np.int64)
+    upper = np.maximum(lower, (n - frequency) * one)
+    if table.spec.weight:
+        lower, upper = np.maximum(lower, level), np.maximum(upper, level)
+    return Finding(few, np.where(few, lower, 0), np.where(few, upper, 0))
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class MinContributors(Rule):
     level: str = "holding"
     tables: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         whole_number(self.n, "n", self.kind)
         share_of(self.range, "range", self.kind, high=1000)
 
@@ -100,9 +106,13 @@ class MinFrequency(Rule):
     weighted: bool = False
     tables: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         whole_number(self.n, "n", self.kind)
         share_of(self.range, "range", self.kind, high=1000)
+        if not isinstance(self.weighted, bool):
+            raise ParameterError(
+                f"min_frequency: weighted={self.weighted!r} is not allowed.", hint="Use true or false."
+            )
 
     def _frequency(self, table: Table, profile: str) -> tuple[Ints, int]:
         if table.weighted is not None and (self.weighted or profile == "argus"):
@@ -115,7 +125,7 @@ class MinFrequency(Rule):
             return table.contributions["holding"].count, 1
         raise NeedsError(
             f"Rule {self.kind!r} needs the number of records of each cell in table {table.name!r}.",
-            hint="Give the column contributors= to from_cells.",
+            hint="Please give from_cells a column 'contributors'.",
         )
 
     def evaluate(self, table: Table, profile: str) -> Finding:
@@ -124,13 +134,16 @@ class MinFrequency(Rule):
         return _few(table, few, frequency // one, self.n, self.range, profile)
 
     def words(self, table: Table, row: int) -> str:
-        frequency, one = self._frequency(table, "handbook")
+        profile = "handbook" if table.assessment is None else table.assessment.profile
+        frequency, one = self._frequency(table, profile)
         return f"low frequency: {frequency[row] / one:g} (at least {self.n} needed)"
 
 
 @dataclass(frozen=True)
 class ZeroUnsafe(Rule):
     """Unsafe when a cell with contributors has the value zero; in counts, when nobody is in it.
+
+    A cell that everybody knows to be at most zero tells nothing new and is safe.
 
     Parameters
     ----------
@@ -144,14 +157,22 @@ class ZeroUnsafe(Rule):
     range: float = 1.0
     tables: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         share_of(self.range, "range", self.kind, high=1e15)
 
     def evaluate(self, table: Table, profile: str) -> Finding:
-        zero = (table.value == 0) & (~table.empty | _is_count(table))
+        if _is_count(table) and table.from_records and len(table) < math.prod(table.shape):
+            raise NeedsError(
+                f"Rule {self.kind!r} needs the cells that nobody is in; table {table.name!r} leaves them out, which "
+                "tells that they are zero.",
+                hint="Please tabulate with cells='all'.",
+            )
+        zero = (table.value == 0) & (~table.empty | _is_count(table)) & (table.attacker_bounds()[1] > 0)
         wanted = as_fraction(self.range) * 10**table.decimals
         level = ceiling(combine((wanted.numerator, np.ones(len(table), np.int64))), wanted.denominator)
         return Finding(zero, np.zeros(len(table), np.int64), np.where(zero, level, 0))
 
     def words(self, table: Table, row: int) -> str:
+        if _is_count(table):
+            return "zero cell: it tells that nobody is here"
         return "zero cell: it tells that every contributor has zero"

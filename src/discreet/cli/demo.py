@@ -1,0 +1,67 @@
+"""The demonstration: a made-up business survey from records to a verified release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from discreet.errors import OutputError
+from discreet.generate import business_survey
+from discreet.verbs.recipe import run_recipe
+from discreet.verbs.save import summary
+
+RECIPE = """\
+version = 1
+
+[data]
+file = "input/records.parquet"
+contributor = "holding"
+
+[hierarchies]
+activity = { file = "input/activity.hrc" }
+region = { file = "input/region.hrc" }
+
+[[tables]]
+name = "turnover"
+by = ["activity", "region"]
+value = "turnover"
+
+[[rules]]
+kind = "p_percent"
+p = 10
+
+[[rules]]
+kind = "min_contributors"
+n = 3
+
+[[protect]]
+method = "suppress"
+cost = "value"
+
+[output]
+directory = "release"
+report = true
+"""
+
+
+def run_demo(directory: Path, records: int) -> None:
+    """Write records and recipe, run it, and say what to look at."""
+    recipe = directory / "recipe.toml"
+    if directory.exists() and any(directory.iterdir()) and not recipe.is_file():
+        raise OutputError(
+            f"The folder {directory.name!r} exists and is not a demonstration.", hint="Give another --directory."
+        )
+    survey = business_survey(records)
+    directory.mkdir(parents=True, exist_ok=True)
+    survey.write(directory / "input")
+    recipe.write_text(RECIPE, encoding="utf-8")
+    click.echo(f"A survey of {records:,} firms and a recipe lie in {directory}. Running it ...")
+    done = run_recipe(recipe)
+    click.echo(summary(done.release))
+    if done.audit is not None:
+        click.echo(done.audit.summary())
+    click.echo(str(done.verdict))
+    click.echo(f"\nPublic table:   {done.folder / 'public' / 'turnover.csv'}")
+    click.echo(f"Report:         {done.folder / 'custodian' / 'report.html'}")
+    click.echo(f"Check it again: discreet verify {done.folder}")

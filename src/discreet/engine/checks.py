@@ -1,0 +1,82 @@
+"""What is wrong with columns of records: one place for the words, whichever engine finds out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.errors import InputError
+from discreet.model.arrays import LARGEST
+from discreet.model.condition import Condition
+
+
+def no_records() -> InputError:
+    """Nothing there."""
+    return InputError("The data have no records.", hint="Check that the right file or frame was given.")
+
+
+def no_record_left(where: Sequence[Condition]) -> InputError:
+    """A filter that leaves nothing."""
+    return InputError(
+        f"No record meets the filter {' and '.join(str(c) for c in where)!r}.",
+        hint="Check the values it compares with.",
+    )
+
+
+def not_regular(name: str, error: Exception) -> InputError:
+    """A csv file that cannot be taken apart."""
+    return InputError(
+        f"The file {name!r} is not a regular csv file.",
+        hint="Check that every line has as many fields as the header and that the delimiter is right.",
+        details=str(error),
+    )
+
+
+def empty_codes(variable: str, count: int) -> InputError:
+    """Records without a code."""
+    return InputError(
+        f"Variable {variable!r} is empty in {count} records.",
+        hint=f"Give Microdata(missing={{{variable!r}: code}}) to count them under a code, or filter them out.",
+    )
+
+
+def empty_contributors(name: str, count: int) -> InputError:
+    """Records that belong to nobody."""
+    return InputError(
+        f"Contributor column {name!r} is empty in {count} records.",
+        hint="Every record must say whom it belongs to; give lone records an identifier of their own.",
+    )
+
+
+def not_positive(name: str, count: int, first: int, decimals: int) -> InputError:
+    """Weights of zero or less, or so small that they are rounded to zero."""
+    return InputError(
+        f"Weight column {name!r} has {count} values that are not positive, first in record {first + 1}.",
+        hint=f"Weights must be greater than zero and are taken with {decimals} decimals at most; leave records out "
+        "with a filter instead.",
+    )
+
+
+def bad_requests(name: str) -> InputError:
+    """Requests that are none."""
+    return InputError(f"Request column {name!r} must hold 0, 1 or 2.", hint="0 stands for no request.")
+
+
+def bad_flags(name: str) -> InputError:
+    """Neither true nor false."""
+    return InputError(f"Column {name!r} must hold true or false (or 1 and 0).")
+
+
+def bad_record_keys(name: str, whole: bool) -> InputError:
+    """Record keys out of range."""
+    if whole:
+        return InputError(f"Record keys in column {name!r} must lie in 0 .. {2**31 - 1}.")
+    return InputError(f"Record keys in column {name!r} must be fractions in [0, 1) or whole numbers.")
+
+
+def refuse_large_sums(name: str | None, *totals: float) -> None:
+    """Refuse a column whose absolute values add up to more than 64-bit integers hold."""
+    if max(totals) >= LARGEST:
+        raise InputError(
+            f"Column {name or 'count'!r} is too large for exact 64-bit sums{' with its weights' * (len(totals) > 1)}.",
+            hint="Express the column in a larger unit (thousands), or give weights with fewer decimals.",
+        )

@@ -1,0 +1,353 @@
+"""Tabulation of files larger than memory, through duckdb.
+
+The records are read once, encoded and kept in a temporary database; what comes back are the sums of the finest cells
+and, contributor by contributor, as many records at a time as memory takes. The rest is the same code as in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from discreet.engine.cells import LeafCells, RowFinder, strides_of
+from discreet.engine.checks import (
+    bad_flags,
+    bad_record_keys,
+    bad_requests,
+    empty_contributors,
+    no_record_left,
+    not_positive,
+    refuse_large_sums,
+)
+from discreet.engine.contributions import ContributorRecords
+from discreet.engine.encode import (
+    KEY_MODULUS,
+    WEIGHT_DECIMALS,
+    base_positions,
+    needed_columns,
+    position_of_gaps,
+    recoded,
+)
+from discreet.engine.plan import Column, ColumnPlan, Scale
+from discreet.engine.staging import Session, Source, opened
+from discreet.errors import ParameterError, unknown_codes
+from discreet.files.frames import _bad_numbers
+from discreet.model.arrays import Floats
+from discreet.model.hierarchy import Hierarchy
+from discreet.model.microdata import Microdata
+from discreet.model.spec import TableSpec
+from discreet.model.table import Table
+from discreet.model.units import choose_decimals_of, to_units
+from discreet.progress import steps
+
+PART = 2**21
+"""About as many records are in memory at a time."""
+SORTED_PARTS = 16
+"""From so many parts on the database keeps each of them together."""
+MOST_UNKNOWN = 10**6
+
+
+def tabulate_file(data: Microdata, spec: TableSpec, weight: str | None) -> Table:
+    """One table from a csv or Parquet file of any size.
+
+    Parameters
+    ----------
+    data
+        The file and the roles of its columns.
+    spec
+        What to tabulate.
+    weight
+        Weight column, or ``None``.
+
+    Raises
+    ------
+    InputError
+        If the records cannot be used as they are.
+    NeedsError
+        If duckdb is not installed.
+    """
+    return tabulate_specs(data, [spec], weight)[0]
+
+
+def tabulate_specs(data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> list[Table]:
+    """Tables of several specs of one universe and weight; the file is read once."""
+    if not isinstance(data.source, Path):
+        raise ParameterError(
+            "engine='duckdb' reads files, and these data are in memory already.",
+            hint="Use engine='memory', or give the path of a csv or Parquet file.",
+        )
+    with opened() as session:
+        records = FileRecords(session, data.source, data, specs, weight)
+        return [records.table(spec) for spec in steps("tabulate", specs)]
+
+
+class FileRecords:
+    """Encoded records of one universe in the table ``staged`` of a database.
+
+    Columns of ``staged``: ``k0``, ``k1``, ... positions of codes; ``n0``, ``n1``, ... numbers, as 64-bit integers or
+    floating-point numbers; ``contributor``, and the ``part`` that all records of a contributor are in.
+    """
+
+    def __init__(
+        self, session: Session, path: Path, data: Microdata, specs: Sequence[TableSpec], weight: str | None
+    ) -> None:
+        self.session = session
+        self.data = data
+        self.weight_name = weight
+        codes, numeric = needed_columns(data, specs, weight)
+        conditions = specs[0].where
+        text = [*codes, *(c.column for c in conditions if any(isinstance(v, str) for v in c.values))]
+        needed = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
+        needed += [condition.column for condition in conditions]
+        self.source = Source(session, path, needed, text, data.delimiter)
+        self._where, self._values = self.source.where(conditions)
+        self._numeric = {name: f"n{i}" for i, name in enumerate(numeric)}
+        self._codes: dict[tuple[str, int], str] = {}
+        self._decimals: dict[str, int] = {}
+        self._refuse_text()
+        self._stage(specs)
+        if not self._records:
+            raise no_record_left(conditions)
+        self._refuse_bad_numbers()
+        self._refuse_bad_roles()
+
+    # ---- staging ------------------------------------------------------------------------------------------
+
+    def _stage(self, specs: Sequence[TableSpec]) -> None:
+        columns: list[str] = []
+        joins: list[str] = []
+        by = {(v, id(h)): (v, h) for spec in specs for v, h in spec.by.items()}
+        for number, (key, (variable, hierarchy)) in enumerate(by.items()):
+            column = self.source.column(variable)
+            missing = self._make_code_table(f"codes{number}", variable, hierarchy)
+            columns.append(f"CASE WHEN {column} IS NULL THEN {missing} ELSE codes{number}.position END AS k{number}")
+            joins.append(f"LEFT JOIN codes{number} ON {column} = codes{number}.code")
+            self._codes[key] = f"k{number}"
+        for name, short in self._numeric.items():
+            column = self.source.column(name)
+            columns.append(f"CAST({column} AS {'DOUBLE' if self._is_float(name) else 'BIGINT'}) AS {short}")
+        source = f"{self.source.relation} {' '.join(joins)} WHERE {self._where}"
+        parameters = {**self.source.parameters, **self._values}
+        self._parts = 1
+        order = ""
+        if self.data.contributor:
+            records = self.session.rows(f"SELECT count(*) FROM {self.source.relation}", self.source.parameters)[0][0]
+            self._parts = -(-records // PART)
+            contributor = self.source.column(self.data.contributor)
+            columns.append(
+                f"{contributor} AS contributor, CAST(hash({contributor}) % {self._parts} AS INTEGER) AS part"
+            )
+            order = "ORDER BY part" if self._parts >= SORTED_PARTS else ""
+        self.session.run(
+            "read", f"CREATE TABLE staged AS SELECT {', '.join(columns)} FROM {source} {order}", parameters
+        )
+        if self.source.is_csv:
+            self.session.connection.execute("DROP TABLE raw")
+        self._records, self._last = self.session.rows("SELECT count(*), max(rowid) FROM staged")[0]
+
+    def _make_code_table(self, name: str, variable: str, hierarchy: Hierarchy) -> int:
+        """Make a table of the codes that occur and their positions; gives the position of gaps.
+
+        Codes that are not base codes are errors.
+        """
+        import pyarrow as pa
+
+        recode = self.data.recode.get(variable, {})
+        most = len(hierarchy) + len(recode) + MOST_UNKNOWN
+        found = self.session.rows(
+            f"SELECT {self.source.column(variable)} AS code, count(*) AS records FROM {self.source.relation} "
+            f"WHERE {self._where} GROUP BY code ORDER BY records DESC, code LIMIT {most}",
+            {**self.source.parameters, **self._values},
+        )
+        gaps = sum(count for code, count in found if code is None)
+        missing = position_of_gaps(variable, hierarchy, self.data.missing.get(variable), gaps)
+        counts = {code: count for code, count in found if code is not None}
+        codes = [recoded(code, recode) for code in counts]
+        positions = base_positions(codes, hierarchy)
+        unknown: dict[str, int] = {}
+        for code, position, count in zip(codes, positions.tolist(), counts.values(), strict=True):
+            if position < 0:
+                unknown[code] = unknown.get(code, 0) + count
+        if unknown:
+            raise unknown_codes(variable, unknown)
+        listing = pa.array(list(counts)) if counts else pa.array([], type=pa.string())
+        self.session.connection.register("listing", pa.table({"code": listing, "position": positions}))
+        self.session.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM listing")
+        self.session.connection.unregister("listing")
+        return missing
+
+    # ---- what is wrong with the columns -------------------------------------------------------------------
+
+    def _refuse_text(self) -> None:
+        for name in self._numeric:
+            if self.source.kinds[name] not in ("integer", "float", "boolean"):
+                self.source.refuse_text(name, self._where, self._values)
+
+    def _refuse_bad_numbers(self) -> None:
+        for name, short in self._numeric.items():
+            wrong = {"are empty": (f"{short} IS NULL", f"{self.source.column(name)} IS NULL")}
+            if self._is_float(name):
+                finite = "NOT isfinite({})"
+                wrong["are not finite numbers"] = (finite.format(short), finite.format(self.source.column(name)))
+            for what, (staged, original) in wrong.items():
+                count = self._count(staged)
+                if count:
+                    first = self.source.first_record(original, self._where, self._values)
+                    raise _bad_numbers(name, np.broadcast_to(np.int64(first), count), what)
+
+    def _refuse_bad_roles(self) -> None:
+        data = self.data
+        if data.contributor and self._count("contributor IS NULL"):
+            raise empty_contributors(data.contributor, self._count("contributor IS NULL"))
+        if data.waiver and self._count(f"{self._numeric[data.waiver]} NOT IN (0, 1)"):
+            raise bad_flags(data.waiver)
+        if data.request and self._count(f"{self._numeric[data.request]} NOT IN (0, 1, 2)"):
+            raise bad_requests(data.request)
+        if data.record_key:
+            short, limit = self._numeric[data.record_key], 1 if self.key_modulus else 2**31
+            if self._count(f"{short} < 0 OR {short} >= {limit}"):
+                raise bad_record_keys(data.record_key, whole=not self.key_modulus)
+        if self.weight_name and (wrong := self._count(f"{self._weight()} <= 0")):
+            original = self._in_units(self.weight_name, self._weight_decimals, self.source.column(self.weight_name))
+            first = self.source.first_record(f"{original} <= 0", self._where, self._values)
+            raise not_positive(self.weight_name, wrong, first, WEIGHT_DECIMALS)
+
+    def _count(self, condition: str) -> int:
+        return int(self.session.rows(f"SELECT count(*) FROM staged WHERE {condition}")[0][0])
+
+    def _refuse_large_sums(self, column: Column) -> None:
+        own = f"CAST(abs({self._own(column)}) AS DOUBLE)"
+        totals = [f"sum({own})"]
+        if self.weight_name:
+            totals = [f"sum({own} * CAST({self._weight()} AS DOUBLE))", f"sum({own}) * 1e{self._weight_decimals}"]
+        refuse_large_sums(column.name, *self.session.rows(f"SELECT {', '.join(totals)} FROM staged")[0])
+
+    # ---- amounts in exact units, in SQL -------------------------------------------------------------------
+
+    def _is_float(self, name: str) -> bool:
+        return self.source.kinds[name] == "float"
+
+    def _pieces(self, short: str) -> Iterator[Floats]:
+        for first in range(0, self._last + 1, PART):
+            query = f"SELECT {short} AS piece FROM staged WHERE {_rows(first)}"
+            yield self.session.arrays("decimals", query, (first, self._last + 1))["piece"]
+
+    def _decimals_of(self, name: str) -> int:
+        if name not in self._decimals:
+            short = self._numeric[name]
+            if self._is_float(name):
+                found = choose_decimals_of(partial(self._pieces, short), name)
+            else:
+                to_units(self.session.rows(f"SELECT min({short}), max({short}) FROM staged")[0], 0, name)
+                found = 0
+            self._decimals[name] = found
+        return self._decimals[name]
+
+    def _in_units(self, name: str, decimals: int, column: str = "") -> str:
+        column = column or self._numeric[name]
+        # The cast rounds half to even, as the engine in memory does.
+        return f"CAST({column} * 1e{decimals} AS BIGINT)" if self._is_float(name) else column
+
+    def _own(self, column: Column) -> str:
+        if column.name is None:
+            return "CAST(1 AS BIGINT)"
+        own = self._in_units(column.name, self._decimals_of(column.name))
+        return f"abs({own})" if column.absolute else own
+
+    def _weight(self) -> str:
+        return self._in_units(self.weight_name, self._weight_decimals) if self.weight_name else "1"
+
+    @property
+    def _weight_decimals(self) -> int:
+        return min(self._decimals_of(self.weight_name), WEIGHT_DECIMALS) if self.weight_name else 0
+
+    def scale(self, variable: str | None) -> Scale:
+        """Decimals of a variable; ``None`` counts records."""
+        decimals = 0 if variable is None else self._decimals_of(variable)
+        return Scale(decimals + self._weight_decimals, decimals)
+
+    @property
+    def lightest(self) -> float | None:
+        """The smallest weight."""
+        if self.weight_name is None:
+            return None
+        least = self.session.rows(f"SELECT min({self._weight()}) FROM staged")[0][0]
+        return float(least) / 10.0**self._weight_decimals
+
+    @property
+    def key_modulus(self) -> int:
+        """What sums of record keys are taken to: whole numbers are added up as they are, which is 0."""
+        return 0 if not self.data.record_key or not self._is_float(self.data.record_key) else KEY_MODULUS
+
+    # ---- tabulation ---------------------------------------------------------------------------------------
+
+    def table(self, spec: TableSpec) -> Table:
+        """One table from the staged records."""
+        plan = ColumnPlan(spec, self)
+        for column in plan.columns:
+            self._refuse_large_sums(column)
+        strides = strides_of([len(h) for h in spec.hierarchies])
+        codes = [self._codes[variable, id(hierarchy)] for variable, hierarchy in spec.by.items()]
+        cell = " + ".join(f"CAST({k} AS BIGINT) * {stride}" for k, stride in zip(codes, strides, strict=True))
+        return plan.table(self._finest(plan, cell), self.key_modulus, partial(self._feed, plan, cell))
+
+    def _finest(self, plan: ColumnPlan, cell: str) -> LeafCells:
+        sums = [f"CAST(sum({self._own(c)} * {self._weight()}) AS BIGINT) AS s{i}" for i, c in enumerate(plan.summed)]
+        if self.data.record_key:
+            key, modulus = self._numeric[self.data.record_key], self.key_modulus
+            total = f"sum(CAST({key} * {modulus}::DOUBLE AS BIGINT)) % {modulus}" if modulus else f"sum({key})"
+            sums.append(f"CAST({total} AS BIGINT) AS key_sum")
+        selected = ", ".join([f"{cell} AS cell", "count(*) AS records", *sums])
+        found = self.session.arrays("sums", f"SELECT {selected} FROM staged GROUP BY cell ORDER BY cell")
+        columns = [found[f"s{i}"] for i in range(len(plan.summed))]
+        return LeafCells(
+            found["cell"],
+            found["records"],
+            np.stack(columns) if columns else np.zeros((0, len(found["cell"])), np.int64),
+            found.get("key_sum", np.zeros(0, np.int64)),
+        )
+
+    def _feed(self, plan: ColumnPlan, cell: str, level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
+        own, data = self._own(plan.watched), self.data
+        columns = [f"{cell} AS cell", f"{own} * {10**self._weight_decimals} AS own"]
+        if self.weight_name:
+            columns.append(f"{own} * {self._weight()} AS weighted")
+        if data.waiver:
+            columns.append(f"{self._numeric[data.waiver]} = 1 AS waived")
+        if data.request:
+            columns.append(f"CAST({self._numeric[data.request]} AS TINYINT) AS requested")
+        selected = f"SELECT {', '.join(columns)}"
+        queries = self._by_contributor(selected) if level == "holding" else self._by_record(selected)
+        for done, query in enumerate(queries):
+            found = self.session.arrays("contributors", query, (done, len(queries)))
+            if not len(found["cell"]):
+                continue
+            contributor = found.get("contributor")
+            yield ContributorRecords(
+                rows(found["cell"]),
+                contributor,
+                0 if contributor is None else int(contributor.max()) + 1,
+                found["own"],
+                found.get("weighted", np.zeros(0, np.int64)),
+                found.get("waived", np.zeros(0, np.bool_)),
+                found.get("requested", np.zeros(0, np.int8)),
+            )
+
+    def _by_contributor(self, selected: str) -> list[str]:
+        """Queries that give whole contributors, numbered from 0 in each."""
+        return [
+            f"WITH part AS (FROM staged WHERE part = {part}), who AS (SELECT contributor, row_number() OVER () - 1 AS "
+            f"number FROM (SELECT DISTINCT contributor FROM part)) {selected}, number AS contributor "
+            "FROM part JOIN who USING (contributor)"
+            for part in range(self._parts)
+        ]
+
+    def _by_record(self, selected: str) -> list[str]:
+        return [f"{selected} FROM staged WHERE {_rows(first)}" for first in range(0, self._last + 1, PART)]
+
+
+def _rows(first: int) -> str:
+    return f"rowid >= {first} AND rowid < {first + PART}"

@@ -1,0 +1,122 @@
+"""From the sums of the finest cells to a table, whichever engine made them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from discreet.engine.cells import Above, LeafCells, RowFinder, all_cells, cells_above, rolled_up, row_finder
+from discreet.engine.contributions import ContributorRecords, contributions_of, kept_of, one_each
+from discreet.model.arrays import Ints
+from discreet.model.microdata import Microdata
+from discreet.model.spec import TableSpec
+from discreet.model.table import Contributions, Table
+
+Feed = Callable[[str, RowFinder], Iterator[ContributorRecords]]
+"""Gives the records for a level (holding or record), each with the row of its finest cell."""
+
+
+class Scale(NamedTuple):
+    """Decimals of a column: of its sums, weights included, and of the column itself."""
+
+    decimals: int
+    shown: int
+
+
+class Encoded(Protocol):
+    """Records of one universe, encoded: in memory or in a file."""
+
+    data: Microdata
+    weight_name: str | None
+
+    def scale(self, variable: str | None) -> Scale:
+        """Decimals of a variable; ``None`` counts records."""
+
+    @property
+    def lightest(self) -> float | None:
+        """The smallest weight."""
+
+
+class Column(NamedTuple):
+    """A column to sum; without a name it counts records."""
+
+    name: str | None
+    absolute: bool = False
+
+
+class ColumnPlan:
+    """Which columns are summed for a spec, and how the sums become a table."""
+
+    def __init__(self, spec: TableSpec, records: Encoded) -> None:
+        self.spec = spec
+        self.records = records
+        self.weighted = records.weight_name is not None
+        value = Column(spec.value)
+        watched = spec.shadow or spec.value
+        self.watched = Column(watched, spec.absolute and watched is not None)
+        self.cost = Column(spec.cost) if spec.cost else None
+        wanted = [value, self.watched, self.cost, Column(None) if self.weighted else None]
+        self.columns = list(dict.fromkeys(column for column in wanted if column is not None))
+
+    @property
+    def summed(self) -> list[Column]:
+        """The columns that must be summed; how many records there are is known anyway."""
+        return [column for column in self.columns if column.name is not None or self.weighted]
+
+    def _with_counts(self, leaf: LeafCells) -> LeafCells:
+        sums = dict(zip(self.summed, leaf.sums, strict=True))
+        rows = [sums.get(column, leaf.records) for column in self.columns]
+        return leaf._replace(sums=np.ascontiguousarray(np.stack(rows)))
+
+    def table(self, leaf: LeafCells, modulus: int, feed: Feed) -> Table:
+        """The finished table from sums of the finest cells (one row a column of :attr:`summed`)."""
+        spec, records = self.spec, self.records
+        shape = [len(h) for h in spec.hierarchies]
+        cells = all_cells(leaf.keys, spec.hierarchies, spec.cells == "all")
+        above = cells_above(leaf.keys, cells, spec.hierarchies)
+        whole = rolled_up(self._with_counts(leaf), above, len(cells), modulus)
+        sums = dict(zip(self.columns, whole.sums, strict=True))
+        amounts = records.scale(spec.value)
+        return Table(
+            spec=spec.with_(
+                weight=records.weight_name or False,
+                decimals=amounts.shown if spec.decimals is None else spec.decimals,
+            ),
+            codes=_codes_of(cells, shape),
+            value=sums[Column(spec.value)],
+            decimals=amounts.decimals,
+            empty=whole.records == 0,
+            shadow_decimals=records.scale(self.watched.name).decimals,
+            contributions=self._contributions(whole.records, sums[self.watched], above, leaf.keys, shape, feed),
+            records=whole.records,
+            weighted=sums[Column(None)] if self.weighted else None,
+            weight_decimals=records.scale(None).decimals if self.weighted else 0,
+            key_sum=whole.key_sum if records.data.record_key else None,
+            key_modulus=modulus,
+            cost=None if self.cost is None else sums[self.cost] / 10.0 ** records.scale(self.cost.name).decimals,
+            source=records.data,
+        )
+
+    def _contributions(
+        self, count: Ints, total: Ints, above: Above, leaves: Ints, shape: Sequence[int], feed: Feed
+    ) -> dict[str, Contributions]:
+        data, top = self.records.data, self.spec.top
+        if self.watched.name is None and not (data.contributor or data.waiver or data.request or above.signed):
+            unit = 10 ** self.records.scale(None).decimals
+            return dict.fromkeys(self.spec.levels, one_each(count, total, unit, top))
+        rows = row_finder(leaves, shape)
+        kept = kept_of(top, self.records.lightest)
+        # Without a contributor column a holding is a record, and one look serves both.
+        levels = self.spec.levels if data.contributor else ("record",)
+        found = {level: contributions_of(feed(level, rows), above, total, top, kept) for level in levels}
+        return {level: found.get(level, found[levels[-1]]) for level in self.spec.levels}
+
+
+def _codes_of(cells: Ints, shape: Sequence[int]) -> np.ndarray:
+    codes = np.empty((len(cells), len(shape)), np.int32)
+    rest = cells.copy()
+    for k in range(len(shape) - 1, -1, -1):
+        rest, codes[:, k] = np.divmod(rest, shape[k])
+    return codes

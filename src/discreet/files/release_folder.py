@@ -1,0 +1,264 @@
+"""A release as a folder: ``public/`` for the world, ``custodian/`` for the house, written all or nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import OutputError, listed
+from discreet.files.celltext import code_text_columns, column_text, units_text, write_text_columns
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints
+from discreet.model.evidence import Evidence
+from discreet.model.layout import FORMAT, cell_columns, claim_description, table_description
+from discreet.model.release import Custodian, PublicRelease, PublicTable
+from discreet.progress import checkpoint
+
+OWN_FOLDERS = frozenset({"public", "custodian"})
+MANIFEST, SEAL = "manifest.json", "manifest.sha256"
+
+
+def write_release(
+    folder: Path,
+    public: PublicRelease,
+    custodian: Custodian,
+    extra: Mapping[str, str] | None = None,
+) -> str:
+    """Write a release into ``folder`` and return its seal.
+
+    Everything is written beside the folder first and put in its place in one step, so that a full disk, an
+    interrupt or a crash leaves the old release as it was. A folder that is not a release is never replaced.
+
+    Parameters
+    ----------
+    folder
+        Where the release goes.
+    public, custodian
+        The two parts.
+    extra
+        Further text files (path inside the release to its text), for example a report.
+    """
+    folder = Path(os.path.abspath(folder))
+    refuse_foreign(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    try:
+        seal = _fill(staging, public, custodian, extra or {})
+        checkpoint("save", 1, 1)
+        _put_in_place(staging, folder)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return seal
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a place that holds something other than a release of ours."""
+    if not os.path.lexists(folder):
+        return
+    if not folder.is_dir() or folder.is_symlink():
+        raise OutputError(f"{folder.name!r} exists and is not a folder.", hint="Choose another output folder.")
+    inside = {item.name for item in folder.iterdir()}
+    ours = (folder / "custodian" / MANIFEST).is_file() and inside <= OWN_FOLDERS
+    if inside and not ours:
+        raise OutputError(
+            f"The folder {folder.name!r} exists and is not a release of discreet (it holds {listed(sorted(inside), 4)}).",
+            hint="Choose another output folder, or empty this one yourself.",
+        )
+
+
+def _fill(
+    staging: Path, public: PublicRelease, custodian: Custodian, extra: Mapping[str, str]
+) -> str:
+    open_, closed = staging / "public", staging / "custodian"
+    open_.mkdir(mode=0o755)
+    closed.mkdir(mode=0o700)
+    names = file_names([table.name for table in public.tables])
+    for table in public.tables:
+        write_public_csv(open_ / f"{names[table.name]}.csv", table)
+    for number, table in enumerate(custodian.tables):
+        lower, upper = proven_interval(custodian, number)
+        columns = cell_columns(table, custodian.status[number], lower, upper)
+        codes = code_text_columns(table.codes, [h.codes for h in table.spec.hierarchies])
+        write_text_columns(
+            closed / f"{names[table.name]}.csv",
+            [*table.variables, *(column.name for column in columns)],
+            [*codes, *(column_text(column) for column in columns)],
+        )
+    description = {
+        "format": FORMAT,
+        "tables": [{"file": f"{names[t.name]}.csv", **table_description(t)} for t in custodian.tables],
+        "equations": [str(equation) for equation in custodian.tables.equations],
+        "one_pattern": custodian.tables.one_pattern,
+        "evidence": [_write_evidence(closed, i, e) for i, e in enumerate(custodian.evidence)],
+    }
+    _write_json(closed / "tables.json", description)
+    _write_json(closed / "log.json", custodian.log)
+    for name, text in extra.items():
+        (staging / name).write_text(text, encoding="utf-8")
+    return _seal(staging)
+
+
+def file_names(names: list[str]) -> dict[str, str]:
+    """A file name for every table name: letters, digits, dot, dash and underscore; never two the same."""
+    result: dict[str, str] = {}
+    for name in names:
+        plain = re.sub(r"[^\w.-]+", "_", name).strip("._") or "table"
+        plain = f"{plain}_" if plain in ("tables", "log", "manifest", "report") else plain
+        while plain.lower() in {used.lower() for used in result.values()}:
+            plain += "_"
+        result[name] = plain
+    return result
+
+
+def write_public_csv(path: Path, table: PublicTable) -> None:
+    """A public table as csv: code columns, value (empty where withheld), status."""
+    import pyarrow as pa
+
+    write_text_columns(
+        path,
+        [*table.variables, "value", "status"],
+        [
+            *code_text_columns(table.codes, table.code_lists),
+            units_text(table.value, table.decimals, table.shown),
+            pa.array(table.status),
+        ],
+    )
+
+
+def proven_interval(custodian: Custodian, number: int) -> tuple[Ints, Ints]:
+    """What an attacker cannot rule out of each withheld cell, as far as the certificates show it.
+
+    Published cells are known exactly; of a withheld cell an attacker knows at best the interval given here.
+    """
+    table = custodian.tables.tables[number]
+    lower, upper = table.value.copy(), table.value.copy()
+    for evidence in custodian.evidence:
+        c = evidence.certificates
+        scale = 10 ** (evidence.decimals - table.decimals)
+        which = np.repeat(np.arange(len(c)), np.diff(c.start))
+        mine = np.flatnonzero(c.entry_table == number)
+        divisor = c.denominator[which[mine]] * scale
+        move = c.amount[mine]
+        toward_zero = np.where(move >= 0, move // divisor, -(-move // divisor)).astype(np.int64)
+        np.maximum.at(upper, c.entry_row[mine], table.value[c.entry_row[mine]] + toward_zero)
+        np.minimum.at(lower, c.entry_row[mine], table.value[c.entry_row[mine]] + toward_zero)
+    return np.maximum(lower, NO_LOWER + 1), np.minimum(upper, NO_UPPER - 1)
+
+
+def _write_evidence(closed: Path, number: int, evidence: Evidence) -> dict[str, Any]:
+    import pyarrow as pa
+
+    c, p = evidence.certificates, evidence.proofs
+    parts = {
+        "certificates": pa.table({"length": np.diff(c.start), "denominator": _integers(c.denominator)}),
+        "entries": pa.table({"table": c.entry_table, "row": c.entry_row, "amount": _integers(c.amount)}),
+        "proofs": pa.table({"table": p.table, "row": p.row, "up": p.up, "down": p.down}),
+    }
+    files = {}
+    for name, table in parts.items():
+        files[name] = f"evidence_{number}_{name}.arrow"
+        with pa.OSFile(str(closed / files[name]), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    return {
+        "method": dict(evidence.method),
+        "claim": claim_description(evidence.claim),
+        "decimals": evidence.decimals,
+        "effort": dict(evidence.effort),
+        "files": files,
+    }
+
+
+def _integers(values: Any) -> Any:
+    """Integers for Arrow: 64 bits, or decimal text where they are wider."""
+    import pyarrow as pa
+
+    return pa.array([str(v) for v in values], pa.string()) if values.dtype == object else pa.array(values)
+
+
+def _write_json(path: Path, data: Any) -> None:
+    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _seal(staging: Path) -> str:
+    """Digests of all files, and the digest of that list; files reach the disk first."""
+    digests: dict[str, dict[str, Any]] = {}
+    for path in sorted(staging.rglob("*")):
+        if path.is_file():
+            relative = path.relative_to(staging).as_posix()
+            path.chmod(0o600 if relative.startswith("custodian/") else 0o644)
+            digests[relative] = {"sha256": file_digest(path), "bytes": path.stat().st_size}
+            _sync(path)
+    manifest = staging / "custodian" / MANIFEST
+    _write_json(manifest, {"format": FORMAT, "files": digests})
+    seal = file_digest(manifest)
+    (staging / "custodian" / SEAL).write_text(seal + "\n", encoding="ascii")
+    for name in (MANIFEST, SEAL):
+        (staging / "custodian" / name).chmod(0o600)
+        _sync(staging / "custodian" / name)
+    staging.chmod(0o755)
+    return seal
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _put_in_place(staging: Path, folder: Path) -> None:
+    """Exchange the new folder with the old one in one step, where the system can; never lose both."""
+    if not folder.exists():
+        os.rename(staging, folder)
+        return
+    if not any(folder.iterdir()):
+        folder.rmdir()
+        os.rename(staging, folder)
+        return
+    if _exchange(staging, folder):
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".previous", dir=folder.parent))
+    os.rename(folder, aside / folder.name)
+    try:
+        os.rename(staging, folder)
+    except BaseException:
+        os.rename(aside / folder.name, folder)
+        raise
+    finally:
+        if folder.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders atomically (Linux ``renameat2``); ``False`` where the system cannot."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    at_cwd, exchange = -100, 2
+    return bool(renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) == 0)
+
+
+def _cannot_write(folder: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"Cannot write the release to {folder.name!r}: {error.strerror or error}.",
+        hint="Free space or choose another folder; what was there before is unchanged.",
+    )

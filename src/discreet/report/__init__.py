@@ -1,0 +1,6 @@
+"""Reports as single HTML pages: one for the custodian with everything, one for the public with what it may see."""
+
+from discreet.report.custodian import custodian_report
+from discreet.report.public import public_report
+
+__all__ = ["custodian_report", "public_report"]

@@ -1,0 +1,238 @@
+"""The custodian's report: what was unsafe, why, what was withheld, what it cost, what can be deduced, how to repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from discreet.errors import ParameterError
+from discreet.model.release import Release
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.report import findings, plots
+from discreet.report.cells import CellLine, CellList, cell_lines, secondary_cells, unsafe_cells
+from discreet.report.deduction import Deduction, deductions
+from discreet.report.numbers import CodeShare, TableNumbers
+from discreet.report.page import render
+from discreet.report.repeat import log_text, python_steps, versions
+from discreet.report.words import parameters
+from discreet.verbs.audit import Audit, shared_cells
+from discreet.verify import Verdict, check_release
+
+EXAMPLES_EACH = 3
+CODES = 12
+BARS = 15
+TABLES_IN_IMAGE = 12
+REFUSALS = 20
+
+
+def custodian_report(
+    release: Release,
+    *,
+    audit: Audit | None = None,
+    recipe: str = "",
+    verdict: Verdict | None = None,
+    title: str = "",
+    most_cells: int = 50,
+) -> str:
+    """A report on a release as one HTML page that needs nothing else. It holds confidential values.
+
+    Parameters
+    ----------
+    release
+        The release.
+    audit
+        The audit of the same release; without one the report shows what the certificates prove.
+    recipe
+        Text of the recipe that made the release.
+    verdict
+        Outcome of a check of the release; it is checked anew when left out.
+    title
+        Heading; the names of the tables when left out.
+    most_cells
+        How many unsafe and how many secondary cells of each table are listed.
+
+    Returns
+    -------
+    str
+        The page. The same release gives the same text.
+
+    Raises
+    ------
+    NeedsError
+        When jinja2 or matplotlib is not installed.
+    ParameterError
+        When the audit is of another release.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    >>> page = custodian_report(release, audit=ds.audit(release))
+    >>> "for the custodian only" in page
+    True
+    """
+    if isinstance(most_cells, bool) or not isinstance(most_cells, int) or most_cells < 0:
+        raise ParameterError(f"most_cells={most_cells!r} is not allowed.", hint="Give a whole number of at least 0.")
+    custodian = release.custodian
+    checked = check_release(custodian, release.public) if verdict is None else verdict
+    deduced = deductions(release, audit)
+    numbers = [TableNumbers(t, s) for t, s in zip(custodian.tables, custodian.status, strict=True)]
+    pictured = numbers[:TABLES_IN_IMAGE]
+    caption = findings.status_caption(pictured)
+    return render(
+        "custodian.html",
+        title=title or f"Disclosure control of {_names(custodian.tables)}",
+        verdict=checked,
+        state=findings.state(checked, deduced),
+        refusals=checked.refused[:REFUSALS],
+        refusals_more=max(len(checked.refused) - REFUSALS, 0),
+        answers=findings.answers(numbers, deduced, checked, bool(recipe)),
+        tables=[TablePart(n, d, most_cells) for n, d in zip(numbers, deduced, strict=True)],
+        several=len(numbers) > 1,
+        shared=_shared(custodian.tables, audit),
+        equations=[str(equation) for equation in custodian.tables.equations],
+        one_pattern=custodian.tables.one_pattern,
+        status_image=plots.status_image(pictured, caption),
+        status_caption=caption,
+        images_left_out=len(numbers) - len(pictured),
+        audited=audit is not None,
+        audit=_audit_numbers(audit),
+        methods=[_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
+        python=python_steps(custodian.tables, custodian.log),
+        log=log_text(custodian.log),
+        made_with=str(custodian.log.get("discreet", "unknown")),
+        recipe=recipe,
+        versions=versions(),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TablePart:
+    """One table on the page: its numbers, lists and images, made when the template asks for them."""
+
+    numbers: TableNumbers
+    deduction: Deduction
+    most: int
+
+    @property
+    def table(self) -> Table:
+        """The table."""
+        return self.numbers.table
+
+    @property
+    def what(self) -> str:
+        """What the cells hold."""
+        return "number of records" if self.table.spec.value is None else self.table.spec.value
+
+    @cached_property
+    def reasons(self) -> list[tuple[str, Any]]:
+        """Every reason in words, with its counts."""
+        return [(findings.reason_words(reason), reason) for reason in self.numbers.reasons]
+
+    @cached_property
+    def examples(self) -> tuple[CellLine, ...]:
+        """Some unsafe cells for every reason."""
+        return cell_lines(self.table, self.deduction, self.numbers.examples(EXAMPLES_EACH).tolist())
+
+    @cached_property
+    def unsafe_cells(self) -> CellList:
+        """Unsafe cells, largest first."""
+        return unsafe_cells(self.numbers, self.deduction, self.most)
+
+    @cached_property
+    def secondary_cells(self) -> CellList:
+        """Secondary cells, largest first."""
+        return secondary_cells(self.numbers, self.deduction, self.most)
+
+    @cached_property
+    def codes(self) -> tuple[CodeShare, ...]:
+        """Codes of the first variable of which most is withheld."""
+        return self.numbers.largest_shares(CODES)
+
+    @cached_property
+    def captions(self) -> dict[str, str]:
+        """The finding that each image shows."""
+        shown = min(int(self.deduction.unsafe.sum()), BARS)
+        return {
+            "levels": findings.level_caption(self.numbers),
+            "widths": findings.width_caption(self.deduction),
+            "intervals": findings.interval_caption(self.deduction, shown),
+        }
+
+    @property
+    def level_image(self) -> str:
+        """Shares withheld by level."""
+        return plots.level_image(self.numbers, self.captions["levels"])
+
+    @property
+    def width_image(self) -> str:
+        """Widths of the intervals."""
+        return plots.width_image(self.deduction, self.captions["widths"])
+
+    @property
+    def interval_image(self) -> str:
+        """Required and remaining intervals."""
+        return plots.interval_image(self.table, self.deduction, BARS, self.captions["intervals"])
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What the table is about, for the notes."""
+        spec = self.table.spec
+        shown = self.table.decimals if spec.decimals is None else spec.decimals
+        return [
+            ("Variables", ", ".join(f"{v} ({len(h.codes):,} codes)" for v, h in spec.by.items())),
+            ("Value", self.what),
+            ("Universe", " and ".join(str(condition) for condition in spec.where) or "all records"),
+            ("Weight", spec.weight or "none"),
+            ("Period", spec.period or "not stated"),
+            ("Decimals", f"{shown} published, {self.table.decimals} inside"),
+            ("Source", "tabulated from records" if self.table.from_records else "ready-made cells"),
+            ("Rules look at", _looked_at(self.table)),
+            ("Additivity", _additivity(self.table)),
+        ]
+
+
+def _looked_at(table: Table) -> str:
+    variable = table.spec.shadow or table.spec.value or "records"
+    return f"absolute contributions of {variable}" if table.spec.absolute else f"contributions of {variable}"
+
+
+def _additivity(table: Table) -> str:
+    if not table.slack:
+        return "all sums hold exactly"
+    return "sums hold up to rounding" if table.slack < 0 else f"sums hold up to {table.slack} of the smallest unit"
+
+
+def _names(tables: TableSet) -> str:
+    names = [table.name for table in tables]
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more tables"
+
+
+def _shared(tables: TableSet, audit: Audit | None) -> list[tuple[str, str, int]]:
+    if len(tables) == 1:
+        return []
+    return shared_cells(tables) if audit is None else audit.system.shared()
+
+
+def _audit_numbers(audit: Audit | None) -> dict[str, Any]:
+    if audit is None:
+        return {}
+    cells = audit.intervals.cells
+    return {
+        "withheld": len(cells),
+        "unsafe": int(audit.system.unsafe[cells].sum()),
+        "recoverable": audit.recoverable,
+        "short": audit.short,
+        "attackers": audit.attackers,
+    }
+
+
+def _method(record: Any, statement: str, effort: Any) -> dict[str, str]:
+    return {
+        "name": str(record.get("method", "")),
+        "parameters": parameters(record, leave_out=("method",)),
+        "statement": statement,
+        "effort": ", ".join(f"{name.replace('_', ' ')}: {number:,}" for name, number in effort.items()) or "none counted",
+    }

@@ -1,0 +1,156 @@
+"""What the numbers of a release say, in sentences: the answers in brief, and the captions of the images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.report.deduction import Deduction
+from discreet.report.numbers import Reason, TableNumbers, Tally
+from discreet.report.words import cells, count, percent, rule_words
+from discreet.verify import Verdict
+
+BY_HAND = "Marked unsafe by hand."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question that a reader has, the answer, and the section that has the whole of it."""
+
+    question: str
+    answer: str
+    section: str
+
+
+def state(verdict: Verdict, deduced: Sequence[Deduction]) -> str:
+    """``proved``, ``unverified``, ``refused``, or ``contradicted`` where an audit found what should not be."""
+    if verdict.refused:
+        return "refused"
+    if any(bool(d.short.any() or (d.realised and (d.exact & d.unsafe).any())) for d in deduced):
+        return "contradicted"
+    return "proved" if verdict.proved else "unverified"
+
+
+def answers(
+    tables: Sequence[TableNumbers], deduced: Sequence[Deduction], verdict: Verdict, recipe: bool
+) -> tuple[Answer, ...]:
+    """The six questions of a colleague who did not see the run."""
+    tally = sum((t.tally for t in tables), Tally((0,) * 5))
+    where = f" of {len(tables)} tables" if len(tables) > 1 else ""
+    unsafe = f"{count(tally.unsafe)} of {cells(tally.total)}{where} ({percent(tally.unsafe, tally.total)})."
+    withheld = (
+        f"{cells(tally.withheld)} ({percent(tally.withheld, tally.total)}): the {count(tally.unsafe)} unsafe and "
+        f"{count(tally.secondary)} besides, without which the unsafe ones could be worked out."
+    )
+    again = "With the recipe, " if recipe else "With "
+    return (
+        Answer("How many cells were unsafe?", unsafe, "summary"),
+        Answer("Why?", _why(tables), "reasons"),
+        Answer("What was withheld?", withheld, "withheld"),
+        Answer("What did it cost?", _cost(tables, tally), "cost"),
+        Answer("What can an attacker still deduce?", _deduced(deduced, verdict), "attacker"),
+        Answer("How can it be repeated?", f"{again}the commands, the Python steps and the log in section 7.", "repeat"),
+    )
+
+
+def reason_words(reason: Reason) -> str:
+    """A reason for being unsafe as a sentence."""
+    return BY_HAND if reason.record is None else rule_words(reason.record)
+
+
+def _why(tables: Sequence[TableNumbers]) -> str:
+    hits: dict[str, int] = {}
+    for reason in (reason for table in tables for reason in table.reasons):
+        said = reason_words(reason)
+        hits[said] = hits.get(said, 0) + reason.hit
+    if not hits:
+        return "No rule was stated."
+    overlap = " A cell may break several rules." if len(hits) > 1 else ""
+    return " ".join(f"{said} ({cells(n)})" for said, n in hits.items()) + overlap
+
+
+def _cost(tables: Sequence[TableNumbers], tally: Tally) -> str:
+    ratio = f", {tally.secondary / tally.unsafe:.2f} for each unsafe cell" if tally.unsafe else ""
+    said = f"{cells(tally.secondary, 'safe')} withheld besides{ratio}."
+    for t in tables[:3]:
+        if t.base_value.total:
+            of = f"{t.table.name}: " if len(tables) > 1 else ""
+            said += f" {of}{_value_shares(t)}"
+    return said
+
+
+def _value_shares(numbers: TableNumbers) -> str:
+    value = numbers.base_value
+    return (
+        f"{percent(value.withheld, value.total)} of the value at the lowest level is not published "
+        f"({percent(value.unsafe, value.total)} unsafe, {percent(value.secondary, value.total)} besides)."
+    )
+
+
+def _deduced(deduced: Sequence[Deduction], verdict: Verdict) -> str:
+    short = sum(int(d.short.sum()) for d in deduced)
+    exact = sum(int(d.exact.sum()) for d in deduced)
+    if not all(d.realised for d in deduced):
+        if not verdict.holds or not verdict.proved:
+            return "Not established: the release does not prove what it claims, and no audit was made."
+        return (
+            "Of every unsafe cell at least its protection level stays open; that is proved. No audit was made, so how "
+            "much wider the attacker's intervals are is not known."
+        )
+    said = [
+        f"An outsider can work out {cells(exact)} exactly." if exact else "No withheld cell can be worked out exactly.",
+        f"{cells(short, 'unsafe')} miss the protection level." if short else "Every unsafe cell keeps its protection level.",
+    ]
+    return " ".join(said)
+
+
+# ---- captions -----------------------------------------------------------------------------------------------
+
+
+def status_caption(tables: Sequence[TableNumbers]) -> str:
+    """What the image of shares shows."""
+    said = []
+    for t in tables:
+        text = f"{t.table.name}: {percent(t.tally.withheld, t.tally.total)} of the cells are withheld"
+        if t.base_value.total:
+            text += f", which hold {percent(t.base_value.withheld, t.base_value.total)} of the value at the lowest level"
+        said.append(text)
+    return "; ".join(said) + "."
+
+
+def level_caption(numbers: TableNumbers) -> str:
+    """What the image of levels shows: where most is withheld."""
+    levels = [level for level in numbers.levels if level.tally.total > level.tally.empty]
+    if not numbers.tally.withheld:
+        return f"Nothing is withheld in {numbers.table.name}."
+    worst = max(levels, key=lambda level: level.tally.withheld / (level.tally.total - level.tally.empty))
+    share = percent(worst.tally.withheld, worst.tally.total - worst.tally.empty)
+    return f"Most is withheld at level {worst.depth} of {worst.variable}: {share} of the cells there that are not empty."
+
+
+def width_caption(deduction: Deduction) -> str:
+    """What the image of widths shows."""
+    finite = deduction.value != 0
+    if not finite.any():
+        return "All withheld cells have the value zero."
+    width = (deduction.upper - deduction.lower)[finite] / np.abs(deduction.value[finite])
+    half = float(np.median(width))
+    middle = "has no limit" if np.isinf(half) else f"is {100 * half:,.0f} % of the value or more"
+    verb = "is left to the attacker" if deduction.realised else "is proved to be possible"
+    return f"For half of the withheld cells the interval that {verb} {middle}."
+
+
+def interval_caption(deduction: Deduction, shown: int) -> str:
+    """What the image of required and remaining intervals shows."""
+    margin = deduction.margin[deduction.unsafe]
+    asked = margin[np.isfinite(margin)]
+    if not len(asked):
+        return "No unsafe cell requires a distance."
+    which = "all unsafe cells" if shown == len(margin) else f"the {count(shown)} unsafe cells with the least room"
+    verb = "reaches" if deduction.realised else "is proved to reach"
+    return (
+        f"Required and remaining intervals of {which}: the tightest {verb} {float(asked.min()):.2f} times the required "
+        "distance."
+    )

@@ -1,0 +1,1 @@
+"""Linear and integer programs on HiGHS, and exact arithmetic on their answers."""

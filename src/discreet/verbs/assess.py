@@ -1,0 +1,58 @@
+"""Tables and rules to unsafe cells and their protection levels."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from discreet.errors import ParameterError
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.rules.assess import MANUAL_RANGE, assess_table
+from discreet.rules.base import Rule
+
+
+@overload
+def assess(tables: Table, *rules: Rule, **options: Any) -> Table: ...
+@overload
+def assess(tables: TableSet, *rules: Rule, **options: Any) -> TableSet: ...
+
+
+def assess(
+    tables: Table | TableSet,
+    *rules: Rule,
+    profile: str = "handbook",
+    missing_safe: bool = False,
+    manual_range: float = MANUAL_RANGE,
+) -> Table | TableSet:
+    """Find the unsafe cells and how much protection each needs.
+
+    All rules are evaluated; a cell's level is the largest over those it breaks. Statuses set by hand stay.
+
+    Parameters
+    ----------
+    tables
+        A table or a set.
+    *rules
+        Rules such as ``ds.PPercent(10)``.
+    profile
+        ``"handbook"``, or ``"argus"`` for the order of tests and the symmetric levels of that program.
+    missing_safe
+        Leave cells alone whose code stands for "unknown".
+    manual_range
+        Level of cells marked unsafe by hand, in per cent of their value.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.examples.small_table().assess(ds.PPercent(10))
+    >>> int(table.unsafe.sum())
+    1
+    """
+    for rule in rules:
+        if not isinstance(rule, Rule):
+            raise ParameterError(
+                f"assess takes rules, not a {type(rule).__name__}.", hint="For example ds.PPercent(10)."
+            )
+    if isinstance(tables, Table):
+        return assess_table(tables, rules, profile, missing_safe, manual_range)
+    return tables.replaced([assess_table(t, rules, profile, missing_safe, manual_range) for t in tables])

@@ -1,0 +1,414 @@
+"""The same job as a file: a strict TOML recipe from data to a verified release."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from discreet.attack import Audit
+from discreet.errors import InputError, ParameterError, listed, unknown_name
+from discreet.files.frames import code_text, read_columns
+from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
+from discreet.files.release_folder import refuse_foreign
+from discreet.model.condition import parse_conditions
+from discreet.model.hierarchy import Hierarchy
+from discreet.model.microdata import Microdata
+from discreet.model.release import Custodian, Release
+from discreet.model.spec import TableSpec
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.progress import checkpoint
+from discreet.report import custodian_report
+from discreet.rules.assess import MANUAL_RANGE
+from discreet.rules.base import REGISTRY, Rule, rule_from_record
+from discreet.tables.method import METHODS, Method, method_from_record
+from discreet.verbs.assess import assess
+from discreet.verbs.audit import audit
+from discreet.verbs.protect import protect
+from discreet.verbs.ready_made import table_from_cells
+from discreet.verbs.save import save, verify
+from discreet.verbs.tabulate import tabulate
+from discreet.verify import Verdict, check_folder
+
+AUDITED_WITHOUT_ASKING = 2_000
+"""Releases with at most this many withheld cells are audited for the report unless the recipe says otherwise."""
+
+
+class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Where the records (or ready-made cells) come from, and the roles of their columns."""
+
+    file: str | None = None
+    cells: str | None = None
+    contributor: str | None = None
+    weight: str | None = None
+    waiver: str | None = None
+    request: str | None = None
+    record_key: str | None = None
+    delimiter: str = ","
+    engine: Literal["memory", "duckdb"] = "memory"
+    missing: dict[str, str] = {}
+    recode: dict[str, str] = {}
+
+
+class HierarchyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How the codes of a variable add up: a file, digits, level columns or parents; plain codes otherwise."""
+
+    file: str | None = None
+    digits: list[int] | None = None
+    columns: list[str] | None = None
+    parents: dict[str, str] | None = None
+    total: str = "Total"
+    labels: str | None = None
+    missing: list[str] = []
+
+
+class TablePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One table."""
+
+    by: list[str]
+    name: str = ""
+    value: str | None = None
+    filter: str | list[str] | None = None
+    weight: str | Literal[False] | None = None
+    shadow: str | None = None
+    absolute: bool = False
+    cost: str | None = None
+    status: str | None = None
+    period: str = ""
+    decimals: int | None = None
+    cells: Literal["nonempty", "all"] = "nonempty"
+    compute_totals: bool = False
+    disjoint: bool = False
+    slack: float | Literal["rounded"] | None = None
+
+
+class AssessPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How rules are applied."""
+
+    profile: Literal["handbook", "argus"] = "handbook"
+    missing_safe: bool = False
+    manual_range: float = MANUAL_RANGE
+
+
+class LinkPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An equation between value variables: ``turnover = home + export``."""
+
+    equation: str
+
+
+class OutputPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Where the release goes."""
+
+    directory: str
+    formats: tuple[Literal["csv"], ...] = ("csv",)
+    report: bool = False
+    audit: bool | Literal["auto"] = "auto"
+
+
+class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A whole job."""
+
+    version: Literal[1]
+    data: DataPart
+    tables: list[TablePart]
+    protect: list[dict[str, Any]]
+    output: OutputPart
+    hierarchies: dict[str, str | HierarchyPart] = {}
+    rules: list[dict[str, Any]] = []
+    assess: AssessPart = msgspec.field(default_factory=AssessPart)
+    links: list[LinkPart] = []
+    one_pattern: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run: the release, its verdict, where it lies and its seal."""
+
+    release: Release
+    verdict: Verdict
+    folder: Path
+    seal: str
+    audit: Audit | None
+
+
+def read_recipe(text: str) -> Recipe:
+    """Parse a recipe; unknown keys and wrong types are errors that name them."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ParameterError(f"The recipe is not valid TOML: {error}.") from None
+    try:
+        recipe = msgspec.convert(raw, Recipe)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error)) from None
+    if (recipe.data.file is None) == (recipe.data.cells is None):
+        raise ParameterError("The recipe's [data] needs either file (records) or cells (a ready-made table).")
+    if not recipe.tables:
+        raise ParameterError("The recipe has no [[tables]].", hint="Add one with by = [...] and value.")
+    if not all(part.by for part in recipe.tables):
+        raise ParameterError("A table of the recipe has an empty by.", hint="Name at least one variable in by = [...].")
+    for record in recipe.rules:
+        rule_from_record(record)
+    for record in recipe.protect:
+        method_from_record(record)
+    return recipe
+
+
+def _explained(message: str) -> ParameterError:
+    """A validation error with what is allowed beside what was found."""
+    known = {
+        "": Recipe,
+        "data": DataPart,
+        "tables": TablePart,
+        "output": OutputPart,
+        "assess": AssessPart,
+        "links": LinkPart,
+        "hierarchies": HierarchyPart,
+    }
+    if "contains unknown field" in message:
+        name = message.split("`")[1]
+        place = message.rsplit("`$", 1)[1].strip("`. ").split("[")[0] if "`$" in message else ""
+        part = known.get(place.split(".")[0], Recipe)
+        return ParameterError(
+            unknown_name("key", name, part.__struct_fields__, f"[{place}] of the recipe" if place else "the recipe")
+        )
+    return ParameterError(f"The recipe cannot be used: {message}.", hint="Compare with: discreet schema")
+
+
+class Kitchen:
+    """Where a recipe finds its files: below its own folder, unless told otherwise."""
+
+    def __init__(self, recipe: Recipe, folder: Path, allow_outside: bool) -> None:
+        self.recipe = recipe
+        self.folder = folder.resolve()
+        self.allow_outside = allow_outside
+        self.inputs: dict[str, str] = {}
+
+    def path(self, name: str) -> Path:
+        """A path of the recipe; outside its folder it is an error."""
+        path = (self.folder / name).resolve()
+        if not self.allow_outside and self.folder != path and self.folder not in path.parents:
+            raise ParameterError(
+                f"The recipe names {name!r}, which lies outside its own folder.",
+                hint="Move the file below the recipe, or run with --allow-outside.",
+            )
+        return path
+
+    def input(self, name: str) -> Path:
+        """An input file, whose digest goes into the log."""
+        path = self.path(name)
+        if not path.is_file():
+            raise InputError(f"There is no file {name!r}.", hint="Paths in a recipe are relative to its folder.")
+        with path.open("rb") as stream:
+            self.inputs[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+        return path
+
+    def source(self) -> Path:
+        """The file of records or cells."""
+        return self.input(str(self.recipe.data.file or self.recipe.data.cells))
+
+    def hierarchy(self, variable: str, source: Path) -> Hierarchy:
+        """The hierarchy of a variable; plain codes of the data under a total where the recipe has none."""
+        part = self.recipe.hierarchies.get(variable, HierarchyPart())
+        part = HierarchyPart(file=part) if isinstance(part, str) else part
+        given = [name for name in ("file", "digits", "columns", "parents") if getattr(part, name) is not None]
+        if len(given) > 1:
+            raise ParameterError(f"Hierarchy {variable!r} has both {listed(given)}.", hint="Give one of them.")
+        options: dict[str, Any] = {"missing": frozenset(part.missing)}
+        if part.labels is not None:
+            options["labels"] = read_labels(self.input(part.labels))
+        if part.file is not None:
+            return read_hierarchy(self.input(part.file), total=part.total, **options)
+        if part.parents is not None:
+            return Hierarchy.from_parents(part.parents, part.total, **options)
+        if part.columns is not None:
+            levels = list(dict.fromkeys([*part.columns, variable]))
+            columns = [self._distinct(source, levels)[name] for name in levels]
+            return Hierarchy.from_columns(columns, part.total, **options)
+        codes = sorted({c for c in self._distinct(source, [variable])[variable] if c is not None})
+        codes = [code for code in codes if code != part.total]
+        if part.digits is not None:
+            return Hierarchy.from_digits(codes, part.digits, part.total, **options)
+        return Hierarchy.flat(codes, part.total, **options)
+
+    def _distinct(self, source: Path, columns: list[str]) -> dict[str, list[str | None]]:
+        """Distinct combinations of code columns, as text."""
+        frame = read_columns(source, columns, text=columns, delimiter=self.recipe.data.delimiter)
+        rows = frame.group_by(columns).aggregate([]).to_pydict()
+        return {name: [None if x is None else code_text(x) for x in rows[name]] for name in columns}
+
+    def microdata(self) -> Microdata:
+        """The records with their roles."""
+        data = self.recipe.data
+        return Microdata(
+            self.source(),
+            contributor=data.contributor,
+            weight=data.weight,
+            waiver=data.waiver,
+            request=data.request,
+            record_key=data.record_key,
+            missing=data.missing,
+            recode={variable: read_code_map(self.input(name)) for variable, name in data.recode.items()},
+            delimiter=data.delimiter,
+        )
+
+    def marked(self, table: Table, status: str | None) -> Table:
+        """The table with statuses set by hand, from a file with code columns and ``status``."""
+        if status is None:
+            return table
+        path = self.input(status)
+        columns = [*table.variables, "status"]
+        rows = read_columns(path, columns, text=columns, delimiter=self.recipe.data.delimiter).to_pydict()
+        cells = {
+            tuple(str(rows[v][i]) for v in table.variables): str(letter) for i, letter in enumerate(rows["status"])
+        }
+        return table.marked(cells)
+
+
+def prepare(recipe: Recipe, folder: Path, *, allow_outside: bool = False) -> tuple[TableSet, Kitchen]:
+    """Tables of a recipe, assessed and not yet protected."""
+    kitchen = Kitchen(recipe, folder, allow_outside)
+    rules = [rule_from_record(record) for record in recipe.rules]
+    source = kitchen.source()
+    variables = list(dict.fromkeys(v for part in recipe.tables for v in part.by))
+    hierarchies = {v: kitchen.hierarchy(v, source) for v in variables}
+    for name in recipe.hierarchies:
+        if name not in variables:
+            raise ParameterError(unknown_name("variable", name, variables, "any table (hierarchies)"))
+    by = [{v: hierarchies[v] for v in part.by} for part in recipe.tables]
+    if recipe.data.cells is not None:
+        tables = [
+            table_from_cells(
+                source,
+                mine,
+                part.value or "value",
+                counts=part.value is None,
+                name=part.name,
+                period=part.period,
+                decimals=part.decimals,
+                compute_totals=part.compute_totals,
+                disjoint=part.disjoint,
+                slack=part.slack,
+                delimiter=recipe.data.delimiter,
+            )
+            for part, mine in zip(recipe.tables, by, strict=True)
+        ]
+    else:
+        specs = [_spec(part, mine, rules) for part, mine in zip(recipe.tables, by, strict=True)]
+        made = tabulate(kitchen.microdata(), specs=specs, engine=recipe.data.engine)
+        tables = list(made) if isinstance(made, TableSet) else [made]
+    tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
+    whole = TableSet(tables, [link.equation for link in recipe.links], recipe.one_pattern)
+    _check_table_names(rules, whole)
+    options = recipe.assess
+    return (
+        assess(
+            whole,
+            *rules,
+            profile=options.profile,
+            missing_safe=options.missing_safe,
+            manual_range=options.manual_range,
+        ),
+        kitchen,
+    )
+
+
+def _check_table_names(rules: list[Rule], tables: TableSet) -> None:
+    names = [table.name for table in tables]
+    for rule in rules:
+        for name in getattr(rule, "tables", ()):
+            if name not in names:
+                raise ParameterError(unknown_name("table", name, names, f"the recipe (rule {rule.kind!r})"))
+
+
+def _spec(part: TablePart, by: Mapping[str, Hierarchy], rules: list[Rule]) -> TableSpec:
+    """The spec of a table; it keeps as many contributions as the rules look at."""
+    top = max([2, *(_looks_at(rule) for rule in rules)])
+    levels = {str(getattr(rule, "level", "holding")) for rule in rules} | {"holding"}
+    return TableSpec(
+        by=by,
+        value=part.value,
+        name=part.name,
+        where=parse_conditions(part.filter),
+        weight=part.weight,
+        period=part.period,
+        shadow=part.shadow,
+        absolute=part.absolute,
+        cost=part.cost,
+        decimals=part.decimals,
+        cells=part.cells,
+        top=top,
+        levels=tuple(sorted(levels)),
+    )
+
+
+def _looks_at(rule: Rule) -> int:
+    if rule.kind == "dominance":
+        return int(getattr(rule, "n", 1))
+    return int(getattr(rule, "coalition", 1)) + 1
+
+
+def run_recipe(path: str | Path, *, allow_outside: bool = False) -> Run:
+    """Run a recipe file from data to a saved and verified release.
+
+    Parameters
+    ----------
+    path
+        The recipe.
+    allow_outside
+        Let it read and write outside its own folder.
+
+    Raises
+    ------
+    DiscreetError
+        Whatever went wrong; nothing is written then.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
+    text = path.read_text(encoding="utf-8")
+    recipe = read_recipe(text)
+    checkpoint("read", 0, 1)
+    methods: list[Method] = [method_from_record(record) for record in recipe.protect]
+    kitchen = Kitchen(recipe, path.parent, allow_outside)
+    folder = kitchen.path(recipe.output.directory)
+    refuse_foreign(folder)
+    tables, kitchen = prepare(recipe, path.parent, allow_outside=allow_outside)
+    release = protect(tables, *methods)
+    custodian = release.custodian
+    log = {**custodian.log, "recipe": text, "inputs": kitchen.inputs}
+    release = Release(release.public, Custodian(custodian.tables, custodian.status, custodian.evidence, log))
+    verdict = verify(release).require()
+    withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
+    wanted = withheld <= AUDITED_WITHOUT_ASKING if recipe.output.audit == "auto" else recipe.output.audit
+    found = audit(release) if wanted else None
+    page: str | bool = False
+    if recipe.output.report:
+        page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
+    seal = save(release, folder, report=page)
+    return Run(release, check_folder(folder).require(), folder, seal, found)
+
+
+def recipe_schema() -> dict[str, Any]:
+    """JSON schema of a recipe, rules and methods included."""
+    schema = msgspec.json.schema(Recipe)
+    definitions = schema["$defs"]
+    properties = definitions["Recipe"]["properties"]
+    for key, kinds, tag in (("rules", REGISTRY, "kind"), ("protect", METHODS, "method")):
+        choices = []
+        for kind, cls in sorted(kinds.items()):
+            part = msgspec.json.schema(cls)["$defs"][cls.__name__]
+            part["properties"] = {tag: {"const": kind}, **part["properties"]}
+            part["required"] = [tag, *part.get("required", [])]
+            part["additionalProperties"] = False
+            part["description"] = (cls.__doc__ or "").strip().splitlines()[0]
+            definitions[cls.__name__] = part
+            choices.append({"$ref": f"#/$defs/{cls.__name__}"})
+        properties[key]["items"] = {"oneOf": choices}
+    return schema

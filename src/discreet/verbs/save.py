@@ -1,0 +1,117 @@
+"""Releases to disk and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import VerificationError
+from discreet.files.frames import to_frame as frame_of
+from discreet.files.release_folder import refuse_foreign, write_release
+from discreet.model.release import PublicRelease, Release, public_table
+from discreet.model.table import CellStatus, Table
+from discreet.report import custodian_report
+from discreet.rules.base import rule_from_record
+from discreet.tables.method import method_from_record
+from discreet.verbs.assess import assess
+from discreet.verbs.protect import protect
+from discreet.verify import Verdict, check_folder, check_release
+from discreet.verify.folder import read_custodian
+
+
+def save(release: Release, folder: str | Path, *, report: bool | str = False) -> str:
+    """Write a release: ``public/`` for the world, ``custodian/`` (mode 0700) for the house.
+
+    All or nothing: what was in the folder before stays until the new release is complete, and a folder that is
+    not a release of ours is never touched.
+
+    Parameters
+    ----------
+    release
+        The release.
+    folder
+        Where it goes.
+    report
+        Write ``custodian/report.html`` too; a text is taken as the page.
+
+    Returns
+    -------
+    str
+        The seal: the digest of the list of all files.
+    """
+    refuse_foreign(Path(folder))
+    page = custodian_report(release) if report is True else report
+    extra = {"custodian/report.html": page} if page else {}
+    return write_release(Path(folder), release.public, release.custodian, extra)
+
+
+def load(folder: str | Path) -> Release:
+    """Read a saved release back; one that does not prove its claims is refused."""
+    folder = Path(folder)
+    verdict = check_folder(folder)
+    if not verdict.holds:
+        raise VerificationError(
+            f"The release in {folder.name!r} was refused: {verdict.refused[0]}.",
+            hint=f"Run: discreet verify {folder.name}",
+        )
+    custodian = read_custodian(folder)
+    shown = [public_table(table, custodian.withheld(number)) for number, table in enumerate(custodian.tables)]
+    return Release(PublicRelease(tuple(shown)), custodian)
+
+
+def verify(release: Release) -> Verdict:
+    """Re-check every claim of a release with the independent checker."""
+    return check_release(release.custodian, release.public)
+
+
+def replay(release: Release, log: Mapping[str, Any] | None = None) -> Release:
+    """Repeat the work of a release from its cells and its log; the result must be the same."""
+    steps = release.custodian.log if log is None else log
+    tables = []
+    for table, entry in zip(release.custodian.tables, steps["assess"], strict=True):
+        rules = [rule_from_record(record) for record in entry["rules"]]
+        tables.append(assess(table.with_(assessment=None), *rules, profile=entry["profile"], **entry["options"]))
+    methods = [method_from_record(record) for record in steps["protect"]]
+    return protect(release.custodian.tables.replaced(tables), *methods)
+
+
+def to_frame(release: Release, table: str | None = None, backend: str | None = None) -> Any:
+    """The public part of a release as a data frame: codes, value, status.
+
+    Parameters
+    ----------
+    release
+        The release.
+    table
+        Which table, where there are several.
+    backend
+        ``"pyarrow"``, ``"pandas"`` or ``"polars"``; by default what the records came in.
+    """
+    chosen = release.public.tables[0] if table is None else release.public[table]
+    source = getattr(release.custodian.tables.tables[0].source, "source", None)
+    kind = type(source).__module__.split(".")[0]
+    return frame_of(chosen.columns(), backend or (kind if kind in ("pandas", "polars") else "pyarrow"))
+
+
+def summary(release: Release) -> str:
+    """What was done, in a few lines, without confidential values."""
+    lines = []
+    for number, table in enumerate(release.custodian.tables):
+        status = release.custodian.status[number]
+        count = {s: int((status == s).sum()) for s in CellStatus}
+        published = count[CellStatus.SAFE] + count[CellStatus.FORCED]
+        lines.append(
+            f"{table.name}: {len(table):,} cells, {count[CellStatus.UNSAFE]:,} unsafe, "
+            f"{count[CellStatus.SECONDARY]:,} withheld besides, {published:,} published"
+        )
+    for evidence in release.custodian.evidence:
+        lines.append(f"{evidence.claim.method}: {evidence.claim.statement}")
+        lines += [f"  against {attacker}" for attacker in evidence.claim.attackers]
+        lines += [f"  not considered: {text}" for text in evidence.claim.not_considered]
+    return "\n".join(lines)
+
+
+def table_to_frame(table: Table, backend: str = "pyarrow") -> Any:
+    """The cells of a table as a data frame; for the custodian's eyes."""
+    return frame_of(table.columns(), backend)

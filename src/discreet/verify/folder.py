@@ -1,0 +1,263 @@
+"""Checking a saved release: that its files belong together, and everything that they claim.
+
+Files come from others: digests and sizes are checked before anything is parsed, and only text, JSON and Arrow
+columns are read.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DiscreetError, InputError
+from discreet.model.evidence import Certificates, Evidence, Proofs
+from discreet.model.layout import (
+    FLAG,
+    FLOAT,
+    FORMAT,
+    LETTER,
+    PUBLIC_COLUMNS,
+    claim_from,
+    column_kinds,
+    no_bound,
+    table_from,
+)
+from discreet.model.release import Custodian, PublicRelease, PublicTable
+from discreet.model.table import CellStatus, Table
+from discreet.model.tableset import TableSet
+from discreet.verify.check import check_release
+from discreet.verify.verdict import Verdict
+
+
+def check_folder(folder: Path | str) -> Verdict:
+    """Re-check a saved release, files and claims."""
+    folder = Path(folder)
+    verdict = Verdict()
+    _check_files(verdict, folder)
+    if verdict.refused:
+        return verdict
+    try:
+        custodian = read_custodian(folder)
+        public = _read_public(verdict, folder, custodian.tables)
+    except DiscreetError as error:
+        verdict.refuse("files", str(error))
+        return verdict
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+        verdict.refuse("files", f"the custodian's files are not well formed ({type(error).__name__})")
+        return verdict
+    if verdict.refused:
+        return verdict
+    verdict.proved.append("evidence and files belong together (digests)")
+    claims = check_release(custodian, public)
+    verdict.proved += claims.proved
+    verdict.asserted += claims.asserted
+    verdict.refused += claims.refused
+    verdict.attackers += claims.attackers
+    verdict.not_considered += claims.not_considered
+    return verdict
+
+
+def _check_files(verdict: Verdict, folder: Path) -> None:
+    """Seal, manifest, digests; no further files in public."""
+    manifest, seal = folder / "custodian" / "manifest.json", folder / "custodian" / "manifest.sha256"
+    if not manifest.is_file() or not seal.is_file():
+        raise InputError(
+            f"{folder.name!r} is not a saved release: custodian/{manifest.name} or custodian/{seal.name} is missing.",
+            hint="Give the folder that holds public/ and custodian/.",
+        )
+    if seal.read_bytes() != (_digest(manifest) + "\n").encode():
+        verdict.refuse("files", "the list of files is not the sealed one", "custodian/manifest.json")
+        return
+    listing = json.loads(manifest.read_text(encoding="utf-8"))
+    if listing.get("format") != FORMAT:
+        raise InputError(f"The release has format {listing.get('format')!r}; this version reads {FORMAT}.")
+    files: Mapping[str, Mapping[str, Any]] = listing["files"]
+    for name, entry in files.items():
+        path = folder / name
+        if ".." in Path(name).parts or Path(name).is_absolute() or not path.is_file():
+            verdict.refuse("files", "a listed file is missing", name)
+        elif path.stat().st_size != entry["bytes"] or _digest(path) != entry["sha256"]:
+            verdict.refuse("files", "a file was changed after the release was sealed", name)
+    for path in sorted((folder / "public").rglob("*")):
+        if path.is_file() and path.relative_to(folder).as_posix() not in files:
+            verdict.refuse("public", "a public file does not belong to the release", path.name)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_custodian(folder: Path) -> Custodian:
+    """The custodian's part of a saved release."""
+    closed = folder / "custodian"
+    description = json.loads((closed / "tables.json").read_text(encoding="utf-8"))
+    tables, statuses = [], []
+    for entry in description["tables"]:
+        table, status = _read_cells(closed / entry["file"], entry)
+        tables.append(table)
+        statuses.append(status)
+    return Custodian(
+        tables=TableSet(tables, description["equations"], description["one_pattern"]),
+        status=tuple(statuses),
+        evidence=tuple(_read_evidence(closed, entry) for entry in description["evidence"]),
+        log=json.loads((closed / "log.json").read_text(encoding="utf-8")),
+    )
+
+
+def _read_cells(path: Path, entry: Mapping[str, Any]) -> tuple[Table, NDArray[np.int8]]:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    with path.open(encoding="utf-8", newline="") as stream:
+        names = next(csv.reader(stream))
+    text = arrow_csv.read_csv(
+        path,
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
+    variables = [v["name"] for v in entry["variables"]]
+    if names[: len(variables)] != variables:
+        raise InputError(f"The cell file {path.name!r} has other variables than its description.")
+    kinds = column_kinds(entry, names[len(variables) :])
+    data = {name: _parse(text[name], name, kind) for name, kind in kinds.items()}
+    table = table_from(entry, np.zeros((text.num_rows, len(variables)), np.int32), data)
+    codes = np.empty_like(table.codes)
+    for k, (variable, hierarchy) in enumerate(table.spec.by.items()):
+        codes[:, k] = _positions(text[variable], {_shown(c): i for i, c in enumerate(hierarchy.codes)}, variable)
+    return table.with_(codes=codes), data["status"].astype(np.int8)
+
+
+def _positions(column: Any, index: Mapping[str, int], variable: str) -> NDArray[np.int32]:
+    encoded = column.combine_chunks().dictionary_encode()
+    if hasattr(encoded, "chunk"):
+        encoded = encoded.chunk(0)
+    words = encoded.dictionary.to_pylist()
+    unknown = [word for word in words if word not in index]
+    if unknown:
+        raise InputError(f"A cell file has the code {unknown[0]!r}, which variable {variable!r} does not know.")
+    return np.array([index[word] for word in words], np.int32)[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _shown(code: str) -> str:
+    """How a code is written in a csv file: an apostrophe goes before what a spreadsheet would run."""
+    return f"'{code}" if code[:1] in ("=", "+", "-", "@", "\t", "\r") else code
+
+
+def _parse(column: Any, name: str, kind: int) -> NDArray[Any]:
+    """Text of one column as integers in units (or letters, flags, floats); anything else is an error."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if kind == LETTER:
+        return np.array([CellStatus.from_letter(x) for x in column.to_pylist()], np.int8)
+    if kind == FLAG:
+        return np.asarray(column.cast(pa.int8()).to_numpy() == 1)
+    if kind == FLOAT:
+        return np.asarray(column.cast(pa.float64()).to_numpy(), np.float64)
+    pattern = rf"^-?[0-9]+\.[0-9]{{{kind}}}$" if kind else r"^-?[0-9]+$"
+    blank = pc.equal(column, "")
+    if not pc.all(pc.or_(blank, pc.match_substring_regex(column, pattern)), min_count=0).as_py():
+        raise InputError(f"Column {name!r} of a cell file holds something that is not a number with {kind} decimals.")
+    digits = pc.replace_substring(column, ".", "") if kind else column
+    filled = pc.if_else(blank, str(no_bound(name)), digits)
+    return np.array(filled.cast(pa.int64()).to_numpy(), np.int64)
+
+
+def _read_evidence(closed: Path, entry: Mapping[str, Any]) -> Evidence:
+    import pyarrow as pa
+
+    parts = {}
+    for name, file in entry["files"].items():
+        with pa.memory_map(str(closed / Path(file).name)) as source:
+            parts[name] = pa.ipc.open_file(source).read_all()
+    certificates, entries, proofs = parts["certificates"], parts["entries"], parts["proofs"]
+    lengths = _wide(certificates["length"])
+    return Evidence(
+        method=entry["method"],
+        claim=claim_from(entry["claim"]),
+        decimals=int(entry["decimals"]),
+        certificates=Certificates(
+            start=np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))),
+            denominator=_wide(certificates["denominator"]),
+            entry_table=_wide(entries["table"]),
+            entry_row=_wide(entries["row"]),
+            amount=_wide(entries["amount"]),
+        ),
+        proofs=Proofs(*(_wide(proofs[name]) for name in ("table", "row", "up", "down"))),
+        effort=entry["effort"],
+    )
+
+
+def _wide(column: Any) -> NDArray[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type):
+        return np.array([int(x) for x in column.to_pylist()], object)
+    return np.array(column.to_numpy(), np.int64)
+
+
+def _read_public(verdict: Verdict, folder: Path, tables: TableSet) -> PublicRelease:
+    """Public files read back line by line, with no more in them than codes, value and status."""
+    description = json.loads((folder / "custodian" / "tables.json").read_text(encoding="utf-8"))
+    made = []
+    for table, entry in zip(tables, description["tables"], strict=True):
+        made.append(_read_public_csv(verdict, folder / "public" / Path(entry["file"]).name, table))
+    known = {Path(entry["file"]).name for entry in description["tables"]}
+    for path in sorted((folder / "public").iterdir()):
+        if path.name not in known:
+            verdict.refuse("public", "a public file is not one that the checker can read back", path.name)
+    return PublicRelease(tuple(made))
+
+
+def _read_public_csv(verdict: Verdict, path: Path, table: Table) -> PublicTable:
+    decimals = table.decimals if table.spec.decimals is None else table.spec.decimals
+    index = [{_shown(c): i for i, c in enumerate(h.codes)} for h in table.spec.hierarchies]
+    codes, values, shown, empty = [], [], [], []
+    with path.open(encoding="utf-8", newline="") as stream:
+        lines = csv.reader(stream)
+        if next(lines, None) != [*table.variables, *PUBLIC_COLUMNS]:
+            verdict.refuse("public", "a public file has other columns than codes, value and status", path.name)
+            return _public(table, decimals, [], [], [], [])
+        for number, line in enumerate(lines, start=2):
+            *words, value, status = line
+            good = len(words) == len(index) and all(w in i for w, i in zip(words, index, strict=False))
+            good = good and status in ("V", "X", "E") and (value != "") == (status == "V")
+            if not good:
+                verdict.refuse("public", f"line {number} is not a cell of the table", path.name)
+                continue
+            codes.append([i[w] for w, i in zip(words, index, strict=True)])
+            values.append(_units(value, decimals, path.name) if value else 0)
+            shown.append(status == "V")
+            empty.append(status == "E")
+    return _public(table, decimals, codes, values, shown, empty)
+
+
+def _units(text: str, decimals: int, name: str) -> int:
+    whole, point, part = text.removeprefix("-").partition(".")
+    if not (whole.isdigit() and len(part) == decimals and (part.isdigit() or not decimals) and bool(point) == bool(decimals)):
+        raise InputError(f"The public file {name!r} holds a value that is not a number with {decimals} decimals.")
+    return int(whole + part) * (-1 if text.startswith("-") else 1)
+
+
+def _public(
+    table: Table, decimals: int, codes: list[list[int]], values: list[int], shown: list[bool], empty: list[bool]
+) -> PublicTable:
+    return PublicTable(
+        name=table.name,
+        variables=table.variables,
+        code_lists=tuple(h.codes for h in table.spec.hierarchies),
+        labels=tuple(h.labels for h in table.spec.hierarchies),
+        codes=np.array(codes, np.int32).reshape(-1, len(table.variables)),
+        value=np.array(values, np.int64),
+        decimals=decimals,
+        shown=np.array(shown, np.bool_),
+        empty=np.array(empty, np.bool_),
+    )

@@ -1,0 +1,76 @@
+"""What a check found: proved, only asserted, refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.errors import VerificationError
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One reason why a claim does not hold, with the cell or file it is about."""
+
+    check: str
+    message: str
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.message}{f' ({self.where})' if self.where else ''}"
+
+
+@dataclass
+class Verdict:
+    """The outcome of a check. It names what was proved, against whom, and what was only asserted."""
+
+    proved: list[str] = field(default_factory=list)
+    asserted: list[str] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+    attackers: list[str] = field(default_factory=list)
+    not_considered: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything claimed was shown."""
+        return not self.refused
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def refuse(self, check: str, message: str, where: str = "") -> None:
+        """Add a reason against the claim."""
+        self.refused.append(Refusal(check, message, where))
+
+    def require(self) -> Verdict:
+        """The verdict itself; an error that names the first reasons when the claim does not hold."""
+        if self.refused:
+            shown = "; ".join(str(refusal) for refusal in self.refused[:3])
+            raise VerificationError(
+                f"The release does not prove what it claims: {shown}"
+                f"{f' and {len(self.refused) - 3} more reasons' if len(self.refused) > 3 else ''}.",
+                hint="Do not publish it; protect the table again.",
+            )
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for machines."""
+        return {
+            "holds": self.holds,
+            "proved": self.proved,
+            "asserted": self.asserted,
+            "refused": [vars(refusal) for refusal in self.refused],
+            "attackers": self.attackers,
+            "not_considered": self.not_considered,
+        }
+
+    def __str__(self) -> str:
+        lines = ["The claims hold." if self.holds else f"REFUSED: {len(self.refused)} reasons."]
+        lines += [f"  refused   {refusal}" for refusal in self.refused[:20]]
+        lines += [f"  proved    {text}" for text in self.proved]
+        lines += [f"  against   {text}" for text in self.attackers]
+        lines += [f"  not considered: {text}" for text in self.not_considered]
+        lines += [f"  asserted, not re-checked: {text}" for text in self.asserted]
+        return "\n".join(lines)
+
+    __repr__ = __str__

@@ -1,0 +1,171 @@
+"""What the battery runs: every method, with inputs that have broken tools before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+import discreet as ds
+from discreet.tables import Method
+
+METHODS: dict[str, Callable[[], Method]] = {
+    "suppress": lambda: ds.Suppress(),
+    "suppress-unity": lambda: ds.Suppress(cost="unity"),
+    "suppress-log": lambda: ds.Suppress(cost="log"),
+}
+
+BAD_PARAMETERS = {
+    "suppress": [{"cost": "valeu"}, {"algorithm": "magic"}, {"costs": "value"}],
+}
+
+REGION = ds.Hierarchy.from_nested({"North": {"N1": None, "N2": ["N2a", "N2b"]}, "South": ["S1"], "West": ["W1", "W2"]})
+TRADE = ds.Hierarchy.from_nested({"A": ["A1", "A2", "A3"], "B": ["B1", "B2"]})
+SIZE = ds.Hierarchy.flat(["small", "medium", "large"])
+
+
+def records(n: int = 140, seed: int = 3) -> pa.Table:
+    """Firms with holdings, weights and heavy-tailed turnover."""
+    rng = np.random.default_rng(seed)
+    home = np.rint(rng.lognormal(4, 1.9, n)).astype(np.int64) + 1
+    export = np.rint(rng.lognormal(3, 1.5, n) * (rng.random(n) < 0.5)).astype(np.int64)
+    return pa.table(
+        {
+            "region": rng.choice(REGION.base_codes, n, p=[0.3, 0.2, 0.1, 0.1, 0.2, 0.1]),
+            "trade": rng.choice(TRADE.base_codes, n),
+            "size": rng.choice(SIZE.base_codes, n),
+            "home": home,
+            "export": export,
+            "turnover": home + export,
+            "holding": rng.integers(0, n // 2, n),
+            "weight": np.round(1 + rng.random(n) * 3, 2),
+            "profit": rng.integers(-500, 500, n),
+        }
+    )
+
+
+def _magnitude(value: str = "turnover", **options: object) -> ds.Table:
+    return ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=value, contributor="holding", **options)
+
+
+def hierarchical() -> ds.Table:
+    return _magnitude().assess(ds.PPercent(10), ds.MinContributors(3))
+
+
+def weighted() -> ds.Table:
+    return _magnitude(weight="weight").assess(ds.PPercent(15), ds.MinContributors(3))
+
+
+def three_way() -> ds.Table:
+    by = {"region": REGION, "trade": TRADE, "size": SIZE}
+    table = ds.tabulate(records(), by=by, value="turnover", contributor="holding")
+    return table.assess(ds.Dominance(2, 85), ds.MinContributors(2))
+
+
+def counts() -> ds.Table:
+    table = ds.tabulate(records(120), by={"region": REGION, "trade": TRADE})
+    return table.assess(ds.MinFrequency(3))
+
+
+def counts_three_way() -> ds.Table:
+    table = ds.tabulate(records(200), by={"region": REGION, "trade": TRADE, "size": SIZE})
+    return table.assess(ds.MinFrequency(2))
+
+
+def linked() -> ds.TableSet:
+    specs = [
+        ds.TableSpec(by={"region": REGION, "trade": TRADE}, value="turnover", name="region_trade"),
+        ds.TableSpec(by={"region": REGION, "size": SIZE}, value="turnover", name="region_size"),
+    ]
+    tables = ds.tabulate(ds.Microdata(records(), contributor="holding"), specs=specs)
+    return tables.assess(ds.PPercent(10), ds.MinContributors(3))
+
+
+def equations() -> ds.TableSet:
+    values = ["turnover", "home", "export"]
+    tables = ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=values, contributor="holding")
+    linked_by = ds.TableSet(tables.tables, ["turnover = home + export"])
+    return linked_by.assess(ds.PPercent(10))
+
+
+def one_pattern() -> ds.TableSet:
+    tables = ds.tabulate(
+        records(), by={"region": REGION, "trade": TRADE}, value=["turnover", "home"], contributor="holding"
+    )
+    return ds.TableSet(tables.tables, one_pattern=True).assess(ds.PPercent(10))
+
+
+def signed() -> ds.Table:
+    region = REGION.with_grouping("coast", ["N1", "S1"]).with_grouping("inland", ["Total"], minus=["coast"])
+    table = ds.tabulate(records(), by={"region": region, "trade": TRADE}, value="turnover", contributor="holding")
+    return table.assess(ds.PPercent(10), ds.MinContributors(3))
+
+
+def negative() -> ds.Table:
+    return _magnitude("profit", absolute=True).assess(ds.PPercent(10), ds.MinContributors(3))
+
+
+def decimals() -> ds.Table:
+    frame = records()
+    cents = pa.array(np.round(frame["turnover"].to_numpy() * 1.37, 2))
+    frame = frame.set_column(frame.column_names.index("turnover"), "turnover", cents)
+    table = ds.tabulate(frame, by={"region": REGION, "trade": TRADE}, value="turnover", contributor="holding")
+    return table.assess(ds.PPercent(10), ds.MinContributors(3))
+
+
+def huge() -> ds.Table:
+    frame = records()
+    big = pa.array(frame["turnover"].to_numpy() * 10**10)
+    frame = frame.set_column(frame.column_names.index("turnover"), "turnover", big)
+    table = ds.tabulate(frame, by={"region": REGION, "trade": TRADE}, value="turnover", contributor="holding")
+    return table.assess(ds.PPercent(10), ds.MinContributors(3))
+
+
+def all_cells() -> ds.Table:
+    table = ds.tabulate(records(60), by={"region": REGION, "trade": TRADE}, value="turnover", cells="all")
+    return table.assess(ds.PPercent(10), ds.MinContributors(2))
+
+
+def nothing_unsafe() -> ds.Table:
+    return ds.examples.small_table().assess(ds.PPercent(1))
+
+
+def one_cell() -> ds.Table:
+    cells = pa.table({"region": ["Total"], "value": [5], "contributors": [9], "top1": [2], "top2": [1]})
+    hierarchy = ds.Hierarchy.flat(["Total"], total=None)
+    return ds.Table.from_cells(cells, by={"region": hierarchy}).assess(ds.PPercent(10))
+
+
+def forced() -> ds.Table:
+    table = _magnitude().marked({("Total", "A1"): "P", ("North", "Total"): "P"})
+    return table.assess(ds.PPercent(10))
+
+
+def bounded() -> ds.Table:
+    table = _magnitude()
+    return table.with_(lower_bound=table.value // 4, upper_bound=table.value * 3 + 3).assess(ds.PPercent(10))
+
+
+INPUTS: dict[str, Callable[[], ds.Table | ds.TableSet]] = {
+    f.__name__: f
+    for f in (
+        hierarchical,
+        weighted,
+        three_way,
+        counts,
+        counts_three_way,
+        linked,
+        equations,
+        one_pattern,
+        signed,
+        negative,
+        decimals,
+        huge,
+        all_cells,
+        nothing_unsafe,
+        one_cell,
+        forced,
+        bounded,
+    )
+}

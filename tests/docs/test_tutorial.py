@@ -1,0 +1,51 @@
+"""The tutorial and the README do what they show."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(path: str) -> list[tuple[str, str]]:
+    return BLOCK.findall((ROOT / path).read_text(encoding="utf-8"))
+
+
+def test_the_tutorial_prints_what_it_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    printed, checked = "", 0
+    for kind, text in blocks("docs/tutorial.md"):
+        if kind == "python":
+            assert printed == "", f"the tutorial does not show this output: {printed}"
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                exec(compile(text, "tutorial.md", "exec"), names)
+            printed = stream.getvalue()
+        elif kind == "output":
+            assert printed == text
+            printed = ""
+            checked += 1
+    assert checked >= 12
+
+
+def test_the_readme_example_runs(tmp_path, monkeypatch):
+    pytest.importorskip("jinja2")
+    monkeypatch.chdir(tmp_path)
+    (code,) = [text for kind, text in blocks("README.md") if kind == "python"]
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        exec(compile(code, "README.md", "exec"), {})
+    assert "The claims hold." in stream.getvalue()
+    assert (tmp_path / "out" / "custodian" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/tutorial.md"])
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert ((ROOT / page).parent / target).exists(), target

@@ -1,0 +1,94 @@
+"""Both engines agree with brute force and with each other, in every column."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from discreet.engine import cells, encode, outofcore
+from discreet.engine.encode import read_records
+from discreet.engine.memory import tabulate_records
+from discreet.engine.outofcore import tabulate_file, tabulate_specs
+from discreet.model.microdata import Microdata
+from discreet.model.spec import TableSpec
+from discreet.model.table import Table
+from tests.engine.brute_force import assert_agrees, assert_same_table
+from tests.engine.strategies import Case, cases
+
+modest = settings(deadline=None, max_examples=3000, suppress_health_check=[HealthCheck.too_slow])
+few = settings(deadline=None, max_examples=250, suppress_health_check=[HealthCheck.too_slow])
+
+
+def in_memory(data: Microdata, spec: TableSpec, weight: str | None) -> Table:
+    return tabulate_records(read_records(data, [spec], weight), spec)
+
+
+@modest
+@given(cases())
+def test_memory_agrees_with_brute_force(case: Case) -> None:
+    data = case.microdata(case.frame)
+    assert_agrees(in_memory(data, case.spec, case.weight), case.universe, data, case.weight)
+
+
+@few
+@given(cases(), st.sampled_from(["csv", "parquet"]), st.integers(2, 30))
+def test_duckdb_agrees_with_memory(case: Case, kind: str, part: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outofcore, "PART", part)
+        patch.setattr(outofcore, "SORTED_PARTS", 3)
+        file = Path(folder) / f"records.{kind}"
+        if kind == "csv":
+            pa.csv.write_csv(case.frame, file)
+        else:
+            pa.parquet.write_table(case.frame, file, row_group_size=7)
+        data = case.microdata(file)
+        assert_same_table(
+            tabulate_file(data, case.spec, case.weight), in_memory(data, case.spec, case.weight)
+        )
+
+
+@few
+@given(cases())
+def test_a_sparse_code_space_gives_the_same_table(case: Case) -> None:
+    data = case.microdata(case.frame)
+    dense = in_memory(data, case.spec, case.weight)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "DENSE_CELLS", 0)
+        patch.setattr(encode, "BLOCK", 3)
+        sparse = in_memory(data, case.spec, case.weight)
+    assert_same_table(sparse, dense)
+
+
+@few
+@given(cases(), st.randoms(use_true_random=False), st.integers(1, 6))
+def test_order_and_chunks_of_records_do_not_matter(case: Case, chance: random.Random, size: int) -> None:
+    order = list(range(len(case.records)))
+    chance.shuffle(order)
+    shuffled = case.frame.take(order)
+    pieces = pa.concat_tables([shuffled.slice(start, size) for start in range(0, len(order), size)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encode, "BLOCK", 2)
+        patch.setattr(encode, "SMALL_BATCH", 0)
+        again = in_memory(case.microdata(pieces), case.spec, case.weight)
+    assert_same_table(again, in_memory(case.microdata(case.frame), case.spec, case.weight))
+
+
+def test_several_specs_read_the_file_once(tmp_path: Path, survey: pa.Table, by: dict) -> None:
+    file = tmp_path / "survey.csv"
+    pa.csv.write_csv(survey, file)
+    data = Microdata(file, contributor="firm")
+    specs = [
+        TableSpec(by=by, value="turnover"),
+        TableSpec(by={"region": by["region"]}, value="staff", shadow="turnover", cost="staff"),
+        TableSpec(by={"industry": by["industry"]}),
+    ]
+    for table, spec in zip(tabulate_specs(data, specs, "weight"), specs, strict=True):
+        assert_same_table(table, in_memory(data, spec, "weight"))

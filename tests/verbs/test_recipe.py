@@ -1,0 +1,187 @@
+"""Recipes do what the API does, and nothing that was not written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import discreet as ds
+from discreet.errors import DiscreetError, InputError, OutputError, ParameterError
+from discreet.verbs.recipe import read_recipe, recipe_schema
+
+RECIPE = """
+version = 1
+
+[data]
+file = "input/records.csv"
+contributor = "holding"
+
+[hierarchies]
+activity = "input/activity.hrc"
+
+[[tables]]
+name = "turnover"
+by = ["activity", "region"]
+value = "turnover"
+
+[[rules]]
+kind = "p_percent"
+p = 10
+
+[[protect]]
+method = "suppress"
+
+[output]
+directory = "out"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    ds.generate.business_survey(800, seed=5).write(tmp_path / "input", format="csv")
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    return tmp_path
+
+
+def write(folder: Path, old: str, new: str) -> Path:
+    assert old in RECIPE
+    (folder / "recipe.toml").write_text(RECIPE.replace(old, new))
+    return folder / "recipe.toml"
+
+
+def test_a_recipe_gives_what_the_api_gives(folder):
+    done = ds.run_recipe(folder / "recipe.toml")
+    activity = ds.read_hierarchy(folder / "input" / "activity.hrc")
+    records = folder / "input" / "records.csv"
+    region = ds.Hierarchy.flat(sorted(done.release.custodian.tables.tables[0].spec.by["region"].base_codes))
+    table = ds.tabulate(
+        records, by={"activity": activity, "region": region}, value="turnover", contributor="holding", name="turnover"
+    )
+    release = ds.protect(table.assess(ds.PPercent(10)), ds.Suppress())
+    assert release.to_frame().equals(done.release.to_frame())
+    assert done.verdict.holds
+    assert (folder / "out" / "public" / "turnover.csv").is_file()
+
+
+def test_running_twice_gives_the_same_seal(folder):
+    first = ds.run_recipe(folder / "recipe.toml")
+    assert ds.run_recipe(folder / "recipe.toml").seal == first.seal
+
+
+def test_the_log_holds_recipe_and_digests_of_the_inputs(folder):
+    ds.run_recipe(folder / "recipe.toml")
+    log = json.loads((folder / "out" / "custodian" / "log.json").read_text())
+    assert log["recipe"] == RECIPE
+    assert set(log["inputs"]) == {"input/records.csv", "input/activity.hrc"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("contributor =", "contributer =", r"no key 'contributer' in \[data\].*mean 'contributor'"),
+        ("[output]", "[ouput]", r"no key 'ouput' in the recipe.*mean 'output'"),
+        ("value =", "valeu =", r"no key 'valeu' in \[tables\].*mean 'value'"),
+        ("p = 10", "q = 10", r"no parameter 'q' in rule 'p_percent'"),
+        ("p = 10", "p = 0", r"p_percent: p=0 is not allowed"),
+        ('kind = "p_percent"', 'kind = "ppercent"', r"no rule 'ppercent'.*mean 'p_percent'"),
+        ('method = "suppress"', 'method = "supress"', r"no method 'supress'.*mean 'suppress'"),
+        ('method = "suppress"', 'method = "suppress"\ncost = "valeu"', r"no cost 'valeu'.*mean 'value'"),
+        ("version = 1", "version = 2", r"cannot be used.*version"),
+        ("version = 1", "version = ", r"not valid TOML"),
+        ('file = "input/records.csv"', "", r"either file .* or cells"),
+        ('activity = "input', 'activty = "input', r"no variable 'activty' in any table"),
+        ('value = "turnover"', 'value = "turnovr"', r"no column 'turnovr'.*mean 'turnover'"),
+        ('by = ["activity", "region"]', "by = []", r"empty by.*at least one variable"),
+        ('directory = "out"', 'directory = "../out"', r"'../out', which lies outside its own folder.*--allow-outside"),
+        ("input/activity.hrc", "/etc/passwd", r"outside its own folder"),
+        ("input/activity.hrc", "input/nace.hrc", r"no file 'input/nace.hrc'"),
+        ("p = 10", 'p = 10\ntables = ["turnovr"]', r"no table 'turnovr'.*mean 'turnover'"),
+        ('value = "turnover"', 'value = "turnover"\nfilter = "region = 1"', r"Cannot read the filter"),
+        ('directory = "out"', 'directory = "out"\nformats = ["xlsx"]', r"cannot be used.*formats"),
+    ],
+)
+def test_a_mistake_is_an_error_that_says_what_to_do(folder, old, new, message):
+    path = write(folder, old, new)
+    with pytest.raises(DiscreetError, match=message):
+        ds.run_recipe(path)
+    assert not (folder / "out").exists()
+
+
+def test_a_missing_recipe_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"no recipe 'none.toml'"):
+        ds.run_recipe(tmp_path / "none.toml")
+
+
+def test_a_foreign_output_folder_is_refused_before_any_work(folder):
+    (folder / "out").mkdir()
+    (folder / "out" / "mine.txt").write_text("x")
+    with pytest.raises(OutputError, match="not a release"):
+        ds.run_recipe(folder / "recipe.toml")
+
+
+def test_weights_filters_statuses_links_and_options(folder):
+    (folder / "marks.csv").write_text("activity,region,status\nTotal,Total,P\n")
+    text = RECIPE.replace(
+        'contributor = "holding"', 'contributor = "holding"\nweight = "weight"\nwaiver = "waiver"\nrequest = "request"'
+    )
+    text = text.replace(
+        'value = "turnover"\n',
+        'value = "turnover"\nfilter = "employees >= 1"\nstatus = "marks.csv"\n\n'
+        '[[tables]]\nname = "home"\nby = ["activity", "region"]\nvalue = "home"\nfilter = "employees >= 1"\n\n'
+        '[[tables]]\nname = "export"\nby = ["activity", "region"]\nvalue = "export"\nfilter = "employees >= 1"\n\n'
+        '[[links]]\nequation = "turnover = home + export"\n\n'
+        '[[rules]]\nkind = "p_percent"\np = 5\nlevel = "record"\n\n'
+        '[[rules]]\nkind = "request"\np1 = 70\n\n'
+        '[assess]\nprofile = "argus"\n',
+    )
+    (folder / "recipe.toml").write_text(text)
+    done = ds.run_recipe(folder / "recipe.toml")
+    assert done.verdict.holds
+    assert [t.name for t in done.release.public.tables] == ["turnover", "home", "export"]
+    table = done.release.custodian.tables["turnover"]
+    assert table.spec.weight == "weight"
+    assert set(table.contributions) == {"holding", "record"}
+    assert table.assessment.profile == "argus"
+
+
+def test_a_ready_made_table(tmp_path):
+    (tmp_path / "cells.csv").write_text(
+        "region,value,contributors,top1,top2\nTotal,100,40,20,12\nN,60,20,15,10\nS,30,15,8,6\nW,10,2,9,1\n"
+    )
+    text = RECIPE.replace('file = "input/records.csv"\ncontributor = "holding"', 'cells = "cells.csv"')
+    text = text.replace('[hierarchies]\nactivity = "input/activity.hrc"\n', "")
+    text = text.replace('["activity", "region"]\nvalue = "turnover"', '["region"]\nvalue = "value"')
+    (tmp_path / "recipe.toml").write_text(text)
+    done = ds.run_recipe(tmp_path / "recipe.toml")
+    assert done.release.public.tables[0].status.count("X") == 2
+
+
+def test_every_way_to_give_a_hierarchy(tmp_path):
+    rows = "\n".join(f"{code},{code[0]},{code},{v}" for code, v in (("11", 5), ("12", 6), ("21", 7), ("22", 8)) for _ in range(9))
+    (tmp_path / "data.csv").write_text(f"a,b,c,v\n{rows}\n")
+    (tmp_path / "recode.csv").write_text("old,new\n22,21\n")
+    (tmp_path / "labels.csv").write_text("11,Eleven\n")
+    base = '\nversion = 1\n[data]\nfile = "data.csv"\n[data.recode]\nc = "recode.csv"\n[hierarchies]\n{}\n'
+    base += '[[tables]]\nby = ["a", "c"]\nvalue = "v"\n[[rules]]\nkind = "min_contributors"\nn = 2\n'
+    base += '[[protect]]\nmethod = "suppress"\n[output]\ndirectory = "out"\n'
+    for given in (
+        "a = { digits = [1, 1] }",
+        'a = { columns = ["b"] }',
+        'a = { parents = { 11 = "1", 12 = "1", 21 = "2", 22 = "2", 1 = "Total", 2 = "Total" }, labels = "labels.csv" }',
+    ):
+        (tmp_path / "recipe.toml").write_text(base.format(given))
+        table = ds.run_recipe(tmp_path / "recipe.toml").release.custodian.tables.tables[0]
+        assert set(table.spec.by["a"].codes) == {"Total", "1", "2", "11", "12", "21", "22"}
+
+
+def test_the_schema_names_rules_and_methods():
+    text = json.dumps(recipe_schema())
+    for name in ("p_percent", "min_contributors", "dominance", "suppress", "directory", "contributor", "coalition"):
+        assert f'"{name}"' in text
+
+
+def test_a_recipe_without_tables_is_refused():
+    with pytest.raises(ParameterError, match=r"no \[\[tables\]\]"):
+        read_recipe('version = 1\ntables = []\nprotect = []\n[data]\nfile = "x"\n[output]\ndirectory = "o"\n')

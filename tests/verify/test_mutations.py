@@ -1,0 +1,350 @@
+"""Nobody can change a release and have it pass: not by a byte, and not by rewriting what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.model.arrays import NO_LOWER
+from discreet.model.release import Custodian, PublicRelease, Release, public_table
+from discreet.model.table import CellStatus
+from discreet.verify import check_folder, check_release
+from tests.battery.cases import INPUTS
+
+TRIALS = 2_000
+PARTS = 5
+
+
+@cache
+def release(given: str = "hierarchical") -> Release:
+    return ds.protect(INPUTS[given](), ds.Suppress())
+
+
+# ---- bytes --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("release") / "out"
+    ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress()).save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_byte_of_a_saved_release_can_change(saved, part):
+    """Together the parts make 10,000 random changes of one byte; all are refused."""
+    rng = random.Random(part)
+    paths = [p for p in sorted(saved.rglob("*")) if p.is_file()]
+    content = {p: p.read_bytes() for p in paths}
+    assert check_folder(saved).holds
+    for _ in range(TRIALS):
+        path = rng.choice(paths)
+        data = bytearray(content[path])
+        at = rng.randrange(len(data))
+        data[at] = (data[at] + rng.randrange(1, 256)) % 256
+        path.write_bytes(data)
+        verdict = check_folder(saved)
+        path.write_bytes(content[path])
+        assert not verdict.holds, f"{path.name}, byte {at}"
+    assert check_folder(saved).holds
+
+
+# ---- meaning ------------------------------------------------------------------------------------------------
+
+
+class Draft:
+    """A release that can be rewritten, public part and digests included."""
+
+    def __init__(self, original: Release, rng: random.Random) -> None:
+        self.rng = rng
+        self.tables = list(original.custodian.tables.tables)
+        self.equations = original.custodian.tables.equations
+        self.status = [s.copy() for s in original.custodian.status]
+        self.evidence = original.custodian.evidence[0]
+        self.public: dict[int, object] = {}
+
+    def pick(self, wanted: Callable[[int], np.ndarray]) -> tuple[int, int]:
+        """A random table and row among those wanted."""
+        choices = [(t, int(r)) for t in range(len(self.tables)) for r in np.flatnonzero(wanted(t))]
+        return self.rng.choice(choices)
+
+    def unsafe(self, t: int) -> np.ndarray:
+        return self.status[t] == CellStatus.UNSAFE
+
+    def hidden(self, t: int) -> np.ndarray:
+        return self.unsafe(t) | (self.status[t] == CellStatus.SECONDARY)
+
+    def name(self, t: int, r: int) -> str:
+        return self.tables[t].cell_name(r)
+
+    def verdict(self) -> ds.verify.Verdict:
+        tables = ds.TableSet(self.tables, self.equations)
+        custodian = Custodian(tables, tuple(self.status), (self.evidence,), {})
+        shown = [self.public.get(t) or public_table(table, self.hidden(t)) for t, table in enumerate(self.tables)]
+        return check_release(custodian, PublicRelease(tuple(shown)))
+
+    def certificates(self, **changes: np.ndarray) -> None:
+        self.evidence = replace(self.evidence, certificates=replace(self.evidence.certificates, **changes))
+
+
+def primary_removed(d: Draft) -> str:
+    t, r = d.pick(d.unsafe)
+    d.status[t][r] = d.rng.choice([CellStatus.SAFE, CellStatus.SECONDARY])
+    proofs = d.evidence.proofs
+    keep = ~((proofs.table == t) & (proofs.row == r))
+    columns = (getattr(proofs, n)[keep] for n in ("table", "row", "up", "down"))
+    d.evidence = replace(d.evidence, proofs=type(proofs)(*columns))
+    return d.name(t, r)
+
+
+def level_lowered(d: Draft) -> str:
+    side = d.rng.choice(["lower", "upper"])
+    t, r = d.pick(lambda t: d.unsafe(t) & (getattr(d.tables[t].assessment, side) > 0))
+    assessment = d.tables[t].assessment
+    levels = getattr(assessment, side).copy()
+    levels[r] -= d.rng.randint(1, int(levels[r]))
+    d.tables[t] = d.tables[t].with_(assessment=replace(assessment, **{side: levels}))
+    return d.name(t, r)
+
+
+def proof_dropped(d: Draft) -> str:
+    proofs = d.evidence.proofs
+    at = d.rng.randrange(len(proofs))
+    t, r = int(proofs.table[at]), int(proofs.row[at])
+    keep = np.arange(len(proofs)) != at
+    columns = (getattr(proofs, n)[keep] for n in ("table", "row", "up", "down"))
+    d.evidence = replace(d.evidence, proofs=type(proofs)(*columns))
+    return d.name(t, r)
+
+
+def direction_flipped(d: Draft) -> str:
+    proofs = d.evidence.proofs
+    at = d.rng.choice(np.flatnonzero((proofs.up >= 0) & (proofs.down >= 0) & (proofs.up != proofs.down)).tolist())
+    up, down = proofs.up.copy(), proofs.down.copy()
+    up[at], down[at] = down[at], up[at]
+    d.evidence = replace(d.evidence, proofs=replace(proofs, up=up, down=down))
+    return d.name(int(proofs.table[at]), int(proofs.row[at]))
+
+
+def published_cell_in_support(d: Draft) -> str:
+    c = d.evidence.certificates
+    t, r = d.pick(lambda t: ~d.hidden(t) & ~d.tables[t].empty)
+    number = d.rng.randrange(len(c))
+    at = int(c.start[number + 1])
+    start = c.start.copy()
+    start[number + 1 :] += 1
+    d.certificates(
+        start=start,
+        entry_table=np.insert(c.entry_table, at, t),
+        entry_row=np.insert(c.entry_row, at, r),
+        amount=np.insert(c.amount, at, d.rng.choice([-1, 1])),
+    )
+    return d.name(t, r)
+
+
+def secondary_published(d: Draft) -> str:
+    c = d.evidence.certificates
+    used = {(int(t), int(r)) for t, r in zip(c.entry_table, c.entry_row, strict=True)}
+    t, r = d.rng.choice(sorted(cell for cell in used if d.status[cell[0]][cell[1]] == CellStatus.SECONDARY))
+    d.status[t][r] = CellStatus.SAFE
+    return d.name(t, r)
+
+
+def bound_broken_by_one_unit(d: Draft) -> str:
+    """What is known of a cell is one unit more than a certificate allows."""
+    c = d.evidence.certificates
+    at = d.rng.choice(np.flatnonzero((c.amount < 0) & (np.repeat(c.denominator, np.diff(c.start)) == 1)).tolist())
+    t, r = int(c.entry_table[at]), int(c.entry_row[at])
+    table = d.tables[t]
+    bound = np.full(len(table), NO_LOWER) if table.lower_bound is None else table.lower_bound.copy()
+    bound[r] = table.value[r] + c.amount[at] + 1
+    d.tables[t] = table.with_(lower_bound=bound)
+    return d.name(t, r)
+
+
+def amount_changed_by_one_unit(d: Draft) -> str:
+    c = d.evidence.certificates
+    amount = c.amount.copy()
+    amount[d.rng.randrange(len(amount))] += d.rng.choice([-1, 1])
+    d.certificates(amount=amount)
+    return ""
+
+
+def certificate_below_level(d: Draft) -> str:
+    """All moves of a certificate shrink alike, so that relations still hold, but a level is missed."""
+    c, proofs = d.evidence.certificates, d.evidence.proofs
+    number = d.rng.choice(sorted({*proofs.up[proofs.up >= 0].tolist(), *proofs.down[proofs.down >= 0].tolist()}))
+    denominator = c.denominator.copy()
+    denominator[number] *= 10**9
+    d.certificates(denominator=denominator)
+    return ""
+
+
+def value_put_back(d: Draft) -> str:
+    t, r = d.pick(d.hidden)
+    table = public_table(d.tables[t], d.hidden(t))
+    full = public_table(d.tables[t], np.zeros(len(d.tables[t]), np.bool_))
+    value, shown = table.value.copy(), table.shown.copy()
+    value[r] = full.value[r]
+    shown[r] = d.rng.random() < 0.9
+    d.public[t] = replace(table, value=value, shown=shown)
+    return d.name(t, r)
+
+
+def published_value_changed(d: Draft) -> str:
+    t, r = d.pick(lambda t: ~d.hidden(t) & ~d.tables[t].empty)
+    table = public_table(d.tables[t], d.hidden(t))
+    value = table.value.copy()
+    value[r] += d.rng.choice([-1, 1])
+    d.public[t] = replace(table, value=value)
+    return d.name(t, r)
+
+
+def original_value_changed(d: Draft) -> str:
+    t, r = d.pick(lambda t: ~d.tables[t].empty)
+    value = d.tables[t].value.copy()
+    value[r] += d.rng.choice([-1, 1])
+    d.tables[t] = d.tables[t].with_(value=value)
+    return ""
+
+
+MUTATIONS = [
+    primary_removed,
+    level_lowered,
+    proof_dropped,
+    direction_flipped,
+    published_cell_in_support,
+    secondary_published,
+    bound_broken_by_one_unit,
+    amount_changed_by_one_unit,
+    certificate_below_level,
+    value_put_back,
+    published_value_changed,
+    original_value_changed,
+]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_claim_can_be_made_false_unnoticed(part):
+    """Together the parts make 10,000 changes of meaning, as if all digests were recomputed; all are refused."""
+    rng = random.Random(1_000 + part)
+    for given in ("hierarchical", "linked"):
+        assert Draft(release(given), rng).verdict().holds
+    for trial in range(TRIALS):
+        mutate = MUTATIONS[trial % len(MUTATIONS)]
+        draft = Draft(release("linked" if trial % 10 == 0 else "hierarchical"), rng)
+        cell = mutate(draft)
+        verdict = draft.verdict()
+        assert not verdict.holds, f"{mutate.__name__} {cell}"
+        assert not cell or any(cell in str(r) for r in verdict.refused), f"{mutate.__name__} {cell}: {verdict}"
+
+
+# ---- files, resealed ----------------------------------------------------------------------------------------
+
+
+def reseal(folder: Path) -> None:
+    """Recompute all digests, as somebody would who wants to deceive the checker."""
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and not path.name.startswith("manifest"):
+            data = path.read_bytes()
+            files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    manifest = folder / "custodian" / "manifest.json"
+    manifest.write_text(json.dumps({"format": 1, "files": files}))
+    seal = hashlib.sha256(manifest.read_bytes()).hexdigest()
+    (folder / "custodian" / "manifest.sha256").write_text(seal + "\n")
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    release().save(tmp_path / "out")
+    reseal(tmp_path / "out")
+    assert check_folder(tmp_path / "out").holds
+    return tmp_path / "out"
+
+
+def test_every_dropped_relation_is_noticed(copy):
+    path = copy / "custodian" / "tables.json"
+    text = path.read_text()
+    for k in range(2):
+        for g in range(len(json.loads(text)["tables"][0]["variables"][k]["groupings"])):
+            description = json.loads(text)
+            dropped = description["tables"][0]["variables"][k]["groupings"].pop(g)
+            path.write_text(json.dumps(description))
+            reseal(copy)
+            assert not check_folder(copy).holds, dropped
+
+
+def test_every_dropped_part_of_a_relation_is_noticed(copy):
+    path = copy / "custodian" / "tables.json"
+    text = path.read_text()
+    for k in range(2):
+        for g, grouping in enumerate(json.loads(text)["tables"][0]["variables"][k]["groupings"]):
+            for p in range(len(grouping[1])):
+                description = json.loads(text)
+                description["tables"][0]["variables"][k]["groupings"][g][1].pop(p)
+                path.write_text(json.dumps(description))
+                reseal(copy)
+                assert not check_folder(copy).holds, grouping
+
+
+def test_a_withheld_value_in_a_public_file_is_noticed(copy):
+    path = copy / "public" / "turnover_by_region_trade.csv"
+    lines = path.read_text().splitlines()
+    for at in [i for i, line in enumerate(lines) if line.endswith("X")]:
+        changed = [*lines]
+        changed[at] = changed[at].replace(",X", "42,V")
+        path.write_text("\n".join(changed) + "\n")
+        reseal(copy)
+        codes = lines[at].split(",")[:2]
+        verdict = check_folder(copy)
+        assert any(all(code in str(r) for code in codes) for r in verdict.refused), verdict
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text + "Total,Total,1,V\n", "another number of cells"),
+        (lambda text: text.replace("region,trade,value,status", "region,trade,value,status,note"), "other columns"),
+        (lambda text: text.replace("\n", ",,\n").replace("status,,", "status"), "not a cell of the table"),
+        (lambda text: text.replace("Total,Total", "Total,Totall", 1), "not a cell of the table"),
+    ],
+)
+def test_a_public_file_shows_nothing_else(copy, change, message):
+    path = copy / "public" / "turnover_by_region_trade.csv"
+    path.write_text(change(path.read_text()))
+    reseal(copy)
+    assert message in str(check_folder(copy))
+
+
+def test_a_further_public_file_is_noticed(copy):
+    (copy / "public" / "extra.csv").write_text("a,b\n")
+    assert "does not belong" in str(check_folder(copy))
+    reseal(copy)
+    assert "cannot read back" in str(check_folder(copy)) or "can read back" in str(check_folder(copy))
+
+
+def test_cell_files_that_are_not_well_formed_are_refused_not_raised(copy):
+    path = copy / "custodian" / "turnover_by_region_trade.csv"
+    text = path.read_text()
+    for old, new in ((",U,", ",Q,"), ("value", "valeu"), ("Total,Total,", "Total,Total,x"), ("N2a", "N2x")):
+        path.write_text(text.replace(old, new, 1))
+        reseal(copy)
+        assert not check_folder(copy).holds, (old, new)
+
+
+def test_the_verdict_names_what_was_proved_and_what_was_not(copy):
+    text = str(check_folder(copy))
+    for words in ("proved", "against", "external", "not considered", "contributors", "asserted, not re-checked"):
+        assert words in text
+    assert "safe" not in text.replace("unsafe", "")
