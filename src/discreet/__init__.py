@@ -92,6 +92,7 @@ def _verb(home: str, name: str) -> Callable[..., Any]:
 # The verbs on the nouns, one line each, so that the model imports nothing below it.
 setattr(Table, "assess", _verb("discreet.verbs.assess", "assess"))
 setattr(Table, "audit", _verb("discreet.verbs.audit", "audit"))
+setattr(Table, "recode", _verb("discreet.verbs.redesign", "recode"))
 setattr(Table, "reasons", _verb("discreet.rules", "reasons"))
 setattr(Table, "from_cells", staticmethod(_verb("discreet.verbs.ready_made", "table_from_cells")))
 setattr(Table, "to_frame", _verb("discreet.verbs.save", "table_to_frame"))

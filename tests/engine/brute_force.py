@@ -152,12 +152,20 @@ def assert_contributions_agree(
 ) -> None:
     found = table.contributions[level]
     top = table.spec.top
-    whose = {place: r[data.contributor] if level == "holding" and data.contributor else place for place, r in
-             enumerate(records)}
-    waived = {who: all(records[p][data.waiver] for p in whose if whose[p] == who) for who in whose.values()
-              } if data.waiver else {}
-    asked = {who: max(records[p][data.request] for p in whose if whose[p] == who) for who in whose.values()
-             } if data.request else {}
+    whose = {
+        place: r[data.contributor] if level == "holding" and data.contributor else place
+        for place, r in enumerate(records)
+    }
+    waived = (
+        {who: all(records[p][data.waiver] for p in whose if whose[p] == who) for who in whose.values()}
+        if data.waiver
+        else {}
+    )
+    asked = (
+        {who: max(records[p][data.request] for p in whose if whose[p] == who) for who in whose.values()}
+        if data.request
+        else {}
+    )
     assert found.count.tolist() == [len(cell.by_level[level]) for cell in cells]
     assert found.total.tolist() == [cell.watched * unit for cell in cells]
     for row, cell in enumerate(cells):

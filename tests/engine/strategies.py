@@ -76,9 +76,9 @@ def cases(draw: Callable[..., Any]) -> Case:
     roles: dict[str, Any] = {}
     weight = draw(st.sampled_from([None, "w"]))
     if weight:
-        columns["w"] = draw(
-            st.sampled_from([st.integers(1, 5), st.integers(100, 900).map(lambda v: v / 100), st.integers(1, 30).map(lambda v: v / 10)])
-        )
+        hundredths = st.integers(100, 900).map(lambda v: v / 100)
+        tenths = st.integers(1, 30).map(lambda v: v / 10)
+        columns["w"] = draw(st.sampled_from([st.integers(1, 5), hundredths, tenths]))
     if draw(st.integers(0, 2)):
         roles["contributor"] = "firm"
         columns["firm"] = draw(st.sampled_from([st.integers(1, 5), st.sampled_from(["p", "q", "r q", "é"])]))
@@ -90,7 +90,9 @@ def cases(draw: Callable[..., Any]) -> Case:
         columns["asks"] = st.integers(0, 2)
     if draw(st.booleans()):
         roles["record_key"] = "key"
-        columns["key"] = draw(st.sampled_from([st.integers(0, 2**31 - 1), st.integers(1, 9999).map(lambda v: v / 10000)]))
+        columns["key"] = draw(
+            st.sampled_from([st.integers(0, 2**31 - 1), st.integers(1, 9999).map(lambda v: v / 10000)])
+        )
     records = draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=20))
     where = "stays == 1" if any(r["stays"] == 1 for r in records) and draw(st.booleans()) else ()
     spec = TableSpec(

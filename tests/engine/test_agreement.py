@@ -50,9 +50,7 @@ def test_duckdb_agrees_with_memory(case: Case, kind: str, part: int) -> None:
         else:
             pa.parquet.write_table(case.frame, file, row_group_size=7)
         data = case.microdata(file)
-        assert_same_table(
-            tabulate_file(data, case.spec, case.weight), in_memory(data, case.spec, case.weight)
-        )
+        assert_same_table(tabulate_file(data, case.spec, case.weight), in_memory(data, case.spec, case.weight))
 
 
 @few

@@ -57,7 +57,7 @@ class Audit:
         unsafe = int(self.system.unsafe[found.cells].sum())
         return "\n".join(
             [
-                f"Audit of {len(found.cells):,} withheld cells ({unsafe:,} unsafe), all relations together:",
+                f"Audit of {len(found.cells):,} distinct withheld cells ({unsafe:,} unsafe), all relations together:",
                 f"  unsafe cells short of their level: {self.short:,}",
                 f"  withheld cells that can be worked out exactly: {self.recoverable:,}",
                 f"  attacker: {self.attackers[0]}",

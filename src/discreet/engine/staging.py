@@ -198,8 +198,8 @@ class Source:
         if kind == "nothing":
             return "CAST(NULL AS BIGINT)"
         if kind == "integer":
-            # What is larger would be refused as too large, but must not stop duckdb before.
-            return f"CAST({c} AS BIGINT)" if self.is_csv else f"CAST(least({c}, {2**62}) AS BIGINT)"
+            # What is larger will be refused as too large, but must not stop duckdb before.
+            return f"CAST({c if self.is_csv else f'CASE WHEN {c} > {2**62} THEN {2**62} ELSE {c} END'} AS BIGINT)"
         if kind == "float":
             return f"CAST({c} AS DOUBLE)"
         return f"({c} IN ({_TRUE}))" if kind == "boolean" and self.is_csv else c
@@ -212,12 +212,12 @@ class Source:
             names = [f"value{len(parameters) + i}" for i in range(len(condition.values))]
             parameters.update(zip(names, condition.values, strict=True))
             column = self.column(condition.column)
-            if condition.operator in ("in", "not in"):
-                inside = f"coalesce({column} IN ({', '.join('$' + name for name in names)}), false)"
-                parts.append(inside if condition.operator == "in" else f"NOT {inside}")
-                continue
-            part = f"coalesce({column} {condition.operator} ${names[0]}, false)"
-            if self.kinds[condition.column] == "float" and condition.operator != "!=":
+            if self.kinds[condition.column] == "boolean":
+                column = f"CAST({column} AS TINYINT)"
+            listing = ", ".join("$" + name for name in names)
+            compared = f"({listing})" if condition.operator in ("in", "not in") else listing
+            part = f"coalesce({column} {condition.operator} {compared}, false)"
+            if self.kinds[condition.column] == "float" and condition.operator not in ("!=", "not in"):
                 part += f" AND NOT coalesce(isnan({column}), false)"  # duckdb takes it for the largest number
             parts.append(part)
         return " AND ".join(parts), parameters

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import InputError
+from discreet.errors import InputError, ParameterError, listed
 from discreet.model.hierarchy import Hierarchy
 
 
@@ -30,6 +30,8 @@ def read_hierarchy(path: str | Path, *, total: str = "Total", lead: str = "@", *
         With file and line, when a code stands twice or a level is skipped.
     """
     path = Path(path)
+    if not lead:
+        raise ParameterError("lead='' is not allowed.", hint="Give the string that stands for one level, such as '@'.")
     parents: dict[str, str | None] = {}
     above: list[str] = [total]
     for number, line in enumerate(read_lines(path), start=1):
@@ -40,11 +42,15 @@ def read_hierarchy(path: str | Path, *, total: str = "Total", lead: str = "@", *
         while text.startswith(lead):
             text = text[len(lead) :]
             depth += 1
-        if depth >= len(above):
+        if not text:
             raise InputError(
-                f"{path.name}, line {number}: code {text!r} is {depth} levels deep, but the code before it only "
-                f"{len(above) - 2}.",
-                hint="A code may be at most one level deeper than the code before it.",
+                f"{path.name}, line {number}: there is no code after {lead * depth!r}.", hint="Remove the line."
+            )
+        if depth >= len(above):
+            before = f"the code before it only {len(above) - 2}" if parents else "no code stands before it"
+            raise InputError(
+                f"{path.name}, line {number}: code {text!r} is {depth} levels deep, but {before}.",
+                hint="A code may be at most one level deeper than the code before it; the first has none.",
             )
         if text in parents or text == total:
             raise InputError(
@@ -54,22 +60,36 @@ def read_hierarchy(path: str | Path, *, total: str = "Total", lead: str = "@", *
         parents[text] = above[depth]
         above[depth + 1 :] = [text]
     if not parents:
-        raise InputError(f"The hierarchy file {path.name!r} has no codes.")
+        raise InputError(f"The hierarchy file {path.name!r} has no codes.", hint="It needs one code a line.")
     return Hierarchy.from_parents({total: None, **parents}, total, **options)
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, lead: str = "@") -> None:
     """Write a tree as an ``.hrc`` file; a hierarchy that is not a tree cannot be written."""
+    if hierarchy.total is None:
+        raise InputError(
+            "An .hrc file holds codes under a total; this hierarchy has none.", hint="Write its codes as a plain list."
+        )
     parts: dict[str, list[str]] = {}
+    placed = {hierarchy.total}
     for grouping in hierarchy.groupings:
-        if grouping.parent in parts or any(sign < 0 for _, sign in grouping.parts):
+        mine = [code for code, _ in grouping.parts]
+        if grouping.parent in parts or placed & set(mine) or any(sign < 0 for _, sign in grouping.parts):
             raise InputError(
                 f"An .hrc file holds trees only; '{grouping}' is a further or signed sum.",
                 hint="Write the groupings as separate hierarchies.",
             )
-        parts[grouping.parent] = [code for code, _ in grouping.parts]
+        parts[grouping.parent] = mine
+        placed.update(mine)
+    strange = [code for code in hierarchy.codes if not code or code != code.rstrip() or code.startswith(lead)]
+    strange += [code for code in hierarchy.codes if "\n" in code or "\r" in code]
+    if strange:
+        raise InputError(
+            f"An .hrc file cannot hold these codes: {listed(strange)}.",
+            hint=f"Codes may not be empty, end in a blank, begin with {lead!r} (choose another lead=) or span lines.",
+        )
     lines: list[str] = []
-    stack = [(code, 0) for code in reversed(parts.get(hierarchy.total or "", []))]
+    stack = [(code, 0) for code in reversed(parts.get(hierarchy.total, []))]
     while stack:
         code, depth = stack.pop()
         lines.append(lead * depth + code)
@@ -88,31 +108,49 @@ def read_code_map(path: str | Path, *, delimiter: str = ",") -> dict[str, str]:
         if not row or (number == 1 and [field.strip().lower() for field in row] == ["old", "new"]):
             continue
         if len(row) != 2:
-            raise InputError(f"{path.name}, line {number}: {len(row)} fields where an old and a new code are expected.")
-        old, new = (field.strip() for field in row)
+            raise InputError(
+                f"{path.name}, line {number}: {len(row)} fields where an old and a new code are expected.",
+                hint=f"Write: old{delimiter}new, one pair a line; give delimiter= where it is another.",
+            )
+        old, new = (field.rstrip() for field in row)
+        if not old or not new:
+            raise InputError(
+                f"{path.name}, line {number}: the {'new' if old else 'old'} code is empty.",
+                hint="Records without a code are counted under one by Microdata(missing=).",
+            )
         if result.setdefault(old, new) != new:
             raise InputError(
                 f"{path.name}, line {number}: code {old!r} becomes both {result[old]!r} and {new!r}.",
                 hint="A code that splits needs the records re-coded at their source.",
             )
+    if not result:
+        raise InputError(f"The code map {path.name!r} is empty.", hint="It needs one pair of codes a line.")
     return result
 
 
 def read_labels(path: str | Path, *, delimiter: str = ",") -> dict[str, str]:
-    """Read words for codes from a file of ``code,label`` lines."""
+    """Read words for codes from a file of ``code,label`` lines; a label may hold the delimiter, quoted or not."""
+    path = Path(path)
     result: dict[str, str] = {}
-    for line in read_lines(Path(path)):
-        code, _, label = line.partition(delimiter)
-        if code.strip():
-            result[code.rstrip()] = label.strip()
+    for number, line in enumerate(read_lines(path), start=1):
+        code, *rest = next(csv.reader([line], delimiter=delimiter)) or [""]
+        code, label = code.rstrip(), delimiter.join(rest).strip()
+        if code.strip() and result.setdefault(code, label) != label:
+            raise InputError(
+                f"{path.name}, line {number}: code {code!r} has a second label.", hint="Give each code one label."
+            )
     return result
 
 
 def read_lines(path: Path) -> list[str]:
     """Lines of a text file; errors name the file."""
     try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
+        return path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
         raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}") from None
+    except OSError as error:
+        raise InputError(
+            f"The file {path.name!r} cannot be read ({error.strerror}).", hint=f"Looked for: {path}"
+        ) from None
     except UnicodeDecodeError:
         raise InputError(f"The file {path.name!r} is not UTF-8 text.", hint="Save it as UTF-8.") from None

@@ -87,8 +87,8 @@ def _fill(
     open_.mkdir(mode=0o755)
     closed.mkdir(mode=0o700)
     names = file_names([table.name for table in public.tables])
-    for table in public.tables:
-        write_public_csv(open_ / f"{names[table.name]}.csv", table)
+    for shown in public.tables:
+        write_public_csv(open_ / f"{names[shown.name]}.csv", shown)
     for number, table in enumerate(custodian.tables):
         lower, upper = proven_interval(custodian, number)
         columns = cell_columns(table, custodian.status[number], lower, upper)

@@ -241,8 +241,11 @@ def hierarchy_from(description: Mapping[str, Any]) -> Hierarchy:
         description["labels"],
         frozenset(description["missing"]),
     )
-    if set(hierarchy.codes) != set(description["codes"]):
-        raise InputError(f"A hierarchy names codes that it does not list: {len(hierarchy.codes)} codes.")
+    if hierarchy.codes != tuple(description["codes"]):
+        raise InputError(
+            f"A hierarchy of {len(hierarchy.codes)} codes does not list them in their order, total and parents first.",
+            hint="Use the description as it was written.",
+        )
     return hierarchy
 
 

@@ -10,12 +10,83 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from discreet.model.arrays import Ints
+from discreet.model.arrays import Bools, Ints
 from discreet.model.hierarchy import Hierarchy
+from discreet.model.table import Table
 from discreet.model.tableset import TableSet
+
+
+class Categories(NamedTuple):
+    """How the codes of one table translate into categories that all tables of its universe share.
+
+    ``of_codes`` holds for every variable of the set the category of each of the table's codes; for a variable
+    that the table does not have, the category of the total alone. Categories of different universes are not
+    comparable.
+    """
+
+    universe: int
+    of_codes: tuple[Ints, ...]
+    position: tuple[int | None, ...]
+
+    def columns(self, table: Table) -> list[Ints]:
+        """Universe and categories of every cell of the table."""
+        size = len(table)
+        return [
+            np.full(size, self.universe, np.int64),
+            *(
+                np.full(size, of[0], np.int64) if k is None else of[table.codes[:, k]]
+                for of, k in zip(self.of_codes, self.position, strict=True)
+            ),
+        ]
+
+    def spans(self, columns: Sequence[Ints]) -> Bools:
+        """Which places, given as universe and categories, the table has codes for."""
+        inside: Bools = columns[0] == self.universe
+        for column, of in zip(columns[1:], self.of_codes, strict=True):
+            inside &= np.isin(column, of)
+        return inside
+
+
+def categories(tables: TableSet) -> list[Categories]:
+    """Categories of the codes of every table of a set.
+
+    Raises
+    ------
+    InputError
+        When hierarchies of one variable in one universe contradict each other.
+    """
+    variables = list(dict.fromkeys(v for table in tables for v in table.variables))
+    universes: dict[tuple[str, ...], int] = {}
+    for table in tables:
+        universes.setdefault(table.spec.identity[1:], len(universes))
+    merged: dict[tuple[int, str], Hierarchy] = {}
+    for identity, number in universes.items():
+        members = [table for table in tables if table.spec.identity[1:] == identity]
+        for v in variables:
+            own = {id(table.spec.by[v]): table.spec.by[v] for table in members if v in table.spec.by}
+            if own:
+                merged[number, v] = reduce(Hierarchy.merged, own.values())
+    found = []
+    for table in tables:
+        universe = universes[table.spec.identity[1:]]
+        of_codes = tuple(_of_codes(table, v, merged.get((universe, v))) for v in variables)
+        position = tuple(table.variables.index(v) if v in table.spec.by else None for v in variables)
+        found.append(Categories(universe, of_codes, position))
+    return found
+
+
+def _of_codes(table: Table, variable: str, merged: Hierarchy | None) -> Ints:
+    if merged is None:  # no table of this universe has the variable
+        return np.full(1, -1, np.int64)
+    if variable in table.spec.by:
+        positions = [merged.index[code] for code in table.spec.by[variable].codes]
+        return merged.same_as[positions].astype(np.int64)
+    total = -1 if merged.total is None else int(merged.same_as[merged.position(merged.total)])
+    return np.full(1, total, np.int64)
 
 
 def cell_identities(tables: TableSet, *, by_value: bool = True) -> tuple[list[Ints], int]:
@@ -38,28 +109,12 @@ def cell_identities(tables: TableSet, *, by_value: bool = True) -> tuple[list[In
     if len(tables) == 1 and not _has_synonyms(tables.tables[0].spec.hierarchies):
         rows = len(tables.tables[0])
         return [np.arange(rows, dtype=np.int64)], rows
-    variables = list(dict.fromkeys(v for table in tables for v in table.variables))
-    merged = {
-        v: reduce(Hierarchy.merged, [table.spec.by[v] for table in tables if v in table.spec.by]) for v in variables
-    }
-    kinds: dict[tuple[str, ...], int] = {}
-    columns: list[list[Ints]] = []
-    for table in tables:
-        identity = table.spec.identity if by_value else ("", *table.spec.identity[1:])
-        kind = kinds.setdefault(identity, len(kinds))
-        column = [np.full(len(table), kind, np.int64)]
-        for v in variables:
-            hierarchy = merged[v]
-            if v in table.spec.by:
-                positions = [hierarchy.index[code] for code in table.spec.by[v].codes]
-                classes = hierarchy.same_as[positions].astype(np.int64)
-                column.append(classes[table.codes[:, table.variables.index(v)]])
-            else:
-                total = -1 if hierarchy.total is None else hierarchy.same_as[hierarchy.position(hierarchy.total)]
-                column.append(np.full(len(table), total, np.int64))
-        columns.append(column)
-    joined = [np.concatenate([column[i] for column in columns]) for i in range(len(variables) + 1)]
-    numbers, size = number_rows(joined)
+    values: dict[str, int] = {}
+    columns = []
+    for table, found in zip(tables, categories(tables), strict=True):
+        value = values.setdefault(table.spec.identity[0] if by_value else "", len(values))
+        columns.append([np.full(len(table), value, np.int64), *found.columns(table)])
+    numbers, size = number_rows([np.concatenate(parts) for parts in zip(*columns, strict=True)])
     ends = np.cumsum([0, *(len(table) for table in tables)])
     return [numbers[a:b] for a, b in pairwise(ends)], size
 

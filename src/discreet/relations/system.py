@@ -6,6 +6,7 @@ several hierarchies, signed sums and equations between variables are all rows of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError, NeedsError
-from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Floats, Ints, fits
+from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Floats, Ints, pointers, ranges
 from discreet.model.table import CellStatus, Table
-from discreet.model.tableset import TableSet, as_set
+from discreet.model.tableset import TableSet, VariableEquation, as_set
 from discreet.model.units import unit_text
 from discreet.relations.build import Equations, table_equations
 from discreet.relations.identity import cell_identities
+from discreet.relations.variables import Places, VariableRows, places, variable_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -71,11 +73,7 @@ class System:
     @cached_property
     def home(self) -> Ints:
         """For every cell the table and row where it first appears."""
-        result = np.full((len(self), 2), -1, np.int64)
-        for number in range(len(self.of) - 1, -1, -1):
-            result[self.of[number], 0] = number
-            result[self.of[number], 1] = np.arange(len(self.of[number]))
-        return result
+        return _homes(self.of, len(self))
 
     def cell_name(self, cell: int) -> str:
         """A cell in words, with its table where there are several."""
@@ -101,15 +99,17 @@ class System:
         """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log`` or ``variable``."""
         result = np.zeros(len(self), np.float64)
         for table, of in zip(self.tables, self.of, strict=True):
-            result[of] = np.maximum(result[of], _table_cost(table, kind, 10.0 ** (self.decimals - table.decimals)))
+            np.maximum.at(result, of, _table_cost(table, kind, 10.0 ** (self.decimals - table.decimals)))
         return result
 
     def residual(self) -> Ints:
-        """How far each relation is from holding, exactly."""
-        if fits(self.value):
+        """How far each relation is from holding, exactly (at most ``LARGEST``)."""
+        longest = int(np.diff(self.matrix.indptr).max(initial=0))
+        if longest * float(np.abs(self.value).max(initial=0)) < LARGEST:
             return np.asarray(self.matrix @ self.value, dtype=np.int64)
-        wide = self.matrix.astype(object) @ self.value.astype(object)
-        return np.array([min(max(int(r), -LARGEST), LARGEST) for r in wide], dtype=np.int64)
+        high, low = (self.matrix @ part for part in np.divmod(self.value, 2**32))
+        clear = np.clip(high, -(2**29), 2**29)
+        return np.asarray(np.clip(clear * 2**32 + low, -LARGEST, LARGEST), dtype=np.int64)
 
     def check_additive(self) -> None:
         """Raise with the worst relation named when the tables do not add up within their stated slack."""
@@ -160,25 +160,29 @@ def build_system(tables: Table | TableSet) -> System:
     value = _common_values(tables, of, size, scales)
 
     parts = [_table_rows(number, table, cells) for number, (table, cells) in enumerate(zip(tables, of, strict=True))]
-    parts += [_equation_rows(number, tables, of) for number in range(len(tables.equations))]
+    if tables.equations:
+        where = places(tables)
+        parts += [_equation_rows(number, tables, of, scales, where) for number in range(len(tables.equations))]
     offsets = np.cumsum([0, *(len(part.origin) for part in parts)])
     row = np.concatenate([part.row + offset for part, offset in zip(parts, offsets, strict=False)])
     cell = np.concatenate([part.cell for part in parts])
     coefficient = np.concatenate([part.coefficient for part in parts])
     matrix = coo_array((coefficient, (row, cell)), shape=(int(offsets[-1]), size)).tocsr()
     matrix.eliminate_zeros()
+    matrix.sort_indices()
     defining = np.concatenate([part.defining for part in parts])
-    keep = np.concatenate([part.keep for part in parts]) & _distinct_rows(matrix, defining)
-    slack = [part.slack * scale for part, scale in zip(parts, [*scales, *[1] * len(tables.equations)], strict=True)]
+    units = [*scales, *[1] * len(tables.equations)]
+    slack = np.concatenate([part.slack * scale for part, scale in zip(parts, units, strict=True)])
+    keep, slack = _distinct_rows(matrix, defining, slack)
     return System(
         tables=tables,
         of=tuple(of),
-        matrix=matrix[np.flatnonzero(keep)],
+        matrix=matrix if len(keep) == matrix.shape[0] else matrix[keep],
         defining=defining[keep],
         origin=np.concatenate([part.origin for part in parts])[keep],
         decimals=decimals,
         value=value,
-        slack=np.concatenate(slack)[keep],
+        slack=slack,
         **_protection(tables, of, size, scales),
     )
 
@@ -192,54 +196,54 @@ class _Rows(NamedTuple):
     origin: Ints
     defining: Bools
     slack: Ints
-    keep: Bools
 
 
 def _table_rows(number: int, table: Table, cells: Ints) -> _Rows:
     equations = table_equations(table)
     rows = len(equations.variable)
     origin = np.column_stack((np.full(rows, number), equations.variable, equations.grouping, equations.sample))
+    # Cells above any finer cell are all there, so that the defining relations imply the others, exactly.
+    complete = table.from_records or (table.slack is None and bool(equations.has_parent.all()))
     return _Rows(
         equations.row,
         cells[equations.cell],
         equations.coefficient,
         origin,
-        equations.defining | (not table.from_records),
+        equations.defining | (not complete),
         _slack(table, equations),
-        equations.has_parent,
     )
 
 
-def _equation_rows(number: int, tables: TableSet, of: list[Ints]) -> _Rows:
-    """One row for every cell that all variables of the equation have."""
-    terms = tables.equations[number].terms()
-    places, _ = cell_identities(tables, by_value=False)
-    found: dict[str, dict[int, int]] = {variable: {} for variable, _ in terms}
-    for table, place, cells in zip(tables, places, of, strict=True):
-        if table.spec.value in found:
-            found[table.spec.value].update(zip(place.tolist(), cells.tolist(), strict=True))
-    everywhere = set.intersection(*(set(cells) for cells in found.values()))
-    partly = set.union(*(set(cells) for cells in found.values())) - everywhere
-    # A part that is absent is empty, so its term is zero; an absent total would lose the relation.
-    rows = sorted(everywhere | {place for place in partly if place in found[terms[0][0]]})
-    triples = [
-        (r, found[variable][place], sign)
-        for r, place in enumerate(rows)
-        for variable, sign in terms
-        if place in found[variable]
-    ]
-    table_ = np.array(triples, np.int64).reshape(-1, 3)
-    count = np.full(len(rows), 0, np.int64)
-    samples = np.array([found[terms[0][0]][place] for place in rows], np.int64)
+def _equation_rows(number: int, tables: TableSet, of: list[Ints], scales: list[int], where: Places) -> _Rows:
+    equation = tables.equations[number]
+    found = variable_rows(equation, tables, of, where)
+    rows = len(found.total)
+    fixed = np.zeros(rows, np.int64)
     return _Rows(
-        table_[:, 0],
-        table_[:, 1],
-        table_[:, 2],
-        np.column_stack((count, count - 1, count + number, samples)),
-        np.ones(len(rows), np.bool_),
-        count,
-        np.ones(len(rows), np.bool_),
+        found.row,
+        found.cell,
+        found.coefficient,
+        np.column_stack((fixed, fixed - 1, fixed + number, found.total)),
+        np.ones(rows, np.bool_),
+        _equation_slack(equation, found, tables, of, scales),
     )
+
+
+def _equation_slack(
+    equation: VariableEquation, found: VariableRows, tables: TableSet, of: list[Ints], scales: list[int]
+) -> Ints:
+    """Half a unit for each cell from a rounded table, and the largest slack that a table states as a number."""
+    stated = 0
+    doubled = np.zeros(max((int(cells.max(initial=-1)) for cells in of), default=-1) + 1, np.int64)
+    variables = {variable for variable, _ in equation.terms()}
+    for table, cells, scale in zip(tables, of, scales, strict=True):
+        if table.spec.value in variables and table.slack is not None:
+            stated = max(stated, table.slack * scale)
+            if table.slack < 0:
+                doubled[cells] = scale
+    rounded = np.zeros(len(found.total), np.int64)
+    np.add.at(rounded, found.row, doubled[found.cell])
+    return stated + rounded // 2
 
 
 def _slack(table: Table, equations: Equations) -> Ints:
@@ -247,7 +251,7 @@ def _slack(table: Table, equations: Equations) -> Ints:
     if table.slack is None:
         return np.zeros(rows, np.int64)
     if table.slack < 0:  # every cell was rounded to its unit: half a unit for each cell of the relation
-        return (np.bincount(equations.row, minlength=rows) + 1) // 2
+        return np.bincount(equations.row, minlength=rows) // 2
     return np.full(rows, table.slack, np.int64)
 
 
@@ -261,18 +265,47 @@ def _common_values(tables: TableSet, of: list[Ints], size: int, scales: list[int
                 hint="Give all tables the same decimals=.",
             )
         value[cells] = table.value * scale
-    worst, gap = "", 0
-    for table, cells, scale in zip(tables, of, scales, strict=True):
+    worst, gap = (0, 0), 0
+    for number, (table, cells, scale) in enumerate(zip(tables, of, scales, strict=True)):
         difference = np.abs(value[cells] - table.value * scale)
         if len(difference) and int(difference.max()) > gap:
-            gap = int(difference.max())
-            worst = f"{table.cell_name(int(np.argmax(difference)))} of table {table.name!r}"
+            gap, worst = int(difference.max()), (number, int(np.argmax(difference)))
     if gap:
-        raise InputError(
-            f"Tables disagree on cells that mean the same; the worst is {worst}.",
-            hint="Tabulate all tables from the same records, or give different universes, periods or weights.",
-        )
+        raise _disagreement(tables, of, worst, gap)
     return value
+
+
+def _disagreement(tables: TableSet, of: list[Ints], worst: tuple[int, int], gap: int) -> InputError:
+    """Name the worst cell and the place that it was compared with, the last one where it stands."""
+    cell = of[worst[0]][worst[1]]
+    last = max((number, row) for number, cells in enumerate(of) for row in np.flatnonzero(cells == cell).tolist())
+    first, second = sorted((worst, last))
+    one, two = tables.tables[first[0]], tables.tables[second[0]]
+    decimals = max(table.decimals for table in tables)
+    details = f"They differ by {unit_text(gap, decimals)}."
+    if one is two:
+        return InputError(
+            f"Table {one.name!r} disagrees on cells that mean the same; the worst are {one.cell_name(first[1])} and "
+            f"{two.cell_name(second[1])}.",
+            hint="Their codes cover the same base codes, so give them the same value.",
+            details=details,
+        )
+    return InputError(
+        f"Tables disagree on cells that mean the same; the worst is {one.cell_name(first[1])} of table {one.name!r} "
+        f"({two.cell_name(second[1])} of table {two.name!r}).",
+        hint="Tabulate all tables from the same records, or give different universes, periods or weights.",
+        details=details,
+    )
+
+
+def _homes(of: Sequence[Ints], size: int) -> Ints:
+    """Table and row where each cell first appears."""
+    result = np.full((size, 2), -1, np.int64)
+    for number in range(len(of) - 1, -1, -1):
+        cells = of[number][::-1]
+        result[cells, 0] = number
+        result[cells, 1] = np.arange(len(cells) - 1, -1, -1)
+    return result
 
 
 def _protection(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> dict[str, NDArray[Any]]:
@@ -282,25 +315,27 @@ def _protection(tables: TableSet, of: list[Ints], size: int, scales: list[int]) 
     levels = np.zeros((3, size), np.int64)
     lower, upper = np.full(size, NO_LOWER, np.int64), np.full(size, NO_UPPER, np.int64)
     for table, cells, scale in zip(tables, of, scales, strict=True):
-        empty[cells] &= table.empty
-        unsafe[cells] |= table.unsafe
-        forced[cells] |= table.status == CellStatus.FORCED
-        given[cells] |= table.status == CellStatus.SECONDARY
+        # One table may hold a cell under several names, so every row must count, not the last one.
+        empty[cells[~table.empty]] = False
+        unsafe[cells[table.unsafe]] = True
+        forced[cells[table.status == CellStatus.FORCED]] = True
+        given[cells[table.status == CellStatus.SECONDARY]] = True
         low, up = table.attacker_bounds()
-        lower[cells] = np.maximum(lower[cells], np.where(low > NO_LOWER, low * scale, NO_LOWER))
-        upper[cells] = np.minimum(upper[cells], np.where(up < NO_UPPER, up * scale, NO_UPPER))
+        np.maximum.at(lower, cells, np.where(low > NO_LOWER, low * scale, NO_LOWER))
+        np.minimum.at(upper, cells, np.where(up < NO_UPPER, up * scale, NO_UPPER))
         if table.assessment is not None:
             a = table.assessment
             for i, level in enumerate((a.lower, a.upper, a.sliding)):
                 np.maximum.at(levels[i], cells, np.where(table.unsafe, level * scale, 0))
     for table, cells in zip(tables, of, strict=True):
-        clash = forced[cells] & unsafe[cells]
-        if np.any(clash):
-            raise InputError(
-                f"Cell {table.cell_name(int(np.argmax(clash)))} of table {table.name!r} is forced to be published in "
-                "one place and unsafe in another.",
-                hint="Mark it the same way in every table that holds it.",
-            )
+        for hidden, how in ((unsafe, "unsafe"), (given, "withheld as secondary")):
+            clash = forced[cells] & hidden[cells]
+            if np.any(clash):
+                raise InputError(
+                    f"Cell {table.cell_name(int(np.argmax(clash)))} of table {table.name!r} is forced to be published "
+                    f"in one place and {how} in another.",
+                    hint="Mark it the same way in every table that holds it.",
+                )
     return {
         "empty": empty,
         "unsafe": unsafe,
@@ -333,14 +368,42 @@ def _table_cost(table: Table, kind: str, scale: float) -> Floats:
     )
 
 
-def _distinct_rows(matrix: csr_array, preferred: Bools) -> Bools:
-    """One of all equal rows that say something: no empty rows, none twice (up to sign), preferred ones first."""
+def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[Ints, Ints]:
+    """One of all equal rows that say something, with the least slack that is stated for it.
+
+    Rows are equal up to their sign; preferred ones stand for the others. Equal rows are found by random sums of
+    their entries and compared entry by entry.
+    """
     lengths = np.diff(matrix.indptr)
-    keep = lengths > 0
     marks = np.random.default_rng(20240229).integers(-(2**31), 2**31, size=(matrix.shape[1], 2), dtype=np.int64)
     sums = (matrix @ marks).T
     sums = sums * np.where(sums[0] < 0, -1, 1)
     order = np.lexsort((np.arange(len(lengths)), ~preferred, sums[1], sums[0], lengths))
-    same = np.all(np.stack([np.diff(a[order]) == 0 for a in (sums[0], sums[1], lengths)]), axis=0)
-    keep[order[1:][same]] = False
-    return keep
+    alike = np.all(np.stack([np.diff(a[order]) == 0 for a in (sums[0], sums[1], lengths)]), axis=0)
+    at = np.flatnonzero(alike)
+    alike[at] = _same_entries(matrix, order[at], order[at + 1])
+    group = np.concatenate(([0], np.cumsum(~alike)))[: len(order)]
+    least = np.full(int(group.max(initial=-1)) + 1, LARGEST, np.int64)
+    np.minimum.at(least, group, slack[order])
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    first = first[lengths[order[first]] > 0]
+    place = np.argsort(order[first], kind="stable")
+    return order[first][place], least[group[first]][place]
+
+
+def _same_entries(matrix: csr_array, one: Ints, two: Ints) -> Bools:
+    """Whether pairs of rows of equal length are equal up to their sign."""
+    lengths = np.diff(matrix.indptr)[one].astype(np.int64)
+    result = np.ones(len(one), np.bool_)
+    if not lengths.any():
+        return result
+    mine, other = (ranges(matrix.indptr[rows].astype(np.int64), lengths) for rows in (one, two))
+    starts = pointers(lengths)[:-1]
+    sign = np.ones(len(one), np.int64)
+    some = lengths > 0
+    sign[some] = matrix.data[mine[starts[some]]] * matrix.data[other[starts[some]]]
+    wrong = (matrix.indices[mine] != matrix.indices[other]) | (
+        matrix.data[mine] != matrix.data[other] * np.repeat(sign, lengths)
+    )
+    result[np.repeat(np.arange(len(one)), lengths)[wrong]] = False
+    return result

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from discreet.attack import Audit
 from discreet.errors import ParameterError
+from discreet.model.arrays import Ints
 from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
+from discreet.relations import build_system
 from discreet.report import findings, plots
 from discreet.report.cells import CellLine, CellList, cell_lines, secondary_cells, unsafe_cells
 from discreet.report.deduction import Deduction, deductions
@@ -17,7 +20,6 @@ from discreet.report.numbers import CodeShare, TableNumbers
 from discreet.report.page import render
 from discreet.report.repeat import log_text, python_steps, versions
 from discreet.report.words import parameters
-from discreet.verbs.audit import Audit, shared_cells
 from discreet.verify import Verdict, check_release
 
 EXAMPLES_EACH = 3
@@ -151,14 +153,23 @@ class TablePart:
         """Codes of the first variable of which most is withheld."""
         return self.numbers.largest_shares(CODES)
 
+    @property
+    def deduced(self) -> str:
+        """What holds for the withheld cells, in words."""
+        return findings.deduced_words(self.deduction)
+
+    @cached_property
+    def tightest(self) -> Ints:
+        """The unsafe cells that the image of intervals shows."""
+        return self.deduction.tightest(BARS)
+
     @cached_property
     def captions(self) -> dict[str, str]:
         """The finding that each image shows."""
-        shown = min(int(self.deduction.unsafe.sum()), BARS)
         return {
             "levels": findings.level_caption(self.numbers),
             "widths": findings.width_caption(self.deduction),
-            "intervals": findings.interval_caption(self.deduction, shown),
+            "intervals": findings.interval_caption(self.deduction, self.tightest),
         }
 
     @property
@@ -174,7 +185,7 @@ class TablePart:
     @property
     def interval_image(self) -> str:
         """Required and remaining intervals."""
-        return plots.interval_image(self.table, self.deduction, BARS, self.captions["intervals"])
+        return plots.interval_image(self.table, self.deduction, self.tightest, self.captions["intervals"])
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -213,7 +224,7 @@ def _names(tables: TableSet) -> str:
 def _shared(tables: TableSet, audit: Audit | None) -> list[tuple[str, str, int]]:
     if len(tables) == 1:
         return []
-    return shared_cells(tables) if audit is None else audit.system.shared()
+    return (build_system(tables) if audit is None else audit.system).shared()
 
 
 def _audit_numbers(audit: Audit | None) -> dict[str, Any]:
@@ -234,5 +245,6 @@ def _method(record: Any, statement: str, effort: Any) -> dict[str, str]:
         "name": str(record.get("method", "")),
         "parameters": parameters(record, leave_out=("method",)),
         "statement": statement,
-        "effort": ", ".join(f"{name.replace('_', ' ')}: {number:,}" for name, number in effort.items()) or "none counted",
+        "effort": ", ".join(f"{name.replace('_', ' ')}: {number:,}" for name, number in effort.items())
+        or "none counted",
     }

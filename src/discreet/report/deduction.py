@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from discreet.attack import Audit
 from discreet.attack.intervals import TOLERANCE
 from discreet.errors import ParameterError
 from discreet.files.release_folder import proven_interval
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus
-from discreet.verbs.audit import Audit
 
 WIDTH_CLASSES = (
     "known exactly",
@@ -26,7 +26,7 @@ WIDTH_CLASSES = (
     "no limit",
     "value is zero",
 )
-_ENDS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0)
+_ENDS = np.array((0.1, 0.2, 0.5, 1.0, 2.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Deduction:
         nonzero = self.value != 0
         width = self.upper - self.lower
         relative = np.where(nonzero, width / np.where(nonzero, np.abs(self.value), 1.0), 0.0)
-        result = np.searchsorted(np.array(_ENDS[1:]), relative, side="left").astype(np.int64) + 1
+        result = np.searchsorted(_ENDS, relative, side="left").astype(np.int64) + 1
         result[~nonzero] = WIDTH_CLASSES.index("value is zero")
         result[np.isinf(width)] = WIDTH_CLASSES.index("no limit")
         result[self.exact] = 0
@@ -112,8 +112,8 @@ class Deduction:
         return WIDTH_CLASSES[0] if self.realised else "no freedom shown"
 
     def tightest(self, most: int) -> Ints:
-        """Positions of the unsafe cells with the smallest margins, at most ``most``."""
-        unsafe = np.flatnonzero(self.unsafe)
+        """Positions of the unsafe cells with the smallest margins, at most ``most``; none of value zero."""
+        unsafe = np.flatnonzero(self.unsafe & (self.value != 0))
         return unsafe[np.argsort(self.margin[unsafe], kind="stable")][:most]
 
 

@@ -7,51 +7,59 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.model.arrays import Ints
 from discreet.report.deduction import Deduction
-from discreet.report.numbers import Reason, TableNumbers, Tally
+from discreet.report.numbers import STATUSES, Reason, TableNumbers, Tally
 from discreet.report.words import cells, count, percent, rule_words
 from discreet.verify import Verdict
 
+MOST_TABLES = 5
 BY_HAND = "Marked unsafe by hand."
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A question that a reader has, the answer, and the section that has the whole of it."""
+    """A question that a reader has, the sentences of the answer, and the section that has the whole of it."""
 
     question: str
-    answer: str
+    answer: tuple[str, ...]
     section: str
 
 
 def state(verdict: Verdict, deduced: Sequence[Deduction]) -> str:
-    """``proved``, ``unverified``, ``refused``, or ``contradicted`` where an audit found what should not be."""
+    """``proved``, ``unverified``, ``refused``, or ``contradicted`` where the intervals show what should not be."""
     if verdict.refused:
         return "refused"
-    if any(bool(d.short.any() or (d.realised and (d.exact & d.unsafe).any())) for d in deduced):
+    if any(d.realised and bool((d.short | (d.exact & d.unsafe)).any()) for d in deduced):
         return "contradicted"
-    return "proved" if verdict.proved else "unverified"
+    if not verdict.proved:
+        return "unverified"
+    return "contradicted" if any(bool(d.short.any()) for d in deduced) else "proved"
 
 
 def answers(
     tables: Sequence[TableNumbers], deduced: Sequence[Deduction], verdict: Verdict, recipe: bool
 ) -> tuple[Answer, ...]:
     """The six questions of a colleague who did not see the run."""
-    tally = sum((t.tally for t in tables), Tally((0,) * 5))
+    tally = sum((t.tally for t in tables), Tally((0,) * STATUSES))
     where = f" of {len(tables)} tables" if len(tables) > 1 else ""
     unsafe = f"{count(tally.unsafe)} of {cells(tally.total)}{where} ({percent(tally.unsafe, tally.total)})."
+    forced = sum(t.forced_unsafe for t in tables)
+    if forced:
+        verbs = ("breaks", "is") if forced == 1 else ("break", "are")
+        unsafe += f" Besides, {cells(forced)} {verbs[0]} a rule and {verbs[1]} published by force."
     withheld = (
         f"{cells(tally.withheld)} ({percent(tally.withheld, tally.total)}): the {count(tally.unsafe)} unsafe and "
         f"{count(tally.secondary)} besides, without which the unsafe ones could be worked out."
     )
     again = "With the recipe, " if recipe else "With "
     return (
-        Answer("How many cells were unsafe?", unsafe, "summary"),
+        Answer("How many cells were unsafe?", (unsafe,), "reasons"),
         Answer("Why?", _why(tables), "reasons"),
-        Answer("What was withheld?", withheld, "withheld"),
+        Answer("What was withheld?", (withheld,), "withheld"),
         Answer("What did it cost?", _cost(tables, tally), "cost"),
-        Answer("What can an attacker still deduce?", _deduced(deduced, verdict), "attacker"),
-        Answer("How can it be repeated?", f"{again}the commands, the Python steps and the log in section 7.", "repeat"),
+        Answer("What can an attacker still deduce?", (_deduced(deduced, verdict),), "attacker"),
+        Answer("How can it be repeated?", (f"{again}the commands, the Python steps and the log.",), "repeat"),
     )
 
 
@@ -60,25 +68,26 @@ def reason_words(reason: Reason) -> str:
     return BY_HAND if reason.record is None else rule_words(reason.record)
 
 
-def _why(tables: Sequence[TableNumbers]) -> str:
+def _why(tables: Sequence[TableNumbers]) -> tuple[str, ...]:
     hits: dict[str, int] = {}
     for reason in (reason for table in tables for reason in table.reasons):
         said = reason_words(reason)
         hits[said] = hits.get(said, 0) + reason.hit
-    if not hits:
-        return "No rule was stated."
-    overlap = " A cell may break several rules." if len(hits) > 1 else ""
-    return " ".join(f"{said} ({cells(n)})" for said, n in hits.items()) + overlap
+    sentences = [f"{cells(n)}: {said}" for said, n in hits.items()]
+    if len(sentences) > 1:
+        sentences.append("A cell may break several rules.")
+    return tuple(sentences) or ("No rule was stated.",)
 
 
-def _cost(tables: Sequence[TableNumbers], tally: Tally) -> str:
+def _cost(tables: Sequence[TableNumbers], tally: Tally) -> tuple[str, ...]:
     ratio = f", {tally.secondary / tally.unsafe:.2f} for each unsafe cell" if tally.unsafe else ""
-    said = f"{cells(tally.secondary, 'safe')} withheld besides{ratio}."
-    for t in tables[:3]:
+    sentences = [f"{cells(tally.secondary, 'safe')} withheld besides{ratio}."]
+    for t in tables[:MOST_TABLES]:
         if t.base_value.total:
-            of = f"{t.table.name}: " if len(tables) > 1 else ""
-            said += f" {of}{_value_shares(t)}"
-    return said
+            sentences.append((f"{t.table.name}: " if len(tables) > 1 else "") + _value_shares(t))
+    if len(tables) > MOST_TABLES:
+        sentences.append(f"{len(tables) - MOST_TABLES} more tables stand in section 5.")
+    return tuple(sentences)
 
 
 def _value_shares(numbers: TableNumbers) -> str:
@@ -90,20 +99,36 @@ def _value_shares(numbers: TableNumbers) -> str:
 
 
 def _deduced(deduced: Sequence[Deduction], verdict: Verdict) -> str:
-    short = sum(int(d.short.sum()) for d in deduced)
-    exact = sum(int(d.exact.sum()) for d in deduced)
-    if not all(d.realised for d in deduced):
-        if not verdict.holds or not verdict.proved:
-            return "Not established: the release does not prove what it claims, and no audit was made."
-        return (
-            "Of every unsafe cell at least its protection level stays open; that is proved. No audit was made, so how "
-            "much wider the attacker's intervals are is not known."
+    if all(d.realised for d in deduced):
+        short, exact = sum(int(d.short.sum()) for d in deduced), sum(int(d.exact.sum()) for d in deduced)
+        return _audited(short, exact)
+    if not verdict.holds or not verdict.proved:
+        return "Not established: the release does not prove what it claims, and no audit was made."
+    return (
+        "Of every unsafe cell at least its protection level stays open; that is proved. No audit was made, so how much "
+        "wider the attacker's intervals are is not known."
+    )
+
+
+def _audited(short: int, exact: int) -> str:
+    known = f"{_are(exact, 'withheld')} known exactly" if exact else "No withheld cell can be worked out exactly"
+    levels = f"{_are(short, 'unsafe')} short of the protection level" if short else "every unsafe cell keeps its level"
+    return f"{known}; {levels}."
+
+
+def _are(number: int, kind: str) -> str:
+    return f"{cells(number, kind)} {'is' if number == 1 else 'are'}"
+
+
+def deduced_words(deduction: Deduction) -> str:
+    """What holds for the withheld cells of one table."""
+    unsafe, short = int(deduction.unsafe.sum()), int(deduction.short.sum())
+    if deduction.realised:
+        return f"{cells(len(deduction.rows), 'withheld')}, {count(unsafe)} of them unsafe. " + _audited(
+            short, int(deduction.exact.sum())
         )
-    said = [
-        f"An outsider can work out {cells(exact)} exactly." if exact else "No withheld cell can be worked out exactly.",
-        f"{cells(short, 'unsafe')} miss the protection level." if short else "Every unsafe cell keeps its protection level.",
-    ]
-    return " ".join(said)
+    kept = f"of {count(unsafe - short)} of {cells(unsafe, 'unsafe')} the certificates show the whole protection level"
+    return f"{cells(len(deduction.rows), 'withheld')}; {kept}."
 
 
 # ---- captions -----------------------------------------------------------------------------------------------
@@ -115,7 +140,9 @@ def status_caption(tables: Sequence[TableNumbers]) -> str:
     for t in tables:
         text = f"{t.table.name}: {percent(t.tally.withheld, t.tally.total)} of the cells are withheld"
         if t.base_value.total:
-            text += f", which hold {percent(t.base_value.withheld, t.base_value.total)} of the value at the lowest level"
+            text += (
+                f", which hold {percent(t.base_value.withheld, t.base_value.total)} of the value at the lowest level"
+            )
         said.append(text)
     return "; ".join(said) + "."
 
@@ -127,7 +154,9 @@ def level_caption(numbers: TableNumbers) -> str:
         return f"Nothing is withheld in {numbers.table.name}."
     worst = max(levels, key=lambda level: level.tally.withheld / (level.tally.total - level.tally.empty))
     share = percent(worst.tally.withheld, worst.tally.total - worst.tally.empty)
-    return f"Most is withheld at level {worst.depth} of {worst.variable}: {share} of the cells there that are not empty."
+    return (
+        f"Most is withheld at level {worst.depth} of {worst.variable}: {share} of the cells there that are not empty."
+    )
 
 
 def width_caption(deduction: Deduction) -> str:
@@ -142,15 +171,13 @@ def width_caption(deduction: Deduction) -> str:
     return f"For half of the withheld cells the interval that {verb} {middle}."
 
 
-def interval_caption(deduction: Deduction, shown: int) -> str:
+def interval_caption(deduction: Deduction, shown: Ints) -> str:
     """What the image of required and remaining intervals shows."""
-    margin = deduction.margin[deduction.unsafe]
-    asked = margin[np.isfinite(margin)]
-    if not len(asked):
+    margin = deduction.margin[shown]
+    if not np.isfinite(margin).any():
         return "No unsafe cell requires a distance."
-    which = "all unsafe cells" if shown == len(margin) else f"the {count(shown)} unsafe cells with the least room"
+    every = len(shown) == int(deduction.unsafe.sum())
+    which = "all unsafe cells" if every else f"the {count(len(shown))} unsafe cells with the least room"
     verb = "reaches" if deduction.realised else "is proved to reach"
-    return (
-        f"Required and remaining intervals of {which}: the tightest {verb} {float(asked.min()):.2f} times the required "
-        "distance."
-    )
+    least = f"{float(margin.min()):.2f} times the required distance"
+    return f"Required and remaining intervals of {which}: the tightest {verb} {least}."

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.model.arrays import Bools, Ints, Status
+from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.table import CellStatus, Table
 
 STATUSES = len(CellStatus)
@@ -186,6 +186,12 @@ class TableNumbers:
             for i, broken in enumerate(self.by_reason)
         )
 
+    @property
+    def forced_unsafe(self) -> int:
+        """Cells that break a rule and are published by force."""
+        found = self.table.assessment
+        return 0 if found is None else int(((found.hits > 0) & (self.status == CellStatus.FORCED)).sum())
+
     def examples(self, each: int) -> Ints:
         """Some unsafe cells for every reason, those with the largest values."""
         chosen: list[int] = []
@@ -199,7 +205,7 @@ class TableNumbers:
         return rows[np.argsort(-np.abs(self.table.value[rows]), kind="stable")]
 
 
-def _tallies(group: Ints | np.ndarray[Any, np.dtype[np.int32]], status: Status, groups: int) -> list[Tally]:
+def _tallies(group: Ints | Codes, status: Status, groups: int) -> list[Tally]:
     """One tally for every group of cells."""
     joint = np.bincount(group.astype(np.int64) * STATUSES + status, minlength=groups * STATUSES)
     return [Tally(tuple(row)) for row in joint.reshape(groups, STATUSES).tolist()]

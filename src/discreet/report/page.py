@@ -38,5 +38,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"count": words.count, "cells": words.cells}
-    environment.globals |= {"percent": words.percent, "number": words.number}
+    environment.globals |= {"percent": words.percent, "number": words.number, "parameters": words.parameters}
     return environment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import warnings
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import missing_extra
+from discreet.model.arrays import Ints
 from discreet.model.table import Table
 from discreet.report.deduction import Deduction
 from discreet.report.numbers import TableNumbers, Tally
@@ -107,7 +109,8 @@ def width_image(deduction: Deduction, label: str) -> str:
         axes.set_xlabel("width of the interval, in per cent of the cell's value")
         axes.set_ylabel("cells")
         axes.set_ylim(0, 1.15 * max([1, *(n for _, *both in classes for n in both)]))
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="y", integer=True)
+        axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.spines["left"].set_visible(True)
         axes.tick_params(axis="x", length=0)
         _legend(axes)
@@ -115,9 +118,8 @@ def width_image(deduction: Deduction, label: str) -> str:
     return _image(draw, 3.0, label)
 
 
-def interval_image(table: Table, deduction: Deduction, most: int, label: str) -> str:
-    """Required and remaining interval of the unsafe cells with the smallest margins, around their value."""
-    at = [i for i in deduction.tightest(len(deduction.rows)).tolist() if deduction.value[i] != 0][:most]
+def interval_image(table: Table, deduction: Deduction, at: Ints, label: str) -> str:
+    """Required and remaining interval of some unsafe cells, around their value, which is not zero."""
 
     def draw(axes: Axes) -> None:
         value = np.abs(deduction.value[at])
@@ -141,7 +143,7 @@ def interval_image(table: Table, deduction: Deduction, most: int, label: str) ->
             axes.plot(end[beyond], y[beyond], marker, color=INK, markersize=5, linestyle="none")
             axes.plot(end[~beyond], y[~beyond], "|", color=INK, markersize=10, markeredgewidth=1.8, linestyle="none")
         axes.axvline(0, color=INK, linewidth=0.8, linestyle=(0, (2, 2)))
-        axes.set_yticks(y, [_cell(table, int(deduction.rows[i])) for i in at])
+        axes.set_yticks(y, [_cell(table, row) for row in deduction.rows[at].tolist()])
         axes.invert_yaxis()
         axes.set_xlim(-1.06 * limit, 1.06 * limit)
         axes.set_xlabel("distance from the value, in per cent of it (arrow heads: the interval goes on)")
@@ -224,7 +226,7 @@ def _legend(axes: Axes) -> None:
     )
 
 
-SETTINGS = {
+SETTINGS: Any = {
     "axes.edgecolor": PALE,
     "axes.labelcolor": INK,
     "axes.spines.left": False,
@@ -268,12 +270,14 @@ def _matplotlib() -> Iterator[None]:
 
 
 def _inline(figure: Figure, label: str) -> str:
-    """The drawing as an ``svg`` element: without prologue, name spaces, metadata and ids that repeat on a page."""
+    """The drawing as an ``svg`` element: without prologue and name spaces, with ids that no other image has."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     drawing = stream.getvalue()
     box = re.search(r'viewBox="([^"]*)"', drawing)
     start = drawing.index(">", drawing.index("<svg")) + 1
-    body = re.sub(r"<g id=\"[^\"]*\"", "<g", drawing[start:])
+    body = re.sub(r'<g id="[^"]*"', "<g", drawing[start:])
+    own = hashlib.sha256((label + body).encode()).hexdigest()[:8]
+    body = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>i{own}", body)
     size = "0 0 1 1" if box is None else box[1]
     return f'<svg role="img" aria-label="{escape(label)}" viewBox="{size}">{body}'

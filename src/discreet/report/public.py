@@ -11,9 +11,7 @@ from discreet.report.page import render
 from discreet.report.words import Name, names_of, number
 
 
-def public_report(
-    public: PublicRelease, *, title: str = "", notes: Sequence[str] = (), most_cells: int = 30
-) -> str:
+def public_report(public: PublicRelease, *, title: str = "", notes: Sequence[str] = (), most_cells: int = 30) -> str:
     """A report for the public as one HTML page that needs nothing else.
 
     Parameters

@@ -21,7 +21,9 @@ def python_steps(tables: TableSet, log: Mapping[str, Any]) -> str:
     names = {table.name: f"table{i}" if len(tables) > 1 else "table" for i, table in enumerate(tables, start=1)}
     lines = ["import discreet as ds", ""]
     for table in tables:
-        lines.append(f"# {names[table.name]} is {table.name!r}: {' x '.join(map(repr, table.variables))}, {len(table):,} cells")
+        lines.append(
+            f"# {names[table.name]} is {table.name!r}: {' x '.join(map(repr, table.variables))}, {len(table):,} cells"
+        )
     for entry in log.get("assess", ()):
         name = names.get(entry.get("table"), "table")
         rules = [_call(rule_from_record, record) for record in entry.get("rules", ())]

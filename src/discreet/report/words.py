@@ -24,7 +24,7 @@ from discreet.rules import (
     rule_from_record,
 )
 
-MINUS = "\N{MINUS SIGN}"
+MINUS, NO_BREAK = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 LIMIT_OF_EXACT_FLOATS = 2.0**53
 
 
@@ -98,15 +98,15 @@ def interval(lower: float, upper: float, decimals: int) -> str:
 
     Examples
     --------
-    >>> interval(100.0, float("inf"), 0), interval(9.0, 11.0, 0)
-    ('at least 100', '9 to 11')
+    >>> interval(9.0, 11.0, 0).replace(NO_BREAK, " ")
+    '9 to 11'
     """
     low, up = (_rounded(end, decimals) for end in (lower, upper))
     if low is None and up is None:
         return "no limit"
     if low is None or up is None:
-        return f"at most {up}" if low is None else f"at least {low}"
-    return low if low == up else f"{low} to {up}"
+        return f"at most{NO_BREAK}{up}" if low is None else f"at least{NO_BREAK}{low}"
+    return low if low == up else f"{low}{NO_BREAK}to {up}"
 
 
 def _rounded(end: float, decimals: int) -> str | None:
@@ -127,29 +127,28 @@ def rule_words(record: Mapping[str, Any]) -> str:
 
 def _sentence(rule: Rule) -> str:
     match rule:
-        case PPercent(p, coalition):
+        case PPercent(p=p, coalition=coalition):
             who = "the second largest contributor" if coalition == 1 else f"{coalition} other contributors together"
             return f"p% rule: {who} could work out the largest contribution within {p:g} %."
-        case PriorPosterior(p, q):
+        case PriorPosterior(p=p, q=q):
             return f"(p, q) rule: the largest contribution, known within {q:g} % before, becomes known within {p:g} %."
-        case Dominance(n, k):
+        case Dominance(n=n, k=k):
             who = "the largest contributor holds" if n == 1 else f"the {n} largest contributors hold"
             return f"Dominance rule: {who} more than {k:g} % of the cell."
-        case MaxShare(share):
+        case MaxShare(share=share):
             return f"Maximum share: one contributor holds more than {100 * share:g} % of the cell."
-        case MinContributors(n, range_):
-            return f"Too few contributors: at least one but fewer than {n} (the value must stay open by {range_:g} %)."
-        case MinFrequency(n, range_):
-            return f"Low frequency: at least one record but fewer than {n} (the value must stay open by {range_:g} %)."
+        case MinContributors(n=n):
+            return f"Too few contributors: at least one, but fewer than {n}."
+        case MinFrequency(n=n):
+            return f"Low frequency: at least one, but fewer than {n}."
         case ZeroUnsafe():
-            return "Zero cell: the value tells that every contributor has zero."
-        case GroupDisclosure(variable, k):
+            return "Zero cell: the value tells that every contributor has zero, or that there is none."
+        case GroupDisclosure(variable=variable, k=k):
             rest = "all members" if k == 0 else f"all members but at most {k}"
             return f"Group disclosure: {rest} of a group stand in one category of {variable}."
-        case Request(p1, p2, n):
+        case Request():
             return (
-                f"Request rule: a contributor who asked for protection holds more than {p1:g} % (or {p2:g} %) of the "
-                f"cell, or the cell has fewer than {n} contributors."
+                "Request rule: a contributor who asked for protection is too large in the cell, or too few are with it."
             )
     return ""
 

@@ -41,9 +41,7 @@ def assess_table(
     if profile not in PROFILES:
         raise ParameterError(unknown_name("profile", str(profile), PROFILES))
     if len(rules) > MOST_RULES:
-        raise ParameterError(
-            f"{len(rules)} rules at once are not supported.", hint=f"Give at most {MOST_RULES} rules."
-        )
+        raise ParameterError(f"{len(rules)} rules at once are not supported.", hint=f"Give at most {MOST_RULES} rules.")
     share_of(manual_range, "manual_range", "assess", high=1000)
     mine = [rule for rule in rules if rule.applies_to(table)]
     exempt = _missing(table) if missing_safe else np.zeros(len(table), np.bool_)

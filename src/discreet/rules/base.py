@@ -113,9 +113,10 @@ def contributions_for(table: Table, level: str, rule: Rule, top: int = 0) -> Con
         elif level == "record":
             how = "use level='holding': a ready-made table knows one kind of contributor"
         else:
-            how = "give from_cells a column 'contributors', and columns 'top1', 'top2', ... for the largest contributions"
+            how = "give from_cells a column 'contributors' and, for the largest contributions, 'top1', 'top2' and so on"
+        why = "".join(f" ({note})" for note in table.notes)
         raise NeedsError(
-            f"Rule {rule.kind!r} needs contributions per {level} in table {table.name!r}.", hint=f"Please {how}."
+            f"Rule {rule.kind!r} needs contributions per {level} in table {table.name!r}{why}.", hint=f"Please {how}."
         )
     if found.top.shape[1] < top:
         columns = listed(f"top{i + 1}" for i in range(top))
@@ -152,7 +153,8 @@ def ceiling(numerator: NDArray[Any], denominator: int) -> Ints:
     """Quotients rounded up, as 64-bit integers; :func:`refuse_too_large` finds those that do not fit."""
     if denominator > LARGEST:
         numerator = numerator.astype(object)
-    return np.minimum(-(-numerator // denominator), LARGEST).astype(np.int64)
+    quotient: Ints = np.minimum(-(-numerator // denominator), LARGEST).astype(np.int64)
+    return quotient
 
 
 def refuse_too_large(table: Table, level: Ints) -> None:

@@ -160,8 +160,8 @@ class Dominance(Rule):
 
     def check(self) -> None:
         whole_number(self.n, "n", self.kind)
-        if share_of(self.k, "k", self.kind) == 1:
-            raise ParameterError("dominance: k=100 can never be exceeded.", hint="Use a k below 100.")
+        if isinstance(self.k, bool) or not isinstance(self.k, int | float) or not 0 < self.k < 100:
+            raise ParameterError(f"dominance: k={self.k!r} is not allowed.", hint="Use more than 0, below 100.")
 
     def evaluate(self, table: Table, profile: str) -> Finding:
         found = contributions_for(table, self.level, self, self.n)
@@ -186,7 +186,7 @@ class MaxShare(Rule):
 
     def check(self) -> None:
         if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share < 1:
-            raise ParameterError(f"max_share: share={self.share!r} is not allowed.", hint="Use a share between 0 and 1.")
+            raise ParameterError(f"max_share: share={self.share!r} is not allowed.", hint="Use more than 0, below 1.")
 
     def evaluate(self, table: Table, profile: str) -> Finding:
         return _dominance(self, table, contributions_for(table, self.level, self, 1), as_fraction(self.share), 1)

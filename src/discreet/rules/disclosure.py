@@ -114,8 +114,8 @@ class GroupDisclosure(Rule):
         lost = ~listed | (open_ & (best < 0))
         if lost.any():
             raise NeedsError(
-                f"Rule {self.kind!r} cannot protect {int(lost.sum())} cells of table {table.name!r}: no cell of another "
-                f"category of {self.variable!r} is there to be withheld, so the table tells that nobody is in one.",
+                f"Rule {self.kind!r} cannot protect {int(lost.sum())} cells of table {table.name!r}: no cell of "
+                f"another {self.variable!r} is there to be withheld, so the table tells that nobody has one.",
                 hint="Please tabulate with cells='all'."
                 if table.from_records
                 else "Please give the cells that nobody is in, with value 0; with upper_bound 0 where nobody can be.",
@@ -136,7 +136,8 @@ def _apart(hierarchy: Hierarchy, code: int) -> Bools:
     start, base, sign = hierarchy.cover
     mine = np.isin(base, base[start[code] : start[code + 1]]) | (sign < 0)
     owner = np.repeat(np.arange(len(hierarchy)), np.diff(start))
-    return np.bincount(owner[mine], minlength=len(hierarchy)) == 0
+    shared = np.bincount(owner[mine], minlength=len(hierarchy))
+    return np.equal(shared, 0)
 
 
 @dataclass(frozen=True)

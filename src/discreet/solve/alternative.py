@@ -156,7 +156,7 @@ class AlternativeModel:
                 f"The solver stopped without an answer ({highs.modelStatusToString(status)}).",
                 hint="Check the table for extreme values; nothing unproved is published.",
             )
-        solution = np.asarray(highs.getSolution().col_value)
+        solution: Floats = np.asarray(highs.getSolution().col_value)
         return solution[:n] - solution[n:]
 
     def _exact(self, moves: Floats, target: int, direction: int, level: int) -> Alternative | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import TypeVar
 
 from discreet.errors import ParameterError
 from discreet.model.table import Table
@@ -11,19 +11,16 @@ from discreet.rules.assess import MANUAL_RANGE, assess_table
 from discreet.rules.base import Rule
 
 
-@overload
-def assess(tables: Table, *rules: Rule, **options: Any) -> Table: ...
-@overload
-def assess(tables: TableSet, *rules: Rule, **options: Any) -> TableSet: ...
+T = TypeVar("T", Table, TableSet)
 
 
 def assess(
-    tables: Table | TableSet,
+    tables: T,
     *rules: Rule,
     profile: str = "handbook",
     missing_safe: bool = False,
     manual_range: float = MANUAL_RANGE,
-) -> Table | TableSet:
+) -> T:
     """Find the unsafe cells and how much protection each needs.
 
     All rules are evaluated; a cell's level is the largest over those it breaks. Statuses set by hand stay.

@@ -8,20 +8,31 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from discreet.engine.cells import Above, all_cells, cells_above
-from discreet.errors import InputError, NeedsError, ParameterError, unknown_codes
-from discreet.files.frames import code_text, column_names, numbers, read_columns
-from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Ints
+from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.files.frames import code_text, column_names, exact_numbers, read_columns
+from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Codes, Ints, Status, fits
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Contributions, Table, cell_keys
-from discreet.model.units import choose_decimals, to_units
+from discreet.model.units import decimals_of, from_units, to_units, units_up
 from discreet.relations import build_system
-from discreet.relations.build import table_equations
+from discreet.relations.build import Equations, table_equations
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-OPTIONAL = ("contributors", "status", "lower_protection", "upper_protection", "lower_bound", "upper_bound", "cost")
+OPTIONAL = (
+    "contributors",
+    "status",
+    "lower_protection",
+    "upper_protection",
+    "lower_bound",
+    "upper_bound",
+    "cost",
+    "record_key",
+)
+KEY_DECIMALS = 15
+"""Decimals of record keys that are fractions, as in the engines."""
 
 
 def table_from_cells(
@@ -42,7 +53,8 @@ def table_from_cells(
 
     Besides the code columns and the value, these columns are used where they are there: ``contributors``,
     ``top1``, ``top2``, ..., ``status`` (V or S, U, P, M, E), ``lower_protection``, ``upper_protection``,
-    ``lower_bound``, ``upper_bound``, ``cost``. An empty code stands for the total; an empty value for an empty cell.
+    ``lower_bound``, ``upper_bound``, ``cost``, ``record_key`` (the sum of the cell's record keys). An empty code
+    stands for the total; an empty value for an empty cell.
 
     Parameters
     ----------
@@ -78,63 +90,102 @@ def table_from_cells(
     frame = _read(cells, list(by), value, delimiter)
     spec = _spec(by, None if counts else (variable or value), options)
     codes = _codes(frame, by)
-    _refuse_twice(frame, spec, codes)
+    _refuse_twice(spec, codes)
     raw, empty = _values(frame, value)
-    exact = choose_decimals(raw, value) if decimals is None else decimals
+    shown = decimals_of(raw, value) if decimals is None else decimals
+    spec = spec.with_(decimals=shown)
+    inside = shown if decimals is not None or counts or slack == "rounded" else _finest(frame, raw, shown)
+    units = to_units(raw, inside, value)
+    status = _status(frame)
+    if status is not None:
+        empty = empty | ((status == CellStatus.EMPTY) & (units == 0))
+    key_sum, key_modulus = _record_keys(frame)
     table = Table(
-        spec=spec.with_(decimals=exact),
+        spec=spec,
         codes=codes,
-        value=to_units(raw, exact, value),
-        decimals=exact,
+        value=units,
+        decimals=inside,
         empty=empty,
-        shadow_decimals=exact,
-        contributions=_contributions(frame, to_units(raw, exact, value), exact),
-        slack=_slack(slack, exact),
+        shadow_decimals=inside,
+        contributions=_contributions(frame, units, inside),
+        key_sum=key_sum,
+        key_modulus=key_modulus,
+        manual=status,
+        slack=_slack(slack, inside),
         from_records=False,
-        **_status_columns(frame, exact),
+        **_levels_and_bounds(frame, inside),
     )
     table = table.at(np.argsort(table.keys, kind="stable"))
-    _refuse_contradictions(table)
-    table = _with_totals(table, disjoint) if compute_totals else table
-    _refuse_missing_totals(table)
+    _refuse_contradictions(table, counts)
+    table = with_totals(table, disjoint) if compute_totals else table
+    equations = table_equations(table)
+    _refuse_missing_totals(table, equations)
+    _refuse_missing_parts(table, equations)
     build_system(table).check_additive()
     return table
 
 
 def _read(cells: Any, variables: list[str], value: str, delimiter: str) -> pa.Table:
     names = column_names(cells, delimiter)
-    optional = [n for n in names if n in OPTIONAL or (n.startswith("top") and n[3:].isdigit())]
+    optional = [name for name in names if name in OPTIONAL or _is_top(name)]
     wanted = list(dict.fromkeys([*variables, value, *optional]))
-    return read_columns(cells, wanted, text=[*variables, *(n for n in optional if n == "status")], delimiter=delimiter)
+    text = [*variables, *(name for name in optional if name == "status")]
+    exact = [name for name in wanted if name not in text]
+    return read_columns(cells, wanted, text=text, delimiter=delimiter, exact=exact)
+
+
+def _is_top(name: str) -> bool:
+    return name.startswith("top") and name[3:].isdigit()
 
 
 def _spec(by: Mapping[str, Hierarchy], variable: str | None, options: dict[str, Any]) -> TableSpec:
     try:
         return TableSpec(by=by, value=variable, **options)
     except TypeError as error:
-        raise ParameterError(f"from_cells does not know an option: {error}.") from None
+        raise ParameterError(
+            f"from_cells does not know an option: {error}.",
+            hint="Besides its own parameters it takes name=, period=, where= and weight=.",
+        ) from None
 
 
 def _codes(frame: pa.Table, by: Mapping[str, Hierarchy]) -> Codes:
     """Positions of the codes; an empty code is the total."""
+    import pyarrow as pa
+
     columns = []
     for variable, hierarchy in by.items():
-        words = [None if w is None else code_text(w) for w in frame[variable].to_pylist()]
-        unknown: dict[str, int] = {}
-        positions = np.zeros(len(words), np.int32)
-        for i, word in enumerate(words):
-            word = hierarchy.total if word in (None, "") else word
-            if word is None or word not in hierarchy.index:
-                unknown[str(word)] = unknown.get(str(word), 0) + 1
-            else:
-                positions[i] = hierarchy.index[word]
-        if unknown:
-            raise unknown_codes(variable, unknown)
-        columns.append(positions)
+        column = frame[variable]
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        column = column.unify_dictionaries().combine_chunks()
+        words = [code_text(word) or hierarchy.total for word in column.dictionary.to_pylist()] + [hierarchy.total]
+        positions = np.array([hierarchy.index.get(word or "", -1) for word in words], np.int32)
+        which = column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)
+        codes = positions[which]
+        if (codes < 0).any():
+            counts = np.bincount(which, minlength=len(words))
+            wrong = {words[i]: int(counts[i]) for i in np.flatnonzero((positions < 0) & (counts > 0)).tolist()}
+            raise _unknown(variable, wrong)
+        columns.append(codes)
     return np.column_stack(columns)
 
 
-def _refuse_twice(frame: pa.Table, spec: TableSpec, codes: Codes) -> None:
+def _unknown(variable: str, counts: Mapping[str | None, int]) -> InputError:
+    if None in counts:
+        return InputError(
+            f"Variable {variable!r} is empty in {counts[None]} cells, and its hierarchy has no total to stand for.",
+            hint="Give the cells a code, or the hierarchy a total.",
+        )
+    worst = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+    shown = ", ".join(f"{code!r} ({count} cells)" for code, count in worst[:10])
+    more = f" and {len(worst) - 10} more" if len(worst) > 10 else ""
+    return InputError(
+        f"Variable {variable!r} has {len(worst)} codes that its hierarchy does not have: {shown}{more}.",
+        hint="Add them to the hierarchy, correct them, or remove the cells.",
+    )
+
+
+def _refuse_twice(spec: TableSpec, codes: Codes) -> None:
     keys = cell_keys(codes, [len(h) for h in spec.hierarchies])
     order = np.argsort(keys, kind="stable")
     twice = order[1:][keys[order][1:] == keys[order][:-1]]
@@ -149,64 +200,115 @@ def _refuse_twice(frame: pa.Table, spec: TableSpec, codes: Codes) -> None:
 
 def _values(frame: pa.Table, name: str) -> tuple[Any, Bools]:
     """Values, and which cells are empty."""
-    import pyarrow.compute as pc
-
-    column = frame[name]
-    empty = np.array(column.is_null().to_numpy(), np.bool_)
+    empty = _gaps(frame, name)
     if empty.all():
-        raise InputError(f"Column {name!r} is empty in every cell.")
-    if column.null_count:
-        frame = frame.set_column(frame.column_names.index(name), name, pc.fill_null(column, 0))
-    return np.asarray(numbers(frame, name), np.float64), empty
+        raise InputError(f"Column {name!r} is empty in every cell.", hint="Check that the right column was named.")
+    return _filled(frame, name), empty
 
 
-def _contributions(frame: pa.Table, value: Ints, decimals: int) -> dict[str, Contributions]:
-    names = frame.column_names
-    tops = sorted((n for n in names if n.startswith("top") and n[3:].isdigit()), key=lambda n: int(n[3:]))
-    if "contributors" not in names and not tops:
-        return {}
-    size = len(value)
-    top = [to_units(_filled(frame, n), decimals, n) for n in tops]
-    largest = np.column_stack(top) if top else np.zeros((size, 0), np.int64)
-    if "contributors" in names:
-        count = to_units(_filled(frame, "contributors"), 0, "contributors")
-    else:
-        count = (largest > 0).sum(axis=1).astype(np.int64)
-    return {"holding": Contributions(count, value, largest, (value < 0) | (largest < 0).any(axis=1))}
+def _gaps(frame: pa.Table, name: str) -> Bools:
+    return np.array(frame[name].is_null().to_numpy(), np.bool_)
 
 
 def _filled(frame: pa.Table, name: str) -> Any:
     """A numeric column whose empty fields are zero."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     column = frame[name]
-    if column.null_count:
-        frame = frame.set_column(frame.column_names.index(name), name, pc.fill_null(column, 0))
-    return numbers(frame, name)
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int64)
+    numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+    if column.null_count and numeric:
+        column = pc.fill_null(column, pa.scalar(0).cast(column.type))
+        frame = frame.set_column(frame.column_names.index(name), name, column)
+    return exact_numbers(frame, name)
 
 
-def _status_columns(frame: pa.Table, decimals: int) -> dict[str, Any]:
+def _finest(frame: pa.Table, raw: Any, shown: int) -> int:
+    """Decimals that write the largest contributions too, where the values then still fit into 64 bits."""
+    tops = [name for name in frame.column_names if _is_top(name)]
+    wanted = max([shown, *(decimals_of(_filled(frame, name), name) for name in tops)])
+    total = float(np.abs(np.asarray(raw, np.float64)).sum())
+    return wanted if total * 10.0**wanted < LARGEST else shown
+
+
+def _contributions(frame: pa.Table, value: Ints, decimals: int) -> dict[str, Contributions]:
+    names = frame.column_names
+    tops = sorted((name for name in names if _is_top(name)), key=lambda name: int(name[3:]))
+    if "contributors" not in names and not tops:
+        return {}
+    size = len(value)
+    top = [to_units(_filled(frame, name), decimals, name) for name in tops]
+    largest = np.column_stack(top) if top else np.zeros((size, 0), np.int64)
+    if "contributors" in names:
+        given = np.asarray(_filled(frame, "contributors"))
+        wrong = (given < 0) | (given != np.rint(given.astype(np.float64)))
+        if wrong.any():
+            raise InputError(
+                f"Column 'contributors' is not a whole number of at least 0 in row {int(np.argmax(wrong)) + 1}.",
+                hint="It holds how many contributors each cell has.",
+            )
+        count = to_units(given, 0, "contributors")
+    else:
+        count = (largest != 0).sum(axis=1).astype(np.int64)
+    return {"holding": Contributions(count, value, largest, (value < 0) | (largest < 0).any(axis=1))}
+
+
+def _status(frame: pa.Table) -> Status | None:
+    if "status" not in frame.column_names:
+        return None
+    letters = ["V" if s is None else str(s).strip() or "V" for s in frame["status"].to_pylist()]
+    known: dict[str, CellStatus] = {}
+    for row, letter in enumerate(letters):
+        if letter not in known:
+            try:
+                known[letter] = CellStatus.from_letter(letter)
+            except InputError as error:
+                raise InputError(f"Row {row + 1}: {error.message}", hint=error.hint) from None
+    return np.array([known[letter] for letter in letters], np.int8)
+
+
+def _record_keys(frame: pa.Table) -> tuple[Ints | None, int]:
+    """Sums of record keys, and the modulus that they are taken to: fractions of one, or whole numbers."""
+    if "record_key" not in frame.column_names:
+        return None, 0
+    raw = _filled(frame, "record_key")
+    whole = raw.dtype.kind in "iub"
+    if (raw < 0).any() or (not whole and (raw >= 1).any()):
+        raise InputError(
+            "Column 'record_key' must hold fractions in [0, 1) or whole numbers of at least 0.",
+            hint="It is the sum of the record keys of a cell, of fractions only what stands after the point.",
+        )
+    return to_units(raw, 0 if whole else KEY_DECIMALS, "record_key"), 0 if whole else 10**KEY_DECIMALS
+
+
+def _levels_and_bounds(frame: pa.Table, decimals: int) -> dict[str, Any]:
+    """Levels are rounded up and bounds inwards, so that nobody is protected less than was asked."""
     names = frame.column_names
     found: dict[str, Any] = {}
-    if "status" in names:
-        letters = ["V" if s is None else str(s).strip() or "V" for s in frame["status"].to_pylist()]
-        found["manual"] = np.array([CellStatus.from_letter(letter) for letter in letters], np.int8)
     for column, name in (("lower_protection", "manual_lower"), ("upper_protection", "manual_upper")):
         if column in names:
-            levels = to_units(_filled(frame, column), decimals, column)
-            if (levels < 0).any():
-                raise InputError(
-                    f"Column {column!r} is negative in row {int(np.argmax(levels < 0)) + 1}.",
-                    hint="Protection levels are distances from the value.",
-                )
-            found[name] = levels
-    for name, nothing in (("lower_bound", NO_LOWER), ("upper_bound", NO_UPPER)):
-        if name in names:
-            known = ~np.array(frame[name].is_null().to_numpy(), np.bool_)
-            found[name] = np.where(known, to_units(_filled(frame, name), decimals, name), nothing)
+            found[name] = units_up(_refuse_negative(frame, column), decimals, column)
+    if "lower_bound" in names:
+        lower = units_up(_filled(frame, "lower_bound"), decimals, "lower_bound")
+        found["lower_bound"] = np.where(_gaps(frame, "lower_bound"), NO_LOWER, lower)
+    if "upper_bound" in names:
+        upper = -units_up(-_filled(frame, "upper_bound"), decimals, "upper_bound")
+        found["upper_bound"] = np.where(_gaps(frame, "upper_bound"), NO_UPPER, upper)
     if "cost" in names:
-        found["cost"] = np.asarray(_filled(frame, "cost"), np.float64)
+        found["cost"] = np.asarray(_refuse_negative(frame, "cost"), np.float64)
     return found
+
+
+def _refuse_negative(frame: pa.Table, name: str) -> Any:
+    values = _filled(frame, name)
+    if (values < 0).any():
+        raise InputError(
+            f"Column {name!r} is negative in row {int(np.argmax(values < 0)) + 1}.",
+            hint="A cost cannot be below 0." if name == "cost" else "Protection levels are distances from the value.",
+        )
+    return values
 
 
 def _slack(slack: float | Literal["rounded"] | None, decimals: int) -> int | None:
@@ -214,12 +316,12 @@ def _slack(slack: float | Literal["rounded"] | None, decimals: int) -> int | Non
         return None
     if slack == "rounded":
         return -1
-    if isinstance(slack, bool) or not isinstance(slack, int | float) or slack < 0:
+    if isinstance(slack, bool) or not isinstance(slack, int | float) or not 0 <= slack < float("inf"):
         raise ParameterError(f"slack={slack!r} is not allowed.", hint="Give a number of at least 0, or 'rounded'.")
-    return int(round(slack * 10**decimals))
+    return -int(units_up(np.array([-slack], np.float64), decimals, "slack")[0])
 
 
-def _refuse_contradictions(table: Table) -> None:
+def _refuse_contradictions(table: Table, counts: bool) -> None:
     """Values, contributors, largest contributions, bounds and statuses must fit together."""
 
     def refuse(wrong: Bools, what: str, hint: str) -> None:
@@ -227,29 +329,38 @@ def _refuse_contradictions(table: Table) -> None:
             row = int(np.argmax(wrong))
             raise InputError(f"{int(wrong.sum())} cells {what}, first {table.cell_name(row)}.", hint=hint)
 
+    if counts:
+        refuse(table.value < 0, "have a negative count", "Leave counts=True out for values that are not counts.")
     found = table.contributions.get("holding")
     if found is not None:
         refuse((table.value != 0) & (found.count == 0), "have a value but no contributors", "Correct the counts.")
         refuse(table.empty & (found.count > 0), "are empty but have contributors", "Give their value, or remove them.")
+        listed: Bools = (found.top != 0).sum(axis=1) > found.count
+        refuse(
+            listed,
+            "have more contributions in top1, top2, ... than contributors",
+            "Correct the column contributors, or leave the contributions of nobody empty.",
+        )
         if found.top.shape[1]:
             whole = table.value + (0 if table.slack is None else abs(table.slack))
             more = (found.top[:, 0] > whole) & ~found.negative
             refuse(more, "have a largest contribution above their value", "Check the columns top1 and value.")
-            refuse((found.top.sum(axis=1) > whole) & ~found.negative, "have contributions above their value", "Check top1, top2.")
-            refuse((np.diff(found.top, axis=1) > 0).any(axis=1), "have top2 above top1", "Put the largest first.")
+            more = (found.top.sum(axis=1) > whole) & ~found.negative
+            refuse(more, "have contributions above their value", "Check the columns top1, top2, ... and value.")
+            rising: Bools = np.any(np.diff(found.top, axis=1) > 0, axis=1)
+            refuse(rising, "have top2 above top1", "Put the largest first.")
     if table.manual is not None:
         marked_empty = (table.manual == CellStatus.EMPTY) & (table.value != 0)
         refuse(marked_empty, "have status E but a value", "An empty cell has no value.")
-        hidden = table.empty & np.isin(table.manual, (CellStatus.UNSAFE, CellStatus.SECONDARY))
-        refuse(hidden, "have status U or M but no value", "Give the value, or status E.")
+        hidden = table.empty & (table.manual >= CellStatus.UNSAFE)
+        refuse(hidden, "have status U, M or P but no value", "Give the value, or status E.")
     if table.lower_bound is not None:
         refuse(table.lower_bound > table.value, "lie below their lower bound", "Bounds must contain the value.")
     if table.upper_bound is not None:
         refuse(table.upper_bound < table.value, "lie above their upper bound", "Bounds must contain the value.")
 
 
-def _refuse_missing_totals(table: Table) -> None:
-    equations = table_equations(table)
+def _refuse_missing_totals(table: Table, equations: Equations) -> None:
     lone = np.flatnonzero(~equations.has_parent)
     if not len(lone):
         return
@@ -265,44 +376,68 @@ def _refuse_missing_totals(table: Table) -> None:
     )
 
 
-def _with_totals(table: Table, disjoint: bool) -> Table:
+def _refuse_missing_parts(table: Table, equations: Equations) -> None:
+    """A value whose sum has no part in the table cannot be right: parts that are not there are empty."""
+    cells = np.bincount(equations.row, minlength=len(equations.variable))
+    alone = equations.has_parent & (cells == 1)
+    alone &= np.abs(table.value[equations.sample]) > max(table.slack or 0, 0)
+    if alone.any():
+        row = int(np.argmax(alone))
+        k, sample = int(equations.variable[row]), int(equations.sample[row])
+        grouping = table.spec.hierarchies[k].groupings[int(equations.grouping[row])]
+        raise InputError(
+            f"{int(alone.sum())} totals have a value but no parts in the table, first {table.cell_name(sample)} "
+            f"('{table.variables[k]}: {grouping}').",
+            hint="Add the finer cells, or leave their codes out of the hierarchy.",
+        )
+
+
+def with_totals(table: Table, disjoint: bool) -> Table:
     """The table with all totals above its finest cells."""
     hierarchies = table.spec.hierarchies
     finest = np.all(np.column_stack([h.base[table.codes[:, k]] for k, h in enumerate(hierarchies)]), axis=1)
     leaf = table.at(np.flatnonzero(finest))
-    keys = all_cells(leaf.keys, hierarchies, every=False)
+    if not fits(leaf.value):
+        raise InputError(
+            "The finest cells are too large for exact 64-bit sums.",
+            hint="Give decimals= with fewer decimals, or express the values in a larger unit (thousands).",
+        )
+    keys = np.union1d(all_cells(leaf.keys, hierarchies, every=False), table.keys)
     above = cells_above(leaf.keys, keys, hierarchies)
     old = np.searchsorted(keys, table.keys)
-    if not np.array_equal(keys[np.minimum(old, len(keys) - 1)], table.keys):
-        raise InputError(
-            "Some cells have no finer cells below them, so that totals cannot be computed.",
-            hint="Give the finest cells, or all totals.",
-        )
     missing = np.ones(len(keys), np.bool_)
     missing[old] = False
     owner = np.repeat(np.arange(len(leaf)), np.diff(above.start))
     value = np.zeros(len(keys), np.int64)
     np.add.at(value, above.cell, above.sign * leaf.value[owner])
     value[old] = table.value
-    shape = table.shape
-    codes = np.column_stack(np.unravel_index(keys, shape)).astype(np.int32)
-    changes: dict[str, Any] = {"codes": codes, "value": value}
-    empty = np.zeros(len(keys), np.bool_)
+    empty = np.ones(len(keys), np.bool_)
+    empty[above.cell[~leaf.empty[owner]]] = False
     empty[old] = table.empty
-    changes["empty"] = empty
+    changes: dict[str, Any] = {
+        "codes": np.column_stack(np.unravel_index(keys, table.shape)).astype(np.int32),
+        "value": value,
+        "empty": empty,
+    }
     for name, nothing in (
         ("manual", CellStatus.SAFE),
         ("manual_lower", 0),
         ("manual_upper", 0),
         ("lower_bound", NO_LOWER),
         ("upper_bound", NO_UPPER),
-        ("cost", np.nan),
     ):
         column = getattr(table, name)
         if column is not None:
-            whole = np.full(len(keys), nothing, column.dtype)
-            whole[old] = column
-            changes[name] = np.where(np.isnan(whole), np.abs(value), whole) if name == "cost" else whole
+            changes[name] = np.full(len(keys), nothing, column.dtype)
+            changes[name][old] = column
+    if table.cost is not None:
+        changes["cost"] = np.abs(from_units(value, table.decimals))
+        changes["cost"][old] = table.cost
+    if table.key_sum is not None and leaf.key_sum is not None:
+        key_sum = np.zeros(len(keys), np.int64)
+        np.add.at(key_sum, above.cell, leaf.key_sum[owner])
+        changes["key_sum"] = key_sum % table.key_modulus if table.key_modulus else key_sum
+        changes["key_sum"][old] = table.key_sum
     if table.contributions and missing.any():
         if not disjoint:
             raise NeedsError(
@@ -330,6 +465,6 @@ def _disjoint_contributions(
     keep = rank < top
     largest[cell[order][keep], rank[keep]] = amount[order][keep]
     negative = np.zeros(size, np.bool_)
-    np.logical_or.at(negative, above.cell, mine.negative[owner])
+    negative[above.cell[mine.negative[owner] | (above.sign < 0)]] = True
     count[old], largest[old], negative[old] = given.count, given.top, given.negative
     return Contributions(count, value, largest, negative)

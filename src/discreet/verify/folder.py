@@ -143,7 +143,8 @@ def _positions(column: Any, index: Mapping[str, int], variable: str) -> NDArray[
     unknown = [word for word in words if word not in index]
     if unknown:
         raise InputError(f"A cell file has the code {unknown[0]!r}, which variable {variable!r} does not know.")
-    return np.array([index[word] for word in words], np.int32)[encoded.indices.to_numpy(zero_copy_only=False)]
+    positions = np.array([index[word] for word in words], np.int32)
+    return np.asarray(positions[encoded.indices.to_numpy(zero_copy_only=False)], np.int32)
 
 
 def _shown(code: str) -> str:

@@ -93,7 +93,6 @@ def same_cells(tables: TableSet, by_value: bool = True) -> list[Ints]:
             totals.setdefault(v, hierarchy.total)
             for grouping in hierarchy.groupings:
                 sums[v].setdefault(grouping.parent, list(grouping.parts))
-    numbers: list[list[tuple[Any, ...]]] = []
     content: dict[tuple[str, str | None], int] = {}
     known: dict[tuple[str, frozenset[tuple[str, int]]], int] = {}
     memo: dict[tuple[str, str], frozenset[tuple[str, int]]] = {}
@@ -114,15 +113,21 @@ def same_cells(tables: TableSet, by_value: bool = True) -> list[Ints]:
             content[v, code] = known.setdefault(what, len(known))
         return content[v, code]
 
+    kinds: dict[tuple[str, ...], int] = {}
+    parts = []
     for table in tables:
         identity = table.spec.identity if by_value else table.spec.identity[1:]
-        columns = []
+        columns = [np.full(len(table), kinds.setdefault(identity, len(kinds)), np.int64)]
         for v in variables:
             if v in table.spec.by:
                 own = np.array([number(v, code) for code in table.spec.by[v].codes], np.int64)
-                columns.append(own[table.codes[:, table.variables.index(v)]].tolist())
+                columns.append(own[table.codes[:, table.variables.index(v)]])
             else:
-                columns.append([number(v, totals[v])] * len(table))
-        numbers.append([(identity, *row) for row in zip(*columns, strict=True)])
-    ranks: dict[tuple[Any, ...], int] = {}
-    return [np.array([ranks.setdefault(row, len(ranks)) for row in rows], np.int64) for rows in numbers]
+                columns.append(np.full(len(table), number(v, totals[v]), np.int64))
+        parts.append(columns)
+    rank = np.zeros(sum(len(table) for table in tables), np.int64)
+    for column in zip(*parts, strict=True):
+        # Ranks stay below the number of cells, so the next product cannot overflow.
+        joined = rank * (len(known) + len(kinds) + 1) + np.concatenate(column)
+        rank = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    return np.split(rank, np.cumsum([len(table) for table in tables])[:-1])

@@ -1,22 +1,36 @@
 """Which cells are unsafe, computed a second time from the cell file alone.
 
-This repeats the inequalities of the stated rules with code of its own; it must not import the rules. Where a
-rule's inputs are not in the cell file, the rule is reported as asserted.
+This repeats the inequalities of the stated rules (docs/design/0002-rules.md) with code of its own, in wide integers
+and cell by cell where that is plainer; it must not import the rules. Where a rule's inputs are not in the cell file,
+the rule is reported as asserted. The file may be wrong or forged: what looks as if a rule could not have been
+applied counts as unsafe.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import InputError
 from discreet.model.table import CellStatus, Contributions, Table
 
 Wide = NDArray[Any]
 CONCENTRATION = ("dominance", "max_share", "p_percent", "prior_posterior")
+NEVER = 2**80
+"""A level that no release can reach."""
+
+
+class Result(NamedTuple):
+    """Cells that break a rule and their levels; levels of other cells mean nothing."""
+
+    unsafe: NDArray[np.bool_]
+    lower: Wide
+    upper: Wide
 
 
 class Recheck:
@@ -29,50 +43,68 @@ class Recheck:
         self.lower = np.zeros(self.size, object)
         self.upper = np.zeros(self.size, object)
         self.asserted: list[str] = []
+        self.counts = table.spec.value is None
+        self.floor, self.ceiling = table.attacker_bounds()
         assessment = table.assessment
         if assessment is None:
             return
-        argus = assessment.profile == "argus"
+        self.argus = assessment.profile == "argus"
+        shown = table.decimals if table.spec.decimals is None else table.spec.decimals
+        self.least = 10 ** max(table.decimals - shown, 0) if self.argus else 1
         exempt = self._missing_codes() if assessment.options.get("missing_safe") else np.zeros(self.size, np.bool_)
-        results = []
+        results: list[tuple[str, Result]] = []
         for rule in assessment.rules:
-            result = self._apply(dict(rule), argus)
+            result = self._stated(rule)
             if result is None:
                 self.asserted.append(f"rule {rule['kind']} in table {table.name}: its inputs are not in the cell file")
-                continue
-            hit = result[0] & ~exempt
-            results.append((str(rule["kind"]), hit, result[1], result[2]))
-            self.unsafe |= hit
-        concentrated = np.zeros(self.size, np.bool_)
-        for kind, hit, _, _ in results:
-            if kind in CONCENTRATION or kind == "request":
-                concentrated |= hit
-        one = 10 ** max(table.decimals - (table.spec.decimals or 0), 0)
-        for kind, hit, lower, upper in results:
-            use = hit
-            if argus:
-                first = kind in CONCENTRATION or kind == "request"
-                use = hit & (concentrated if first else ~concentrated)
-                if kind != "zero_unsafe":
-                    lower = upper = np.where(upper < one, one, upper)
-            self.lower = np.where(use & (lower > self.lower), lower, self.lower)
-            self.upper = np.where(use & (upper > self.upper), upper, self.upper)
-        self._manual(float(assessment.options.get("manual_range", 20)))
-        floor, _ = table.attacker_bounds()
-        room = np.array([v - f if f > -(2**62) else 2**63 for v, f in zip(table.value.tolist(), floor.tolist(), strict=True)], object)
-        self.lower = np.where(self.lower > room, room, self.lower)
+            else:
+                results.append((rule["kind"], result._replace(unsafe=result.unsafe & ~exempt)))
+        for _, result in results:
+            self.unsafe |= result.unsafe
+        for result in self._in_turn(results) if self.argus else (result for _, result in results):
+            self.lower = np.where(result.unsafe & (result.lower > self.lower), result.lower, self.lower)
+            self.upper = np.where(result.unsafe & (result.upper > self.upper), result.upper, self.upper)
+        self._manual(assessment.options)
+        known = zip(self.lower.tolist(), table.value.tolist(), self.floor.tolist(), strict=True)
+        self.lower = np.array([min(low, v - f) if f > -(2**62) else low for low, v, f in known], object)
 
-    def _manual(self, percent: float) -> None:
+    def _stated(self, rule: Mapping[str, Any]) -> Result | None:
+        try:
+            return self._apply(rule)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise InputError(
+                f"A stated rule of table {self.table.name!r} is not well formed ({type(error).__name__})."
+            ) from None
+
+    def _in_turn(self, results: list[tuple[str, Result]]) -> list[Result]:
+        """Levels of the program of that name: the first kind of rule broken, both sides alike, one published unit."""
+        turns = (CONCENTRATION, ("request",), ("min_contributors", "min_frequency"), ("zero_unsafe",))
+        waiting = np.ones(self.size, np.bool_)
+        found = [result for kind, result in results if not any(kind in turn for turn in turns)]
+        for turn in turns:
+            served = np.zeros(self.size, np.bool_)
+            for kind, (unsafe, lower, upper) in results:
+                if kind not in turn:
+                    continue
+                served |= unsafe
+                if kind != "zero_unsafe":
+                    lower = upper = np.where(upper < self.least, self.least, upper)
+                found.append(Result(unsafe & waiting, lower, upper))
+            waiting &= ~served
+        return found
+
+    def _manual(self, options: Mapping[str, Any]) -> None:
+        """Cells marked by hand, and levels given by hand for any unsafe cell."""
         table = self.table
-        if table.manual is None:
-            return
-        marked = table.manual == CellStatus.UNSAFE
-        default = self._percent(percent)
-        for side, given in (("lower", table.manual_lower), ("upper", table.manual_upper)):
-            wanted = default if given is None else np.where(given > 0, given.astype(object), default)
-            now = getattr(self, side)
-            setattr(self, side, np.where(marked & (wanted > now), wanted, now))
+        marked = np.zeros(self.size, np.bool_) if table.manual is None else table.manual == CellStatus.UNSAFE
         self.unsafe |= marked
+        usual = self._percent(_number(options, "manual_range", 20))
+        usual = np.where(usual < self.least, self.least, usual)
+        for side, given in (("lower", table.manual_lower), ("upper", table.manual_upper)):
+            wanted = np.zeros(self.size, object) if given is None else given.astype(object)
+            wanted = np.where(marked & (wanted <= 0), usual, wanted)
+            now = getattr(self, side)
+            setattr(self, side, np.where(self.unsafe & (wanted > now), wanted, now))
 
     def _missing_codes(self) -> NDArray[np.bool_]:
         result = np.zeros(self.size, np.bool_)
@@ -81,41 +113,35 @@ class Recheck:
             result |= np.array([code in unknown for code in self.table.codes[:, k].tolist()], np.bool_)
         return result
 
-    def _percent(self, percent: float) -> Wide:
-        share = Fraction(str(percent)) / 100
+    def _percent(self, percent: Fraction) -> Wide:
+        """A percentage of the values, rounded up, at least one unit."""
+        share = percent / 100
         amount = _ceil(np.abs(self.table.value).astype(object) * share.numerator, share.denominator)
         return np.where(amount < 1, 1, amount)
 
-    def _apply(self, rule: dict[str, Any], argus: bool) -> tuple[NDArray[np.bool_], Wide, Wide] | None:
+    def _apply(self, rule: Mapping[str, Any]) -> Result | None:
         kind = rule["kind"]
         found = self.table.contributions.get(rule.get("level", "holding"))
         if kind in CONCENTRATION:
             return None if found is None else self._concentration(rule, found)
         if kind == "min_contributors":
-            if found is None:
-                return None
-            few = (found.count > 0) & (found.count < rule["n"])
-            if found.unwaived is not None:
-                few &= found.unwaived != -1
-            return self._few(few, found.count.astype(object), rule, argus)
+            return None if found is None else self._contributors(rule, found)
         if kind == "min_frequency":
-            return self._frequency(rule, argus)
+            return self._frequency(rule)
         if kind == "zero_unsafe":
-            zero = (self.table.value == 0) & (~self.table.empty | (self.table.spec.value is None))
-            up = Fraction(str(rule["range"])) * 10**self.table.decimals
-            level = -(-up.numerator // up.denominator)
-            return zero, np.zeros(self.size, object), np.full(self.size, level, object)
+            return self._zero(rule)
         if kind == "request":
             return self._request(rule, found)
         if kind == "group_disclosure":
             return self._group(rule)
         return None
 
-    def _concentration(
-        self, rule: Mapping[str, Any], found: Contributions
-    ) -> tuple[NDArray[np.bool_], Wide, Wide] | None:
+    def _concentration(self, rule: Mapping[str, Any], found: Contributions) -> Result | None:
         kind = rule["kind"]
-        together = {"dominance": rule.get("n", 0), "max_share": 1}.get(kind, rule.get("coalition", 1) + 1)
+        if kind == "dominance":
+            together = _whole(rule, "n")
+        else:
+            together = 1 if kind == "max_share" else _whole(rule, "coalition") + 1
         if found.top.shape[1] < together:
             return None
         top = found.top[:, :together].astype(object)
@@ -125,88 +151,139 @@ class Recheck:
             open_ = found.unwaived != -1
             largest = np.where(open_, found.unwaived, 0).astype(object)
             summed = np.where(largest < top[:, -1], summed - top[:, -1] + largest, summed)
-        total = found.total.astype(object)
+        total = self._total(found)
         if kind in ("dominance", "max_share"):
-            share = Fraction(str(rule["k"])) / 100 if kind == "dominance" else Fraction(str(rule["share"]))
+            share = _number(rule, "k") / 100 if kind == "dominance" else _number(rule, "share")
             # unsafe: summed > share * total; level: summed / share - total
             above, below = summed * share.denominator - total * share.numerator, share.numerator
         else:
-            share = Fraction(str(rule["p"])) / Fraction(str(rule.get("q", 100)))
+            share = _number(rule, "p") / _number(rule, "q", 100)
             # unsafe: total - summed < share * largest; level: the difference
             above = largest * share.numerator - (total - summed) * share.denominator
             below = share.denominator
-        unsafe = np.asarray(above > 0, np.bool_) & open_ & ~self.table.empty & ~found.negative
-        level = self._in_value(above, below, total)
-        return unsafe, level, level
+        # The rule refuses negative contributions: no release could have passed over such a cell.
+        unsafe = (np.asarray(above > 0, np.bool_) & open_) | found.negative
+        level = _ceil(above, below) if self.table.spec.shadow is None else self._in_proportion(above, below, total)
+        return Result(unsafe, level, level)
 
-    def _in_value(self, numerator: Wide, denominator: int, total: Wide) -> Wide:
+    def _total(self, found: Contributions) -> Wide:
+        """The sum that the rules look at; it is the value itself unless they look at something else."""
         spec = self.table.spec
-        if spec.shadow is None and not spec.absolute:
-            return _ceil(numerator, denominator)
-        value = np.abs(self.table.value).astype(object)
-        return np.array(
-            [v if t == 0 else -(-n * v // (t * denominator)) for n, v, t in zip(numerator, value, total, strict=True)],
-            object,
-        )
+        other = spec.shadow is not None or spec.absolute
+        return (found.total if other else self.table.value).astype(object)
 
-    def _few(
-        self, few: NDArray[np.bool_], frequency: Wide, rule: Mapping[str, Any], argus: bool
-    ) -> tuple[NDArray[np.bool_], Wide, Wide]:
-        if self.table.spec.value is None and not argus:
-            one = 10**self.table.decimals
-            up = (rule["n"] - frequency) * one
-            return few, np.full(self.size, one, object), np.where(up < one, one, up)
-        level = self._percent(rule["range"])
-        return few, level, level
+    def _in_proportion(self, numerator: Wide, denominator: int, total: Wide) -> Wide:
+        """Levels of the shadow variable as the same share of the value, at least one unit."""
+        cells = zip(numerator, np.abs(self.table.value).astype(object), total, strict=True)
+        levels = [v if t == 0 else -(-n * v // (t * denominator)) for n, v, t in cells]
+        return np.array([max(level, 1) for level in levels], object)
 
-    def _frequency(
-        self, rule: Mapping[str, Any], argus: bool
-    ) -> tuple[NDArray[np.bool_], Wide, Wide] | None:
+    def _contributors(self, rule: Mapping[str, Any], found: Contributions) -> Result:
+        few = (found.count > 0) & (found.count < _whole(rule, "n"))
+        if found.unwaived is not None:
+            few &= found.unwaived != -1
+        return self._few(few, found.count.astype(object), rule)
+
+    def _few(self, few: NDArray[np.bool_], frequency: Wide, rule: Mapping[str, Any]) -> Result:
+        percent = self._percent(_number(rule, "range"))
+        if self.argus or not self.counts:
+            return Result(few, percent, percent)
+        one = 10**self.table.decimals
+        lower, upper = np.full(self.size, one, object), (_whole(rule, "n") - frequency) * one
+        least = np.where(percent > one, percent, one) if self.table.spec.weight else lower
+        return Result(few, least, np.where(upper < least, least, upper))
+
+    def _frequency(self, rule: Mapping[str, Any]) -> Result | None:
         table = self.table
-        if table.weighted is not None and (argus or rule.get("weighted")):
+        if table.weighted is not None and (self.argus or rule.get("weighted")):
             units, one = table.weighted, 10**table.weight_decimals
         elif table.records is not None:
             units, one = table.records, 1
-        elif table.spec.value is None:
+        elif self.counts:
             units, one = table.value, 10**table.decimals
         elif "holding" in table.contributions and not table.from_records:
             units, one = table.contributions["holding"].count, 1
         else:
             return None
-        few = (units > 0) & (units < rule["n"] * one)
-        return self._few(few, (units // one).astype(object), rule, argus)
+        few = (units > 0) & (units < _whole(rule, "n") * one)
+        return self._few(few, (units // one).astype(object), rule)
 
-    def _request(
-        self, rule: Mapping[str, Any], found: Contributions | None
-    ) -> tuple[NDArray[np.bool_], Wide, Wide] | None:
+    def _zero(self, rule: Mapping[str, Any]) -> Result | None:
+        table = self.table
+        if self.counts and table.from_records and self.size < math.prod(table.shape):
+            return None
+        somebody = ~table.empty
+        for number in (table.records, *(found.count for found in table.contributions.values())):
+            somebody |= False if number is None else number > 0
+        zero = (table.value == 0) & (somebody | self.counts) & (self.ceiling > 0)
+        up = _number(rule, "range") * 10**table.decimals
+        return Result(zero, np.zeros(self.size, object), np.full(self.size, math.ceil(up), object))
+
+    def _request(self, rule: Mapping[str, Any], found: Contributions | None) -> Result | None:
         if found is None or found.requested is None:
             return None
         asked = found.requested != -1
-        unsafe = asked.any(axis=1) & (found.count < rule["n"])
-        for j, p in enumerate((rule["p1"], rule["p2"])):
-            share = Fraction(str(p)) / 100
-            more = found.requested[:, j].astype(object) * share.denominator > found.total.astype(object) * share.numerator
+        total = self._total(found)
+        unsafe = asked.any(axis=1) & ((found.count < _whole(rule, "n")) | found.negative)
+        for j, p in enumerate((_number(rule, "p1"), _number(rule, "p2", rule["p1"]))):
+            more = found.requested[:, j].astype(object) * 100 * p.denominator > total * p.numerator
             unsafe |= asked[:, j] & np.asarray(more, np.bool_)
-        level = self._percent(rule["range"])
-        return unsafe, level, level
+        level = self._percent(_number(rule, "range"))
+        return Result(unsafe, level, level)
 
-    def _group(self, rule: Mapping[str, Any]) -> tuple[NDArray[np.bool_], Wide, Wide]:
+    def _group(self, rule: Mapping[str, Any]) -> Result:
+        """All of a group but ``k`` in one category: the category may not be known, nor that the others are so empty."""
         table, one = self.table, 10**self.table.decimals
         k = table.variables.index(rule["variable"])
         hierarchy = table.spec.hierarchies[k]
-        assert hierarchy.total is not None
-        total = hierarchy.codes.index(hierarchy.total)
-        whole = {i for i, code in enumerate(hierarchy.codes) if hierarchy.covered(code) == hierarchy.covered(hierarchy.total)}
-        groups = {}
-        for codes, value in zip(table.codes.tolist(), table.value.tolist(), strict=True):
-            if codes[k] == total:
-                groups[tuple(codes[:k] + codes[k + 1 :])] = value
-        unsafe, lower = np.zeros(self.size, np.bool_), np.zeros(self.size, object)
-        for i, (codes, value) in enumerate(zip(table.codes.tolist(), table.value.tolist(), strict=True)):
-            outside = groups.get(tuple(codes[:k] + codes[k + 1 :]), 0) - value
-            if codes[k] not in whole and value > 0 and 0 <= outside <= rule["k"] * one:
-                unsafe[i], lower[i] = True, min((rule["k"] + 1) * one - outside, value)
-        return unsafe, lower, np.zeros(self.size, object)
+        parts = [hierarchy.covered(code) for code in hierarchy.codes]
+        whole = hierarchy.covered(str(hierarchy.total))
+        groups: dict[tuple[int, ...], dict[int, int]] = {}
+        for row, codes in enumerate(table.codes.tolist()):
+            groups.setdefault(tuple(codes[:k] + codes[k + 1 :]), {})[codes[k]] = row
+        unsafe = np.zeros(self.size, np.bool_)
+        lower, upper = np.zeros(self.size, object), np.zeros(self.size, object)
+        allowed = _whole(rule, "k", least=0) * one
+        enough = allowed + one
+        value = table.value.tolist()
+        for members in groups.values():
+            size = value[members[hierarchy.codes.index(str(hierarchy.total))]]
+            for code, row in members.items():
+                outside = size - value[row]
+                if parts[code] == whole or value[row] <= 0 or not 0 <= outside <= allowed:
+                    continue
+                others = [
+                    members[other]
+                    for other in sorted(members)
+                    if not parts[other].keys() & parts[code].keys() and min(parts[other].values(), default=1) > 0
+                ]
+                if others and all(self.ceiling[other] <= value[other] for other in others):
+                    continue  # everybody knows how empty the others are
+                unsafe[row] = True
+                lower[row] = max(lower[row], min(enough - outside, value[row]))
+                roomy = [other for other in others if self.ceiling[other] >= enough]
+                if not roomy:
+                    upper[row] = NEVER
+                    continue
+                fullest = max(roomy, key=lambda other: (value[other], -other))
+                unsafe[fullest] = True
+                upper[fullest] = max(upper[fullest], enough - value[fullest])
+        return Result(unsafe, lower, upper)
+
+
+def _number(record: Mapping[str, Any], name: str, otherwise: float | None = None) -> Fraction:
+    """A parameter as the exact decimal number that its author wrote."""
+    number = record[name] if otherwise is None else record.get(name, otherwise)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
+        raise ValueError(name)
+    return Fraction(str(number))
+
+
+def _whole(record: Mapping[str, Any], name: str, least: int = 1) -> int:
+    number = record[name]
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise ValueError(name)
+    return number
 
 
 def _ceil(numerator: Wide, denominator: int) -> Wide:

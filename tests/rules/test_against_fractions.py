@@ -1,0 +1,135 @@
+"""Every inequality and level once more, in plain fractions from the lists of contributions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from tests.rules.strategies import PROFILES, Drawn, concentration_rules, drawn_cells, rules_for_magnitudes
+
+
+def number(written):
+    """A parameter as the number that was written."""
+    return Fraction(str(written))
+
+
+def broken_concentration(rule, amounts, consent):
+    """By how much a cell breaks a rule of concentration, in units; zero or less where it keeps it.
+
+    ``amounts`` are contributions, ``consent`` says who has waived protection.
+    """
+    strangers = [i for i in range(len(amounts)) if not consent[i]]
+    if not strangers:
+        return Fraction(0)
+    protected = max(strangers, key=lambda i: amounts[i])
+    others = sorted((amounts[i] for i in range(len(amounts)) if i != protected), reverse=True)
+    total, mine = sum(amounts), amounts[protected]
+    if rule.kind in ("p_percent", "prior_posterior"):
+        share = number(rule.p) / (number(rule.q) if rule.kind == "prior_posterior" else 100)
+        known = sum(others[: rule.coalition])
+        return share * mine - (total - mine - known)
+    n, share = (rule.n, number(rule.k) / 100) if rule.kind == "dominance" else (1, number(rule.share))
+    return (mine + sum(others[: n - 1])) / share - total
+
+
+def finding(rule, drawn: Drawn, i: int):
+    """(lower, upper) that one rule asks for in one cell, in units before any limit; ``None`` where it is kept."""
+    raw = drawn.cells[i]
+    amounts = [Fraction(abs(x) if drawn.absolute else x) for x in raw]
+    value = Fraction(sum(raw) if drawn.values is None else drawn.values[i])
+    consent = [False] * len(raw) if drawn.consent is None else drawn.consent[i]
+    if rule.kind in ("p_percent", "prior_posterior", "dominance", "max_share"):
+        short = broken_concentration(rule, amounts, consent)
+        if short <= 0:
+            return None
+        level = short if drawn.values is None else short / sum(amounts) * abs(value)
+        return (max(ceil(level), 1),) * 2
+    if rule.kind == "zero_unsafe":
+        return (0, ceil(number(rule.range) * 10**drawn.decimals)) if raw and value == 0 else None
+    if rule.kind == "request":
+        asked = [0] * len(raw) if drawn.asked is None else drawn.asked[i]
+        shares = {1: number(rule.p1) / 100, 2: number(rule.p1 if rule.p2 is None else rule.p2) / 100}
+        large = any(a and x > shares[a] * sum(amounts) for a, x in zip(asked, amounts, strict=True))
+        broken = large or (any(asked) and len(raw) < rule.n)
+    elif rule.kind == "min_contributors":
+        broken = 0 < len(raw) < rule.n and not all(consent)
+    else:
+        broken = 0 < len(raw) < rule.n
+    return (max(ceil(number(rule.range) / 100 * abs(value)), 1),) * 2 if broken else None
+
+
+def expected(rules, profile, drawn: Drawn):
+    """Levels of every cell, ``None`` where it is safe."""
+    values = [sum(raw) for raw in drawn.cells] if drawn.values is None else drawn.values
+    result = []
+    for i, value in enumerate(values):
+        found = [(rule, levels) for rule in rules if (levels := finding(rule, drawn, i)) is not None]
+        if profile == "argus":
+            found = in_argus_order(found, drawn)
+        lower = max((levels[0] for _, levels in found), default=0)
+        upper = max((levels[1] for _, levels in found), default=0)
+        if all(v >= 0 for v in values):  # then everybody knows that no value is negative
+            lower = min(lower, value)
+        result.append((lower, upper) if found else None)
+    return result
+
+
+def in_argus_order(found, drawn: Drawn):
+    """Only the rules whose turn comes first, symmetric and of at least one published unit."""
+    shown = drawn.decimals if drawn.table.spec.decimals is None else drawn.table.spec.decimals
+    unit = 10 ** (drawn.decimals - shown)
+    turns = [
+        {"p_percent", "prior_posterior", "dominance", "max_share"},
+        {"request"},
+        {"min_contributors", "min_frequency"},
+    ]
+    for turn in turns:
+        mine = [(rule, levels) for rule, levels in found if rule.kind in turn]
+        if mine:
+            return [(rule, (max(up, unit),) * 2) for rule, (_, up) in mine]
+    return found
+
+
+def levels_in_units(table):
+    found = table.assessment
+    both = zip(found.unsafe.tolist(), found.lower.tolist(), found.upper.tolist(), strict=True)
+    return [(lower, upper) if unsafe else None for unsafe, lower, upper in both]
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data(), drawn=drawn_cells(), profile=PROFILES)
+def test_assess_agrees_with_fractions_for_all_rules_together(data, drawn, profile):
+    rules = data.draw(st.lists(rules_for_magnitudes(drawn.asked is not None), min_size=1, max_size=4))
+    assert levels_in_units(drawn.table.assess(*rules, profile=profile)) == expected(rules, profile, drawn)
+
+
+@settings(max_examples=200, deadline=None)
+@given(drawn=drawn_cells(huge=True), rule=concentration_rules())
+def test_concentration_agrees_with_fractions_for_huge_values(drawn, rule):
+    wanted = expected([rule], "handbook", drawn)
+    if any(levels is not None and levels[1] >= 2**62 - 1 for levels in wanted):
+        return  # refused, as another test states
+    assert levels_in_units(drawn.table.assess(rule)) == wanted
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), drawn=drawn_cells(), profile=PROFILES)
+def test_an_unsafe_cell_always_has_a_level(data, drawn, profile):
+    rules = data.draw(st.lists(rules_for_magnitudes(drawn.asked is not None), min_size=1, max_size=3))
+    found = drawn.table.assess(*rules, profile=profile).assessment
+    assert (found.upper[found.unsafe] >= 1).all()
+    assert (found.lower >= 0).all()
+    assert not found.upper[~found.unsafe].any()
+    assert not found.lower[~found.unsafe].any()
+
+
+@settings(max_examples=200, deadline=None)
+@given(drawn=drawn_cells(), p=st.sampled_from([1, 5, 10, 50]), more=st.sampled_from([0.5, 3, 40]))
+def test_a_stricter_rule_finds_no_fewer_cells_and_asks_for_no_less(drawn, p, more):
+    mild, strict = (drawn.table.assess(ds.PPercent(q)).assessment for q in (p, p + more))
+    assert (strict.unsafe | ~mild.unsafe).all()
+    assert (strict.upper >= mild.upper).all()

@@ -1,0 +1,123 @@
+"""Alternative tables: exact, within all bounds, and there whenever one exists."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.model.arrays import NO_UPPER
+from discreet.relations import build_system
+from discreet.solve.alternative import AlternativeModel
+
+
+def model_of(table: ds.Table, upper: np.ndarray | None = None, integral: bool = False) -> AlternativeModel:
+    system = build_system(table)
+    size = len(system)
+    return AlternativeModel(
+        system.matrix,
+        system.defining,
+        system.value,
+        np.zeros(size, np.int64),
+        np.full(size, NO_UPPER) if upper is None else upper,
+        movable=~system.empty,
+        cost=np.ones(size),
+        integral=np.full(size, integral),
+    )
+
+
+def small(values: list[int]) -> ds.Table:
+    by = {v: ds.Hierarchy.flat([f"{v}1", f"{v}2"]) for v in ("a", "b")}
+    codes = list(itertools.product(("a1", "a2"), ("b1", "b2")))
+    frame = pa.table({"a": [c[0] for c in codes], "b": [c[1] for c in codes], "value": values})
+    return ds.Table.from_cells(frame, by=by, compute_totals=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(1, 6), min_size=4, max_size=4),
+    st.integers(0, 8),
+    st.sampled_from([1, -1]),
+    st.integers(1, 7),
+    st.lists(st.integers(0, 4), min_size=9, max_size=9),
+)
+def test_an_alternative_is_found_exactly_when_brute_force_finds_one(values, target, direction, level, room):
+    table = small(values)
+    upper = table.value + np.array(room)
+    model = model_of(table, upper, integral=True)
+    found = model.find(target, direction, level, np.zeros(9, np.bool_))
+    possible = False
+    for inner in itertools.product(range(12), repeat=4):
+        whole = _totals(inner)
+        if (whole <= upper).all() and (whole[target] - table.value[target]) * direction == level:
+            possible = True
+            break
+    assert (found is not None) == possible
+    if found is not None:
+        move = np.zeros(9, np.int64)
+        move[found.cells] = found.amount
+        assert found.denominator == 1
+        assert not (model.matrix @ move).any()
+        assert ((table.value + move >= 0) & (table.value + move <= upper)).all()
+        assert move[target] == direction * level
+
+
+def _totals(inner: tuple[int, ...]) -> np.ndarray:
+    square = np.zeros((3, 3), np.int64)
+    square[1:, 1:] = np.array(inner).reshape(2, 2)
+    square[0, 1:] = square[1:, 1:].sum(axis=0)
+    square[1:, 0] = square[1:, 1:].sum(axis=1)
+    square[0, 0] = square[1:, 1:].sum()
+    return square.ravel()
+
+
+def three_way(counts: bool) -> ds.Table:
+    """A three-way table whose linear programs have fractional vertices."""
+    rng = np.random.default_rng(7)
+    by = {v: ds.Hierarchy.flat([f"{v}{i}" for i in range(k)]) for v, k in zip("abc", (3, 4, 3), strict=True)}
+    frame = pa.table({**{v: rng.choice(h.base_codes, 80) for v, h in by.items()}, "x": rng.integers(1, 1000, 80)})
+    return ds.tabulate(frame, by=by, value=None if counts else "x")
+
+
+def test_a_fractional_vertex_becomes_an_exact_rational_certificate():
+    table = three_way(counts=False)
+    table = table.with_(upper_bound=table.value * 2).assess(ds.MinContributors(2, range=60))
+    release = ds.protect(table, ds.Suppress(cost="unity"))
+    assert release.custodian.evidence[0].certificates.denominator.max() > 1
+    assert release.verify().holds
+    assert release.audit().short == 0
+
+
+def test_counts_get_whole_numbers_even_where_the_linear_program_is_fractional():
+    table = three_way(counts=True)
+    table = table.with_(upper_bound=np.maximum(table.value * 2, table.value + 1)).assess(ds.MinFrequency(2))
+    release = ds.protect(table, ds.Suppress(cost="unity"))
+    assert (release.custodian.evidence[0].certificates.denominator == 1).all()
+    assert release.verify().holds
+
+
+def test_the_integer_program_finds_what_rounding_cannot():
+    table = small([3, 4, 5, 6])
+    model = model_of(table, integral=True)
+    found = model._solve_integer(8, 1, 2, np.zeros(9, np.bool_))
+    assert found is not None
+    assert not (model.matrix[:, found.cells] @ np.array(found.amount)).any()
+
+
+def test_a_cell_that_cannot_fall_so_far_has_no_alternative():
+    model = model_of(small([3, 4, 5, 6]))
+    assert model.find(4, -1, 4, np.zeros(9, np.bool_)) is None
+    assert model.find(4, -1, 3, np.zeros(9, np.bool_)) is not None
+
+
+@pytest.mark.parametrize("size", [1, 10**6, 10**12, 10**15])
+def test_size_does_not_matter(size):
+    model = model_of(small([3 * size, 4 * size, 5 * size, 6 * size]))
+    found = model.find(4, 1, size + 1, np.zeros(9, np.bool_))
+    assert found is not None
+    assert max(found.amount) >= size + 1
