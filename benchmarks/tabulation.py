@@ -99,15 +99,17 @@ def encoded_ours(folder: Path) -> Timing:
     codes = [_positions(columns[name], listing[name]) for name in CENSUS_BY]
     key = np.rint(columns["record_key"].to_numpy() * 1e15).astype(np.int64)
     shape = tuple(len(listing[name]) for name in CENSUS_BY)
+    strides = strides_of(shape)
     same = [np.arange(size, dtype=np.int32) for size in shape]
     none = np.zeros((0, 0), np.int64)
 
     def run() -> Any:
         sums = LeafSums(shape, 0, KEY_MODULUS, True)
+        buffer = np.empty(BLOCK, np.int64)
         for start in range(0, len(key), BLOCK):
             block = slice(start, min(start + BLOCK, len(key)))
-            cells = np.empty(block.stop - block.start, np.int64)
-            for k, stride in enumerate(strides_of(shape)):
+            cells = buffer[: block.stop - block.start]
+            for k, stride in enumerate(strides):
                 add_codes(codes[k][block], same[k], stride, k == 0, cells)
             sums.add(cells, none, key[block])
         return sums.finish()
@@ -304,6 +306,7 @@ def _connected(threads: int) -> Any:
     import duckdb
 
     connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
     if threads:
         connection.execute(f"SET threads = {threads}")
     return connection

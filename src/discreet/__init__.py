@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from discreet.model.release import Release
+from discreet.model.release import PublicRelease, Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 
@@ -99,6 +99,7 @@ setattr(Table, "to_frame", _verb("discreet.verbs.save", "table_to_frame"))
 setattr(TableSet, "assess", _verb("discreet.verbs.assess", "assess"))
 setattr(TableSet, "audit", _verb("discreet.verbs.audit", "audit"))
 setattr(TableSet, "shared", _verb("discreet.verbs.audit", "shared_cells"))
+setattr(PublicRelease, "page", _verb("discreet.report", "public_report"))
 setattr(Release, "audit", _verb("discreet.verbs.audit", "audit"))
 setattr(Release, "replay", _verb("discreet.verbs.save", "replay"))
 setattr(Release, "save", _verb("discreet.verbs.save", "save"))

@@ -269,9 +269,7 @@ def test_merged_hierarchies_cover_what_they_covered_apart(one: Hierarchy, data: 
     assert all(both.covered(code) == other.covered(code) for code in other.codes)
 
 
-@pytest.mark.parametrize(
-    ("code", "base"), [("B1", {"B11": 1, "B12": 1}), ("C", {"C": 1}), ("A", {"A1": 1, "A2": 1})]
-)
+@pytest.mark.parametrize(("code", "base"), [("B1", {"B11": 1, "B12": 1}), ("C", {"C": 1}), ("A", {"A1": 1, "A2": 1})])
 def test_covered_lists_base_codes(code, base):
     assert INDUSTRY.covered(code) == base
 

@@ -121,12 +121,12 @@ def test_a_base_code_cannot_become_a_sum():
 
 def test_an_unknown_part_has_its_nearest_code_named():
     h = Hierarchy.flat(["manufacturing", "construction"])
-    with pytest.raises(InputError, match="no code 'manufactoring' in the hierarchy. Did you mean 'manufacturing'"):
+    with pytest.raises(InputError, match=r"no code 'manufactoring' in the hierarchy. Did you mean 'manufacturing'"):
         h.with_grouping("x", ["manufactoring"])
 
 
 def test_an_unknown_code_lists_what_there_is():
-    with pytest.raises(InputError, match="There is no code 'z' in the hierarchy. Available: 'Total', 'a', 'b', 'c'."):
+    with pytest.raises(InputError, match=r"There is no code 'z' in the hierarchy. Available: 'Total', 'a', 'b', 'c'."):
         FLAT.position("z")
 
 

@@ -82,5 +82,5 @@ def test_microdata_say_what_their_columns_are():
     )
     assert Microdata("firms.csv").is_file
     assert repr(Microdata({"a": [1]})) == "Microdata(dict, no roles)"
-    with pytest.raises(ParameterError, match="needs a data frame or the path of a file"):
+    with pytest.raises(ParameterError, match=r"needs a data frame or the path of a file"):
         Microdata(None)

@@ -40,14 +40,14 @@ def test_a_variable_left_out_stands_at_its_total(table):
 
 
 def test_a_variable_without_a_total_must_be_named():
-    with pytest.raises(ParameterError, match="'sex' has no total; name one of its codes"):
+    with pytest.raises(ParameterError, match=r"'sex' has no total; name one of its codes"):
         sparse_table().row(age="young")
 
 
 def test_unknown_variables_and_codes_are_named(table):
-    with pytest.raises(ParameterError, match="no variable 'regio' in table 'turnover'. Did you mean 'region'"):
+    with pytest.raises(ParameterError, match=r"no variable 'regio' in table 'turnover'. Did you mean 'region'"):
         table.row(regio="South")
-    with pytest.raises(InputError, match="no code 'Sout' in the hierarchy. Did you mean 'South'"):
+    with pytest.raises(InputError, match=r"no code 'Sout' in the hierarchy. Did you mean 'South'"):
         table.row(region="Sout")
 
 
@@ -68,7 +68,7 @@ def test_cell_numbers_follow_the_order_of_the_codes():
 
 
 def test_too_many_possible_cells_are_refused():
-    with pytest.raises(InputError, match="2000000000 x 2000000000 x 2 possible cells is too large"):
+    with pytest.raises(InputError, match=r"2000000000 x 2000000000 x 2 possible cells is too large"):
         cell_keys(np.zeros((0, 3), np.int32), (2_000_000_000, 2_000_000_000, 2))
 
 
@@ -180,9 +180,9 @@ def test_a_view_keeps_what_the_rules_said(table):
 
 
 def test_views_name_what_is_unknown(table):
-    with pytest.raises(ParameterError, match="no variable 'area'"):
+    with pytest.raises(ParameterError, match=r"no variable 'area'"):
         table.view(area="North")
-    with pytest.raises(InputError, match="no code 'Nort'"):
+    with pytest.raises(InputError, match=r"no code 'Nort'"):
         table.view(region="Nort")
 
 

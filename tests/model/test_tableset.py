@@ -51,7 +51,7 @@ def test_a_variable_stands_once_in_an_equation(text):
 
 
 def test_an_equation_needs_a_right_hand_side():
-    with pytest.raises(ParameterError, match="for 'a' has no right-hand side"):
+    with pytest.raises(ParameterError, match=r"for 'a' has no right-hand side"):
         VariableEquation("a", ())
 
 
@@ -59,19 +59,19 @@ def test_tables_are_found_by_name():
     whole = TableSet([table("home", [5, 2, 3]), table("export", [3, 1, 2])])
     assert whole["export"].values.tolist() == [3.0, 1.0, 2.0]
     assert [t.name for t in whole] == ["home", "export"]
-    with pytest.raises(ParameterError, match="no table 'exports' in the set. Did you mean 'export'"):
+    with pytest.raises(ParameterError, match=r"no table 'exports' in the set. Did you mean 'export'"):
         whole["exports"]
 
 
 def test_a_set_needs_tables_with_different_names():
-    with pytest.raises(ParameterError, match="at least one table"):
+    with pytest.raises(ParameterError, match=r"at least one table"):
         TableSet([])
-    with pytest.raises(ParameterError, match="Table names must differ; used twice: 'home'.*Give name="):
+    with pytest.raises(ParameterError, match=r"Table names must differ; used twice: 'home'.*Give name="):
         TableSet([table("home", [5, 2, 3]), table("home", [5, 2, 3])])
 
 
 def test_an_equation_may_only_name_variables_of_the_set():
-    with pytest.raises(ParameterError, match="no value variable 'exprt' in the equation 'home = exprt'.*'export'"):
+    with pytest.raises(ParameterError, match=r"no value variable 'exprt' in the equation 'home = exprt'.*'export'"):
         TableSet([table("home", [5, 2, 3]), table("export", [5, 2, 3])], ["home = exprt"])
 
 

@@ -81,9 +81,10 @@ class LeafSums:
 
     def finish(self) -> LeafCells:
         """The finest cells of all records added so far."""
+        from discreet.engine.kernels import occupied
+
         if self._dense is not None:
-            keys = np.flatnonzero(self._dense[:, 0])
-            return self._cells(keys, self._dense[keys])
+            return self._cells(*occupied(self._dense))
         keys = np.unique(np.concatenate([part[0] for part in self._parts]))
         whole = self._zeros(len(keys))
         for part_keys, part in self._parts:
@@ -91,12 +92,11 @@ class LeafSums:
             whole[at] += part
             if self.keyed and self.modulus:
                 whole[at, 1] %= self.modulus
-        return self._cells(keys, whole)
+        return self._cells(keys, np.ascontiguousarray(whole.T))
 
-    def _cells(self, keys: Ints, sums: Ints) -> LeafCells:
-        by_column = np.ascontiguousarray(sums.T)
+    def _cells(self, keys: Ints, columns: Ints) -> LeafCells:
         first = 1 + int(self.keyed)
-        return LeafCells(keys, by_column[0], by_column[first:], by_column[1] if self.keyed else np.zeros(0, np.int64))
+        return LeafCells(keys, columns[0], columns[first:], columns[1] if self.keyed else np.zeros(0, np.int64))
 
 
 class Above(NamedTuple):

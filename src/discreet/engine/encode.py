@@ -19,7 +19,7 @@ from discreet.engine.checks import (
     refuse_large_sums,
 )
 from discreet.engine.plan import Scale
-from discreet.errors import unknown_codes
+from discreet.errors import DiscreetError, unknown_codes
 from discreet.files.frames import code_text, flags, numbers, read_columns
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.hierarchy import Hierarchy
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 WEIGHT_DECIMALS = 6
 KEY_MODULUS = 10**15
-BLOCK = 2**15
+BLOCK = 2**16
 SMALL_BATCH = 2**14
 
 
@@ -99,21 +99,23 @@ class Records:
         return self._codes[key]
 
     def blocks(self, by: Mapping[str, Hierarchy]) -> Iterator[Block]:
-        """All records in blocks that stay in the processor's cache."""
+        """All records in blocks that stay in the processor's cache; a block's arrays are used again for the next."""
         from discreet.engine.kernels import add_codes
 
         columns = [self.codes(variable, hierarchy) for variable, hierarchy in by.items()]
         strides = strides_of([len(hierarchy) for hierarchy in by.values()])
+        cells, keys = np.empty((2, BLOCK), np.int64)
         offset = 0
         for number, batch in enumerate(self._batches):
-            record_key = self._record_keys(number)
+            raw_keys = self._raw_keys(batch)
             for start in range(0, batch.num_rows, BLOCK):
                 stop = min(start + BLOCK, batch.num_rows)
-                cells = np.empty(stop - start, np.int64)
+                size = stop - start
                 for k, column in enumerate(columns):
                     indices, positions = column[number]
-                    add_codes(indices[start:stop], positions, strides[k], k == 0, cells)
-                yield Block(slice(offset + start, offset + stop), cells, record_key[start:stop])
+                    add_codes(indices[start:stop], positions, strides[k], k == 0, cells[:size])
+                record_key = self._record_keys(raw_keys[start:stop], keys)
+                yield Block(slice(offset + start, offset + stop), cells[:size], record_key)
             offset += batch.num_rows
 
     def amounts(self, variable: str | None, absolute: bool = False) -> Amounts:
@@ -197,24 +199,35 @@ class Records:
         name = self.data.record_key
         return 0 if name is None or pa.types.is_integer(self.table.schema.field(name).type) else KEY_MODULUS
 
-    def _record_keys(self, number: int) -> Ints:
-        """Record keys of one batch."""
-        from discreet.engine.kernels import fractions_to_units
-
+    def _raw_keys(self, batch: pa.RecordBatch) -> Any:
+        """Record keys of a batch as they stand there."""
         name = self.data.record_key
         if name is None:
-            return np.zeros(0, np.int64)
-        column = self._batches[number].column(name)
-        if not column.null_count:
-            raw = column.to_numpy(zero_copy_only=False)
-            units = np.empty(len(raw), np.int64)
-            if self.key_modulus == 0 and raw.min(initial=0) >= 0 and raw.max(initial=0) < 2**31:
-                units[:] = raw
-                return units
-            if raw.dtype.kind == "f" and fractions_to_units(raw.astype(np.float64, copy=False), KEY_MODULUS, units):
-                return units
+            return np.zeros(0)
+        column = batch.column(name)
+        if column.null_count:
+            raise self._wrong_keys()
+        raw = column.to_numpy(zero_copy_only=False)
+        return raw if raw.dtype.kind in "iuf" else np.full(len(raw), np.nan)
+
+    def _record_keys(self, raw: Any, buffer: Ints) -> Ints:
+        """Record keys as integers."""
+        from discreet.engine.kernels import fractions_to_units
+
+        keys = buffer[: len(raw)]
+        if self.key_modulus:
+            if not fractions_to_units(raw.astype(np.float64, copy=False), self.key_modulus, keys):
+                raise self._wrong_keys()
+        elif len(raw):
+            if raw.min() < 0 or raw.max() >= 2**31:
+                raise self._wrong_keys()
+            keys[:] = raw
+        return keys
+
+    def _wrong_keys(self) -> DiscreetError:
+        name = str(self.data.record_key)
         numbers(self.table, name)  # says what is wrong with gaps, text and infinities
-        raise bad_record_keys(name, whole=self.key_modulus == 0)
+        return bad_record_keys(name, whole=self.key_modulus == 0)
 
 
 def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:

@@ -48,10 +48,29 @@ def accumulate(cells: Ints, columns: Ints, record_key: Ints, modulus: int, sums:
         cell = np.uint64(cells[i])
         sums[cell, np.uint64(0)] += 1
         if keyed:
-            key = sums[cell, one] + record_key[i]
-            sums[cell, one] = key - (modulus if modulus and key >= modulus else 0)
+            # Subtracts the modulus where the sum has reached it; a branch would be guessed wrong half of the time.
+            key = sums[cell, one] + record_key[i] - modulus
+            sums[cell, one] = key + (modulus & (key >> 63))
         for c in range(width):
             sums[cell, one + keyed + c] += columns[c, i]
+
+
+@kernel("Tuple((i8[::1], i8[:,::1]))(i8[:,::1])")
+def occupied(sums: Ints) -> tuple[Ints, Ints]:
+    """Cells that have records, and their sums, one row a column."""
+    used = 0
+    for cell in range(len(sums)):
+        used += sums[cell, 0] > 0
+    keys = np.empty(used, np.int64)
+    columns = np.empty((sums.shape[1], used), np.int64)
+    at = 0
+    for cell in range(len(sums)):
+        if sums[cell, 0] > 0:
+            keys[at] = cell
+            for c in range(sums.shape[1]):
+                columns[c, at] = sums[cell, c]
+            at += 1
+    return keys, columns
 
 
 @kernel("void(i8[::1], i4[::1], i4[::1], i8[::1], i8[:,::1], i8[::1], i8, i8[::1], i8[:,::1], i8[::1])")

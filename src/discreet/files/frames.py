@@ -51,7 +51,7 @@ def read_columns(
     else:
         table = _from_frame(source, wanted)
     if table.num_rows == 0:
-        raise InputError("The data have no records.", hint="Check that the right file or frame was given.")
+        raise _no_records()
     for condition in where:
         table = table.filter(_mask(table, condition))
     if table.num_rows == 0:
@@ -165,6 +165,8 @@ def _read_csv(path: Path, wanted: list[str], types: dict[str, Any], delimiter: s
     except pa.ArrowInvalid as error:
         if "UTF8" in str(error):
             raise _not_utf8(path) from None
+        if "Empty CSV file" in str(error):  # a header without a line end
+            raise _no_records() from None
         raise InputError(
             f"The file {path.name!r} is not a regular csv file.",
             hint="Check that every line has as many fields as the header and that the delimiter is right.",
@@ -180,6 +182,10 @@ def _column_or_delimiter(path: Path, name: str, names: list[str], delimiter: str
                 hint=f"Give delimiter={other!r}.",
             )
     return unknown_column(name, names, f"the file {path.name!r}")
+
+
+def _no_records() -> InputError:
+    return InputError("The data have no records.", hint="Check that the right file or frame was given.")
 
 
 def _refuse_twice(name: str, names: Sequence[str], where: str = "the data") -> None:

@@ -44,7 +44,7 @@ class VariableEquation:
         """Read ``total = a + b - c``; names may hold ``+`` and ``-`` where blanks stand around the signs."""
         left, equals, right = text.partition("=")
         tokens = right.split()
-        if not set(tokens[1::2]) <= {"+", "-"}:
+        if not {"+", "-"} & set(tokens):
             tokens = right.replace("+", " + ").replace("-", " - ").split()
         if tokens and tokens[0] not in ("+", "-"):
             tokens.insert(0, "+")

@@ -20,9 +20,9 @@ from discreet.model.arrays import LARGEST, Floats, Ints
 MOST_DECIMALS = 9
 SIGNIFICANT_DIGITS = 10
 PIECE = 2**16
-FLOATING_NOISE = 2.0**-46
-"""Noise of sums in floating point, relative to the largest: 64 times the distance between neighbours."""
-MOST_NOISE = 0.05
+FLOATING_NOISE = 2.0**-48
+"""Noise of sums in floating point, relative to their size: 16 times the distance between neighbours."""
+MOST_NOISE = 0.1
 """Noise must stay far below a unit to be told from digits."""
 
 
@@ -48,11 +48,11 @@ def choose_decimals_of(pieces: Callable[[], Iterable[Floats]], name: str) -> int
     Sums of decimal numbers that were computed in floating point miss the decimal number by a few of the last
     binary digits; such noise does not count.
     """
-    exact = _exact_decimals(pieces)
     spans = [(float(np.abs(piece).max(initial=0.0)), float(np.abs(piece).sum())) for piece in pieces()]
     largest = max((span[0] for span in spans), default=0.0)
+    exact = _near_decimals(pieces, largest)
     if exact is None:
-        exact = _near_decimals(pieces, largest)
+        exact = _exact_decimals(pieces)
     if exact is None:
         magnitude = int(np.ceil(np.log10(largest))) if largest > 0 else 0
         exact = min(max(0, SIGNIFICANT_DIGITS - magnitude), 15)
@@ -77,12 +77,15 @@ def _near_decimals(pieces: Callable[[], Iterable[Floats]], largest: float) -> in
     """Least number of decimals that writes all values but for the noise of floating-point sums."""
     for decimals in range(MOST_DECIMALS + 1):
         scale = 10.0**decimals
-        noise = largest * scale * FLOATING_NOISE
-        if noise > MOST_NOISE:
+        if largest * scale * FLOATING_NOISE > MOST_NOISE:
             return None
-        if all(np.all(np.abs(np.rint(piece * scale) - piece * scale) <= noise) for piece in pieces()):
+        if all(_near(piece * scale) for piece in pieces()):
             return decimals
     return None
+
+
+def _near(scaled: Floats) -> bool:
+    return bool(np.all(np.abs(np.rint(scaled) - scaled) <= np.abs(scaled) * FLOATING_NOISE))
 
 
 def _pieces(values: Floats) -> Iterable[Floats]:

@@ -108,8 +108,8 @@ class System:
         if longest * float(np.abs(self.value).max(initial=0)) < LARGEST:
             return np.asarray(self.matrix @ self.value, dtype=np.int64)
         high, low = (self.matrix @ part for part in np.divmod(self.value, 2**32))
-        clear = np.clip(high, -(2**29), 2**29)
-        return np.asarray(np.clip(clear * 2**32 + low, -LARGEST, LARGEST), dtype=np.int64)
+        high = np.clip(high, -(2**30 + 2**25), 2**30 + 2**25)  # beyond LARGEST, whatever the low parts add
+        return np.asarray(np.clip(high * 2**32 + low, -LARGEST, LARGEST), dtype=np.int64)
 
     def check_additive(self) -> None:
         """Raise with the worst relation named when the tables do not add up within their stated slack."""
