@@ -90,22 +90,26 @@ def _verb(home: str, name: str) -> Callable[..., Any]:
 
 
 # The verbs on the nouns, one line each, so that the model imports nothing below it.
-setattr(Table, "assess", _verb("discreet.verbs.assess", "assess"))
-setattr(Table, "audit", _verb("discreet.verbs.audit", "audit"))
-setattr(Table, "recode", _verb("discreet.verbs.redesign", "recode"))
-setattr(Table, "reasons", _verb("discreet.rules", "reasons"))
-setattr(Table, "from_cells", staticmethod(_verb("discreet.verbs.ready_made", "table_from_cells")))
-setattr(Table, "to_frame", _verb("discreet.verbs.save", "table_to_frame"))
-setattr(TableSet, "assess", _verb("discreet.verbs.assess", "assess"))
-setattr(TableSet, "audit", _verb("discreet.verbs.audit", "audit"))
-setattr(TableSet, "shared", _verb("discreet.verbs.audit", "shared_cells"))
-setattr(PublicRelease, "page", _verb("discreet.report", "public_report"))
-setattr(Release, "audit", _verb("discreet.verbs.audit", "audit"))
-setattr(Release, "replay", _verb("discreet.verbs.save", "replay"))
-setattr(Release, "save", _verb("discreet.verbs.save", "save"))
-setattr(Release, "summary", _verb("discreet.verbs.save", "summary"))
-setattr(Release, "to_frame", _verb("discreet.verbs.save", "to_frame"))
-setattr(Release, "verify", _verb("discreet.verbs.save", "verify"))
+_VERBS: tuple[tuple[type, str, str, str], ...] = (
+    (Table, "assess", "discreet.verbs.assess", "assess"),
+    (Table, "audit", "discreet.verbs.audit", "audit"),
+    (Table, "recode", "discreet.verbs.redesign", "recode"),
+    (Table, "reasons", "discreet.rules", "reasons"),
+    (Table, "to_frame", "discreet.verbs.save", "table_to_frame"),
+    (TableSet, "assess", "discreet.verbs.assess", "assess"),
+    (TableSet, "audit", "discreet.verbs.audit", "audit"),
+    (TableSet, "shared", "discreet.verbs.audit", "shared_cells"),
+    (PublicRelease, "page", "discreet.report", "public_report"),
+    (Release, "audit", "discreet.verbs.audit", "audit"),
+    (Release, "replay", "discreet.verbs.save", "replay"),
+    (Release, "save", "discreet.verbs.save", "save"),
+    (Release, "summary", "discreet.verbs.save", "summary"),
+    (Release, "to_frame", "discreet.verbs.save", "to_frame"),
+    (Release, "verify", "discreet.verbs.save", "verify"),
+)
+for _noun, _name, _home, _function in _VERBS:
+    setattr(_noun, _name, _verb(_home, _function))
+Table.from_cells = staticmethod(_verb("discreet.verbs.ready_made", "table_from_cells"))  # type: ignore[attr-defined]
 
 
 def __getattr__(name: str) -> Any:

@@ -80,10 +80,10 @@ def test_the_number_of_threads_does_not_matter(tmp_path):
     )
     seals = []
     for threads in ("1", "2"):
-        environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "ARROW_NUM_THREADS"), threads)}
+        settings = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "ARROW_NUM_THREADS"), threads)
         done = subprocess.run(
             [sys.executable, "-c", program, str(tmp_path / threads)],
-            env=environment,
+            env={**os.environ, **settings},
             cwd=Path(__file__).parents[2],
             capture_output=True,
             text=True,
@@ -158,7 +158,7 @@ def test_false_claims_are_refused(method):
 
 @pytest.mark.parametrize(("kind", "parameters"), [(k, p) for k, several in BAD_PARAMETERS.items() for p in several])
 def test_bad_parameters_are_refused(kind, parameters):
-    with pytest.raises(ParameterError, match="no (cost|algorithm|parameter)"):
+    with pytest.raises(ParameterError, match=r"no (cost|algorithm|parameter)"):
         method_from_record({"method": kind, **parameters})
 
 

@@ -159,7 +159,8 @@ def test_a_ready_made_table(tmp_path):
 
 
 def test_every_way_to_give_a_hierarchy(tmp_path):
-    rows = "\n".join(f"{code},{code[0]},{code},{v}" for code, v in (("11", 5), ("12", 6), ("21", 7), ("22", 8)) for _ in range(9))
+    firms = [(code, v) for code, v in (("11", 5), ("12", 6), ("21", 7), ("22", 8)) for _ in range(9)]
+    rows = "\n".join(f"{code},{code[0]},{code},{v}" for code, v in firms)
     (tmp_path / "data.csv").write_text(f"a,b,c,v\n{rows}\n")
     (tmp_path / "recode.csv").write_text("old,new\n22,21\n")
     (tmp_path / "labels.csv").write_text("11,Eleven\n")

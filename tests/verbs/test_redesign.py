@@ -11,7 +11,7 @@ from discreet.errors import InputError, NeedsError, ParameterError
 
 def ten_leaves() -> ds.Table:
     """Ten leaves of 94, 3 and 3; one holding is the largest in all of them."""
-    rows = [(f"L{i}", holding, amount) for i in range(10) for holding, amount in (("H", 94), (f"a{i}", 3), (f"b{i}", 3))]
+    rows = [(f"L{i}", who, x) for i in range(10) for who, x in (("H", 94), (f"a{i}", 3), (f"b{i}", 3))]
     frame = pa.table({"leaf": [r[0] for r in rows], "holding": [r[1] for r in rows], "x": [r[2] for r in rows]})
     by = {"leaf": ds.Hierarchy.flat([f"L{i}" for i in range(10)])}
     return ds.tabulate(frame, by=by, value="x", contributor="holding")

@@ -43,7 +43,7 @@ def test_a_release_survives_the_way_to_disk_and_back(release, tmp_path):
 def test_a_release_can_be_moved(release, tmp_path):
     release.save(tmp_path / "out")
     (tmp_path / "elsewhere").mkdir()
-    os.rename(tmp_path / "out", tmp_path / "elsewhere" / "moved")
+    (tmp_path / "out").rename(tmp_path / "elsewhere" / "moved")
     assert ds.load(tmp_path / "elsewhere" / "moved").verify().holds
 
 
@@ -72,7 +72,7 @@ def test_an_empty_folder_is_filled(release, tmp_path):
 def test_a_folder_that_is_not_ours_is_never_touched(release, tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("precious")
-    with pytest.raises(OutputError, match=r"'thesis' exists and is not a release.*'chapter.txt'.*another output folder"):
+    with pytest.raises(OutputError, match=r"'thesis' exists and is not a release.*'chapter.txt'.*another output"):
         release.save(tmp_path / "thesis")
     assert snapshot(tmp_path / "thesis") == {"chapter.txt": b"precious"}
 
@@ -128,14 +128,14 @@ def test_without_an_atomic_exchange_the_old_release_still_survives_a_failure(rel
     other.save(tmp_path / "out")
     assert ds.check_folder(tmp_path / "out").holds
     before = snapshot(tmp_path / "out")
-    rename = os.rename
+    rename = Path.rename
 
-    def second_fails(source: str, target: str) -> None:
-        if str(source).endswith(".partial"):
+    def second_fails(source: Path, target: Path) -> Path:
+        if source.suffix == ".partial":
             raise OSError(errno.EIO, "I/O error")
-        rename(source, target)
+        return rename(source, target)
 
-    monkeypatch.setattr(os, "rename", second_fails)
+    monkeypatch.setattr(Path, "rename", second_fails)
     with pytest.raises(OutputError):
         release.save(tmp_path / "out")
     assert snapshot(tmp_path / "out") == before

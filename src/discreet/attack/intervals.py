@@ -15,6 +15,7 @@ from discreet.errors import InputError
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.progress import steps
 from discreet.relations import System
+from discreet.relations.components import components
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -51,13 +52,9 @@ class Intervals:
 
 def attack_intervals(system: System, withheld: Bools) -> Intervals:
     """What an outsider can work out of each withheld cell."""
-    from scipy.sparse.csgraph import connected_components
-
     cells = np.flatnonzero(withheld)
-    matrix = system.matrix[:, cells]
-    matrix = matrix[np.flatnonzero(np.diff(matrix.indptr))].tocsc()
-    link = abs(matrix)
-    count, label = connected_components(link.T @ link, directed=False) if len(cells) else (0, np.zeros(0, np.int32))
+    matrix = system.matrix[:, cells].tocsc()
+    count, label = components(system.matrix, cells)
     lower = np.full(len(cells), -np.inf)
     upper = np.full(len(cells), np.inf)
     order = np.argsort(label, kind="stable")
@@ -70,18 +67,18 @@ def attack_intervals(system: System, withheld: Bools) -> Intervals:
         low_move = np.where(low <= NO_LOWER, -np.inf, (low - value).astype(np.float64))
         high_move = np.where(high >= NO_UPPER, np.inf, (high - value).astype(np.float64))
         part = matrix[:, member].tocsr()
-        part = part[np.flatnonzero(np.diff(part.indptr))].tocsc()
-        down, up = _extremes(part, low_move, high_move, value.astype(np.float64))
+        used = part[np.flatnonzero(np.diff(part.indptr))].tocsc()
+        down, up = _extremes(used, low_move, high_move, value.astype(np.float64))
         lower[member], upper[member] = value + down, value + up
-    value = system.value[cells].astype(np.float64)
+    exact = system.value[cells].astype(np.float64)
     needs = system.unsafe[cells]
     return Intervals(
         cells,
         lower,
         upper,
-        np.where(needs, np.maximum(lower - (value - system.lower_level[cells]), 0.0), 0.0),
-        np.where(needs, np.maximum((value + system.upper_level[cells]) - upper, 0.0), 0.0),
-        value,
+        np.where(needs, np.maximum(lower - (exact - system.lower_level[cells]), 0.0), 0.0),
+        np.where(needs, np.maximum((exact + system.upper_level[cells]) - upper, 0.0), 0.0),
+        exact,
     )
 
 

@@ -46,7 +46,8 @@ def run(recipe: Path, allow_outside: bool, as_json: bool) -> None:
         with progress(as_json):
             done = run_recipe(recipe, allow_outside=allow_outside)
         if as_json:
-            tables = [{"name": t.name, "cells": len(t), "shown": int(t.shown.sum())} for t in done.release.public.tables]
+            public = done.release.public.tables
+            tables = [{"name": t.name, "cells": len(t), "shown": int(t.shown.sum())} for t in public]
             result = {"folder": str(done.folder), "seal": done.seal, "tables": tables, **done.verdict.to_dict()}
             click.echo(json.dumps(result))
             return

@@ -47,7 +47,7 @@ def write_release(
     extra
         Further text files (path inside the release to its text), for example a report.
     """
-    folder = Path(os.path.abspath(folder))
+    folder = Path.cwd() / folder
     refuse_foreign(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def refuse_foreign(folder: Path) -> None:
     ours = (folder / "custodian" / MANIFEST).is_file() and inside <= OWN_FOLDERS
     if inside and not ours:
         raise OutputError(
-            f"The folder {folder.name!r} exists and is not a release of discreet (it holds {listed(sorted(inside), 4)}).",
+            f"The folder {folder.name!r} exists and is not a release of ours (it holds {listed(sorted(inside), 4)}).",
             hint="Choose another output folder, or empty this one yourself.",
         )
 
@@ -227,20 +227,20 @@ def _sync(path: Path) -> None:
 def _put_in_place(staging: Path, folder: Path) -> None:
     """Exchange the new folder with the old one in one step, where the system can; never lose both."""
     if not folder.exists():
-        os.rename(staging, folder)
+        staging.rename(folder)
         return
     if not any(folder.iterdir()):
         folder.rmdir()
-        os.rename(staging, folder)
+        staging.rename(folder)
         return
     if _exchange(staging, folder):
         return
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".previous", dir=folder.parent))
-    os.rename(folder, aside / folder.name)
+    folder.rename(aside / folder.name)
     try:
-        os.rename(staging, folder)
+        staging.rename(folder)
     except BaseException:
-        os.rename(aside / folder.name, folder)
+        (aside / folder.name).rename(folder)
         raise
     finally:
         if folder.exists():

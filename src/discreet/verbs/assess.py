@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import overload
 
 from discreet.errors import ParameterError
 from discreet.model.table import Table
@@ -10,17 +10,25 @@ from discreet.model.tableset import TableSet
 from discreet.rules.assess import MANUAL_RANGE, assess_table
 from discreet.rules.base import Rule
 
+@overload
+def assess(
+    tables: Table, *rules: Rule, profile: str = ..., missing_safe: bool = ..., manual_range: float = ...
+) -> Table: ...
 
-T = TypeVar("T", Table, TableSet)
+
+@overload
+def assess(
+    tables: TableSet, *rules: Rule, profile: str = ..., missing_safe: bool = ..., manual_range: float = ...
+) -> TableSet: ...
 
 
 def assess(
-    tables: T,
+    tables: Table | TableSet,
     *rules: Rule,
     profile: str = "handbook",
     missing_safe: bool = False,
     manual_range: float = MANUAL_RANGE,
-) -> T:
+) -> Table | TableSet:
     """Find the unsafe cells and how much protection each needs.
 
     All rules are evaluated; a cell's level is the largest over those it breaks. Statuses set by hand stay.
@@ -50,6 +58,6 @@ def assess(
             raise ParameterError(
                 f"assess takes rules, not a {type(rule).__name__}.", hint="For example ds.PPercent(10)."
             )
-    if isinstance(tables, Table):
+    if not isinstance(tables, TableSet):
         return assess_table(tables, rules, profile, missing_safe, manual_range)
     return tables.replaced([assess_table(t, rules, profile, missing_safe, manual_range) for t in tables])

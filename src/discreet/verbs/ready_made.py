@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -163,9 +164,7 @@ def _codes(frame: pa.Table, by: Mapping[str, Hierarchy]) -> Codes:
         which = column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)
         codes = positions[which]
         if (codes < 0).any():
-            counts = np.bincount(which, minlength=len(words))
-            wrong = {words[i]: int(counts[i]) for i in np.flatnonzero((positions < 0) & (counts > 0)).tolist()}
-            raise _unknown(variable, wrong)
+            raise _unknown(variable, Counter(words[i] for i in which[codes < 0].tolist()))
         columns.append(codes)
     return np.column_stack(columns)
 
@@ -361,7 +360,12 @@ def _refuse_contradictions(table: Table, counts: bool) -> None:
 
 
 def _refuse_missing_totals(table: Table, equations: Equations) -> None:
-    lone = np.flatnonzero(~equations.has_parent)
+    """Totals may be absent only where parts are subtracted and cancel out: such a total may be empty."""
+    sums = np.zeros(len(equations.variable), np.int64)
+    np.add.at(sums, equations.row, equations.coefficient * table.value[equations.cell])
+    signed = [any(sign < 0 for g in h.groupings for _, sign in g.parts) for h in table.spec.hierarchies]
+    cancelled = np.array(signed)[equations.variable] & (np.abs(sums) <= max(table.slack or 0, 0))
+    lone = np.flatnonzero(~equations.has_parent & ~cancelled)
     if not len(lone):
         return
     row = int(lone[0])

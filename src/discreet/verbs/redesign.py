@@ -11,6 +11,7 @@ from discreet.errors import InputError, ParameterError, unknown_name
 from discreet.model.hierarchy import Grouping, Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
+from discreet.model.tableset import TableSet
 from discreet.verbs.ready_made import with_totals
 from discreet.verbs.tabulate import tabulate
 
@@ -52,7 +53,8 @@ def recode(table: Table, variable: str, codes: Mapping[str, str], hierarchy: Hie
         chained = {**codes, **{code: codes.get(to, to) for code, to in earlier.items()}}
         data = replace(table.source, recode={**table.source.recode, variable: chained})
         made = tabulate(data, specs=[table.spec.with_(by=by)])
-        return next(iter(made))
+        assert isinstance(made, TableSet)
+        return made.tables[0]
     return _merged_cells(table, variable, codes, new)
 
 

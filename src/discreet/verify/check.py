@@ -202,15 +202,15 @@ def _check_bounds(verdict: Verdict, custodian: Custodian, evidence: Evidence, nu
         rows = c.entry_row[mine]
         divisor = c.denominator[number[mine]]
         low, high = table.attacker_bounds()
-        parts = [table.value[rows], low[rows], high[rows]]
-        largest = max(float(np.abs(p.astype(np.float64)).max(initial=1)) for p in parts[:1]) * scale
-        finite = max([1.0, *(float(np.abs(p[np.abs(p) < NO_UPPER].astype(np.float64)).max(initial=0)) for p in parts[1:])])
-        wide = max(largest, finite * scale) * float(max(divisor.max(initial=1), 1)) >= 2**61 or c.amount.dtype == object
+        floored, capped = low[rows] > NO_LOWER, high[rows] < NO_UPPER
+        parts = [table.value[rows], np.where(floored, low[rows], 0), np.where(capped, high[rows], 0)]
+        largest = max(float(np.abs(p.astype(np.float64)).max(initial=1)) for p in parts)
+        wide = largest * scale * float(divisor.max(initial=1)) >= 2**61 or c.amount.dtype == object
         kind: Any = object if wide else np.int64
-        value, floor, ceiling = (p.astype(kind) for p in parts)
-        moved = value * scale * divisor.astype(kind) + c.amount[mine].astype(kind)
-        below = (floor > NO_LOWER) & (moved < np.where(floor > NO_LOWER, floor, 0) * scale * divisor.astype(kind))
-        above = (ceiling < NO_UPPER) & (moved > np.where(ceiling < NO_UPPER, ceiling, 0) * scale * divisor.astype(kind))
+        # Everything times the denominator, so that fractions are compared as integers.
+        value, floor, ceiling = (p.astype(kind) * scale * divisor.astype(kind) for p in parts)
+        moved = value + c.amount[mine].astype(kind)
+        below, above = floored & (moved < floor), capped & (moved > ceiling)
         for at in np.unique(rows[np.asarray(below | above, np.bool_)])[:20].tolist():
             verdict.refuse("certificates", "a certificate leaves what is known of a cell", _name(table, at))
         counts = table.spec.value is None and not table.spec.weight and table.decimals == evidence.decimals

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -242,10 +243,10 @@ def _read_public_csv(verdict: Verdict, path: Path, table: Table) -> PublicTable:
 
 
 def _units(text: str, decimals: int, name: str) -> int:
-    whole, point, part = text.removeprefix("-").partition(".")
-    if not (whole.isdigit() and len(part) == decimals and (part.isdigit() or not decimals) and bool(point) == bool(decimals)):
+    shape = rf"-?[0-9]+\.[0-9]{{{decimals}}}" if decimals else r"-?[0-9]+"
+    if not re.fullmatch(shape, text):
         raise InputError(f"The public file {name!r} holds a value that is not a number with {decimals} decimals.")
-    return int(whole + part) * (-1 if text.startswith("-") else 1)
+    return int(text.replace(".", ""))
 
 
 def _public(
