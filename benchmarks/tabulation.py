@@ -64,13 +64,14 @@ def frame_of(table: Any, columns: Mapping[str, Any]) -> Any:
 
 
 def census_ours(folder: Path) -> Timing:
-    import discreet as ds
+    from discreet.model.hierarchy import Hierarchy
+    from discreet.model.microdata import Microdata
+    from discreet.verbs.tabulate import tabulate
 
-    by = {name: ds.Hierarchy.flat(codes, total=None) for name, codes in _codes(folder).items()}
+    by = {name: Hierarchy.flat(codes, total=None) for name, codes in _codes(folder).items()}
 
     def run() -> Any:
-        data = ds.Microdata(folder / "records.parquet", record_key="record_key")
-        table = ds.tabulate(data, by=by)
+        table: Any = tabulate(Microdata(folder / "records.parquet", record_key="record_key"), by=by)
         return frame_of(table, {"count": table.value, "key": table.key_sum})
 
     return timed(run, digest_of)
@@ -177,13 +178,15 @@ def census_leaves(scale: float) -> Sequence[Measure]:
 
 
 def business_ours(folder: Path) -> Timing:
-    import discreet as ds
+    from discreet.model.hierarchy import Hierarchy
+    from discreet.model.microdata import Microdata
+    from discreet.verbs.tabulate import tabulate
 
-    by = {name: ds.Hierarchy.from_parents(parents, total="Total") for name, parents in _parents(folder).items()}
+    by = {name: Hierarchy.from_parents(parents, total="Total") for name, parents in _parents(folder).items()}
 
     def run() -> Any:
-        data = ds.Microdata(folder / "records.parquet", contributor="holding")
-        table = ds.tabulate(data, by=by, value="turnover", top=2)
+        data = Microdata(folder / "records.parquet", contributor="holding")
+        table: Any = tabulate(data, by=by, value="turnover", top=2)
         found = table.contributions["holding"]
         amounts = {"total": table.value, "records": table.records, "holdings": found.count}
         return frame_of(table, {**amounts, "top1": found.top[:, 0], "top2": found.top[:, 1]})
@@ -259,11 +262,13 @@ def business_magnitude(scale: float) -> Sequence[Measure]:
 
 
 def file_ours(folder: Path) -> Timing:
-    import discreet as ds
+    from discreet.model.hierarchy import Hierarchy
+    from discreet.model.microdata import Microdata
+    from discreet.verbs.tabulate import tabulate
 
-    by = {name: ds.Hierarchy.from_parents(parents, total="Total") for name, parents in _parents(folder).items()}
-    data = ds.Microdata(folder / "records.csv", contributor="holding")
-    return timed(lambda: ds.tabulate(data, by=by, value="turnover", top=2, engine="duckdb"), len, repeats=0)
+    by = {name: Hierarchy.from_parents(parents, total="Total") for name, parents in _parents(folder).items()}
+    data = Microdata(folder / "records.csv", contributor="holding")
+    return timed(lambda: tabulate(data, by=by, value="turnover", top=2, engine="duckdb"), len, repeats=0)
 
 
 @case("file-beyond-memory")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.csv
@@ -17,9 +18,12 @@ from discreet.engine import cells, encode, outofcore
 from discreet.engine.encode import read_records
 from discreet.engine.memory import tabulate_records
 from discreet.engine.outofcore import tabulate_file, tabulate_specs
+from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.verbs.tabulate import tabulate
 from tests.engine.brute_force import assert_agrees, assert_same_table
 from tests.engine.strategies import Case, cases
 
@@ -79,7 +83,7 @@ def test_order_and_chunks_of_records_do_not_matter(case: Case, chance: random.Ra
     assert_same_table(again, in_memory(case.microdata(case.frame), case.spec, case.weight))
 
 
-def test_several_specs_read_the_file_once(tmp_path: Path, survey: pa.Table, by: dict) -> None:
+def test_several_specs_read_the_file_once(tmp_path: Path, survey: pa.Table, by: dict[str, Hierarchy]) -> None:
     file = tmp_path / "survey.csv"
     pa.csv.write_csv(survey, file)
     data = Microdata(file, contributor="firm")
@@ -90,3 +94,17 @@ def test_several_specs_read_the_file_once(tmp_path: Path, survey: pa.Table, by: 
     ]
     for table, spec in zip(tabulate_specs(data, specs, "weight"), specs, strict=True):
         assert_same_table(table, in_memory(data, spec, "weight"))
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_several_values_make_a_set_of_the_single_tables(
+    tmp_path: Path, survey: pa.Table, by: dict[str, Hierarchy], engine: Literal["memory", "duckdb"]
+) -> None:
+    pa.parquet.write_table(survey, tmp_path / "survey.parquet")
+    data = Microdata(tmp_path / "survey.parquet", contributor="firm", weight="weight", waiver="agrees", request="asks")
+    together = tabulate(data, by=by, value=["turnover", "staff"], where="turnover > 3", engine=engine)
+    assert isinstance(together, TableSet)
+    for table in together:
+        alone = tabulate(data, by=by, value=table.spec.value, where="turnover > 3", engine="memory")
+        assert isinstance(alone, Table)
+        assert_same_table(table, alone)

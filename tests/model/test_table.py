@@ -45,8 +45,8 @@ def test_a_variable_without_a_total_must_be_named():
 
 
 def test_unknown_variables_and_codes_are_named(table):
-    with pytest.raises(ParameterError, match=r"no variable 'regio' in table 'turnover'. Did you mean 'region'"):
-        table.row(regio="South")
+    with pytest.raises(ParameterError, match=r"no variable 'regionn' in table 'turnover'. Did you mean 'region'"):
+        table.row(regionn="South")
     with pytest.raises(InputError, match=r"no code 'Sout' in the hierarchy. Did you mean 'South'"):
         table.row(region="Sout")
 

@@ -87,7 +87,7 @@ def canonical(terms: Iterable[tuple[Any, int]]) -> Row:
     for cell, sign in terms:
         sums[cell] = sums.get(cell, 0) + sign
     left = {cell: sign for cell, sign in sums.items() if sign}
-    first = min(left, key=repr, default=None)
+    first = min(left, key=lambda cell: [sorted(part) for part in cell], default=None)
     return frozenset((cell, sign * (1 if left[first] > 0 else -1)) for cell, sign in left.items())
 
 

@@ -137,9 +137,7 @@ REGIONS = (ds.Hierarchy.flat(["n"]), ds.Hierarchy.from_nested({"north": ["n", "m
 def drawn_counts(draw: st.DrawFn) -> Table:
     """Counts with all their cells, flat or nested, some of them weighted."""
     state, region = draw(st.sampled_from(STATES)), draw(st.sampled_from(REGIONS))
-    people = {
-        (r, s): draw(st.sampled_from([0, 0, 0, 1, 2, 3, 9])) for r in region.base_codes for s in state.base_codes
-    }
+    people = {(r, s): draw(st.sampled_from([0, 0, 0, 1, 2, 3, 9])) for r in region.base_codes for s in state.base_codes}
     table = counts({"region": region, "state": state}, people)
     held = np.minimum(np.maximum(table.value, 0), draw(st.integers(1, 9)))
     nothing = np.zeros((len(table), 0), np.int64)

@@ -208,7 +208,9 @@ def test_an_unsafe_cell_published_by_force_stays_visible():
 
 def test_the_range_of_cells_marked_by_hand_is_a_percentage():
     for wrong in (0, -5, 2000, True, "20"):
-        with pytest.raises(ParameterError, match=r"assess: manual_range=.* is not allowed. Use more than 0 up to 1000."):
+        with pytest.raises(
+            ParameterError, match=r"assess: manual_range=.* is not allowed. Use more than 0 up to 1000."
+        ):
             magnitudes([100]).assess(manual_range=wrong)
 
 

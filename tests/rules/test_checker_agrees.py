@@ -41,7 +41,7 @@ def assess_or_skip(table, rules, **options):
         raise
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(data=st.data(), drawn=drawn_cells(), profile=PROFILES)
 def test_rules_and_checker_agree_on_magnitudes(data, drawn, profile):
     rules = data.draw(st.lists(rules_for_magnitudes(drawn.asked is not None), min_size=1, max_size=4))
@@ -51,7 +51,7 @@ def test_rules_and_checker_agree_on_magnitudes(data, drawn, profile):
     assert_same(table.assess(*rules, **options))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(data=st.data(), table=drawn_counts(), profile=PROFILES, missing_safe=st.booleans())
 def test_rules_and_checker_agree_on_counts(data, table, profile, missing_safe):
     rules = data.draw(st.lists(rules_for_counts(), min_size=1, max_size=3))

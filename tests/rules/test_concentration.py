@@ -176,9 +176,11 @@ def test_where_all_consent_the_cell_is_safe():
     assert assessed(table, *rules) == [None, None]
 
 
-def test_one_without_consent_whose_contribution_is_zero_has_nothing_that_concentration_protects():
+def test_one_without_consent_whose_contribution_is_zero_has_nothing_that_the_p_percent_rule_protects():
     table = magnitudes([100, 0], consent=[[True, False]])
     assert assessed(table, ds.PPercent(10)) == [None]
+    # Dominance adds it to the largest other: 0 + 100 are more than 80 %, and 100 / 0.8 = 125.
+    assert assessed(table, ds.Dominance(2, 80)) == [(25, 25)]
 
 
 # ---- negative contributions ----------------------------------------------------------------------------------

@@ -109,6 +109,35 @@ def test_what_everybody_knows_is_not_disclosed():
     assert by_cell(table.with_(upper_bound=bound), ds.GroupDisclosure("health")) == {}
 
 
+def test_a_difference_of_codes_does_not_hide_how_empty_they_are():
+    """Nobody can be y or z in r1, and everybody knows; "lead" = y - z says nothing of how many are neither."""
+    state = ds.Hierarchy.flat(["x", "y", "z"]).with_grouping("lead", ["y"], minus=["z"])
+    people = {("r1", "x"): 5, ("r2", "x"): 4, ("r2", "y"): 7, ("r2", "z"): 2}
+    table = counts({"region": REGION, "state": state}, people)
+    bound = np.full(len(table), NO_BOUND)
+    for code in "yz":
+        bound[table.row(region="r1", state=code)] = 0
+    assert by_cell(table.with_(upper_bound=bound), ds.GroupDisclosure("state")) == {}
+
+
+def test_a_difference_of_codes_is_no_group():
+    """By state y there are 7, all in r2, and that is a secret; y - z is 5, all in r2, and says nothing of people."""
+    state = ds.Hierarchy.flat(["y", "z"]).with_grouping("lead", ["y"], minus=["z"])
+    people = {("r1", "z"): 1, ("r2", "y"): 7, ("r2", "z"): 1}
+    table = counts({"region": REGION, "state": state}, people)
+    assert by_cell(table, ds.GroupDisclosure("region")) == {("r2", "y"): (1, 0), ("r1", "y"): (0, 1)}
+    same = counts({"region": REGION, "state": state}, {("r1", "y"): 2, ("r1", "z"): 2, ("r2", "y"): 7, ("r2", "z"): 1})
+    assert by_cell(same, ds.GroupDisclosure("region")) == {}
+
+
+def test_where_rounding_shows_another_category_full_enough_it_stays_as_it_is():
+    # Rounded to threes the parts need not add up: 9 and 3 of 9.
+    table = health((9, 3), (6, 6)).with_(slack=3)
+    value = table.value.copy()
+    value[table.row(region="r1")] = 9
+    assert by_cell(table.with_(value=value), ds.GroupDisclosure("health")) == {("r1", "sick"): (1, 0)}
+
+
 def test_a_secret_that_no_cell_could_hide_is_refused():
     table = health((5, 0))
     listed = np.arange(len(table)) != table.row(region="r1", health="well")

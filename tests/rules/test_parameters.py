@@ -54,7 +54,11 @@ WIDE = "Use more than 0 up to 1000."
         (lambda: ds.MinContributors(3, range=1001), "min_contributors: range=1001 is not allowed.", WIDE),
         (lambda: ds.MinFrequency(0), "min_frequency: n=0 is not allowed.", WHOLE),
         (lambda: ds.MinFrequency(3, range=-1), "min_frequency: range=-1 is not allowed.", WIDE),
-        (lambda: ds.MinFrequency(3, weighted="no"), "min_frequency: weighted='no' is not allowed.", "Use true or false."),
+        (
+            lambda: ds.MinFrequency(3, weighted="no"),
+            "min_frequency: weighted='no' is not allowed.",
+            "Use true or false.",
+        ),
         (lambda: ds.ZeroUnsafe(0), "zero_unsafe: range=0 is not allowed.", "Use more than 0 up to 1e+15."),
         (lambda: ds.Request(0), "request: p1=0 is not allowed.", PERCENT),
         (lambda: ds.Request(10, 101), "request: p2=101 is not allowed.", PERCENT),
@@ -67,8 +71,16 @@ WIDE = "Use more than 0 up to 1000."
         ),
         (lambda: ds.GroupDisclosure("sex", k=True), "group_disclosure: k=True is not allowed.", None),
         (lambda: ds.GroupDisclosure(5), "group_disclosure: variable=5 is not allowed.", "Give its name."),
-        (lambda: ds.PPercent(10, level="firm"), "p_percent: level='firm' is not allowed.", "Use 'holding' or 'record'."),
-        (lambda: ds.PPercent(10, tables=[3]), "p_percent: tables=[3] is not allowed.", "Give names of tables in a list."),
+        (
+            lambda: ds.PPercent(10, level="firm"),
+            "p_percent: level='firm' is not allowed.",
+            "Use 'holding' or 'record'.",
+        ),
+        (
+            lambda: ds.PPercent(10, tables=[3]),
+            "p_percent: tables=[3] is not allowed.",
+            "Give names of tables in a list.",
+        ),
         (lambda: ds.PPercent(10, tables=[""]), "p_percent: tables=[''] is not allowed.", None),
     ],
 )
@@ -193,7 +205,8 @@ TOP = {"contributors": [4, 3, 1], "top1": [12, 12, 10], "top2": [10, 6, 0]}
             ready_made,
             ds.MinContributors(3),
             "Rule 'min_contributors' needs contributions per holding in table 'ready'. "
-            "Please give from_cells a column 'contributors' and, for the largest contributions, 'top1', 'top2' and so on.",
+            "Please give from_cells a column 'contributors' and, for the largest contributions, 'top1', 'top2' "
+            "and so on.",
         ),
         (
             ready_made,

@@ -62,7 +62,7 @@ class GroupDisclosure(Rule):
         full[known] = False
         lower = np.where(full, np.minimum(enough - rest, table.value), 0)
         upper = np.zeros(len(table), np.int64)
-        upper[witness] = enough - table.value[witness]
+        upper[witness] = np.maximum(enough - table.value[witness], 0)
         return Finding(full | (upper > 0), lower, upper)
 
     def _rest(self, table: Table) -> Ints:
@@ -73,6 +73,8 @@ class GroupDisclosure(Rule):
         total[:, k] = whole
         at = table.find(total)
         category = (hierarchy.same_as[table.codes[:, k]] != hierarchy.same_as[whole]) & (table.value > 0)
+        for j, other in enumerate(table.spec.hierarchies):  # a difference is no group of people
+            category &= ~_subtracts(other)[table.codes[:, j]]
         if (category & (at < 0)).any():
             raise NeedsError(f"Rule {self.kind!r} needs the totals of {self.variable!r} in table {table.name!r}.")
         return np.where(category, table.value[at] - table.value, -1)
@@ -133,11 +135,20 @@ class GroupDisclosure(Rule):
 
 def _apart(hierarchy: Hierarchy, code: int) -> Bools:
     """Codes that have no base code in common with this one and subtract nothing."""
-    start, base, sign = hierarchy.cover
-    mine = np.isin(base, base[start[code] : start[code + 1]]) | (sign < 0)
-    owner = np.repeat(np.arange(len(hierarchy)), np.diff(start))
-    shared = np.bincount(owner[mine], minlength=len(hierarchy))
-    return np.equal(shared, 0)
+    start, base, _ = hierarchy.cover
+    shared = np.isin(base, base[start[code] : start[code + 1]])
+    return ~_some(hierarchy, shared) & ~_subtracts(hierarchy)
+
+
+def _subtracts(hierarchy: Hierarchy) -> Bools:
+    """Codes that subtract some base code."""
+    return _some(hierarchy, hierarchy.cover[2] < 0)
+
+
+def _some(hierarchy: Hierarchy, chosen: Bools) -> Bools:
+    """Codes of which some entry of the cover is chosen."""
+    owner = np.repeat(np.arange(len(hierarchy)), np.diff(hierarchy.cover[0]))
+    return np.greater(np.bincount(owner[chosen], minlength=len(hierarchy)), 0)
 
 
 @dataclass(frozen=True)

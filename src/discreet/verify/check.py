@@ -11,7 +11,7 @@ from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints
 from discreet.model.evidence import Evidence
 from discreet.model.release import Custodian, PublicRelease, PublicTable
 from discreet.model.table import CellStatus, Table
-from discreet.verify.relations import broken_sums, exact_sums, same_cells
+from discreet.verify.relations import Equations, Meaning, broken_sums, exact_sums
 from discreet.verify.rules import Recheck
 from discreet.verify.verdict import Verdict
 
@@ -91,7 +91,7 @@ def _check_sums(verdict: Verdict, custodian: Custodian) -> None:
                 verdict.refuse("additivity", "a relation does not add up", f"{table.name}: {broken.text}")
     values = np.concatenate([table.value.astype(object) * 10 ** (decimals - table.decimals) for table in tables])
     hidden = np.concatenate([custodian.withheld(number) for number in range(len(tables))])
-    same = np.concatenate(same_cells(tables))
+    same = np.concatenate(Meaning(tables).same())
     order = np.argsort(same, kind="stable")
     twin = order[1:][same[order][1:] == same[order][:-1]]
     other = order[:-1][same[order][1:] == same[order][:-1]]
@@ -100,41 +100,11 @@ def _check_sums(verdict: Verdict, custodian: Custodian) -> None:
             verdict.refuse("additivity", "cells that mean the same differ", _global_name(custodian, one))
         if hidden[one] != hidden[two]:
             verdict.refuse("pattern", "a withheld cell is published elsewhere", _global_name(custodian, one))
-    for text, gap, row in _equation_sums(custodian, np.arange(len(values)), np.zeros(len(values), np.int64), values):
-        if gap:
-            verdict.refuse("additivity", f"the equation '{text}' does not hold", _global_name(custodian, row))
+    rows, one_group = np.arange(len(values)), np.zeros(len(values), np.int64)
+    for found in Equations(tables).sums(rows, one_group, values, decimals) if tables.equations else ():
+        if abs(found.gap) > found.allowed:
+            verdict.refuse("additivity", f"'{found.text}' does not hold", _global_name(custodian, found.row))
     verdict.proved.append("all relations of all tables add up, and cells that mean the same agree")
-
-
-def _equation_sums(
-    custodian: Custodian, rows: Ints, group: Ints, amount: NDArray[Any]
-) -> list[tuple[str, int, int]]:
-    """Sums of the equations between variables, per group and place, from amounts at some (global) rows."""
-    tables = custodian.tables
-    if not tables.equations:
-        return []
-    place = np.concatenate(same_cells(tables, by_value=False))[rows]
-    variable = np.concatenate([np.full(len(t), t.spec.value or "", object) for t in tables])[rows]
-    counted = np.concatenate(same_cells(tables))[rows]
-    first_total = np.concatenate(same_cells(tables, by_value=False))
-    results = []
-    for equation in tables.equations:
-        owner = np.concatenate([np.full(len(t), t.spec.value == equation.total) for t in tables])
-        has_total = set(first_total[owner].tolist())
-        sums: dict[tuple[int, int], int] = {}
-        seen: set[tuple[int, int]] = set()
-        example: dict[tuple[int, int], int] = {}
-        signs = dict(equation.terms())
-        for i in range(len(rows)):
-            sign = signs.get(str(variable[i]))
-            if sign is None or (int(group[i]), int(counted[i])) in seen or int(place[i]) not in has_total:
-                continue
-            seen.add((int(group[i]), int(counted[i])))
-            key = (int(group[i]), int(place[i]))
-            sums[key] = sums.get(key, 0) + sign * int(amount[i])
-            example.setdefault(key, int(rows[i]))
-        results += [(str(equation), total, example[key]) for key, total in sums.items()]
-    return results
 
 
 # ---- certificates -------------------------------------------------------------------------------------------
@@ -187,9 +157,10 @@ def _check_certificates(verdict: Verdict, custodian: Custodian, evidence: Eviden
         for broken in broken_sums(table, c.entry_row[mine], number[mine], c.amount[mine])[:20]:
             verdict.refuse("certificates", "a certificate breaks a relation", f"{table.name}: {broken.text}")
     _check_twins(verdict, custodian, number, row, c.amount)
-    for text, gap, at in _equation_sums(custodian, row, number, c.amount):
-        if gap:
-            verdict.refuse("certificates", f"a certificate breaks '{text}'", _global_name(custodian, at))
+    known = custodian.tables
+    for found in Equations(known).sums(row, number, c.amount, evidence.decimals) if known.equations else ():
+        if found.gap:
+            verdict.refuse("certificates", f"a certificate breaks '{found.text}'", _global_name(custodian, found.row))
 
 
 def _check_bounds(verdict: Verdict, custodian: Custodian, evidence: Evidence, number: Ints) -> None:
@@ -218,11 +189,9 @@ def _check_bounds(verdict: Verdict, custodian: Custodian, evidence: Evidence, nu
             verdict.refuse("certificates", "a certificate of a count is not in whole numbers", table.name)
 
 
-def _check_twins(
-    verdict: Verdict, custodian: Custodian, number: Ints, row: Ints, amount: NDArray[Any]
-) -> None:
+def _check_twins(verdict: Verdict, custodian: Custodian, number: Ints, row: Ints, amount: NDArray[Any]) -> None:
     """Cells that mean the same change alike."""
-    same = np.concatenate(same_cells(custodian.tables))
+    same = np.concatenate(Meaning(custodian.tables).same())
     size = np.bincount(same)
     mean = same[row]
     shared = np.flatnonzero(size[mean] > 1)
@@ -290,9 +259,7 @@ def _check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease)
     verdict.proved.append("the public tables show exactly the published cells and nothing else")
 
 
-def _check_public_table(
-    verdict: Verdict, table: Table, hidden: NDArray[np.bool_], shown: PublicTable
-) -> None:
+def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_], shown: PublicTable) -> None:
     if shown.variables != table.variables or len(shown) != len(table):
         verdict.refuse("public", "the public table has other variables or another number of cells", table.name)
         return

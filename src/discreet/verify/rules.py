@@ -239,8 +239,10 @@ class Recheck:
         parts = [hierarchy.covered(code) for code in hierarchy.codes]
         whole = hierarchy.covered(str(hierarchy.total))
         groups: dict[tuple[int, ...], dict[int, int]] = {}
+        people = [[min(h.covered(c).values(), default=1) > 0 for c in h.codes] for h in table.spec.hierarchies]
         for row, codes in enumerate(table.codes.tolist()):
-            groups.setdefault(tuple(codes[:k] + codes[k + 1 :]), {})[codes[k]] = row
+            if all(whose[code] for whose, code in zip(people, codes, strict=True)):  # nothing is subtracted
+                groups.setdefault(tuple(codes[:k] + codes[k + 1 :]), {})[codes[k]] = row
         unsafe = np.zeros(self.size, np.bool_)
         lower, upper = np.zeros(self.size, object), np.zeros(self.size, object)
         allowed = _whole(rule, "k", least=0) * one
@@ -252,11 +254,7 @@ class Recheck:
                 outside = size - value[row]
                 if parts[code] == whole or value[row] <= 0 or not 0 <= outside <= allowed:
                     continue
-                others = [
-                    members[other]
-                    for other in sorted(members)
-                    if not parts[other].keys() & parts[code].keys() and min(parts[other].values(), default=1) > 0
-                ]
+                others = [members[other] for other in members if not parts[other].keys() & parts[code].keys()]
                 if others and all(self.ceiling[other] <= value[other] for other in others):
                     continue  # everybody knows how empty the others are
                 unsafe[row] = True
@@ -266,8 +264,9 @@ class Recheck:
                     upper[row] = NEVER
                     continue
                 fullest = max(roomy, key=lambda other: (value[other], -other))
-                unsafe[fullest] = True
-                upper[fullest] = max(upper[fullest], enough - value[fullest])
+                if value[fullest] < enough:
+                    unsafe[fullest] = True
+                    upper[fullest] = max(upper[fullest], enough - value[fullest])
         return Result(unsafe, lower, upper)
 
 
