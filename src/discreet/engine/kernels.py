@@ -123,19 +123,15 @@ the largest with request 1 and with request 2, the largest; then, with weights, 
 def _insert(known: Ints, cell: int, kept: int, amount: int, weighted: int) -> None:
     """Put one contribution into a cell's list of the largest.
 
-    Among equal contributions the one with the larger weight goes first, so that the order of records is nothing.
+    Which of several equal contributions the list leaves out is nothing: :func:`replicate` goes on with their amount.
     """
     row = known[cell]
     with_weights = len(row) > TOP + kept
     last = TOP + kept - 1
-    if amount < row[last] or amount <= 0:
-        return
-    if amount == row[last] and not (with_weights and weighted > row[last + kept]):
+    if amount <= row[last]:
         return
     at = last
-    while at > TOP and (
-        row[at - 1] < amount or (with_weights and row[at - 1] == amount and row[at - 1 + kept] < weighted)
-    ):
+    while at > TOP and row[at - 1] < amount:
         row[at] = row[at - 1]
         if with_weights:
             row[at + kept] = row[at - 1 + kept]
