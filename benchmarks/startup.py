@@ -28,7 +28,7 @@ def cpu_of(program: str) -> float:
 
 
 @case("import")
-def importing(scale: float) -> Sequence[Measure]:
+def importing(_: float) -> Sequence[Measure]:
     """``import discreet`` against ``import numpy``, the bare interpreter taken off both."""
     bare, numpy, ours = (cpu_of(program) for program in ("pass", "import numpy", "import discreet"))
     settings = f"best of {RUNS} fresh interpreters; the bare interpreter's {bare:.3f} s are taken off"
@@ -36,7 +36,7 @@ def importing(scale: float) -> Sequence[Measure]:
 
 
 @case("demo")
-def demonstration(scale: float) -> Sequence[Measure]:
+def demonstration(_: float) -> Sequence[Measure]:
     """``make demo`` once installed, with nothing compiled before."""
     with scratch() as folder:
         command = [sys.executable, "-m", "discreet", "demo", "--directory", str(folder / "demo")]
@@ -46,5 +46,7 @@ def demonstration(scale: float) -> Sequence[Measure]:
             started = time.perf_counter()
             subprocess.run(command, check=True, env=environment, capture_output=True)
             clock.append(time.perf_counter() - started)
-    settings = f"10,000 records; kernels compiled in the first run, {clock[1]:.1f} s in the second; the peer is the limit"
+    settings = (
+        f"10,000 records; kernels compiled in the first run, {clock[1]:.1f} s in the second; the peer is the limit"
+    )
     return [Measure("seconds, cold", clock[0], DEMO_LIMIT, 1.0, settings)]

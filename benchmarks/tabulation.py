@@ -92,8 +92,7 @@ def encoded_ours(folder: Path) -> Timing:
     import pyarrow.parquet as pq
 
     from discreet.engine.cells import LeafSums, strides_of
-    from discreet.engine.encode import BLOCK
-    from discreet.engine.kernels import add_codes
+    from discreet.engine.encode import BLOCK, CodeColumn, number_cells
 
     listing = _codes(folder)
     columns = pq.read_table(folder / "records.parquet", columns=[*CENSUS_BY, "record_key"])
@@ -110,8 +109,7 @@ def encoded_ours(folder: Path) -> Timing:
         for start in range(0, len(key), BLOCK):
             block = slice(start, min(start + BLOCK, len(key)))
             cells = buffer[: block.stop - block.start]
-            for k, stride in enumerate(strides):
-                add_codes(codes[k][block], same[k], stride, k == 0, cells)
+            number_cells([CodeColumn(c[block], p) for c, p in zip(codes, same, strict=True)], strides, cells)
             sums.add(cells, none, key[block])
         return sums.finish()
 

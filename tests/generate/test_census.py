@@ -103,9 +103,7 @@ def test_income_has_a_heavy_tail_and_grows_with_education(people):
     employed = column(people, "labour") == "AE"
     income, education = column(people, "income"), column(people, "education")
     assert income.max() > 15 * np.median(income[employed])
-    assert np.median(income[employed & (education == "E6")]) > 1.3 * np.median(
-        income[employed & (education == "E2")]
-    )
+    assert np.median(income[employed & (education == "E6")]) > 1.3 * np.median(income[employed & (education == "E2")])
 
 
 def test_country_of_birth_is_skewed(people):

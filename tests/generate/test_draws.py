@@ -84,9 +84,7 @@ def test_a_tree_has_the_number_of_codes_asked_at_every_level(steps, stop_early):
         lambda code, level: f"{code} at {level}",
         stop_early=stop_early,
     )
-    assert [
-        sum(code.startswith(f"{level}.") for code in tree.parents) for level in range(len(counts))
-    ] == counts
+    assert [sum(code.startswith(f"{level}.") for code in tree.parents) for level in range(len(counts))] == counts
     assert stop_early or all(code.startswith(f"{len(counts) - 1}.") for code in tree.leaves)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -121,8 +123,22 @@ def test_a_mark_can_be_taken_back(table):
     assert np.flatnonzero(marked.unsafe).tolist() == [7]
 
 
-def test_marking_drops_an_assessment_that_no_longer_holds(table):
-    assert table.assess(ds.PPercent(10)).marked({("food", "North"): "U"}).assessment is None
+def test_an_assessed_table_cannot_be_marked(table):
+    with pytest.raises(ParameterError, match=r"assessed already.*Mark cells first, then call assess"):
+        table.assess(ds.PPercent(10)).marked({("food", "North"): "U"})
+
+
+def test_a_given_pattern_does_not_make_an_unsafe_cell_safer(table):
+    pattern = table.with_(manual=np.full(len(table), CellStatus.SECONDARY, np.int8)).assess(ds.PPercent(10))
+    assert pattern.status[7] == CellStatus.UNSAFE
+    assert set(np.delete(pattern.status, 7)) == {CellStatus.SECONDARY}
+
+
+def test_cells_of_a_table_with_negative_contributions_have_no_known_floor(table):
+    holding = table.contributions["holding"]
+    signed = table.with_(contributions={"holding": replace(holding, negative=table.value == 40)})
+    assert (table.attacker_bounds()[0] == 0).all()
+    assert (signed.attacker_bounds()[0] == NO_LOWER).all()
 
 
 def test_levels_by_hand_are_never_rounded_down(table):

@@ -48,16 +48,23 @@ def test_the_reasons_name_every_rule_that_is_broken():
 def test_a_rule_may_be_restricted_to_tables():
     table = magnitudes([100])
     assert assessed(table, ds.PPercent(10, tables=("turnover",))) == [(10, 10)]
-    other = table.assess(ds.PPercent(10, tables=["exports", "imports"]))
+    exports = magnitudes([100], spec={"name": "exports"})
+    one, other = ds.TableSet([table, exports]).assess(ds.PPercent(10, tables=["turnover"]))
+    assert one.unsafe.any()
     assert not other.unsafe.any()
     assert other.assessment.rules == ()
+
+
+def test_a_rule_for_a_table_that_is_not_there_is_an_error():
+    with pytest.raises(ParameterError, match=r"no table 'turnovr'.*rule 'p_percent'.*mean 'turnover'"):
+        magnitudes([100]).assess(ds.PPercent(10, tables=["turnovr"]))
 
 
 def test_one_table_may_be_named_without_a_list():
     """The name is taken as a whole, not letter by letter, nor as a text in which other names may occur."""
     assert ds.PPercent(10, tables="turnover").tables == ("turnover",)
     short = magnitudes([100], spec={"name": "turn"})
-    assert assessed(short, ds.PPercent(10, tables="turnover")) == [None]
+    assert not ds.PPercent(10, tables="turnover").applies_to(short)
     record = ds.PPercent(10, tables="turnover").record()
     assert record["tables"] == ("turnover",)
 

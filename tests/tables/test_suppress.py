@@ -33,9 +33,7 @@ def test_one_unsafe_cell_costs_no_more_than_the_best_square(values, unsafe):
     hidden = release.custodian.withheld(0)
     grid = np.array(values).reshape(3, 3)
     r, t = divmod(unsafe, 3)
-    best = min(
-        grid[r, u] + grid[s, t] + grid[s, u] for s in range(3) for u in range(3) if s != r and u != t
-    )
+    best = min(grid[r, u] + grid[s, t] + grid[s, u] for s in range(3) for u in range(3) if s != r and u != t)
     table = release.custodian.tables.tables[0]
     secondary = hidden & ~table.unsafe
     assert table.value[secondary].sum() <= best
@@ -70,7 +68,7 @@ def test_a_given_pattern_is_kept_and_completed():
         {"region": [r for r, _ in rows], "trade": [t for _, t in rows], "value": [20] * 9, "status": status}
     )
     table = ds.Table.from_cells(cells, by={"region": region, "trade": trade}, compute_totals=True)
-    release = ds.protect(table, ds.Suppress())
+    release = ds.protect(table.assess(), ds.Suppress())
     row = table.row(region="r0", trade="t1")
     assert release.custodian.status[0][row] == CellStatus.SECONDARY
     assert int(release.custodian.withheld(0).sum()) == 4

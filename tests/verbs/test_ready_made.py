@@ -568,7 +568,7 @@ def test_messages_hold_no_values():
 
 def test_what_was_read_can_be_protected_and_verified():
     table = ready(columns={"status": ["V"] * 4 + ["U"] + ["V"] * 4, "upper_protection": [0.0] * 4 + [2.0] + [0.0] * 4})
-    released = ds.protect(table, ds.Suppress())
+    released = ds.protect(table.assess(), ds.Suppress())
     assert released.verify().holds
     assert released.custodian.withheld(0)[table.row(region="N", sex="f")]
 

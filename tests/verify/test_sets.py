@@ -19,7 +19,9 @@ SEX = ds.Hierarchy.flat(["f", "m"])
 
 def ready(value: str, numbers: list[float], by: dict[str, ds.Hierarchy], **options: object) -> ds.Table:
     frame = {value: numbers}
-    codes = [(r, *rest) for r in REGION.base_codes for rest in ([(s,) for s in SEX.base_codes] if len(by) > 1 else [()])]
+    codes = [
+        (r, *rest) for r in REGION.base_codes for rest in ([(s,) for s in SEX.base_codes] if len(by) > 1 else [()])
+    ]
     for k, variable in enumerate(by):
         frame[variable] = [c[k] for c in codes]
     return ds.Table.from_cells(pa.table(frame), by=by, value=value, compute_totals=True, **options)
@@ -82,7 +84,10 @@ def test_a_shared_cell_withheld_in_one_table_and_published_in_the_other_is_refus
     assessed = [table.with_(assessment=None).assess() for table in (marked, tables.tables[1])]
     release = ds.protect(ds.TableSet(assessed), ds.Suppress())
     shared = [
-        (t, r) for t in range(2) for r in np.flatnonzero(release.custodian.withheld(t)) if _is_margin(release, t, int(r))
+        (t, r)
+        for t in range(2)
+        for r in np.flatnonzero(release.custodian.withheld(t))
+        if _is_margin(release, t, int(r))
     ]
     assert len(shared) >= 4
     for t, r in shared:

@@ -100,8 +100,6 @@ class Records:
 
     def blocks(self, by: Mapping[str, Hierarchy]) -> Iterator[Block]:
         """All records in blocks that stay in the processor's cache; a block's arrays are used again for the next."""
-        from discreet.engine.kernels import add_codes
-
         columns = [self.codes(variable, hierarchy) for variable, hierarchy in by.items()]
         strides = strides_of([len(hierarchy) for hierarchy in by.values()])
         cells, keys = np.empty((2, BLOCK), np.int64)
@@ -111,9 +109,8 @@ class Records:
             for start in range(0, batch.num_rows, BLOCK):
                 stop = min(start + BLOCK, batch.num_rows)
                 size = stop - start
-                for k, column in enumerate(columns):
-                    indices, positions = column[number]
-                    add_codes(indices[start:stop], positions, strides[k], k == 0, cells[:size])
+                codes = [CodeColumn(column[number].indices[start:stop], column[number].positions) for column in columns]
+                number_cells(codes, strides, cells[:size])
                 record_key = self._record_keys(raw_keys[start:stop], keys)
                 yield Block(slice(offset + start, offset + stop), cells[:size], record_key)
             offset += batch.num_rows
@@ -274,6 +271,18 @@ def encode_codes(
     if unknown:
         raise unknown_codes(variable, unknown)
     return result
+
+
+def number_cells(columns: Sequence[CodeColumn], strides: Sequence[int], cells: Ints) -> None:
+    """Write the keys of the finest cells of some records."""
+    from discreet.engine.kernels import add_codes
+
+    coded = [(*column, stride) for column, stride in zip(columns, strides, strict=True)]
+    for k in range(0, len(coded), 3):
+        # Where there are less than three, the first goes along without adding anything.
+        filling = [(*columns[k], 0)] * (3 - len(coded[k : k + 3]))
+        one, two, three = [*coded[k : k + 3], *filling]
+        add_codes(*one, *two, *three, k == 0, cells)
 
 
 def position_of_gaps(variable: str, hierarchy: Hierarchy, missing: str | None, gaps: int) -> int:

@@ -16,15 +16,29 @@ READ_ONLY = "Array({}, 1, 'C', True)"
 """Columns of Arrow tables are read where they lie and must not be written to."""
 
 
-@kernel(f"void({READ_ONLY.format('i4')}, i4[::1], i8, b1, i8[::1])")
-def add_codes(indices: Codes, positions: Codes, stride: int, first: bool, cells: Ints) -> None:
-    """Number the finest cells of records, one variable at a time: its codes come as indices into a dictionary."""
-    if first:
-        for i in range(len(indices)):
-            cells[i] = np.int64(positions[np.uint32(indices[i])]) * stride
-    else:
-        for i in range(len(indices)):
-            cells[i] += np.int64(positions[np.uint32(indices[i])]) * stride
+_CODES = f"{READ_ONLY.format('i4')}, i4[::1], i8"
+
+
+@kernel(f"void({_CODES}, {_CODES}, {_CODES}, b1, i8[::1])")
+def add_codes(
+    indices: Codes,
+    positions: Codes,
+    stride: int,
+    second_indices: Codes,
+    second_positions: Codes,
+    second_stride: int,
+    third_indices: Codes,
+    third_positions: Codes,
+    third_stride: int,
+    first: bool,
+    cells: Ints,
+) -> None:
+    """Number the finest cells of records, three variables at a time: codes come as indices into a dictionary."""
+    for i in range(len(indices)):
+        cell = np.int64(positions[np.uint32(indices[i])]) * stride
+        cell += np.int64(second_positions[np.uint32(second_indices[i])]) * second_stride
+        cell += np.int64(third_positions[np.uint32(third_indices[i])]) * third_stride
+        cells[i] = cell if first else cells[i] + cell
 
 
 @kernel(f"b1({READ_ONLY.format('f8')}, i8, i8[::1])")

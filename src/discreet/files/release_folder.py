@@ -80,9 +80,7 @@ def refuse_foreign(folder: Path) -> None:
         )
 
 
-def _fill(
-    staging: Path, public: PublicRelease, custodian: Custodian, extra: Mapping[str, str]
-) -> str:
+def _fill(staging: Path, public: PublicRelease, custodian: Custodian, extra: Mapping[str, str]) -> str:
     open_, closed = staging / "public", staging / "custodian"
     open_.mkdir(mode=0o755)
     closed.mkdir(mode=0o700)

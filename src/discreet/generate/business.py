@@ -272,9 +272,7 @@ def _employees(draws: Draws, size: NDArray[np.int8]) -> NDArray[np.int32]:
     return employees.astype(np.int32)
 
 
-def _turnover(
-    draws: Draws, economy: _Economy, activity: NDArray[np.int16], employees: NDArray[np.int32]
-) -> Floats:
+def _turnover(draws: Draws, economy: _Economy, activity: NDArray[np.int16], employees: NDArray[np.int32]) -> Floats:
     """Turnover in units of currency; one firm in 200 has none."""
     count = len(activity)
     turnover = economy.turnover_per_employee[activity]

@@ -290,8 +290,7 @@ def _occupations(draws: Draws, education: NDArray[np.int8], labour: NDArray[np.i
     employed = np.flatnonzero(labour == _EMPLOYED)
     # Within a major group the first codes are the frequent ones.
     weights = [
-        [major[int(code[0]) - 1] * 60 // int(code[1]) if code != "X" else 0 for code in codes]
-        for major in _OCCUPATION
+        [major[int(code[0]) - 1] * 60 // int(code[1]) if code != "X" else 0 for code in codes] for major in _OCCUPATION
     ]
     group = _EDUCATION_GROUP[education[employed]]
     occupation[employed] = choose_within(draws.uniform("occupation", len(employed)), group, weights)

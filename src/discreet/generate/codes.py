@@ -98,14 +98,10 @@ def grow_tree(
     children: dict[str, list[str]] = {}
     level_codes = [TOTAL]
     for level, count in enumerate(counts):
-        numbers = _children_per_parent(
-            draws, level, len(level_codes), count, most_children[level], stop_early
-        )
+        numbers = _children_per_parent(draws, level, len(level_codes), count, most_children[level], stop_early)
         next_codes: list[str] = []
         for parent, number in zip(level_codes, numbers.tolist(), strict=True):
-            children[parent] = [
-                spell(parent, Place(level, len(next_codes) + below, below)) for below in range(number)
-            ]
+            children[parent] = [spell(parent, Place(level, len(next_codes) + below, below)) for below in range(number)]
             next_codes += children[parent]
         level_codes = next_codes
 
@@ -122,9 +118,7 @@ def grow_tree(
     return CodeTree(parents, labels)
 
 
-def _children_per_parent(
-    draws: Draws, level: int, parents: int, count: int, most: int, stop_early: bool
-) -> Integers:
+def _children_per_parent(draws: Draws, level: int, parents: int, count: int, most: int, stop_early: bool) -> Integers:
     """Split the codes of a level over the parents above it."""
     order = draws.order(f"order {level}", parents)
     special = parents // 8

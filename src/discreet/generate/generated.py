@@ -48,9 +48,7 @@ class Generated:
     labels: dict[str, dict[str, str]]
 
     def __repr__(self) -> str:
-        counts = (
-            f"{name} {len(tree) - len(set(tree.values()) - {TOTAL})}" for name, tree in self.parents.items()
-        )
+        counts = (f"{name} {len(tree) - len(set(tree.values()) - {TOTAL})}" for name, tree in self.parents.items())
         return f"Generated({self.records.num_rows:,} records; base codes: {', '.join(counts)})"
 
     def write(self, folder: str | Path, *, format: Format = "parquet") -> list[Path]:
@@ -98,9 +96,7 @@ def code_column(tree: CodeTree, positions: NDArray[np.integer]) -> pa.Dictionary
     """Make a dictionary-encoded column from positions in the leaves of a tree."""
     leaves = tree.leaves
     width = next(kind for kind in (np.int8, np.int16, np.int32) if len(leaves) <= np.iinfo(kind).max)
-    return pa.DictionaryArray.from_arrays(
-        pa.array(positions.astype(width)), pa.array(leaves, type=pa.string())
-    )
+    return pa.DictionaryArray.from_arrays(pa.array(positions.astype(width)), pa.array(leaves, type=pa.string()))
 
 
 def _hrc_text(parents: dict[str, str]) -> str:

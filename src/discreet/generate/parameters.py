@@ -32,9 +32,7 @@ def share(name: str, value: object, high: float) -> float:
     return float(value)
 
 
-def level_counts(
-    name: str, counts: object, most_codes: Sequence[int], most_children: Sequence[int]
-) -> tuple[int, ...]:
+def level_counts(name: str, counts: object, most_codes: Sequence[int], most_children: Sequence[int]) -> tuple[int, ...]:
     """Return the number of codes at each level of a tree, checked against what its codes can spell.
 
     Parameters

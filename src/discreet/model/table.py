@@ -186,12 +186,16 @@ class Table:
 
     @cached_property
     def status(self) -> Status:
-        """Status of every cell: what was set by hand, then what the rules said."""
+        """Status of every cell: what the rules said, and before that what was set by hand.
+
+        A given pattern (secondary cells) does not make an unsafe cell any safer.
+        """
         result = np.where(self.empty, CellStatus.EMPTY, CellStatus.SAFE).astype(np.int8)
         if self.assessment is not None:
             result[self.assessment.unsafe] = CellStatus.UNSAFE
         if self.manual is not None:
-            forced = self.manual >= CellStatus.UNSAFE
+            forced = np.isin(self.manual, (CellStatus.UNSAFE, CellStatus.FORCED))
+            forced |= (self.manual == CellStatus.SECONDARY) & (result == CellStatus.SAFE)
             result[forced] = self.manual[forced]
         return result
 
@@ -204,10 +208,11 @@ class Table:
     def attacker_bounds(self) -> tuple[Ints, Ints]:
         """What everybody knows of each cell before publication: at least, at most.
 
-        Given bounds count; where none are given, cells of a table without negative values are known to be
-        at least zero.
+        Given bounds count; where none are given, cells are known to be at least zero in a table without negative
+        values and contributions.
         """
-        floor = 0 if bool(np.all(self.value >= 0)) else NO_LOWER
+        signed = self.spec.absolute or any(bool(found.negative.any()) for found in self.contributions.values())
+        floor = NO_LOWER if signed or bool(np.any(self.value < 0)) else 0
         lower = np.full(len(self), floor, np.int64)
         upper = np.full(len(self), NO_UPPER, np.int64)
         if self.lower_bound is not None:
@@ -237,6 +242,11 @@ class Table:
         protection
             Lower and upper protection level of the cells marked unsafe, as distances from the value.
         """
+        if self.assessment is not None:
+            raise ParameterError(
+                f"Table {self.name!r} is assessed already, and marks would not count.",
+                hint="Mark cells first, then call assess(rules).",
+            )
         if protection is not None and not all(isfinite(level) and level >= 0 for level in protection):
             raise ParameterError(
                 f"protection={protection!r} is not allowed.",
@@ -257,7 +267,7 @@ class Table:
             manual[row] = 0 if status == CellStatus.SAFE else status
             if protection is not None and status == CellStatus.UNSAFE:
                 lower[row], upper[row] = (rounded_up(level, self.decimals) for level in protection)
-        return self.with_(manual=manual, manual_lower=lower, manual_upper=upper, assessment=None)
+        return self.with_(manual=manual, manual_lower=lower, manual_upper=upper)
 
     # ---- showing ------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ from discreet.model.arrays import LARGEST, Floats, Ints
 
 MOST_DECIMALS = 9
 SIGNIFICANT_DIGITS = 10
+SURE_DIGITS = 15
+"""Floating point holds decimal numbers of so many digits without loss, and noise shows behind them."""
 PIECE = 2**16
 FLOATING_NOISE = 2.0**-48
 """Noise of sums in floating point, relative to their size: 16 times the distance between neighbours."""
@@ -46,13 +48,14 @@ def choose_decimals_of(pieces: Callable[[], Iterable[Floats]], name: str) -> int
     """Decimals for a column that comes in pieces; ``pieces()`` goes through all of them anew.
 
     Sums of decimal numbers that were computed in floating point miss the decimal number by a few of the last
-    binary digits; such noise does not count.
+    binary digits; such noise does not count. Numbers of at most fifteen digits are taken as they are.
     """
     spans = [(float(np.abs(piece).max(initial=0.0)), float(np.abs(piece).sum())) for piece in pieces()]
     largest = max((span[0] for span in spans), default=0.0)
-    exact = _near_decimals(pieces, largest)
-    if exact is None:
-        exact = _exact_decimals(pieces)
+    exact = _exact_decimals(pieces)
+    if exact is None or largest * 10.0**exact >= 10.0**SURE_DIGITS:
+        near = _near_decimals(pieces, largest)
+        exact = exact if near is None else near
     if exact is None:
         magnitude = int(np.ceil(np.log10(largest))) if largest > 0 else 0
         exact = min(max(0, SIGNIFICANT_DIGITS - magnitude), 15)

@@ -58,7 +58,8 @@ def assess_table(
     least = _published_unit(table) if profile == "argus" else 1
     unsafe, lower, upper = _with_manual(table, hits > 0, lower, upper, manual_range, least)
     refuse_too_large(table, np.maximum(lower, upper))
-    lower = np.minimum(lower, _room_below(table))
+    # Nobody can be made to believe less than what is known; but where only the lower side protects, it must do so.
+    lower = np.where(upper > 0, np.minimum(lower, _room_below(table)), lower)
     return table.with_(
         assessment=Assessment(
             rules=tuple(rule.record() for rule in mine),

@@ -125,9 +125,7 @@ class AlternativeModel:
             )
         return exact
 
-    def _solve(
-        self, target: int, direction: int, level: int, withheld: Bools, margin: float
-    ) -> Floats | None:
+    def _solve(self, target: int, direction: int, level: int, withheld: Bools, margin: float) -> Floats | None:
         """Moves in multiples of the level, by linear programming."""
         import highspy
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import overload
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, unknown_name
 from discreet.model.table import Table
-from discreet.model.tableset import TableSet
+from discreet.model.tableset import TableSet, as_set
 from discreet.rules.assess import MANUAL_RANGE, assess_table
 from discreet.rules.base import Rule
+
 
 @overload
 def assess(
@@ -58,6 +60,15 @@ def assess(
             raise ParameterError(
                 f"assess takes rules, not a {type(rule).__name__}.", hint="For example ds.PPercent(10)."
             )
+    _refuse_unknown_tables(rules, [table.name for table in as_set(tables)])
     if not isinstance(tables, TableSet):
         return assess_table(tables, rules, profile, missing_safe, manual_range)
     return tables.replaced([assess_table(t, rules, profile, missing_safe, manual_range) for t in tables])
+
+
+def _refuse_unknown_tables(rules: Sequence[Rule], names: Sequence[str]) -> None:
+    """A rule meant for a table that is not there would silently apply to nothing."""
+    for rule in rules:
+        for name in getattr(rule, "tables", ()):
+            if name not in names:
+                raise ParameterError(unknown_name("table", name, names, f"what is assessed (rule {rule.kind!r})"))

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
-
 from discreet.errors import NeedsError, ParameterError
 from discreet.model.release import Custodian, PublicRelease, Release, public_table
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import build_system
-from discreet.rules.assess import assess_table
 from discreet.tables.method import Method
 
 
@@ -54,7 +51,8 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Re
             hint="Give one method that withholds cells.",
         )
     whole = as_set(tables)
-    whole = whole.replaced([_assessed(table) for table in whole])
+    for table in whole:
+        _refuse_unassessed(table)
     system = build_system(whole)
     system.check_additive()
     outcome = steps[0].run(system)
@@ -69,15 +67,12 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Re
     return Release(PublicRelease(tuple(shown)), Custodian(whole, tuple(statuses), (outcome.evidence,), log))
 
 
-def _assessed(table: Table) -> Table:
-    if table.assessment is not None:
-        return table
-    if table.manual is not None and np.any(table.manual == CellStatus.UNSAFE):
-        return assess_table(table, ())
-    raise NeedsError(
-        f"Table {table.name!r} has not been assessed, so nothing is known to be safe in it.",
-        hint="Call table.assess(rules) first, or mark cells by hand.",
-    )
+def _refuse_unassessed(table: Table) -> None:
+    if table.assessment is None:
+        raise NeedsError(
+            f"Table {table.name!r} has not been assessed, so nothing is known to be safe in it.",
+            hint="Call table.assess(rules) first; assess() without rules takes the statuses set by hand as they are.",
+        )
 
 
 def _log(tables: TableSet, methods: Sequence[Method], effort: Mapping[str, int]) -> dict[str, Any]:

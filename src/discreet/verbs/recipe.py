@@ -305,7 +305,6 @@ def prepare(recipe: Recipe, folder: Path, *, allow_outside: bool = False) -> tup
         tables = list(made) if isinstance(made, TableSet) else [made]
     tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
     whole = TableSet(tables, [link.equation for link in recipe.links], recipe.one_pattern)
-    _check_table_names(rules, whole)
     options = recipe.assess
     return (
         assess(
@@ -317,14 +316,6 @@ def prepare(recipe: Recipe, folder: Path, *, allow_outside: bool = False) -> tup
         ),
         kitchen,
     )
-
-
-def _check_table_names(rules: list[Rule], tables: TableSet) -> None:
-    names = [table.name for table in tables]
-    for rule in rules:
-        for name in getattr(rule, "tables", ()):
-            if name not in names:
-                raise ParameterError(unknown_name("table", name, names, f"the recipe (rule {rule.kind!r})"))
 
 
 def _spec(part: TablePart, by: Mapping[str, Hierarchy], rules: list[Rule]) -> TableSpec:

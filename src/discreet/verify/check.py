@@ -36,6 +36,10 @@ def _check_cells(verdict: Verdict, custodian: Custodian, number: int) -> Recheck
         verdict.refuse("cells", "a cell stands twice in the cell file", table.name)
     recheck = Recheck(table)
     verdict.asserted += recheck.asserted
+    if recheck.exempt:
+        verdict.asserted.append(
+            f"{recheck.exempt} cells of table {table.name} have an unknown code and need no protection"
+        )
     hidden = (status == CellStatus.UNSAFE) | (status == CellStatus.SECONDARY)
     forced = status == CellStatus.FORCED
     for row in np.flatnonzero(recheck.unsafe & (status != CellStatus.UNSAFE) & ~forced).tolist():

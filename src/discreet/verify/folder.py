@@ -56,7 +56,11 @@ def check_folder(folder: Path | str) -> Verdict:
     if verdict.refused:
         return verdict
     verdict.proved.append("evidence and files belong together (digests)")
-    claims = check_release(custodian, public)
+    try:
+        claims = check_release(custodian, public)
+    except DiscreetError as error:
+        verdict.refuse("claims", str(error))
+        return verdict
     verdict.proved += claims.proved
     verdict.asserted += claims.asserted
     verdict.refused += claims.refused

@@ -43,6 +43,7 @@ class Recheck:
         self.lower = np.zeros(self.size, object)
         self.upper = np.zeros(self.size, object)
         self.asserted: list[str] = []
+        self.exempt = 0
         self.counts = table.spec.value is None
         self.floor, self.ceiling = table.attacker_bounds()
         assessment = table.assessment
@@ -61,12 +62,14 @@ class Recheck:
                 results.append((rule["kind"], result._replace(unsafe=result.unsafe & ~exempt)))
         for _, result in results:
             self.unsafe |= result.unsafe
+        self.exempt = int(exempt.sum())
         for result in self._in_turn(results) if self.argus else (result for _, result in results):
             self.lower = np.where(result.unsafe & (result.lower > self.lower), result.lower, self.lower)
             self.upper = np.where(result.unsafe & (result.upper > self.upper), result.upper, self.upper)
         self._manual(assessment.options)
-        known = zip(self.lower.tolist(), table.value.tolist(), self.floor.tolist(), strict=True)
-        self.lower = np.array([min(low, v - f) if f > -(2**62) else low for low, v, f in known], object)
+        known = zip(self.lower.tolist(), self.upper.tolist(), table.value.tolist(), self.floor.tolist(), strict=True)
+        clamped = [min(low, v - f) if f > -(2**62) and up > 0 else low for low, up, v, f in known]
+        self.lower = np.array(clamped, object)
 
     def _stated(self, rule: Mapping[str, Any]) -> Result | None:
         try:

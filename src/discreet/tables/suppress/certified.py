@@ -144,9 +144,7 @@ def _places(system: System) -> tuple[Ints, Ints, Ints]:
     return pointers(np.bincount(cells, minlength=len(system))), table[order], row[order]
 
 
-def _proofs(
-    system: System, up: Ints, down: Ints, reached: dict[tuple[int, int], tuple[Fraction, int]]
-) -> Proofs:
+def _proofs(system: System, up: Ints, down: Ints, reached: dict[tuple[int, int], tuple[Fraction, int]]) -> Proofs:
     tables, rows, ups, downs = [], [], [], []
     for number, (table, cells) in enumerate(zip(system.tables, system.of, strict=True)):
         for row in np.flatnonzero(table.unsafe).tolist():
