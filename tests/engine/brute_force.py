@@ -32,7 +32,6 @@ class Cell:
 
     records: int = 0
     value: Fraction = Fraction(0)
-    watched: Fraction = Fraction(0)
     cost: Fraction = Fraction(0)
     weighted: Fraction = Fraction(0)
     key_sum: Fraction = Fraction(0)
@@ -79,18 +78,16 @@ def enter(
     w = number(record[weight]) if weight else Fraction(1)
     value = number(record[spec.value]) if spec.value else Fraction(1)
     shadow = number(record[spec.shadow]) if spec.shadow else value
-    watched = abs(shadow) if spec.absolute else shadow
     cell.records += 1
     cell.value += sign * value * w
-    cell.watched += sign * watched * w
     cell.cost += sign * number(record[spec.cost]) * w if spec.cost else 0
     cell.weighted += sign * w
     cell.key_sum += number(record[data.record_key]) if data.record_key else 0
     for level, contributors in cell.by_level.items():
         who = record[data.contributor] if level == "holding" and data.contributor else place
         sums = contributors.setdefault(who, Sums())
-        sums.own += sign * watched
-        sums.weighted += sign * watched * w
+        sums.own += sign * shadow
+        sums.weighted += sign * shadow * w
 
 
 def replicated(contributors: Sequence[Sums], top: int) -> list[Fraction]:
@@ -162,12 +159,17 @@ def assert_contributions_agree(
         else {}
     )
     asked = (
-        {who: max(records[p][data.request] for p in whose if whose[p] == who) for who in whose.values()}
+        {who: {records[p][data.request] for p in whose if whose[p] == who} for who in whose.values()}
         if data.request
         else {}
     )
     assert found.count.tolist() == [len(cell.by_level[level]) for cell in cells]
-    assert found.total.tolist() == [cell.watched * unit for cell in cells]
+    if table.spec.absolute:
+        for cell in cells:
+            for sums in cell.by_level[level].values():
+                sums.own, sums.weighted = abs(sums.own), abs(sums.weighted)
+    total = [sum(sums.weighted for sums in cell.by_level[level].values()) for cell in cells]
+    assert found.total.tolist() == [amount * unit for amount in total]
     for row, cell in enumerate(cells):
         contributors = cell.by_level[level]
         own = {who: sums.own for who, sums in contributors.items()}
@@ -186,7 +188,7 @@ def assert_contributions_agree(
         if data.request:
             assert found.requested is not None
             for code in (1, 2):
-                known = [max(amount, 0) * unit for who, amount in own.items() if asked[who] == code]
+                known = [max(amount, 0) * unit for who, amount in own.items() if code in asked[who]]
                 assert found.requested[row, code - 1] == max(known, default=-1)
 
 

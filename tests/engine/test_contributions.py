@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.engine import contributions
+from discreet.errors import InputError
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import Table
 from discreet.rules import MinContributors, PPercent, assess_table
@@ -182,3 +186,61 @@ def test_whole_record_keys_are_added_up() -> None:
     )
     assert table.key_modulus == 0
     np.testing.assert_array_equal(table.key_sum, [2**31 + 11, 2**31 + 4, 7])
+
+
+def test_absolute_contributions_are_those_of_the_holding_not_of_its_records(tmp_path):
+    """Records of one holding that cancel out contribute nothing: the rest of the cell is not made to look larger."""
+    frame = pa.table(
+        {"place": ["x"] * 6, "holding": ["a", "b", "c", "c", "d", "d"], "profit": [100, 5, 25, -25, 30, -30]}
+    )
+    for engine, data in (("memory", frame), ("duckdb", parquet(frame, tmp_path))):
+        by = {"place": Hierarchy.flat(["x"])}
+        table = tabulate(data, by=by, value="profit", contributor="holding", absolute=True, engine=engine)
+        found = table.contributions["holding"]
+        assert found.top[0].tolist() == [100, 5, 0]
+        assert found.total[0] == 105
+        assert assess_table(table, [PPercent(10)]).unsafe[0]
+
+
+def test_absolute_contributions_of_a_net_loss_count_by_their_size():
+    frame = pa.table({"place": ["x", "x", "y"], "holding": ["a", "b", "a"], "profit": [-70, 20, 60]})
+    by = {"place": Hierarchy.flat(["x", "y"])}
+    table = tabulate(frame, by=by, value="profit", contributor="holding", absolute=True)
+    found = table.contributions["holding"]
+    assert found.total.tolist() == [30, 90, 60]
+    assert found.top[:, 0].tolist() == [20, 70, 60]
+    assert not found.negative.any()
+    assert table.value.tolist() == [10, -50, 60]
+
+
+def test_a_holding_with_both_requests_counts_under_both():
+    frame = pa.table({"place": ["x", "x", "x"], "holding": ["a", "a", "b"], "x": [50, 20, 90], "ask": [1, 2, 0]})
+    by = {"place": Hierarchy.flat(["x"])}
+    table = tabulate(frame, by=by, value="x", contributor="holding", request="ask")
+    assert table.contributions["holding"].requested[0].tolist() == [70, 70]
+
+
+def test_decimal_numbers_beyond_floating_point_are_exact_in_memory_and_refused_by_duckdb(tmp_path):
+    amounts = [Decimal("1000000000000000.01"), Decimal("2.02")]
+    frame = pa.table({"place": ["x", "y"], "x": pa.array(amounts, pa.decimal128(20, 2))})
+    by = {"place": Hierarchy.flat(["x", "y"])}
+    assert tabulate(frame, by=by, value="x").value.tolist() == [100000000000000203, 100000000000000001, 202]
+    with pytest.raises(InputError, match=r"more than 15 digits.*engine='memory'"):
+        tabulate(parquet(frame, tmp_path), by=by, value="x", engine="duckdb")
+
+
+def test_decimal_numbers_agree_between_the_engines(tmp_path):
+    rng = np.random.default_rng(4)
+    amounts = [Decimal(int(n)).scaleb(-3) for n in rng.integers(0, 10**9, 500)]
+    frame = pa.table({"place": rng.choice(["x", "y"], 500), "x": pa.array(amounts, pa.decimal128(20, 3))})
+    by = {"place": Hierarchy.flat(["x", "y"])}
+    one = tabulate(frame, by=by, value="x")
+    other = tabulate(parquet(frame, tmp_path), by=by, value="x", engine="duckdb")
+    assert one.decimals == other.decimals == 3
+    assert one.value.tolist() == other.value.tolist()
+    assert one.value[0] == sum(int(a.scaleb(3)) for a in amounts)
+
+
+def parquet(frame: pa.Table, folder: Path) -> Path:
+    pq.write_table(frame, folder / "records.parquet")
+    return folder / "records.parquet"

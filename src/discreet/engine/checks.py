@@ -2,33 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from discreet.errors import InputError
 from discreet.model.arrays import LARGEST
-from discreet.model.condition import Condition
-
-
-def no_records() -> InputError:
-    """Nothing there."""
-    return InputError("The data have no records.", hint="Check that the right file or frame was given.")
-
-
-def no_record_left(where: Sequence[Condition]) -> InputError:
-    """A filter that leaves nothing."""
-    return InputError(
-        f"No record meets the filter {' and '.join(str(c) for c in where)!r}.",
-        hint="Check the values it compares with.",
-    )
-
-
-def not_regular(name: str, error: Exception) -> InputError:
-    """A csv file that cannot be taken apart."""
-    return InputError(
-        f"The file {name!r} is not a regular csv file.",
-        hint="Check that every line has as many fields as the header and that the delimiter is right.",
-        details=str(error),
-    )
 
 
 def empty_codes(variable: str, count: int) -> InputError:

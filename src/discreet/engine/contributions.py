@@ -39,7 +39,7 @@ def kept_of(top: int, lightest: float | None) -> int:
 
 
 def contributions_of(
-    parts: Iterator[ContributorRecords], above: Above, total: Ints, top: int, kept: int
+    parts: Iterator[ContributorRecords], above: Above, cells: int, top: int, kept: int, absolute: bool = False
 ) -> Contributions:
     """Distinct contributors and largest contributions of every cell.
 
@@ -49,36 +49,38 @@ def contributions_of(
         Records; all records of a contributor stand in one part.
     above
         Which cells each finest cell adds to.
-    total
-        Sum of each cell.
+    cells
+        How many cells there are.
     top
         How many of the largest contributions to give.
     kept
         How many to keep meanwhile, see :func:`kept_of`.
+    absolute
+        Let a contributor's absolute sum count.
     """
     from discreet.engine.kernels import by_contributor, contributions, contributions_in_finest, merge_up
 
-    cells = leaves = first = None
+    known = leaves = first = None
     merge = not above.signed
     for part in parts:
-        if cells is None or leaves is None:
+        if known is None or leaves is None:
             first = part
-            cells = _nothing_known(len(total), kept, part)
+            known = _nothing_known(cells, kept, part)
             leaves = _nothing_known(len(above.start) - 1, kept, part)
         records = (part.leaf, part.own, part.weighted, part.waived, part.requested)
         if merge and part.contributor is None:
-            contributions_in_finest(*records, kept, leaves)
+            contributions_in_finest(*records, absolute, kept, leaves)
             continue
         if part.contributor is None:
             numbers = np.arange(len(part.leaf) + 1, dtype=np.int64)
             start, order = numbers, numbers[:-1]
         else:
             start, order = by_contributor(part.contributor, part.contributors)
-        contributions(start, order, *records, *above, merge, kept, leaves, cells)
-    if cells is None or leaves is None or first is None:
+        contributions(start, order, *records, *above, absolute, merge, kept, leaves, known)
+    if known is None or leaves is None or first is None:
         raise ValueError("There are no records.")
-    merge_up(above.start, above.cell, kept, leaves, cells)
-    return _finished(cells, total, top, kept, first)
+    merge_up(above.start, above.cell, kept, leaves, known)
+    return _finished(known, top, kept, first)
 
 
 def _nothing_known(cells: int, kept: int, like: ContributorRecords) -> Ints:
@@ -89,8 +91,8 @@ def _nothing_known(cells: int, kept: int, like: ContributorRecords) -> Ints:
     return known
 
 
-def _finished(known: Ints, total: Ints, top: int, kept: int, like: ContributorRecords) -> Contributions:
-    from discreet.engine.kernels import COUNT, NEGATIVE, REQUESTED, TOP, UNWAIVED, replicate
+def _finished(known: Ints, top: int, kept: int, like: ContributorRecords) -> Contributions:
+    from discreet.engine.kernels import COUNT, NEGATIVE, REQUESTED, TOP, TOTAL, UNWAIVED, replicate
 
     largest = known[:, TOP : TOP + top].copy()
     if len(like.weighted):
@@ -98,7 +100,7 @@ def _finished(known: Ints, total: Ints, top: int, kept: int, like: ContributorRe
         replicate(known, kept, largest)
     return Contributions(
         known[:, COUNT].copy(),
-        total,
+        known[:, TOTAL].copy(),
         largest,
         known[:, NEGATIVE] > 0,
         known[:, UNWAIVED].copy() if len(like.waived) else None,

@@ -20,12 +20,12 @@ from discreet.engine.checks import (
 )
 from discreet.engine.plan import Scale
 from discreet.errors import DiscreetError, unknown_codes
-from discreet.files.frames import code_text, flags, numbers, read_columns
+from discreet.files.frames import code_text, exact_numbers, flags, numbers, read_columns
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
-from discreet.model.units import choose_decimals, to_units
+from discreet.model.units import choose_decimals, decimals_of, to_units
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +75,7 @@ class Records:
     data: Microdata
     weight_name: str | None
     _codes: dict[tuple[str, int], list[CodeColumn]] = field(default_factory=dict)
-    _amounts: dict[tuple[str | None, bool], Amounts] = field(default_factory=dict)
+    _amounts: dict[str | None, Amounts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Each batch costs some work of its own; many small ones are put together.
@@ -115,12 +115,11 @@ class Records:
                 yield Block(slice(offset + start, offset + stop), cells[:size], record_key)
             offset += batch.num_rows
 
-    def amounts(self, variable: str | None, absolute: bool = False) -> Amounts:
+    def amounts(self, variable: str | None) -> Amounts:
         """Amounts of a variable; ``None`` counts every record once."""
-        key = (variable, absolute)
-        if key not in self._amounts:
-            self._amounts[key] = self._encode_amounts(variable, absolute)
-        return self._amounts[key]
+        if variable not in self._amounts:
+            self._amounts[variable] = self._encode_amounts(variable)
+        return self._amounts[variable]
 
     def scale(self, variable: str | None) -> Scale:
         """Decimals of a variable; ``None`` counts records."""
@@ -129,14 +128,13 @@ class Records:
             return Scale(decimals, 0)
         return self.amounts(variable).scale
 
-    def _encode_amounts(self, variable: str | None, absolute: bool) -> Amounts:
+    def _encode_amounts(self, variable: str | None) -> Amounts:
         if variable is None:
             own, decimals = np.ones(len(self), np.int64), 0
         else:
-            raw = numbers(self.table, variable)
-            decimals = 0 if raw.dtype.kind in "iub" else choose_decimals(raw.astype(np.float64, copy=False), variable)
+            raw = exact_numbers(self.table, variable)
+            decimals = decimals_of(raw, variable)
             own = to_units(raw, decimals, variable)
-        own = np.abs(own) if absolute else own
         if self.weight is None:
             refuse_large_sums(variable, float(np.abs(own).sum(dtype=np.float64)))
             return Amounts(own, np.zeros(0, np.int64), Scale(decimals, decimals))

@@ -128,9 +128,10 @@ def by_contributor(contributor: Ints, contributors: int) -> tuple[Ints, Ints]:
     return start, order
 
 
-COUNT, NEGATIVE, UNWAIVED, REQUESTED, TOP = 0, 1, 2, 3, 5
-"""Columns of what is known of a cell's contributors: how many, whether one is negative, the largest without consent,
-the largest with request 1 and with request 2, the largest; then, with weights, the weighted amounts of those."""
+COUNT, TOTAL, NEGATIVE, UNWAIVED, REQUESTED, TOP = 0, 1, 2, 3, 4, 6
+"""Columns of what is known of a cell's contributors: how many, what they have together, whether one is negative, the
+largest without consent, the largest with request 1 and with request 2, the largest; then, with weights, the weighted
+amounts of those."""
 
 
 @kernel("void(i8[:,::1], i8, i8, i8, i8)")
@@ -155,36 +156,49 @@ def _insert(known: Ints, cell: int, kept: int, amount: int, weighted: int) -> No
         row[at + kept] = weighted
 
 
-@kernel("void(i8[:,::1], i8, i8, i8, i8, b1, i8)")
-def _enter(known: Ints, cell: int, kept: int, amount: int, weighted: int, consents: bool, asked: int) -> None:
-    """Enter one contributor's sum into a cell."""
+@kernel("void(i8[:,::1], i8, i8, i8, i8, b1, i8, b1)")
+def _enter(
+    known: Ints, cell: int, kept: int, amount: int, weighted: int, consents: bool, asked: int, absolute: bool
+) -> None:
+    """Enter one contributor's sum into a cell; ``asked`` has bit 0 for request 1 and bit 1 for request 2."""
+    if absolute:
+        amount, weighted = abs(amount), abs(weighted)
     known[cell, COUNT] += 1
+    known[cell, TOTAL] += weighted if known.shape[1] > TOP + kept else amount
     if amount < 0:
         known[cell, NEGATIVE] = 1
     _insert(known, cell, kept, amount, weighted)
     # Zero at least: -1 would say that nobody is there who withholds consent or asks for protection.
     if not consents:
         known[cell, UNWAIVED] = max(known[cell, UNWAIVED], amount, 0)
-    if asked > 0:
-        known[cell, REQUESTED + asked - 1] = max(known[cell, REQUESTED + asked - 1], amount, 0)
+    for request in range(2):
+        if asked >> request & 1:
+            known[cell, REQUESTED + request] = max(known[cell, REQUESTED + request], amount, 0)
 
 
 _RECORDS = "i4[::1], i8[::1], i8[::1], b1[::1], i1[::1]"
 
 
-@kernel(f"void({_RECORDS}, i8, i8[:,::1])")
+@kernel(f"void({_RECORDS}, b1, i8, i8[:,::1])")
 def contributions_in_finest(
-    leaf: Codes, amount: Ints, weighted_amount: Ints, waived: Bools, request: Status, kept: int, known: Ints
+    leaf: Codes,
+    amount: Ints,
+    weighted_amount: Ints,
+    waived: Bools,
+    request: Status,
+    absolute: bool,
+    kept: int,
+    known: Ints,
 ) -> None:
     """Every record is a contributor of its own: enter it into its finest cell."""
     for i in range(len(leaf)):
         weighted = weighted_amount[i] if len(weighted_amount) else 0
         consents = waived[i] if len(waived) else True
         asked = request[i] if len(request) else 0
-        _enter(known, leaf[i], kept, amount[i], weighted, consents, asked)
+        _enter(known, leaf[i], kept, amount[i], weighted, consents, asked, absolute)
 
 
-@kernel(f"void(i8[::1], i8[::1], {_RECORDS}, i8[::1], i4[::1], i4[::1], b1, i8, i8[:,::1], i8[:,::1])")
+@kernel(f"void(i8[::1], i8[::1], {_RECORDS}, i8[::1], i4[::1], i4[::1], b1, b1, i8, i8[:,::1], i8[:,::1])")
 def contributions(
     start: Ints,
     order: Ints,
@@ -196,6 +210,7 @@ def contributions(
     up_start: Ints,
     above: Codes,
     sign: Codes,
+    absolute: bool,
     merge: bool,
     kept: int,
     known_finest: Ints,
@@ -203,7 +218,8 @@ def contributions(
 ) -> None:
     """Contributor by contributor: sum the records per cell at every level, then enter the sums into the cells.
 
-    With ``merge``, contributors within one finest cell are entered there, to be merged upwards in the end.
+    With ``merge``, contributors within one finest cell are entered there, to be merged upwards in the end. With
+    ``absolute``, what counts is the absolute value of a contributor's sum, not the sum of absolute records.
     """
     cells = len(known)
     sums = np.zeros((cells, 2), np.int64)
@@ -218,12 +234,12 @@ def contributions(
         for at in range(start[c], start[c + 1]):
             record = order[at]
             consents &= waived[record] if len(waived) else True
-            asked = max(asked, request[record] if len(request) else 0)
+            asked |= request[record] if len(request) else 0
             alone &= leaf[record] == first
             total += amount[record]
             total_weighted += weighted_amount[record] if len(weighted_amount) else 0
         if alone:
-            _enter(known_finest, first, kept, total, total_weighted, consents, asked)
+            _enter(known_finest, first, kept, total, total_weighted, consents, asked, absolute)
             continue
         n = 0
         for at in range(start[c], start[c + 1]):
@@ -239,7 +255,7 @@ def contributions(
                 sums[cell, 1] += sign[u] * weighted
         for t in range(n):
             cell = touched[t]
-            _enter(known, cell, kept, sums[cell, 0], sums[cell, 1], consents, asked)
+            _enter(known, cell, kept, sums[cell, 0], sums[cell, 1], consents, asked, absolute)
             sums[cell, 0] = 0
             sums[cell, 1] = 0
             seen[cell] = False
@@ -255,6 +271,7 @@ def merge_up(up_start: Ints, above: Codes, kept: int, known_finest: Ints, known:
         for at in range(up_start[leaf], up_start[leaf + 1]):
             cell = above[at]
             known[cell, COUNT] += known_finest[leaf, COUNT]
+            known[cell, TOTAL] += known_finest[leaf, TOTAL]
             for column in range(NEGATIVE, TOP):
                 known[cell, column] = max(known[cell, column], known_finest[leaf, column])
             for i in range(TOP, TOP + kept):

@@ -17,7 +17,7 @@ from discreet.model.table import Table
 def tabulate_records(records: Records, spec: TableSpec) -> Table:
     """One table from encoded records."""
     plan = ColumnPlan(spec, records)
-    columns = [records.amounts(*column).summed for column in plan.summed]
+    columns = [records.amounts(column).summed for column in plan.summed]
     shape = tuple(len(h) for h in spec.hierarchies)
     sums = LeafSums(shape, len(columns), records.key_modulus, records.data.record_key is not None)
     for block in records.blocks(spec.by):
@@ -25,7 +25,7 @@ def tabulate_records(records: Records, spec: TableSpec) -> Table:
         sums.add(block.cells, values, block.record_key)
 
     def feed(level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
-        own, weighted, _ = records.amounts(*plan.watched)
+        own, weighted, _ = records.amounts(plan.watched)
         contributor, number = records.contributor() if level == "holding" else (None, 0)
         leaf = np.concatenate([rows(block.cells) for block in records.blocks(spec.by)])
         yield ContributorRecords(leaf, contributor, number, own, weighted, records.waived(), records.requested())

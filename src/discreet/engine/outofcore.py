@@ -18,7 +18,6 @@ from discreet.engine.checks import (
     bad_record_keys,
     bad_requests,
     empty_contributors,
-    no_record_left,
     not_positive,
     refuse_large_sums,
 )
@@ -31,10 +30,10 @@ from discreet.engine.encode import (
     position_of_gaps,
     recoded,
 )
-from discreet.engine.plan import Column, ColumnPlan, Scale
+from discreet.engine.plan import ColumnPlan, Scale
 from discreet.engine.staging import Session, Source, opened
 from discreet.errors import ParameterError, unknown_codes
-from discreet.files.frames import _bad_numbers
+from discreet.files.frames import bad_numbers, no_record_left
 from discreet.model.arrays import Floats
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
@@ -50,14 +49,14 @@ SORTED_PARTS = 16
 MOST_UNKNOWN = 10**6
 
 
-def tabulate_file(data: Microdata, spec: TableSpec, weight: str | None) -> Table:
-    """One table from a csv or Parquet file of any size.
+def tabulate_specs(data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> list[Table]:
+    """Tables of one universe and weight from a csv or Parquet file of any size, which is read once.
 
     Parameters
     ----------
     data
         The file and the roles of its columns.
-    spec
+    specs
         What to tabulate.
     weight
         Weight column, or ``None``.
@@ -65,15 +64,10 @@ def tabulate_file(data: Microdata, spec: TableSpec, weight: str | None) -> Table
     Raises
     ------
     InputError
-        If the records cannot be used as they are.
+        When the records cannot be tabulated, with the words of the engine in memory.
     NeedsError
-        If duckdb is not installed.
+        When duckdb is not installed.
     """
-    return tabulate_specs(data, [spec], weight)[0]
-
-
-def tabulate_specs(data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> list[Table]:
-    """Tables of several specs of one universe and weight; the file is read once."""
     if not isinstance(data.source, Path):
         raise ParameterError(
             "engine='duckdb' reads files, and these data are in memory already.",
@@ -196,7 +190,7 @@ class FileRecords:
                 count = self._count(staged)
                 if count:
                     first = self.source.first_record(original, self._where, self._values)
-                    raise _bad_numbers(name, np.broadcast_to(np.int64(first), count), what)
+                    raise bad_numbers(name, count, first, what)
 
     def _refuse_bad_roles(self) -> None:
         data = self.data
@@ -218,12 +212,12 @@ class FileRecords:
     def _count(self, condition: str) -> int:
         return int(self.session.rows(f"SELECT count(*) FROM staged WHERE {condition}")[0][0])
 
-    def _refuse_large_sums(self, column: Column) -> None:
+    def _refuse_large_sums(self, column: str | None) -> None:
         own = f"CAST(abs({self._own(column)}) AS DOUBLE)"
         totals = [f"sum({own})"]
         if self.weight_name:
             totals = [f"sum({own} * CAST({self._weight()} AS DOUBLE))", f"sum({own}) * 1e{self._weight_decimals}"]
-        refuse_large_sums(column.name, *self.session.rows(f"SELECT {', '.join(totals)} FROM staged")[0])
+        refuse_large_sums(column, *self.session.rows(f"SELECT {', '.join(totals)} FROM staged")[0])
 
     # ---- amounts in exact units, in SQL -------------------------------------------------------------------
 
@@ -251,11 +245,8 @@ class FileRecords:
         # The cast rounds half to even, as the engine in memory does.
         return f"CAST({column} * 1e{decimals} AS BIGINT)" if self._is_float(name) else column
 
-    def _own(self, column: Column) -> str:
-        if column.name is None:
-            return "CAST(1 AS BIGINT)"
-        own = self._in_units(column.name, self._decimals_of(column.name))
-        return f"abs({own})" if column.absolute else own
+    def _own(self, column: str | None) -> str:
+        return "CAST(1 AS BIGINT)" if column is None else self._in_units(column, self._decimals_of(column))
 
     def _weight(self) -> str:
         return self._in_units(self.weight_name, self._weight_decimals) if self.weight_name else "1"
@@ -287,7 +278,7 @@ class FileRecords:
     def table(self, spec: TableSpec) -> Table:
         """One table from the staged records."""
         plan = ColumnPlan(spec, self)
-        for column in plan.columns:
+        for column in dict.fromkeys([*plan.columns, plan.watched]):
             self._refuse_large_sums(column)
         strides = strides_of([len(h) for h in spec.hierarchies])
         codes = [self._codes[variable, id(hierarchy)] for variable, hierarchy in spec.by.items()]

@@ -39,13 +39,6 @@ class Encoded(Protocol):
         """The smallest weight."""
 
 
-class Column(NamedTuple):
-    """A column to sum; without a name it counts records."""
-
-    name: str | None
-    absolute: bool = False
-
-
 class ColumnPlan:
     """Which columns are summed for a spec, and how the sums become a table."""
 
@@ -53,17 +46,15 @@ class ColumnPlan:
         self.spec = spec
         self.records = records
         self.weighted = records.weight_name is not None
-        value = Column(spec.value)
-        watched = spec.shadow or spec.value
-        self.watched = Column(watched, spec.absolute and watched is not None)
-        self.cost = Column(spec.cost) if spec.cost else None
-        wanted = [value, self.watched, self.cost, Column(None) if self.weighted else None]
-        self.columns = list(dict.fromkeys(column for column in wanted if column is not None))
+        self.watched = spec.shadow or spec.value
+        self.columns: list[str | None] = list(dict.fromkeys([spec.value, *([spec.cost] if spec.cost else [])]))
+        if self.weighted and None not in self.columns:
+            self.columns.append(None)
 
     @property
-    def summed(self) -> list[Column]:
-        """The columns that must be summed; how many records there are is known anyway."""
-        return [column for column in self.columns if column.name is not None or self.weighted]
+    def summed(self) -> list[str | None]:
+        """The columns that must be summed (``None`` counts); how many records there are is known anyway."""
+        return [column for column in self.columns if column is not None or self.weighted]
 
     def _with_counts(self, leaf: LeafCells) -> LeafCells:
         sums = dict(zip(self.summed, leaf.sums, strict=True))
@@ -85,32 +76,33 @@ class ColumnPlan:
                 decimals=amounts.shown if spec.decimals is None else spec.decimals,
             ),
             codes=_codes_of(cells, shape),
-            value=sums[Column(spec.value)],
+            value=sums[spec.value],
             decimals=amounts.decimals,
             empty=whole.records == 0,
-            shadow_decimals=records.scale(self.watched.name).decimals,
-            contributions=self._contributions(whole.records, sums[self.watched], above, leaf.keys, shape, feed),
+            shadow_decimals=records.scale(self.watched).decimals,
+            contributions=self._contributions(whole.records, sums[spec.value], above, leaf.keys, shape, feed),
             records=whole.records,
-            weighted=sums[Column(None)] if self.weighted else None,
+            weighted=sums[None] if self.weighted else None,
             weight_decimals=records.scale(None).decimals if self.weighted else 0,
             key_sum=whole.key_sum if records.data.record_key else None,
             key_modulus=modulus,
-            cost=None if self.cost is None else sums[self.cost] / 10.0 ** records.scale(self.cost.name).decimals,
+            cost=sums[spec.cost] / 10.0 ** records.scale(spec.cost).decimals if spec.cost else None,
             source=records.data,
         )
 
     def _contributions(
-        self, count: Ints, total: Ints, above: Above, leaves: Ints, shape: Sequence[int], feed: Feed
+        self, count: Ints, value: Ints, above: Above, leaves: Ints, shape: Sequence[int], feed: Feed
     ) -> dict[str, Contributions]:
         data, top = self.records.data, self.spec.top
-        if self.watched.name is None and not (data.contributor or data.waiver or data.request or above.signed):
+        if self.watched is None and not (data.contributor or data.waiver or data.request or above.signed):
             unit = 10 ** self.records.scale(None).decimals
-            return dict.fromkeys(self.spec.levels, one_each(count, total, unit, top))
+            return dict.fromkeys(self.spec.levels, one_each(count, value, unit, top))
         rows = row_finder(leaves, shape)
         kept = kept_of(top, self.records.lightest)
         # Without a contributor column a holding is a record, and one look serves both.
         levels = self.spec.levels if data.contributor else ("record",)
-        found = {level: contributions_of(feed(level, rows), above, total, top, kept) for level in levels}
+        absolute, cells = self.spec.absolute, len(count)
+        found = {level: contributions_of(feed(level, rows), above, cells, top, kept, absolute) for level in levels}
         return {level: found.get(level, found[levels[-1]]) for level in self.spec.levels}
 
 

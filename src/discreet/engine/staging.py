@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from discreet.engine.checks import no_records, not_regular
 from discreet.errors import DiscreetError, InputError, missing_extra
-from discreet.files.frames import _column_or_delimiter, _mask, _not_utf8, file_columns, numbers
+from discreet.files.frames import (
+    column_or_delimiter,
+    condition_mask,
+    file_columns,
+    no_records,
+    not_regular,
+    not_utf8,
+    numbers,
+)
 from discreet.model.condition import Condition
+from discreet.model.units import SURE_DIGITS
 from discreet.progress import checkpoint
 
 if TYPE_CHECKING:
@@ -126,7 +134,7 @@ class Source:
         wanted = list(dict.fromkeys(needed))
         for name in wanted:
             if name not in names:
-                raise _column_or_delimiter(path, name, names, delimiter)
+                raise column_or_delimiter(path, name, names, delimiter)
         self._place = {name: names.index(name) for name in wanted}
         # A path is a pattern to duckdb.
         self._parameters: dict[str, Any] = {"path": glob.escape(str(path))}
@@ -158,7 +166,7 @@ class Source:
 
     def _unreadable(self, error: Exception) -> DiscreetError:
         if "unicode" in str(error).lower():
-            return _not_utf8(self.path)
+            return not_utf8(self.path)
         return not_regular(self.path.name, error)
 
     def _open_parquet(self) -> dict[str, Kind]:
@@ -167,7 +175,22 @@ class Source:
         listing = ", ".join(f"{name} AS c{i}" for i, name in quoted.items())
         self._file = f"SELECT {listing} FROM read_parquet($path)"
         self.relation, self.parameters = f"({self._file})", self._parameters
+        for name, i in self._place.items():
+            self._refuse_wide_decimals(name, described[i][1], quoted[i])
         return {name: _kind_of_type(described[i][1]) for name, i in self._place.items()}
+
+    def _refuse_wide_decimals(self, name: str, kind: str, quoted: str) -> None:
+        """Decimal numbers are taken as floating-point ones here, which hold fifteen digits without loss."""
+        if not kind.startswith("DECIMAL"):
+            return
+        scale = int(kind.removesuffix(")").split(",")[1])
+        query = f"SELECT max(abs(CAST({quoted} AS DOUBLE))) FROM read_parquet($path)"
+        largest = self.session.rows(query, self._parameters)[0][0] or 0.0
+        if largest * 10.0**scale >= 10.0**SURE_DIGITS:
+            raise InputError(
+                f"Column {name!r} has decimal numbers of more than {SURE_DIGITS} digits, which duckdb would round.",
+                hint="Use engine='memory', or express the column in a larger unit (thousands).",
+            )
 
     def _kinds_of_text(self, text: set[str]) -> dict[str, Kind]:
         """The narrowest type that holds all fields of each column, as the reader in memory finds it."""
@@ -208,7 +231,9 @@ class Source:
         """The condition that records of the universe meet, in SQL, and its parameters."""
         parts, parameters = ["true"], dict[str, Any]()
         for condition in conditions:
-            _mask(self._no_records(condition.column), condition)  # refuses text where numbers are and the reverse
+            condition_mask(
+                self._no_records(condition.column), condition
+            )  # refuses text where numbers are and the reverse
             names = [f"value{len(parameters) + i}" for i in range(len(condition.values))]
             parameters.update(zip(names, condition.values, strict=True))
             column = self.column(condition.column)

@@ -51,14 +51,11 @@ def read_columns(
     else:
         table = _from_frame(source, wanted)
     if table.num_rows == 0:
-        raise _no_records()
+        raise no_records()
     for condition in where:
-        table = table.filter(_mask(table, condition))
+        table = table.filter(condition_mask(table, condition))
     if table.num_rows == 0:
-        raise InputError(
-            f"No record meets the filter {' and '.join(str(c) for c in where)!r}.",
-            hint="Check the values it compares with.",
-        )
+        raise no_record_left(where)
     return table
 
 
@@ -89,7 +86,7 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
     try:
         header = first.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise _not_utf8(path) from None
+        raise not_utf8(path) from None
     import csv
 
     return next(csv.reader([header], delimiter=delimiter), [])
@@ -118,7 +115,7 @@ def _read_file(path: Path, wanted: list[str], codes: set[str], delimiter: str, e
     names = file_columns(path, delimiter)
     for name in wanted:
         if name not in names:
-            raise _column_or_delimiter(path, name, names, delimiter)
+            raise column_or_delimiter(path, name, names, delimiter)
         _refuse_twice(name, names, f"the file {path.name!r}")
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
@@ -164,17 +161,23 @@ def _read_csv(path: Path, wanted: list[str], types: dict[str, Any], delimiter: s
         )
     except pa.ArrowInvalid as error:
         if "UTF8" in str(error):
-            raise _not_utf8(path) from None
+            raise not_utf8(path) from None
         if "Empty CSV file" in str(error):  # a header without a line end
-            raise _no_records() from None
-        raise InputError(
-            f"The file {path.name!r} is not a regular csv file.",
-            hint="Check that every line has as many fields as the header and that the delimiter is right.",
-            details=str(error),
-        ) from None
+            raise no_records() from None
+        raise not_regular(path.name, error) from None
 
 
-def _column_or_delimiter(path: Path, name: str, names: list[str], delimiter: str) -> InputError:
+def not_regular(name: str, error: Exception) -> InputError:
+    """Error for a csv file that cannot be taken apart."""
+    return InputError(
+        f"The file {name!r} is not a regular csv file.",
+        hint="Check that every line has as many fields as the header and that the delimiter is right.",
+        details=str(error),
+    )
+
+
+def column_or_delimiter(path: Path, name: str, names: list[str], delimiter: str) -> InputError:
+    """Error for a column that a file does not have, or that another delimiter would show."""
     for other in DELIMITERS:
         if other != delimiter and path.suffix.lower() != ".parquet" and name in file_columns(path, other):
             return InputError(
@@ -184,8 +187,17 @@ def _column_or_delimiter(path: Path, name: str, names: list[str], delimiter: str
     return unknown_column(name, names, f"the file {path.name!r}")
 
 
-def _no_records() -> InputError:
+def no_records() -> InputError:
+    """Error for data without records."""
     return InputError("The data have no records.", hint="Check that the right file or frame was given.")
+
+
+def no_record_left(where: Sequence[Condition]) -> InputError:
+    """Error for a filter that leaves nothing."""
+    return InputError(
+        f"No record meets the filter {' and '.join(str(c) for c in where)!r}.",
+        hint="Check the values it compares with.",
+    )
 
 
 def _refuse_twice(name: str, names: Sequence[str], where: str = "the data") -> None:
@@ -196,7 +208,8 @@ def _refuse_twice(name: str, names: Sequence[str], where: str = "the data") -> N
         )
 
 
-def _not_utf8(path: Path) -> InputError:
+def not_utf8(path: Path) -> InputError:
+    """Error for a file in another encoding."""
     return InputError(
         f"The file {path.name!r} is not UTF-8 text.",
         hint="Save it as UTF-8, for example: iconv -f LATIN1 -t UTF-8 old.csv > new.csv",
@@ -243,7 +256,8 @@ def _mixed(wanted: list[str], error: Exception) -> InputError:
     )
 
 
-def _mask(table: pa.Table, condition: Condition) -> Any:
+def condition_mask(table: pa.Table, condition: Condition) -> Any:
+    """Which records meet a condition; text compared with numbers is an error."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -286,7 +300,10 @@ def numbers(table: pa.Table, name: str) -> Any:
     column = table[name]
     kind = column.type
     if pa.types.is_decimal(kind):
-        column, kind = column.cast(pa.float64()), pa.float64()
+        # Through text, because the direct cast does not give the nearest floating-point number.
+        column, kind = column.cast(pa.string()).cast(pa.float64()), pa.float64()
+    if pa.types.is_null(kind):
+        raise bad_numbers(name, len(column), 0, "are empty")
     if pa.types.is_dictionary(kind) or not (
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     ):
@@ -295,13 +312,13 @@ def numbers(table: pa.Table, name: str) -> Any:
             hint="Remove the text, or mark missing values as empty fields and filter those records out.",
         )
     if column.null_count:
-        gaps = np.flatnonzero(np.asarray(column.is_null()))
-        raise _bad_numbers(name, gaps, "are empty")
+        gaps = np.asarray(column.is_null())
+        raise bad_numbers(name, column.null_count, int(np.argmax(gaps)), "are empty")
     array = column.to_numpy()
     if array.dtype.kind == "f":
         wrong = ~np.isfinite(array)
         if wrong.any():
-            raise _bad_numbers(name, np.flatnonzero(wrong), "are not finite numbers")
+            raise bad_numbers(name, int(wrong.sum()), int(np.argmax(wrong)), "are not finite numbers")
     return array
 
 
@@ -323,9 +340,10 @@ def flags(table: pa.Table, name: str) -> Bools:
     return np.array(array, dtype=np.bool_)
 
 
-def _bad_numbers(name: str, rows: Any, what: str) -> InputError:
+def bad_numbers(name: str, count: int, first: int, what: str) -> InputError:
+    """Error for values that cannot be summed; ``first`` is the number of the first record, from 0."""
     return InputError(
-        f"Column {name!r} has {len(rows)} values that {what}, first in record {int(rows[0]) + 1}.",
+        f"Column {name!r} has {count} values that {what}, first in record {first + 1}.",
         hint="Correct or impute them, or leave the records out with a filter.",
     )
 

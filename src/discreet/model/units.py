@@ -62,7 +62,7 @@ def choose_decimals_of(pieces: Callable[[], Iterable[Floats]], name: str) -> int
     if sum(span[1] for span in spans) * 10.0**exact >= LARGEST:
         raise InputError(
             f"Column {name!r} is too large for exact 64-bit sums with {exact} decimals.",
-            hint="Give decimals= with fewer decimals, or express the column in a larger unit (thousands).",
+            hint="Express the column in a larger unit (thousands), or round it.",
         )
     return exact
 
@@ -188,5 +188,5 @@ def as_fraction(number: float | int | str | Fraction) -> Fraction:
 def _too_large(name: str, decimals: int) -> InputError:
     return InputError(
         f"Column {name!r} holds values too large for exact 64-bit sums with {decimals} decimals.",
-        hint="Give decimals= with fewer decimals, or express the column in a larger unit (thousands).",
+        hint="Express the column in a larger unit (thousands), or round it.",
     )

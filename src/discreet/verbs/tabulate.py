@@ -107,9 +107,9 @@ def _tables(data: Microdata, specs: list[TableSpec], engine: str) -> list[Table]
     done: dict[int, Table] = {}
     for (_, weight), members in universes.items():
         if engine == "duckdb":
-            from discreet.engine.outofcore import tabulate_file
+            from discreet.engine.outofcore import tabulate_specs
 
-            made = [tabulate_file(data, spec, weight) for spec in steps("tabulate", members)]
+            made = tabulate_specs(data, members, weight)
         else:
             records = read_records(data, members, weight)
             made = [tabulate_records(records, spec) for spec in steps("tabulate", members)]
