@@ -97,7 +97,8 @@ def _extremes(matrix: csc_array, low: Floats, high: Floats, value: Floats) -> tu
     model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
     model.a_matrix_.value_ = matrix.data.astype(np.float64)
     highs = highspy.Highs()
-    for option, setting in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
+    # Only the objective changes from one program to the next, so the last answer stays feasible: primal simplex.
+    for option, setting in (("output_flag", False), ("threads", 1), ("random_seed", 0), ("simplex_strategy", 4)):
         highs.setOptionValue(option, setting)
     highs.passModel(model)
     least, most = np.zeros(n), np.zeros(n)
@@ -105,17 +106,17 @@ def _extremes(matrix: csc_array, low: Floats, high: Floats, value: Floats) -> tu
         for sign, result in ((1.0, least), (-1.0, most)):
             highs.changeColCost(cell, sign)
             highs.run()
-            result[cell] = _answer(highs, cell, sign) * scale
+            result[cell] = _answer(highs, sign) * scale
             highs.changeColCost(cell, 0.0)
     return least, most
 
 
-def _answer(highs: Any, cell: int, sign: float) -> float:
+def _answer(highs: Any, sign: float) -> float:
     import highspy
 
     status = highs.getModelStatus()
     if status == highspy.HighsModelStatus.kOptimal:
-        return float(highs.getSolution().col_value[cell])
+        return sign * float(highs.getInfo().objective_function_value)
     if status in (highspy.HighsModelStatus.kUnbounded, highspy.HighsModelStatus.kUnboundedOrInfeasible):
         # The value itself is feasible, so the program is unbounded.
         return -np.inf if sign > 0 else np.inf
