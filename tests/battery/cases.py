@@ -17,7 +17,7 @@ METHODS: dict[str, Callable[[], Method]] = {
 }
 
 BAD_PARAMETERS = {
-    "suppress": [{"cost": "valeu"}, {"algorithm": "magic"}, {"costs": "value"}],
+    "suppress": [{"cost": "valuee"}, {"algorithm": "magic"}, {"costs": "value"}],
 }
 
 REGION = ds.Hierarchy.from_nested({"North": {"N1": None, "N2": ["N2a", "N2b"]}, "South": ["S1"], "West": ["W1", "W2"]})

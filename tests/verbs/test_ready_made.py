@@ -488,9 +488,9 @@ def test_a_variable_named_like_a_column_is_refused():
 
 
 def test_unknown_options_are_refused():
-    error = refusal(lambda: ready(tittle="x"))
+    error = refusal(lambda: ready(titl="x"))
     assert isinstance(error, ParameterError)
-    assert "'tittle'" in error.message
+    assert "'titl'" in error.message
 
 
 @pytest.mark.parametrize(

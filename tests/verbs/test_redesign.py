@@ -64,7 +64,7 @@ def test_codes_of_different_parents_need_a_hierarchy():
 
 
 def test_mistakes_are_named():
-    with pytest.raises(ParameterError, match=r"no variable 'regio'.*mean 'region'"):
-        ready_made().recode("regio", {})
+    with pytest.raises(ParameterError, match=r"no variable 'regionn'.*mean 'region'"):
+        ready_made().recode("regionn", {})
     with pytest.raises(InputError, match=r"no base code 'X'"):
         ready_made().recode("region", {"X": "Y"})

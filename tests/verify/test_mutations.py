@@ -337,7 +337,7 @@ def test_a_further_public_file_is_noticed(copy):
 def test_cell_files_that_are_not_well_formed_are_refused_not_raised(copy):
     path = copy / "custodian" / "turnover_by_region_trade.csv"
     text = path.read_text()
-    for old, new in ((",U,", ",Q,"), ("value", "valeu"), ("Total,Total,", "Total,Total,x"), ("N2a", "N2x")):
+    for old, new in ((",U,", ",Q,"), ("value", "valuee"), ("Total,Total,", "Total,Total,x"), ("N2a", "N2x")):
         path.write_text(text.replace(old, new, 1))
         reseal(copy)
         assert not check_folder(copy).holds, (old, new)

@@ -16,6 +16,7 @@ from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.progress import steps
 from discreet.relations import System
 from discreet.relations.components import components
+from discreet.solve.program import PRIMAL, program
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -84,23 +85,9 @@ def attack_intervals(system: System, withheld: Bools) -> Intervals:
 
 def _extremes(matrix: csc_array, low: Floats, high: Floats, value: Floats) -> tuple[Floats, Floats]:
     """Least and largest move of each cell of one component."""
-    import highspy
-
     n = matrix.shape[1]
     scale = max(float(np.median(np.abs(value))), 1.0)
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = n, matrix.shape[0]
-    model.col_cost_ = np.zeros(n)
-    model.col_lower_, model.col_upper_ = low / scale, high / scale
-    model.row_lower_ = model.row_upper_ = np.zeros(matrix.shape[0])
-    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
-    model.a_matrix_.value_ = matrix.data.astype(np.float64)
-    highs = highspy.Highs()
-    # Only the objective changes from one program to the next, so the last answer stays feasible: primal simplex.
-    for option, setting in (("output_flag", False), ("threads", 1), ("random_seed", 0), ("simplex_strategy", 4)):
-        highs.setOptionValue(option, setting)
-    highs.passModel(model)
+    highs = program(matrix, low / scale, high / scale, simplex_strategy=PRIMAL)
     least, most = np.zeros(n), np.zeros(n)
     for cell in range(n):
         for sign, result in ((1.0, least), (-1.0, most)):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -62,6 +65,8 @@ def run_demo(directory: Path, records: int) -> None:
     if done.audit is not None:
         click.echo(done.audit.summary())
     click.echo(str(done.verdict))
-    click.echo(f"\nPublic table:   {done.folder / 'public' / 'turnover.csv'}")
-    click.echo(f"Report:         {done.folder / 'custodian' / 'report.html'}")
-    click.echo(f"Check it again: discreet verify {done.folder}")
+    folder = directory / "release"
+    shown = quote(os.path.relpath(sys.executable))
+    click.echo(f"\nPublic table:   {folder / 'public' / 'turnover.csv'}")
+    click.echo(f"Report:         {folder / 'custodian' / 'report.html'}")
+    click.echo(f"Check it again: {shown} -m discreet verify {quote(str(folder))}")

@@ -16,6 +16,7 @@ import numpy as np
 from discreet.errors import ProtectionError
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.solve.exact import common_denominator, solve_exactly
+from discreet.solve.program import program, started
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,6 +26,7 @@ FAR = 1e6
 ZERO = 1e-7
 COST_RANGE = 1e3
 LEAST_COST = 1e-4
+MOST_NODES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,26 +82,13 @@ class AlternativeModel:
         self._highs = self._build(matrix[np.flatnonzero(rows)][:, self.cells])
 
     def _build(self, part: csr_array) -> Any:
-        import highspy
+        """Rises and falls of all movable cells, every relation kept."""
         from scipy.sparse import hstack
 
         part = part[np.flatnonzero(np.diff(part.indptr))]
         both = hstack([part, -part]).tocsc()
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = both.shape[1], both.shape[0]
-        model.col_cost_ = np.zeros(both.shape[1])
-        model.col_lower_ = np.zeros(both.shape[1])
-        model.col_upper_ = np.zeros(both.shape[1])
-        model.row_lower_ = model.row_upper_ = np.zeros(both.shape[0])
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_ = both.indptr
-        model.a_matrix_.index_ = both.indices
-        model.a_matrix_.value_ = both.data.astype(np.float64)
-        highs = highspy.Highs()
-        for option, setting in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
-            highs.setOptionValue(option, setting)
-        highs.passModel(model)
-        return highs
+        nothing = np.zeros(both.shape[1])
+        return program(both, nothing, nothing)
 
     def find(self, target: int, direction: int, level: int, withheld: Bools) -> Alternative | None:
         """The cheapest exact alternative that moves ``target`` by ``level`` up (+1) or down (-1).
@@ -235,10 +224,7 @@ class AlternativeModel:
         model.col_lower_, model.col_upper_ = low, high
         model.col_cost_ = np.concatenate((weight, weight)) / level
         model.integrality_ = [highspy.HighsVarType.kInteger] * (2 * n)
-        highs = highspy.Highs()
-        for option, setting in (("output_flag", False), ("threads", 1), ("mip_max_nodes", 20_000)):
-            highs.setOptionValue(option, setting)
-        highs.passModel(model)
+        highs = started(model, mip_max_nodes=MOST_NODES)
         highs.run()
         solution = np.asarray(highs.getSolution().col_value)
         if len(solution) != 2 * n:
