@@ -131,3 +131,13 @@ def test_single_child_levels_share_their_fate():
     status = release.custodian.status[0]
     assert status[table.row(region="A")] == status[table.row(region="a")] == CellStatus.UNSAFE
     assert release.verify().holds
+
+
+def test_tables_of_different_universes_are_not_claimed_to_be_compared():
+    frame = pa.table({"region": ["N"] * 9 + ["S"] * 9, "size": [1, 2, 3] * 6, "x": list(range(10, 28))})
+    by = {"region": ds.Hierarchy.flat(["N", "S"])}
+    specs = [ds.TableSpec(by=by, value="x", name="all"), ds.TableSpec(by=by, value="x", name="big", where="size >= 2")]
+    release = ds.protect(ds.tabulate(frame, specs=specs).assess(ds.MinContributors(3)), ds.Suppress())
+    assert any("different universes" in text for text in release.verify().not_considered)
+    alone = ds.protect(ds.tabulate(frame, specs=specs[:1]).assess(ds.MinContributors(3)), ds.Suppress())
+    assert not any("different universes" in text for text in alone.verify().not_considered)

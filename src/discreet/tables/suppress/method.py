@@ -47,10 +47,13 @@ class Suppress(Method):
 
     def run(self, system: System) -> Outcome:
         withheld, certificates, proofs, effort = certify(system, system.cost(self.cost))
+        unseen = ["what was published before or elsewhere"]
+        if len({table.spec.identity[1:] for table in system.tables}) > 1:
+            unseen.append("differences between tables of different universes, periods or weights")
         claim = Claim(
             method=self.kind,
             statement="Every unsafe cell keeps its protection level over the relations of all tables together.",
             attackers=("external: knows the publication, the relations and the bounds of each cell",),
-            not_considered=("contributors and holdings who know their own contributions",),
+            not_considered=(*unseen, "contributors and holdings who know their own contributions"),
         )
         return Outcome(withheld, Evidence(self.record(), claim, system.decimals, certificates, proofs, effort))
