@@ -104,7 +104,7 @@ def test_counts_get_whole_numbers_even_where_the_linear_program_is_fractional():
 def test_the_integer_program_finds_what_rounding_cannot():
     table = small([3, 4, 5, 6])
     model = model_of(table, integral=True)
-    found = model._solve_integer(8, 1, 2, np.zeros(9, np.bool_))
+    found = model._solve_integer(8, 1, 2, np.zeros(9, np.bool_), np.ones(9, np.bool_), 8.0)
     assert found is not None
     assert not (model.matrix[:, found.cells] @ np.array(found.amount)).any()
 
@@ -121,3 +121,13 @@ def test_size_does_not_matter(size):
     found = model.find(4, 1, size + 1, np.zeros(9, np.bool_))
     assert found is not None
     assert max(found.amount) >= size + 1
+
+
+def test_a_cell_is_not_called_impossible_because_a_tighter_program_has_no_answer():
+    """Counts of one in three dimensions: cells can fall to zero exactly, and not a little less."""
+    survey = ds.generate.business_survey(300, seed=3)
+    by = {v: ds.Hierarchy.from_parents(survey.parents[v], "Total") for v in ("region", "activity", "size")}
+    table = ds.tabulate(survey.records, by=by).assess(ds.MinFrequency(2))
+    release = ds.protect(table, ds.Suppress())
+    assert release.verify().holds
+    assert (release.custodian.evidence[0].certificates.denominator == 1).all()

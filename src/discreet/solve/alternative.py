@@ -27,6 +27,11 @@ ZERO = 1e-7
 COST_RANGE = 1e3
 LEAST_COST = 1e-4
 MOST_NODES = 20_000
+NEAR = 8.0
+"""Whole numbers are looked for within so many times the level first, which is much faster."""
+GOOD_ENOUGH = 0.1
+"""Integer programs stop within this share of the least cost."""
+MARGIN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +104,20 @@ class AlternativeModel:
             return None
         if level > (self.room_up if direction > 0 else self.room_down)[target]:
             return None
-        for margin in (0.0, 1e-6):
-            moves = self._solve(target, direction, level, withheld, margin)
-            if moves is None:
-                return None
-            exact = self._exact(moves, target, direction, level)
-            if exact is not None:
-                return exact
-        exact = self._solve_integer(target, direction, level, withheld)
+        moves = self._solve(target, direction, level, withheld)
+        if moves is None:
+            return None
+        exact = self._exact(moves, target, direction, level)
+        moved = np.abs(moves) > ZERO
+        if exact is None:
+            # Bounds that are a little tighter leave room for the rounding errors that stood in the way. That the
+            # tighter program has no answer says nothing of the cell.
+            moves = self._solve(target, direction, level, withheld, margin=MARGIN)
+            exact = None if moves is None else self._exact(moves, target, direction, level)
+        everything = np.ones(len(self.cells), np.bool_)
+        for allowed, reach in ((withheld[self.cells] | moved, NEAR), (everything, NEAR), (everything, FAR)):
+            if exact is None:
+                exact = self._solve_integer(target, direction, level, withheld, allowed, reach)
         if exact is None:
             raise ProtectionError(
                 "A linear program's answer could not be turned into an exact certificate.",
@@ -114,7 +125,7 @@ class AlternativeModel:
             )
         return exact
 
-    def _solve(self, target: int, direction: int, level: int, withheld: Bools, margin: float) -> Floats | None:
+    def _solve(self, target: int, direction: int, level: int, withheld: Bools, margin: float = 0.0) -> Floats | None:
         """Moves in multiples of the level, by linear programming."""
         import highspy
 
@@ -153,7 +164,7 @@ class AlternativeModel:
         amount = {int(c): int(rounded[self.place[c]]) for c in support}
         amount[target] = direction * level
         found = self._checked({c: Fraction(a) for c, a in amount.items() if a}, target)
-        if found is not None or bool(self.integral[support].any()):
+        if found is not None:
             return found
         fixed: dict[int, int] = {target: direction * level}
         free: list[int] = []
@@ -171,6 +182,10 @@ class AlternativeModel:
             return None
         whole = {c: Fraction(a) for c, a in fixed.items() if a}
         whole.update({c: solution.get(c, Fraction(0)) for c in free})
+        if self.integral[support].any():
+            # Twice a move by halves is a move in whole numbers, and goes twice as far.
+            times = common_denominator(whole.values())
+            whole = {c: a * times for c, a in whole.items()}
         return self._checked({c: a for c, a in whole.items() if a}, target)
 
     def _equations(self, free: list[int], fixed: dict[int, int]) -> list[tuple[dict[int, int], int]]:
@@ -206,14 +221,16 @@ class AlternativeModel:
         cells = np.array(sorted(moves), np.int64)
         return Alternative(cells, [int(moves[c] * denominator) for c in cells.tolist()], denominator)
 
-    def _solve_integer(self, target: int, direction: int, level: int, withheld: Bools) -> Alternative | None:
-        """The cheapest alternative in whole units, by integer programming."""
+    def _solve_integer(
+        self, target: int, direction: int, level: int, withheld: Bools, allowed: Bools, reach: float
+    ) -> Alternative | None:
+        """A cheap alternative in whole units in which only allowed cells move, by integer programming."""
         import highspy
 
         n = len(self.cells)
-        limit = float(max(level, 1)) * FAR
-        up = np.minimum(self.room_up[self.cells], limit)
-        down = np.minimum(self.room_down[self.cells], limit)
+        limit = level * reach
+        up = np.where(allowed, np.minimum(self.room_up[self.cells], limit), 0.0)
+        down = np.where(allowed, np.minimum(self.room_down[self.cells], limit), 0.0)
         weight = np.where(withheld[self.cells], 0.0, self.cost[self.cells])
         model = self._highs.getLp()
         low, high = np.zeros(2 * n), np.concatenate((up, down))
@@ -224,7 +241,7 @@ class AlternativeModel:
         model.col_lower_, model.col_upper_ = low, high
         model.col_cost_ = np.concatenate((weight, weight)) / level
         model.integrality_ = [highspy.HighsVarType.kInteger] * (2 * n)
-        highs = started(model, mip_max_nodes=MOST_NODES)
+        highs = started(model, mip_max_nodes=MOST_NODES, mip_rel_gap=GOOD_ENOUGH)
         highs.run()
         solution = np.asarray(highs.getSolution().col_value)
         if len(solution) != 2 * n:
