@@ -141,3 +141,11 @@ def test_tables_of_different_universes_are_not_claimed_to_be_compared():
     assert any("different universes" in text for text in release.verify().not_considered)
     alone = ds.protect(ds.tabulate(frame, specs=specs[:1]).assess(ds.MinContributors(3)), ds.Suppress())
     assert not any("different universes" in text for text in alone.verify().not_considered)
+
+
+def test_the_summary_of_linked_tables_says_what_they_share():
+    frame = pa.table({"region": ["N"] * 9 + ["S"] * 9, "size": ["1", "2", "3"] * 6, "x": list(range(10, 28))})
+    region, size = ds.Hierarchy.flat(["N", "S"]), ds.Hierarchy.flat(["1", "2", "3"])
+    specs = [ds.TableSpec(by={"region": region}, name="a"), ds.TableSpec(by={"region": region, "size": size}, name="b")]
+    release = ds.protect(ds.tabulate(frame, specs=specs).assess(ds.MinFrequency(2)), ds.Suppress())
+    assert "a and b share 3 cells" in release.summary()

@@ -11,6 +11,7 @@ from discreet.files.frames import to_frame as frame_of
 from discreet.files.release_folder import refuse_foreign, write_release
 from discreet.model.release import PublicRelease, Release, public_table
 from discreet.model.table import CellStatus, Table
+from discreet.relations import build_system
 from discreet.report import custodian_report
 from discreet.rules.base import rule_from_record
 from discreet.tables.method import method_from_record
@@ -105,6 +106,9 @@ def summary(release: Release) -> str:
             f"{table.name}: {len(table):,} cells, {count[CellStatus.UNSAFE]:,} unsafe, "
             f"{count[CellStatus.SECONDARY]:,} withheld besides, {published:,} published"
         )
+    if len(release.custodian.tables) > 1:
+        shared = build_system(release.custodian.tables).shared()
+        lines += [f"{one} and {other} share {cells:,} cells" for one, other, cells in shared]
     for evidence in release.custodian.evidence:
         lines.append(f"{evidence.claim.method}: {evidence.claim.statement}")
         lines += [f"  against {attacker}" for attacker in evidence.claim.attackers]
