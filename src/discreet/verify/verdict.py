@@ -65,7 +65,8 @@ class Verdict:
         }
 
     def __str__(self) -> str:
-        lines = ["The claims hold." if self.holds else f"REFUSED for {len(self.refused)} reason{'s' * (len(self.refused) > 1)}."]
+        plural = "s" if len(self.refused) > 1 else ""
+        lines = ["The claims hold." if self.holds else f"REFUSED for {len(self.refused)} reason{plural}."]
         lines += [f"  refused   {refusal}" for refusal in self.refused[:20]]
         lines += [f"  proved    {text}" for text in self.proved]
         lines += [f"  against   {text}" for text in self.attackers]
