@@ -217,7 +217,22 @@ def original_value_changed(d: Draft) -> str:
     return ""
 
 
+def claim_overstated(d: Draft) -> str:
+    claim = d.evidence.claim
+    changed = d.rng.choice(
+        [
+            replace(claim, statement="Nobody can be recognised."),
+            replace(claim, attackers=(*claim.attackers, "insiders: know their own contributions")),
+            replace(claim, not_considered=claim.not_considered[:-1]),
+            replace(claim, method="magic"),
+        ]
+    )
+    d.evidence = replace(d.evidence, claim=changed)
+    return ""
+
+
 MUTATIONS = [
+    claim_overstated,
     primary_removed,
     level_lowered,
     proof_dropped,

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.attack.intervals import Intervals
 from discreet.files.frames import to_frame
+from discreet.model.evidence import CONTRIBUTORS, EXTERNAL
 from discreet.relations import System
 
 
@@ -18,7 +19,7 @@ class Audit:
 
     system: System
     intervals: Intervals
-    attackers: tuple[str, ...] = ("external: knows the publication, the relations and the bounds of each cell",)
+    attackers: tuple[str, ...] = (EXTERNAL,)
 
     @property
     def short(self) -> int:
@@ -61,7 +62,7 @@ class Audit:
                 f"  unsafe cells short of their level: {self.short:,}",
                 f"  withheld cells that can be worked out exactly: {self.recoverable:,}",
                 f"  attacker: {self.attackers[0]}",
-                "  not considered: contributors and holdings who know their own contributions",
+                f"  not considered: {CONTRIBUTORS}",
             ]
         )
 

@@ -22,6 +22,20 @@ class Claim:
     not_considered: tuple[str, ...] = ()
 
 
+EXTERNAL = "external: knows the publication, the relations and the bounds of each cell"
+"""The attacker who is not in the data."""
+CONTRIBUTORS = "contributors and holdings who know their own contributions"
+EARLIER = "what was published before or elsewhere"
+OTHER_UNIVERSES = "differences between tables of different universes, periods or weights"
+SUPPRESS = Claim(
+    method="suppress",
+    statement="Every unsafe cell keeps its protection level over the relations of all tables together.",
+    attackers=(EXTERNAL,),
+    not_considered=(EARLIER, CONTRIBUTORS),
+)
+"""What suppression may claim; a release that claims anything else is refused."""
+
+
 @dataclass(frozen=True, eq=False)
 class Certificates:
     """Alternative tables: changes of withheld cells that nobody outside can rule out.

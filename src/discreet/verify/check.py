@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints
-from discreet.model.evidence import Evidence
+from discreet.model.evidence import OTHER_UNIVERSES, SUPPRESS, Evidence
 from discreet.model.release import Custodian, PublicRelease, PublicTable
 from discreet.model.table import CellStatus, Table
 from discreet.verify.relations import Equations, Meaning, broken_sums, exact_sums
@@ -59,10 +60,14 @@ def _check_cells(verdict: Verdict, custodian: Custodian, number: int) -> Recheck
     rules = () if table.assessment is None else table.assessment.rules
     verdict.proved.append(
         f"table {table.name}: the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their "
-        f"levels follow from {len(rules) - len(recheck.asserted)} stated rules"
+        f"levels follow from the stated rules: {'; '.join(_in_words(rule) for rule in rules) or 'none'}"
     )
     verdict.asserted.append(f"table {table.name}: values, contributor counts and largest contributions of the cells")
     return recheck
+
+
+def _in_words(rule: Mapping[str, Any]) -> str:
+    return " ".join([str(rule["kind"]), *(f"{name}={value}" for name, value in rule.items() if name != "kind")])
 
 
 def _check_levels(verdict: Verdict, table: Table, status: NDArray[Any], recheck: Recheck) -> None:
@@ -121,12 +126,25 @@ def _check_evidence(verdict: Verdict, custodian: Custodian, rechecks: list[Reche
             verdict.refuse("evidence", f"there are {unsafe} unsafe cells and no evidence that they are protected")
         return
     for evidence in custodian.evidence:
+        _check_claim(verdict, custodian, evidence)
         before = len(verdict.refused)
         _check_certificates(verdict, custodian, evidence)
         if len(verdict.refused) == before:
             _check_proofs(verdict, custodian, evidence, rechecks)
-        verdict.attackers += list(evidence.claim.attackers)
+        verdict.attackers += list(SUPPRESS.attackers)
         verdict.not_considered += list(evidence.claim.not_considered)
+
+
+def _check_claim(verdict: Verdict, custodian: Custodian, evidence: Evidence) -> None:
+    """The release claims what this checker can show, and admits what it cannot."""
+    claim = evidence.claim
+    if (claim.method, claim.statement, claim.attackers) != (SUPPRESS.method, SUPPRESS.statement, SUPPRESS.attackers):
+        verdict.refuse("claim", "the release claims something that this checker cannot show")
+    admitted = set(SUPPRESS.not_considered)
+    if len({table.spec.identity[1:] for table in custodian.tables}) > 1:
+        admitted.add(OTHER_UNIVERSES)
+    for missing in sorted(admitted - set(claim.not_considered)):
+        verdict.refuse("claim", f"the release does not admit that it leaves this out: {missing}")
 
 
 def _check_certificates(verdict: Verdict, custodian: Custodian, evidence: Evidence) -> None:
@@ -246,7 +264,7 @@ def _check_proofs(verdict: Verdict, custodian: Custodian, evidence: Evidence, re
         for r in np.flatnonzero(status == CellStatus.UNSAFE).tolist():
             if (t, r) not in proved:
                 verdict.refuse("proofs", "an unsafe cell has no proof", _name(tables[t], r))
-    verdict.proved.append(f"{evidence.claim.statement} ({len(proved)} cells, {len(c)} exact certificates)")
+    verdict.proved.append(f"{SUPPRESS.statement} ({len(proved)} cells, {len(c)} exact certificates)")
 
 
 # ---- what is public -----------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from discreet.errors import ParameterError, unknown_name
-from discreet.model.evidence import Claim, Evidence
+from discreet.model.evidence import OTHER_UNIVERSES, SUPPRESS, Evidence
 from discreet.relations import System
 from discreet.tables.method import Method, Outcome
 from discreet.tables.suppress.certified import certify
@@ -47,13 +47,7 @@ class Suppress(Method):
 
     def run(self, system: System) -> Outcome:
         withheld, certificates, proofs, effort = certify(system, system.cost(self.cost))
-        unseen = ["what was published before or elsewhere"]
+        claim = SUPPRESS
         if len({table.spec.identity[1:] for table in system.tables}) > 1:
-            unseen.append("differences between tables of different universes, periods or weights")
-        claim = Claim(
-            method=self.kind,
-            statement="Every unsafe cell keeps its protection level over the relations of all tables together.",
-            attackers=("external: knows the publication, the relations and the bounds of each cell",),
-            not_considered=(*unseen, "contributors and holdings who know their own contributions"),
-        )
+            claim = replace(claim, not_considered=(OTHER_UNIVERSES, *claim.not_considered))
         return Outcome(withheld, Evidence(self.record(), claim, system.decimals, certificates, proofs, effort))
