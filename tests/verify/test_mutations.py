@@ -363,3 +363,18 @@ def test_the_verdict_names_what_was_proved_and_what_was_not(copy):
     for words in ("proved", "against", "external", "not considered", "contributors", "asserted, not re-checked"):
         assert words in text
     assert "safe" not in text.replace("unsafe", "")
+
+
+def test_what_was_refused_is_not_called_proved():
+    draft = Draft(release(), random.Random(1))
+    value_put_back(draft)
+    assert not any("public tables" in text for text in draft.verdict().proved)
+    draft = Draft(release(), random.Random(1))
+    level_lowered(draft)
+    assert not any("levels follow" in text for text in draft.verdict().proved)
+    draft = Draft(release(), random.Random(1))
+    proof_dropped(draft)
+    assert not any("keeps its protection level" in text for text in draft.verdict().proved)
+    draft = Draft(release(), random.Random(1))
+    original_value_changed(draft)
+    assert not any("add up" in text for text in draft.verdict().proved)

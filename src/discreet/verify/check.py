@@ -33,6 +33,7 @@ def check_release(custodian: Custodian, public: PublicRelease) -> Verdict:
 def _check_cells(verdict: Verdict, custodian: Custodian, number: int) -> Recheck:
     """Statuses and levels of a table against its stated rules."""
     table, status = custodian.tables.tables[number], custodian.status[number]
+    before = len(verdict.refused)
     if len(np.unique(table.codes, axis=0)) != len(table):
         verdict.refuse("cells", "a cell stands twice in the cell file", table.name)
     recheck = Recheck(table)
@@ -58,9 +59,10 @@ def _check_cells(verdict: Verdict, custodian: Custodian, number: int) -> Recheck
         verdict.asserted.append(f"{exceptions} unsafe cells of table {table.name} are published by force")
     _check_levels(verdict, table, status, recheck)
     rules = () if table.assessment is None else table.assessment.rules
-    verdict.proved.append(
+    verdict.prove(
         f"table {table.name}: the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their "
-        f"levels follow from the stated rules: {'; '.join(_in_words(rule) for rule in rules) or 'none'}"
+        f"levels follow from the stated rules: {'; '.join(_in_words(rule) for rule in rules) or 'none'}",
+        before,
     )
     verdict.asserted.append(f"table {table.name}: values, contributor counts and largest contributions of the cells")
     return recheck
@@ -89,7 +91,7 @@ def _check_levels(verdict: Verdict, table: Table, status: NDArray[Any], recheck:
 
 def _check_sums(verdict: Verdict, custodian: Custodian) -> None:
     """The custodian's values add up, and cells that mean the same agree in value and status."""
-    tables = custodian.tables
+    tables, before = custodian.tables, len(verdict.refused)
     decimals = max(table.decimals for table in tables)
     for table in tables:
         rows = np.arange(len(table), dtype=np.int64)
@@ -113,7 +115,7 @@ def _check_sums(verdict: Verdict, custodian: Custodian) -> None:
     for found in Equations(tables).sums(rows, one_group, values, decimals) if tables.equations else ():
         if abs(found.gap) > found.allowed:
             verdict.refuse("additivity", f"'{found.text}' does not hold", _global_name(custodian, found.row))
-    verdict.proved.append("all relations of all tables add up, and cells that mean the same agree")
+    verdict.prove("all relations of all tables add up, and cells that mean the same agree", before)
 
 
 # ---- certificates -------------------------------------------------------------------------------------------
@@ -234,7 +236,7 @@ def _check_twins(verdict: Verdict, custodian: Custodian, number: Ints, row: Ints
 
 def _check_proofs(verdict: Verdict, custodian: Custodian, evidence: Evidence, rechecks: list[Recheck]) -> None:
     """Every unsafe cell reaches its levels in the certificates named for it."""
-    tables = custodian.tables.tables
+    tables, before = custodian.tables.tables, len(verdict.refused)
     c, p = evidence.certificates, evidence.proofs
     number = np.repeat(np.arange(len(c), dtype=np.int64), np.diff(c.start))
     moves = {
@@ -264,7 +266,7 @@ def _check_proofs(verdict: Verdict, custodian: Custodian, evidence: Evidence, re
         for r in np.flatnonzero(status == CellStatus.UNSAFE).tolist():
             if (t, r) not in proved:
                 verdict.refuse("proofs", "an unsafe cell has no proof", _name(tables[t], r))
-    verdict.proved.append(f"{SUPPRESS.statement} ({len(proved)} cells, {len(c)} exact certificates)")
+    verdict.prove(f"{SUPPRESS.statement} ({len(proved)} cells, {len(c)} exact certificates)", before)
 
 
 # ---- what is public -----------------------------------------------------------------------------------------
@@ -272,13 +274,14 @@ def _check_proofs(verdict: Verdict, custodian: Custodian, evidence: Evidence, re
 
 def _check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease) -> None:
     """The public tables show exactly the published cells, with their values, and nothing else."""
+    before = len(verdict.refused)
     names = [table.name for table in custodian.tables]
     if [table.name for table in public.tables] != names:
         verdict.refuse("public", f"the public tables are not those of the release ({', '.join(names)})")
         return
     for number, shown in enumerate(public.tables):
         _check_public_table(verdict, custodian.tables.tables[number], custodian.withheld(number), shown)
-    verdict.proved.append("the public tables show exactly the published cells and nothing else")
+    verdict.prove("the public tables show exactly the published cells and nothing else", before)
 
 
 def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_], shown: PublicTable) -> None:

@@ -42,6 +42,11 @@ class Verdict:
         """Add a reason against the claim."""
         self.refused.append(Refusal(check, message, where))
 
+    def prove(self, text: str, since: int) -> None:
+        """Add what was shown, unless something was refused since there were ``since`` refusals."""
+        if len(self.refused) == since:
+            self.proved.append(text)
+
     def require(self) -> Verdict:
         """The verdict itself; an error that names the first reasons when the claim does not hold."""
         if self.refused:
