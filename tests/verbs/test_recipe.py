@@ -186,3 +186,12 @@ def test_the_schema_names_rules_and_methods():
 def test_a_recipe_without_tables_is_refused():
     with pytest.raises(ParameterError, match=r"no \[\[tables\]\]"):
         read_recipe('version = 1\ntables = []\nprotect = []\n[data]\nfile = "x"\n[output]\ndirectory = "o"\n')
+
+
+def test_an_audit_against_the_certificates_stops_the_run(folder, monkeypatch):
+    from types import SimpleNamespace
+
+    monkeypatch.setattr("discreet.verbs.recipe.audit", lambda _: SimpleNamespace(short=2))
+    with pytest.raises(DiscreetError, match=r"2 unsafe cells short of their level.*Nothing is published"):
+        ds.run_recipe(folder / "recipe.toml")
+    assert not (folder / "out").exists()

@@ -107,3 +107,21 @@ def test_tables_with_other_names_than_the_public_ones_are_refused():
     assert "not those of the release" in str(check_release(release.custodian, swapped))
     with pytest.raises(ds.DiscreetError, match="does not prove what it claims"):
         check_release(release.custodian, swapped).require()
+
+
+def test_a_release_without_stated_rules_is_refused():
+    release = ds.protect(ds.examples.small_table().assess(ds.PPercent(1)), ds.Suppress())
+    bare = [table.with_(assessment=None) for table in release.custodian.tables]
+    lying = replace(release.custodian, tables=ds.TableSet(bare))
+    assert "nothing is known to be safe" in str(check_release(lying, release.public))
+
+
+def test_a_rule_that_cannot_be_checked_again_is_not_called_proved():
+    release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    tables = release.custodian.tables.tables
+    odd = replace(tables[0].assessment, rules=(*tables[0].assessment.rules, {"kind": "unheard_of"}))
+    verdict = check_release(
+        replace(release.custodian, tables=ds.TableSet([tables[0].with_(assessment=odd)])), release.public
+    )
+    assert any("unheard_of" in text for text in verdict.asserted)
+    assert not any("unheard_of" in text for text in verdict.proved)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from discreet.attack import Audit
-from discreet.errors import InputError, ParameterError, listed, unknown_name
+from discreet.errors import InputError, ParameterError, VerificationError, listed, unknown_name
 from discreet.files.frames import code_text, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
 from discreet.files.release_folder import refuse_foreign
@@ -379,6 +379,11 @@ def run_recipe(path: str | Path, *, allow_outside: bool = False) -> Run:
     withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
     wanted = withheld <= AUDITED_WITHOUT_ASKING if recipe.output.audit == "auto" else recipe.output.audit
     found = audit(release) if wanted else None
+    if found is not None and found.short:
+        raise VerificationError(
+            f"The audit finds {found.short} unsafe cells short of their level, against the certificates.",
+            hint="Nothing is published; please report the table's shape.",
+        )
     page: str | bool = False
     if recipe.output.report:
         page = custodian_report(release, audit=found, recipe=text, verdict=verdict)

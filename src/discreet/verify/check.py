@@ -58,10 +58,9 @@ def _check_cells(verdict: Verdict, custodian: Custodian, number: int) -> Recheck
     if exceptions:
         verdict.asserted.append(f"{exceptions} unsafe cells of table {table.name} are published by force")
     _check_levels(verdict, table, status, recheck)
-    rules = () if table.assessment is None else table.assessment.rules
     verdict.prove(
         f"table {table.name}: the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their "
-        f"levels follow from the stated rules: {'; '.join(_in_words(rule) for rule in rules) or 'none'}",
+        f"levels follow from the stated rules: {'; '.join(_in_words(rule) for rule in recheck.checked) or 'none'}",
         before,
     )
     verdict.asserted.append(f"table {table.name}: values, contributor counts and largest contributions of the cells")
@@ -76,8 +75,7 @@ def _check_levels(verdict: Verdict, table: Table, status: NDArray[Any], recheck:
     assessment = table.assessment
     unsafe = status == CellStatus.UNSAFE
     if assessment is None:
-        if unsafe.any():
-            verdict.refuse("rules", "there are unsafe cells but no stated rules", table.name)
+        verdict.refuse("rules", "no rules are stated, so nothing is known to be safe", table.name)
         return
     for side, stated in (("lower", assessment.lower), ("upper", assessment.upper)):
         needed = getattr(recheck, side)

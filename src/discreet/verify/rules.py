@@ -43,6 +43,7 @@ class Recheck:
         self.lower = np.zeros(self.size, object)
         self.upper = np.zeros(self.size, object)
         self.asserted: list[str] = []
+        self.checked: list[Mapping[str, Any]] = []
         self.exempt = 0
         self.counts = table.spec.value is None
         self.floor, self.ceiling = table.attacker_bounds()
@@ -59,6 +60,7 @@ class Recheck:
             if result is None:
                 self.asserted.append(f"rule {rule['kind']} in table {table.name}: its inputs are not in the cell file")
             else:
+                self.checked.append(rule)
                 results.append((rule["kind"], result._replace(unsafe=result.unsafe & ~exempt)))
         for _, result in results:
             self.unsafe |= result.unsafe
