@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from discreet.errors import InputError, OutputError
-from discreet.verbs.recipe import prepare, read_recipe
+from discreet.verbs.recipe import Kitchen, prepare, read_recipe
 from discreet.verbs.save import table_to_frame
 
 
@@ -17,7 +17,7 @@ def show_tables(recipe: Path, allow_outside: bool, output: Path | None) -> None:
     """Print the assessed tables of a recipe, and write them where asked."""
     if not recipe.is_file():
         raise InputError(f"There is no recipe {recipe.name!r}.", hint=f"Looked for: {recipe}")
-    tables, _ = prepare(read_recipe(recipe.read_text(encoding="utf-8")), recipe.parent, allow_outside=allow_outside)
+    tables = prepare(Kitchen(read_recipe(recipe.read_text(encoding="utf-8")), recipe.parent, allow_outside))
     for table in tables:
         click.echo(str(table))
         if output is not None:

@@ -271,9 +271,9 @@ class Kitchen:
         return table.marked(cells)
 
 
-def prepare(recipe: Recipe, folder: Path, *, allow_outside: bool = False) -> tuple[TableSet, Kitchen]:
+def prepare(kitchen: Kitchen) -> TableSet:
     """Tables of a recipe, assessed and not yet protected."""
-    kitchen = Kitchen(recipe, folder, allow_outside)
+    recipe = kitchen.recipe
     rules = [rule_from_record(record) for record in recipe.rules]
     source = kitchen.source()
     variables = list(dict.fromkeys(v for part in recipe.tables for v in part.by))
@@ -306,15 +306,12 @@ def prepare(recipe: Recipe, folder: Path, *, allow_outside: bool = False) -> tup
     tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
     whole = TableSet(tables, [link.equation for link in recipe.links], recipe.one_pattern)
     options = recipe.assess
-    return (
-        assess(
-            whole,
-            *rules,
-            profile=options.profile,
-            missing_safe=options.missing_safe,
-            manual_range=options.manual_range,
-        ),
-        kitchen,
+    return assess(
+        whole,
+        *rules,
+        profile=options.profile,
+        missing_safe=options.missing_safe,
+        manual_range=options.manual_range,
     )
 
 
@@ -370,7 +367,7 @@ def run_recipe(path: str | Path, *, allow_outside: bool = False) -> Run:
     kitchen = Kitchen(recipe, path.parent, allow_outside)
     folder = kitchen.path(recipe.output.directory)
     refuse_foreign(folder)
-    tables, kitchen = prepare(recipe, path.parent, allow_outside=allow_outside)
+    tables = prepare(kitchen)
     release = protect(tables, *methods)
     custodian = release.custodian
     log = {**custodian.log, "recipe": text, "inputs": kitchen.inputs}
