@@ -69,6 +69,24 @@ class Contributions:
 
 
 @dataclass(frozen=True, eq=False)
+class Holders:
+    """Who is in each cell: what a contributor knows of it.
+
+    ``count`` is the number of contributors; ``identity`` and ``amount`` the largest of them by the absolute amount,
+    -1 and 0 where there are fewer. Amounts are in units of the cell's value, with the sampling weight. An identity
+    stands for the same contributor in all tables.
+    """
+
+    count: Ints
+    identity: Ints
+    amount: Ints
+
+    def at(self, rows: Ints | Bools | slice) -> Holders:
+        """The same for some cells only."""
+        return Holders(self.count[rows], self.identity[rows], self.amount[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class Assessment:
     """Which cells are unsafe under which rules, and how far each must stay hidden.
 
@@ -102,6 +120,7 @@ class Table:
     empty: Bools
     shadow_decimals: int = 0
     contributions: Mapping[str, Contributions] = field(default_factory=dict)
+    holders: Holders | None = None
     records: Ints | None = None
     weighted: Ints | None = None
     weight_decimals: int = 0
@@ -307,6 +326,7 @@ class Table:
             column = getattr(self, name)
             changes[name] = None if column is None else column[rows]
         changes["contributions"] = {level: c.at(rows) for level, c in self.contributions.items()}
+        changes["holders"] = None if self.holders is None else self.holders.at(rows)
         if self.assessment is not None:
             a = self.assessment
             changes["assessment"] = replace(

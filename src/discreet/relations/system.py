@@ -47,6 +47,9 @@ class System:
         Decimals of the common unit of all values, levels and bounds.
     unsafe, forced, given
         Cells that must be withheld, that must be published, and that a given pattern withholds.
+    contributors, holder, own
+        How many contributors a cell has (0 where nothing is known), the largest of them (-1 where there is none)
+        and what they contribute. A cell with one contributor of unknown identity has a holder below -1 of its own.
     """
 
     tables: TableSet
@@ -65,6 +68,9 @@ class System:
     sliding_level: Ints
     lower_bound: Ints
     upper_bound: Ints
+    contributors: Ints
+    holder: Ints
+    own: Ints
     slack: Ints
 
     def __len__(self) -> int:
@@ -184,6 +190,7 @@ def build_system(tables: Table | TableSet) -> System:
         value=value,
         slack=slack,
         **_protection(tables, of, size, scales),
+        **_insiders(tables, of, size, scales),
     )
 
 
@@ -347,6 +354,27 @@ def _protection(tables: TableSet, of: list[Ints], size: int, scales: list[int]) 
         "lower_bound": lower,
         "upper_bound": upper,
     }
+
+
+def _insiders(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> dict[str, Ints]:
+    """Who is in the distinct cells; where a cell stands in several tables, the table that knows most says it."""
+    width = max((t.holders.identity.shape[1] for t in tables if t.holders is not None), default=1)
+    contributors = np.zeros(size, np.int64)
+    holder, own = np.full((size, width), -1, np.int64), np.zeros((size, width), np.int64)
+    for table, cells, scale in zip(tables, of, scales, strict=True):
+        if table.holders is None and "holding" in table.contributions:
+            count = table.contributions["holding"].count
+            unknown = contributors[cells] == 0
+            contributors[cells[unknown]] = count[unknown]
+            sole = cells[unknown & (count == 1)]
+            holder[sole, 0] = -2 - sole
+    for table, cells, scale in zip(tables, of, scales, strict=True):
+        if table.holders is not None:
+            known = table.holders.identity.shape[1]
+            contributors[cells] = table.holders.count
+            holder[cells, :known] = table.holders.identity
+            own[cells, :known] = table.holders.amount * scale
+    return {"contributors": contributors, "holder": holder, "own": own}
 
 
 def _table_cost(table: Table, kind: str, scale: float) -> Floats:
