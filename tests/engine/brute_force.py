@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import md5
 from itertools import product
 from typing import Any
 
@@ -36,6 +37,7 @@ class Cell:
     weighted: Fraction = Fraction(0)
     key_sum: Fraction = Fraction(0)
     by_level: dict[str, dict[Any, Sums]] = field(default_factory=dict)
+    holders: dict[int, Fraction] = field(default_factory=dict)
 
 
 def number(value: Any) -> Fraction:
@@ -53,6 +55,14 @@ def cover(hierarchy: Hierarchy, code: str) -> dict[str, int]:
                     total[base] = total.get(base, 0) + sign * inner
             return {base: sign for base, sign in total.items() if sign}
     return {code: 1}
+
+
+def identity_of(value: Any) -> int:
+    """A whole number stands for itself, anything else for a hash of its text."""
+    text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    if text.isdecimal() and text.isascii() and (text == "0" or text[0] != "0") and len(text) <= 18:
+        return int(text)
+    return int.from_bytes(md5(text.encode()).digest()[:8], "big") % 2**62
 
 
 def brute_force(records: Sequence[Record], spec: TableSpec, data: Microdata, weight: str | None) -> dict[Any, Cell]:
@@ -88,6 +98,8 @@ def enter(
         sums = contributors.setdefault(who, Sums())
         sums.own += sign * shadow
         sums.weighted += sign * shadow * w
+    who = identity_of(record[data.contributor]) if data.contributor else record.get("place", place)
+    cell.holders[who] = cell.holders.get(who, Fraction(0)) + sign * value * w
 
 
 def replicated(contributors: Sequence[Sums], top: int) -> list[Fraction]:
@@ -133,9 +145,33 @@ def assert_agrees(table: Table, records: Sequence[Record], data: Microdata, weig
         modulus = table.key_modulus
         wanted = [cell.key_sum * modulus % modulus if modulus else cell.key_sum for cell in expected]
         assert table.key_sum.tolist() == wanted
+    assert_holders_agree(table, expected, data)
     assert list(table.contributions) == list(spec.levels)
     for level in spec.levels:
         assert_contributions_agree(table, level, expected, records, data, weight, shadow_unit)
+
+
+def counts_records(spec: TableSpec, data: Microdata) -> bool:
+    """Whether every record counts as one, so that nobody needs to know who it is."""
+    signed = any(sign < 0 for h in spec.hierarchies for c in h.codes for sign in cover(h, c).values())
+    return not (spec.value or spec.shadow or data.contributor or data.waiver or data.request or signed)
+
+
+def assert_holders_agree(table: Table, cells: Sequence[Cell], data: Microdata) -> None:
+    found = table.holders
+    if not table.spec.holders or counts_records(table.spec, data):
+        assert found is None
+        return
+    if found is None:
+        # A sum that subtracts something is not signed as long as no record lies there.
+        assert table.spec.value is None
+        return
+    assert found.count.tolist() == [len(cell.holders) for cell in cells]
+    for row, cell in enumerate(cells):
+        largest = sorted(cell.holders.items(), key=lambda holder: (-abs(holder[1]), holder[0]))[:3]
+        largest += [(-1, Fraction(0))] * (3 - len(largest))
+        assert found.identity[row].tolist() == [who for who, _ in largest]
+        assert found.amount[row].tolist() == [amount * 10**table.decimals for _, amount in largest]
 
 
 def assert_contributions_agree(
@@ -194,7 +230,8 @@ def assert_contributions_agree(
 
 def assert_same_table(one: Table, other: Table) -> None:
     """Two tables that agree in every column, to the last unit."""
-    for name in ("name", "value", "weight", "decimals", "period", "cells", "top", "levels", "shadow", "cost", "where"):
+    plain = ("name", "value", "weight", "decimals", "period", "cells", "top", "levels", "holders", "shadow", "cost")
+    for name in (*plain, "where"):
         assert getattr(one.spec, name) == getattr(other.spec, name), name
     for name in ("decimals", "shadow_decimals", "weight_decimals", "key_modulus", "from_records"):
         assert getattr(one, name) == getattr(other, name), name
@@ -204,6 +241,10 @@ def assert_same_table(one: Table, other: Table) -> None:
     for level, contributions in one.contributions.items():
         for name in ("count", "total", "top", "negative", "unwaived", "requested"):
             assert_same_column(getattr(contributions, name), getattr(other.contributions[level], name), name)
+    assert (one.holders is None) == (other.holders is None)
+    if one.holders is not None:
+        for name in ("count", "identity", "amount"):
+            assert_same_column(getattr(one.holders, name), getattr(other.holders, name), name)
 
 
 def assert_same_column(one: Any, other: Any, name: str) -> None:

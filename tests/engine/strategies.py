@@ -32,8 +32,9 @@ class Case:
 
     @property
     def universe(self) -> list[dict[str, Any]]:
-        """The records that meet the filter."""
-        return [r for r in self.records if not self.spec.where or r["stays"] == 1]
+        """The records that meet the filter, with their place in the file."""
+        placed = [{**record, "place": place} for place, record in enumerate(self.records)]
+        return [r for r in placed if not self.spec.where or r["stays"] == 1]
 
 
 @st.composite
@@ -67,6 +68,13 @@ def amounts(draw: Callable[..., Any]) -> st.SearchStrategy[Any]:
     return draw(st.sampled_from([whole, whole.map(lambda v: v / 100), whole.map(lambda v: v / 8)]))
 
 
+def contributors() -> list[st.SearchStrategy[Any]]:
+    """Whole numbers close together, far apart and below zero, texts, and numbers with a point."""
+    apart = st.sampled_from([0, 17, -4, 10**17, 2**62 - 1, 2**62 + 5])
+    text = st.sampled_from(["p", "q", "r q", "é", "12", "012"])
+    return [st.integers(1, 5), st.integers(-2, 3), apart, text, st.sampled_from([1.0, 2.5, -3.0, 1e20])]
+
+
 @st.composite
 def cases(draw: Callable[..., Any]) -> Case:
     """Records with any mixture of roles, and a spec for them."""
@@ -81,7 +89,7 @@ def cases(draw: Callable[..., Any]) -> Case:
         columns["w"] = draw(st.sampled_from([st.integers(1, 5), hundredths, tenths]))
     if draw(st.integers(0, 2)):
         roles["contributor"] = "firm"
-        columns["firm"] = draw(st.sampled_from([st.integers(1, 5), st.sampled_from(["p", "q", "r q", "é"])]))
+        columns["firm"] = draw(st.sampled_from(contributors()))
     if draw(st.booleans()):
         roles["waiver"] = "agrees"
         columns["agrees"] = st.booleans()
@@ -105,5 +113,6 @@ def cases(draw: Callable[..., Any]) -> Case:
         cells=draw(st.sampled_from(["nonempty", "nonempty", "all"])),
         top=draw(st.integers(1, 4)),
         levels=draw(st.sampled_from([("holding",), ("record",), ("holding", "record")])),
+        holders=draw(st.sampled_from([True, True, True, False])),
     )
     return Case(records, roles, weight, spec)

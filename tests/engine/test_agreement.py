@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -24,7 +25,7 @@ from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.verbs.tabulate import tabulate
-from tests.engine.brute_force import assert_agrees, assert_same_table
+from tests.engine.brute_force import assert_agrees, assert_same_column, assert_same_table
 from tests.engine.strategies import Case, cases
 
 modest = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
@@ -80,7 +81,12 @@ def test_order_and_chunks_of_records_do_not_matter(case: Case, chance: random.Ra
         patch.setattr(encode, "BLOCK", 2)
         patch.setattr(encode, "SMALL_BATCH", 0)
         again = in_memory(case.microdata(pieces), case.spec, case.weight)
-    assert_same_table(again, in_memory(case.microdata(case.frame), case.spec, case.weight))
+    before = in_memory(case.microdata(case.frame), case.spec, case.weight)
+    if before.holders is not None and "contributor" not in case.roles:
+        # Records are known by their place in the file, which has changed.
+        assert_same_column(np.abs(again.holders.amount), np.abs(before.holders.amount), "amount")
+        before, again = before.with_(holders=None), again.with_(holders=None)
+    assert_same_table(again, before)
 
 
 def test_several_specs_read_the_file_once(tmp_path: Path, survey: pa.Table, by: dict[str, Hierarchy]) -> None:

@@ -9,7 +9,17 @@ import numpy as np
 import discreet as ds
 from discreet import Table
 from discreet.model.arrays import NO_UPPER
-from discreet.model.layout import FLAG, FLOAT, LETTER, cell_columns, column_kinds, table_description, table_from
+from discreet.model.layout import (
+    FLAG,
+    FLOAT,
+    IDENTITY,
+    LETTER,
+    cell_columns,
+    column_kinds,
+    table_description,
+    table_from,
+)
+from discreet.model.table import Holders
 
 PER_CELL = (
     "value", "empty", "records", "weighted", "key_sum", "manual", "manual_lower", "manual_upper", "lower_bound",
@@ -33,6 +43,7 @@ def full_table() -> Table:
         key_modulus=10**15,
         upper_bound=upper,
         cost=np.linspace(0, 1.5, 16),
+        holders=Holders(np.arange(16), np.tile([2**62 - 1, 0, -1], (16, 1)), np.arange(48).reshape(16, 3) - 20),
         notes=("made for a test",),
     )
     return table.marked({("food", "North"): "U", ("food", "East"): "P"}, protection=(1, 2.25)).assess(ds.PPercent(10))
@@ -74,3 +85,21 @@ def test_no_variable_can_be_named_like_a_column():
     table = full_table()
     names = [column.name for column in cell_columns(table, table.status, table.value, table.value)]
     assert [name for name in names if not RESERVED.fullmatch(name)] == []
+
+
+def test_who_contributes_most_is_written_with_the_cells_and_read_back():
+    table = full_table()
+    assert table.holders is not None
+    columns = {column.name: column for column in cell_columns(table, table.status, table.value, table.value)}
+    assert {"holders", "holder1", "holder3", "own1", "own3"} <= set(columns)
+    assert columns["holder2"].kind == IDENTITY
+    assert columns["own2"].kind == table.decimals
+    data = {name: column.data for name, column in columns.items()}
+    again = table_from(table_description(table), table.codes, data)
+    for name in ("count", "identity", "amount"):
+        assert np.array_equal(getattr(again.holders, name), getattr(table.holders, name)), name
+    without = table.with_(spec=table.spec.with_(holders=False), holders=None)
+    columns = {c.name: c.data for c in cell_columns(without, table.status, table.value, table.value)}
+    again = table_from(table_description(without), table.codes, columns)
+    assert again.holders is None
+    assert not again.spec.holders

@@ -68,3 +68,27 @@ def test_mistakes_are_named():
         ready_made().recode("regionn", {})
     with pytest.raises(InputError, match=r"no base code 'X'"):
         ready_made().recode("region", {"X": "Y"})
+
+
+def test_merging_names_the_largest_contributors_anew():
+    table = ten_leaves()
+    merged = table.recode("leaf", {"L0": "low", "L1": "low"})
+    row = merged.row(leaf="low")
+    assert merged.holders.count[row] == 5
+    assert merged.holders.amount[row].tolist() == [188, 3, 3]
+    assert merged.holders.identity[row, 0] == table.holders.identity[table.row(), 0]
+
+
+def test_a_ready_made_table_does_not_know_any_more_who_contributes():
+    cells = pa.table(
+        {
+            "region": ["Total", "N", "S", "W"],
+            "value": [100, 60, 30, 10],
+            "contributors": [3, 1, 1, 1],
+            "holder1": ["a", "a", "b", "c"],
+            "own1": [60, 60, 30, 10],
+        }
+    )
+    table = ds.Table.from_cells(cells, by={"region": ds.Hierarchy.flat(["N", "S", "W"])})
+    assert table.holders is not None
+    assert table.recode("region", {"S": "SW", "W": "SW"}).holders is None

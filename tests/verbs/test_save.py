@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import discreet as ds
@@ -220,3 +222,24 @@ def test_a_formula_in_a_code_is_written_as_text(tmp_path):
     assert '"quote""d",4,V' in text
     assert ds.check_folder(tmp_path / "out").holds
     assert repr(ds.load(tmp_path / "out")) == repr(ds.protect(table, ds.Suppress()))
+
+
+def test_who_contributes_most_survives_the_way_to_disk_and_back(tmp_path):
+    frame = pa.table(
+        {
+            "place": ["x", "x", "y", "y", "y", "z", "z", "z", "z"],
+            "firm": ["a", "b", "a", "c", "d", "e", "f", "g", "12"],
+            "v": [100.25, 2, 30, -20.5, 25, 40, 41, 42, 43],
+        }
+    )
+    by = {"place": ds.Hierarchy.flat(["x", "y", "z"])}
+    table = ds.tabulate(frame, by=by, value="v", contributor="firm").assess(ds.MinContributors(3))
+    ds.protect(table, ds.Suppress()).save(tmp_path / "out")
+    again = ds.load(tmp_path / "out").custodian.tables.tables[0]
+    assert again.holders.identity[again.row(place="x")].tolist()[2] == -1
+    assert 12 in again.holders.identity
+    for name in ("count", "identity", "amount"):
+        assert np.array_equal(getattr(again.holders, name), getattr(table.holders, name)), name
+    text = (tmp_path / "out" / "custodian" / f"{table.name}.csv").read_text().splitlines()
+    assert text[0].endswith("holders,holder1,own1,holder2,own2,holder3,own3")
+    assert text[2].endswith(",,0.00")

@@ -10,16 +10,17 @@ import numpy as np
 
 from discreet.engine.cells import Above
 from discreet.model.arrays import Bools, Codes, Ints, Status
-from discreet.model.table import Contributions
+from discreet.model.table import HOLDERS, NOBODY, Contributions, Holders
 
 MOST_KEPT = 64
 
 
 class ContributorRecords(NamedTuple):
-    """All records of some contributors: finest cell, contributor, amounts, consent, request.
+    """All records of some contributors: finest cell, contributor, amounts, consent, request, value, identity.
 
     ``contributor`` numbers the contributors from 0; ``None`` says that every record is one. ``weighted``, ``waived``
-    and ``requested`` are empty where the data have no such column.
+    and ``requested`` are empty where the data have no such column. ``value`` is what each record adds to its cell,
+    and ``identity`` stands for each numbered contributor; both are empty where nobody asks who contributes.
     """
 
     leaf: Codes
@@ -29,6 +30,17 @@ class ContributorRecords(NamedTuple):
     weighted: Ints
     waived: Bools
     requested: Status
+    value: Ints
+    identity: Ints
+
+
+class _Lists(NamedTuple):
+    """What is known of contributors within one finest cell, of all others per cell, and the holders of both."""
+
+    finest: Ints
+    cells: Ints
+    held_finest: Ints
+    held: Ints
 
 
 def kept_of(top: int, lightest: float | None) -> int:
@@ -40,8 +52,8 @@ def kept_of(top: int, lightest: float | None) -> int:
 
 def contributions_of(
     parts: Iterator[ContributorRecords], above: Above, cells: int, top: int, kept: int, absolute: bool = False
-) -> Contributions:
-    """Distinct contributors and largest contributions of every cell.
+) -> tuple[Contributions, Holders | None]:
+    """Distinct contributors and largest contributions of every cell, and who they are where the records say so.
 
     Parameters
     ----------
@@ -60,35 +72,46 @@ def contributions_of(
     """
     from discreet.engine.kernels import by_contributor, contributions, contributions_in_finest, merge_up
 
-    known = leaves = first = None
+    lists = first = None
     merge = not above.signed
     for part in parts:
-        if known is None or leaves is None:
-            first = part
-            known = _nothing_known(cells, kept, part)
-            leaves = _nothing_known(len(above.start) - 1, kept, part)
-        records = (part.leaf, part.own, part.weighted, part.waived, part.requested)
+        if lists is None:
+            first, lists = part, _nothing_known(len(above.start) - 1, cells, kept, part)
+        records = (part.leaf, part.own, part.weighted, part.waived, part.requested, part.value, part.identity)
         if merge and part.contributor is None:
-            contributions_in_finest(*records, absolute, kept, leaves)
+            contributions_in_finest(*records, absolute, kept, lists.finest, lists.held_finest)
             continue
         if part.contributor is None:
             numbers = np.arange(len(part.leaf) + 1, dtype=np.int64)
             start, order = numbers, numbers[:-1]
         else:
             start, order = by_contributor(part.contributor, part.contributors)
-        contributions(start, order, *records, *above, absolute, merge, kept, leaves, known)
-    if known is None or leaves is None or first is None:
+        contributions(start, order, *records, *above, absolute, merge, kept, *lists)
+    if lists is None or first is None:
         raise ValueError("There are no records.")
-    merge_up(above.start, above.cell, kept, leaves, known)
-    return _finished(known, top, kept, first)
+    merge_up(above.start, above.cell, kept, *lists)
+    return _finished(lists.cells, top, kept, first), _holders(lists)
 
 
-def _nothing_known(cells: int, kept: int, like: ContributorRecords) -> Ints:
+def _nothing_known(finest: int, cells: int, kept: int, like: ContributorRecords) -> _Lists:
     from discreet.engine.kernels import REQUESTED, TOP, UNWAIVED
 
-    known = np.zeros((cells, TOP + kept * (2 if len(like.weighted) else 1)), np.int64)
-    known[:, [UNWAIVED, REQUESTED, REQUESTED + 1]] = -1
-    return known
+    sizes = (finest, cells)
+    known = [np.zeros((size, TOP + kept * (2 if len(like.weighted) else 1)), np.int64) for size in sizes]
+    held = [np.zeros((size if len(like.identity) else 0, 2 * HOLDERS), np.int64) for size in sizes]
+    for one in known:
+        one[:, [UNWAIVED, REQUESTED, REQUESTED + 1]] = -1
+    for one in held:
+        one[:, :HOLDERS] = NOBODY
+    return _Lists(*known, *held)
+
+
+def _holders(lists: _Lists) -> Holders | None:
+    from discreet.engine.kernels import COUNT
+
+    if not len(lists.held):
+        return None
+    return Holders(lists.cells[:, COUNT].copy(), lists.held[:, :HOLDERS].copy(), lists.held[:, HOLDERS:].copy())
 
 
 def _finished(known: Ints, top: int, kept: int, like: ContributorRecords) -> Contributions:

@@ -18,9 +18,10 @@ from discreet.engine.checks import (
     not_positive,
     refuse_large_sums,
 )
+from discreet.engine.identities import identities_of
 from discreet.engine.plan import Scale
 from discreet.errors import DiscreetError, unknown_codes
-from discreet.files.frames import code_text, exact_numbers, flags, numbers, read_columns
+from discreet.files.frames import PLACE, code_text, exact_numbers, flags, numbers, read_columns
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
@@ -65,6 +66,13 @@ class CodeColumn(NamedTuple):
 
     indices: Codes
     positions: Codes
+
+
+class Numbered(NamedTuple):
+    """Number of each record's contributor, and the Arrow array of contributors that the numbers refer to."""
+
+    number: Ints
+    values: Any
 
 
 @dataclass(eq=False)
@@ -167,6 +175,20 @@ class Records:
 
     def contributor(self) -> tuple[Ints, int]:
         """Number of each record's contributor, and how many numbers there are; some may be left out."""
+        number, values = self._contributors
+        return number, len(values)
+
+    @cached_property
+    def identities(self) -> Ints:
+        """Identity of each numbered contributor; of each record, its place in the file, where every record is one."""
+        if self.data.contributor:
+            return identities_of(self._contributors.values)
+        if PLACE in self.table.column_names:
+            return np.array(self.table[PLACE].to_numpy(), np.int64)
+        return np.arange(len(self), dtype=np.int64)
+
+    @cached_property
+    def _contributors(self) -> Numbered:
         name = self.data.contributor
         column = self.table[name]
         if column.null_count:
@@ -229,7 +251,10 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
     """Read the columns that some specs of one universe need."""
     codes, numeric = needed_columns(data, specs, weight)
     columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
-    table = read_columns(data.source, columns, text=codes, where=specs[0].where, delimiter=data.delimiter)
+    placed = not data.contributor and any(spec.holders for spec in specs)
+    table = read_columns(
+        data.source, columns, text=codes, where=specs[0].where, delimiter=data.delimiter, placed=placed
+    )
     return Records(table, data, weight)
 
 
@@ -320,19 +345,19 @@ def recoded(value: Any, recode: Mapping[str, str]) -> str:
     return recode.get(text, text)
 
 
-def number_contributors(column: Any) -> tuple[Ints, int]:
+def number_contributors(column: Any) -> Numbered:
     """Numbers for the values of an Arrow column; whole numbers that lie close together stay as they are."""
     import pyarrow as pa
 
     if pa.types.is_integer(column.type):
         raw = column.to_numpy()
         low, high = int(raw.min(initial=0)), int(raw.max(initial=0))
-        if high - low <= 4 * len(raw) + 1024:
-            return raw.astype(np.int64) - low, high - low + 1
+        if high < 2**63 and high - low <= 4 * len(raw) + 1024:
+            return Numbered(raw.astype(np.int64) - low, pa.array(np.arange(low, high + 1)))
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     whole = column.combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], type=whole.type)
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+    return Numbered(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary)

@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.engine.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
+from discreet.model.table import HOLDERS
 
 READ_ONLY = "Array({}, 1, 'C', True)"
 """Columns of Arrow tables are read where they lie and must not be written to."""
@@ -176,19 +177,42 @@ def _enter(
             known[cell, REQUESTED + request] = max(known[cell, REQUESTED + request], amount, 0)
 
 
-_RECORDS = "i4[::1], i8[::1], i8[::1], b1[::1], i1[::1]"
+@kernel("void(i8[:,::1], i8, i8, i8)")
+def _hold(held: Ints, cell: int, identity: int, amount: int) -> None:
+    """Put one contributor into a cell's list of the largest by absolute amount; of equals the smaller identity first.
+
+    Its row has the identities first, then the amounts. It does not depend on the order in which contributors come.
+    """
+    row = held[cell]
+    size = abs(amount)
+    at = HOLDERS
+    while at > 0:
+        other, its_size = row[at - 1], abs(row[HOLDERS + at - 1])
+        if other >= 0 and (its_size > size or (its_size == size and other < identity)):
+            break
+        if at < HOLDERS:
+            row[at], row[HOLDERS + at] = other, row[HOLDERS + at - 1]
+        at -= 1
+    if at < HOLDERS:
+        row[at], row[HOLDERS + at] = identity, amount
 
 
-@kernel(f"void({_RECORDS}, b1, i8, i8[:,::1])")
+_RECORDS = "i4[::1], i8[::1], i8[::1], b1[::1], i1[::1], i8[::1], i8[::1]"
+
+
+@kernel(f"void({_RECORDS}, b1, i8, i8[:,::1], i8[:,::1])")
 def contributions_in_finest(
     leaf: Codes,
     amount: Ints,
     weighted_amount: Ints,
     waived: Bools,
     request: Status,
+    value: Ints,
+    identity: Ints,
     absolute: bool,
     kept: int,
     known: Ints,
+    held: Ints,
 ) -> None:
     """Every record is a contributor of its own: enter it into its finest cell."""
     for i in range(len(leaf)):
@@ -196,9 +220,14 @@ def contributions_in_finest(
         consents = waived[i] if len(waived) else True
         asked = request[i] if len(request) else 0
         _enter(known, leaf[i], kept, amount[i], weighted, consents, asked, absolute)
+        if len(identity):
+            _hold(held, leaf[i], identity[i], value[i])
 
 
-@kernel(f"void(i8[::1], i8[::1], {_RECORDS}, i8[::1], i4[::1], i4[::1], b1, b1, i8, i8[:,::1], i8[:,::1])")
+_ABOVE, _CELLS = "i8[::1], i4[::1], i4[::1]", "i8[:,::1], i8[:,::1]"
+
+
+@kernel(f"void(i8[::1], i8[::1], {_RECORDS}, {_ABOVE}, b1, b1, i8, {_CELLS}, {_CELLS})")
 def contributions(
     start: Ints,
     order: Ints,
@@ -207,6 +236,8 @@ def contributions(
     weighted_amount: Ints,
     waived: Bools,
     request: Status,
+    value: Ints,
+    identity: Ints,
     up_start: Ints,
     above: Codes,
     sign: Codes,
@@ -215,6 +246,8 @@ def contributions(
     kept: int,
     known_finest: Ints,
     known: Ints,
+    held_finest: Ints,
+    held: Ints,
 ) -> None:
     """Contributor by contributor: sum the records per cell at every level, then enter the sums into the cells.
 
@@ -222,7 +255,7 @@ def contributions(
     ``absolute``, what counts is the absolute value of a contributor's sum, not the sum of absolute records.
     """
     cells = len(known)
-    sums = np.zeros((cells, 2), np.int64)
+    sums = np.zeros((cells, 3), np.int64)
     seen = np.zeros(cells, np.bool_)
     touched = np.empty(cells, np.int64)
     for c in range(len(start) - 1):
@@ -230,7 +263,7 @@ def contributions(
             continue
         consents, asked = True, 0
         alone, first = merge, leaf[order[start[c]]]
-        total, total_weighted = 0, 0
+        total, total_weighted, total_value = 0, 0, 0
         for at in range(start[c], start[c + 1]):
             record = order[at]
             consents &= waived[record] if len(waived) else True
@@ -238,8 +271,11 @@ def contributions(
             alone &= leaf[record] == first
             total += amount[record]
             total_weighted += weighted_amount[record] if len(weighted_amount) else 0
+            total_value += value[record] if len(value) else 0
         if alone:
             _enter(known_finest, first, kept, total, total_weighted, consents, asked, absolute)
+            if len(identity):
+                _hold(held_finest, first, identity[c], total_value)
             continue
         n = 0
         for at in range(start[c], start[c + 1]):
@@ -253,16 +289,21 @@ def contributions(
                     n += 1
                 sums[cell, 0] += sign[u] * amount[record]
                 sums[cell, 1] += sign[u] * weighted
+                if len(value):
+                    sums[cell, 2] += sign[u] * value[record]
         for t in range(n):
             cell = touched[t]
             _enter(known, cell, kept, sums[cell, 0], sums[cell, 1], consents, asked, absolute)
-            sums[cell, 0] = 0
-            sums[cell, 1] = 0
+            if len(identity):
+                _hold(held, cell, identity[c], sums[cell, 2])
+            sums[cell] = 0
             seen[cell] = False
 
 
-@kernel("void(i8[::1], i4[::1], i8, i8[:,::1], i8[:,::1])")
-def merge_up(up_start: Ints, above: Codes, kept: int, known_finest: Ints, known: Ints) -> None:
+@kernel(f"void(i8[::1], i4[::1], i8, {_CELLS}, {_CELLS})")
+def merge_up(
+    up_start: Ints, above: Codes, kept: int, known_finest: Ints, known: Ints, held_finest: Ints, held: Ints
+) -> None:
     """Enter what finest cells know of contributors that no other finest cell has into the cells above."""
     with_weights = known.shape[1] > TOP + kept
     for leaf in range(len(known_finest)):
@@ -278,6 +319,10 @@ def merge_up(up_start: Ints, above: Codes, kept: int, known_finest: Ints, known:
                 if known_finest[leaf, i] <= 0:
                     break
                 _insert(known, cell, kept, known_finest[leaf, i], known_finest[leaf, i + kept] if with_weights else 0)
+            for i in range(HOLDERS if len(held) else 0):
+                if held_finest[leaf, i] < 0:
+                    break
+                _hold(held, cell, held_finest[leaf, i], held_finest[leaf, i + HOLDERS])
 
 
 @kernel("void(i8[:,::1], i8, i8[:,::1])")

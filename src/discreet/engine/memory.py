@@ -28,6 +28,11 @@ def tabulate_records(records: Records, spec: TableSpec) -> Table:
         own, weighted, _ = records.amounts(plan.watched)
         contributor, number = records.contributor() if level == "holding" else (None, 0)
         leaf = np.concatenate([rows(block.cells) for block in records.blocks(spec.by)])
-        yield ContributorRecords(leaf, contributor, number, own, weighted, records.waived(), records.requested())
+        value = identity = np.zeros(0, np.int64)
+        if plan.names_holders(level):
+            value, identity = records.amounts(spec.value).summed, records.identities
+        yield ContributorRecords(
+            leaf, contributor, number, own, weighted, records.waived(), records.requested(), value, identity
+        )
 
     return plan.table(sums.finish(), records.key_modulus, feed)

@@ -30,11 +30,12 @@ from discreet.engine.encode import (
     position_of_gaps,
     recoded,
 )
+from discreet.engine.identities import identities_of
 from discreet.engine.plan import ColumnPlan, Scale
 from discreet.engine.staging import Session, Source, opened
 from discreet.errors import ParameterError, unknown_codes
 from discreet.files.frames import bad_numbers, no_record_left
-from discreet.model.arrays import Floats
+from discreet.model.arrays import Floats, Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
@@ -82,7 +83,8 @@ class FileRecords:
     """Encoded records of one universe in the table ``staged`` of a database.
 
     Columns of ``staged``: ``k0``, ``k1``, ... positions of codes; ``n0``, ``n1``, ... numbers, as 64-bit integers or
-    floating-point numbers; ``contributor``, and the ``part`` that all records of a contributor are in.
+    floating-point numbers; ``contributor``, and the ``part`` that all records of a contributor are in, or the
+    ``place`` of each record in the file.
     """
 
     def __init__(
@@ -96,7 +98,8 @@ class FileRecords:
         text = [*codes, *(c.column for c in conditions if any(isinstance(v, str) for v in c.values))]
         needed = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
         needed += [condition.column for condition in conditions]
-        self.source = Source(session, path, needed, text, data.delimiter)
+        self._placed = not data.contributor and any(spec.holders for spec in specs)
+        self.source = Source(session, path, needed, text, data.delimiter, self._placed)
         self._where, self._values = self.source.where(conditions)
         self._numeric = {name: f"n{i}" for i, name in enumerate(numeric)}
         self._codes: dict[tuple[str, int], str] = {}
@@ -130,11 +133,13 @@ class FileRecords:
         if self.data.contributor:
             records = self.session.rows(f"SELECT count(*) FROM {self.source.relation}", self.source.parameters)[0][0]
             self._parts = -(-records // PART)
-            contributor = self.source.column(self.data.contributor)
+            contributor = self.source.contributor(self.data.contributor)
             columns.append(
                 f"{contributor} AS contributor, CAST(hash({contributor}) % {self._parts} AS INTEGER) AS part"
             )
             order = "ORDER BY part" if self._parts >= SORTED_PARTS else ""
+        if self._placed:
+            columns.append(f"{self.source.place} AS place")
         self.session.run(
             "read", f"CREATE TABLE staged AS SELECT {', '.join(columns)} FROM {source} {order}", parameters
         )
@@ -302,6 +307,37 @@ class FileRecords:
         )
 
     def _feed(self, plan: ColumnPlan, cell: str, level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
+        named = plan.names_holders(level)
+        selected = self._selected(plan, cell, named)
+        holding = level == "holding"
+        count = self._parts if holding else -(-(self._last + 1) // PART)
+        for number in range(count):
+            if holding:
+                self._number_contributors(number, count)
+                query = f"{selected}, number AS contributor FROM staged JOIN who USING (contributor) "
+                query += f"WHERE part = {number}"
+            else:
+                place = ", place AS identity" if named else ""
+                query = f"{selected}{place} FROM staged WHERE {_rows(number * PART)}"
+            found = self.session.arrays("contributors", query, (number, count))
+            if not len(found["cell"]):
+                continue
+            contributor = found.get("contributor")
+            none = np.zeros(0, np.int64)
+            yield ContributorRecords(
+                rows(found["cell"]),
+                contributor,
+                0 if contributor is None else int(contributor.max()) + 1,
+                found["own"],
+                found.get("weighted", none),
+                found.get("waived", np.zeros(0, np.bool_)),
+                found.get("requested", np.zeros(0, np.int8)),
+                found.get("value", none),
+                self._identities() if holding and named else found.get("identity", none),
+            )
+
+    def _selected(self, plan: ColumnPlan, cell: str, named: bool) -> str:
+        """What is selected of each record; where contributors are named, what it adds to the cell's value too."""
         own, data = self._own(plan.watched), self.data
         columns = [f"{cell} AS cell", f"{own} * {10**self._weight_decimals} AS own"]
         if self.weight_name:
@@ -310,34 +346,22 @@ class FileRecords:
             columns.append(f"{self._numeric[data.waiver]} = 1 AS waived")
         if data.request:
             columns.append(f"CAST({self._numeric[data.request]} AS TINYINT) AS requested")
-        selected = f"SELECT {', '.join(columns)}"
-        queries = self._by_contributor(selected) if level == "holding" else self._by_record(selected)
-        for done, query in enumerate(queries):
-            found = self.session.arrays("contributors", query, (done, len(queries)))
-            if not len(found["cell"]):
-                continue
-            contributor = found.get("contributor")
-            yield ContributorRecords(
-                rows(found["cell"]),
-                contributor,
-                0 if contributor is None else int(contributor.max()) + 1,
-                found["own"],
-                found.get("weighted", np.zeros(0, np.int64)),
-                found.get("waived", np.zeros(0, np.bool_)),
-                found.get("requested", np.zeros(0, np.int8)),
-            )
+        if named:
+            columns.append(f"{self._own(plan.spec.value)} * {self._weight()} AS value")
+        return f"SELECT {', '.join(columns)}"
 
-    def _by_contributor(self, selected: str) -> list[str]:
-        """Queries that give whole contributors, numbered from 0 in each."""
-        return [
-            f"WITH part AS (FROM staged WHERE part = {part}), who AS (SELECT contributor, row_number() OVER () - 1 AS "
-            f"number FROM (SELECT DISTINCT contributor FROM part)) {selected}, number AS contributor "
-            "FROM part JOIN who USING (contributor)"
-            for part in range(self._parts)
-        ]
+    def _number_contributors(self, part: int, parts: int) -> None:
+        """Number the contributors of a part from 0, in the table ``who``."""
+        numbered = "CREATE OR REPLACE TEMP TABLE who AS SELECT contributor, row_number() OVER () - 1 AS number"
+        distinct = f"SELECT DISTINCT contributor FROM staged WHERE part = {part}"
+        self.session.run("contributors", f"{numbered} FROM ({distinct})", at=(part, parts))
 
-    def _by_record(self, selected: str) -> list[str]:
-        return [f"{selected} FROM staged WHERE {_rows(first)}" for first in range(0, self._last + 1, PART)]
+    def _identities(self) -> Ints:
+        """Identity of each contributor in the table ``who``."""
+        who = self.session.connection.sql("SELECT contributor, number FROM who").to_arrow_table()
+        found = np.empty(len(who), np.int64)
+        found[who["number"].to_numpy()] = identities_of(who["contributor"].combine_chunks())
+        return found
 
 
 def _rows(first: int) -> str:

@@ -12,7 +12,7 @@ from discreet.engine.contributions import ContributorRecords, contributions_of, 
 from discreet.model.arrays import Ints
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
-from discreet.model.table import Contributions, Table
+from discreet.model.table import Contributions, Holders, Table
 
 Feed = Callable[[str, RowFinder], Iterator[ContributorRecords]]
 """Gives the records for a level (holding or record), each with the row of its finest cell."""
@@ -56,6 +56,10 @@ class ColumnPlan:
         """The columns that must be summed (``None`` counts); how many records there are is known anyway."""
         return [column for column in self.columns if column is not None or self.weighted]
 
+    def names_holders(self, level: str) -> bool:
+        """Whether the records of a level (holding or record) must say who contributes, and how much to the value."""
+        return self.spec.holders and level == ("holding" if self.records.data.contributor else "record")
+
     def _with_counts(self, leaf: LeafCells) -> LeafCells:
         sums = dict(zip(self.summed, leaf.sums, strict=True))
         rows = [sums.get(column, leaf.records) for column in self.columns]
@@ -70,6 +74,7 @@ class ColumnPlan:
         whole = rolled_up(self._with_counts(leaf), above, len(cells), modulus)
         sums = dict(zip(self.columns, whole.sums, strict=True))
         amounts = records.scale(spec.value)
+        contributions, holders = self._contributors(whole.records, sums[spec.value], above, leaf.keys, shape, feed)
         return Table(
             spec=spec.with_(
                 weight=records.weight_name or False,
@@ -80,7 +85,8 @@ class ColumnPlan:
             decimals=amounts.decimals,
             empty=whole.records == 0,
             shadow_decimals=records.scale(self.watched).decimals,
-            contributions=self._contributions(whole.records, sums[spec.value], above, leaf.keys, shape, feed),
+            contributions=contributions,
+            holders=holders,
             records=whole.records,
             weighted=sums[None] if self.weighted else None,
             weight_decimals=records.scale(None).decimals if self.weighted else 0,
@@ -90,20 +96,22 @@ class ColumnPlan:
             source=records.data,
         )
 
-    def _contributions(
+    def _contributors(
         self, count: Ints, value: Ints, above: Above, leaves: Ints, shape: Sequence[int], feed: Feed
-    ) -> dict[str, Contributions]:
+    ) -> tuple[dict[str, Contributions], Holders | None]:
         data, top = self.records.data, self.spec.top
         if self.watched is None and not (data.contributor or data.waiver or data.request or above.signed):
             unit = 10 ** self.records.scale(None).decimals
-            return dict.fromkeys(self.spec.levels, one_each(count, value, unit, top))
+            return dict.fromkeys(self.spec.levels, one_each(count, value, unit, top)), None
         rows = row_finder(leaves, shape)
         kept = kept_of(top, self.records.lightest)
         # Without a contributor column a holding is a record, and one look serves both.
-        levels = self.spec.levels if data.contributor else ("record",)
+        wanted = self.spec.levels if data.contributor else ("record",)
+        levels = [level for level in ("holding", "record") if level in wanted or self.names_holders(level)]
         absolute, cells = self.spec.absolute, len(count)
         found = {level: contributions_of(feed(level, rows), above, cells, top, kept, absolute) for level in levels}
-        return {level: found.get(level, found[levels[-1]]) for level in self.spec.levels}
+        contributions = {level: found.get(level, found[levels[-1]])[0] for level in self.spec.levels}
+        return contributions, next((holders for _, holders in found.values() if holders is not None), None)
 
 
 def _codes_of(cells: Ints, shape: Sequence[int]) -> np.ndarray:

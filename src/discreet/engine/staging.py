@@ -122,10 +122,18 @@ class Source:
         Names of those that are text in any case.
     delimiter
         Separator of a csv file.
+    placed
+        Whether it must be known where in the file each record stands, see :attr:`place`.
     """
 
     def __init__(
-        self, session: Session, path: Path, needed: Iterable[str], text: Iterable[str], delimiter: str
+        self,
+        session: Session,
+        path: Path,
+        needed: Iterable[str],
+        text: Iterable[str],
+        delimiter: str,
+        placed: bool = False,
     ) -> None:
         self.session = session
         self.path = path
@@ -138,11 +146,17 @@ class Source:
         self._place = {name: names.index(name) for name in wanted}
         # A path is a pattern to duckdb.
         self._parameters: dict[str, Any] = {"path": glob.escape(str(path))}
+        self.place = "raw.rowid" if self.is_csv else "file_row_number"
         if self.is_csv:
+            # Records of a csv file are numbered as they come in, so that they must come in order.
+            self.session.connection.execute(f"SET preserve_insertion_order = {str(placed).lower()}")
             self._open_csv(len(names), delimiter)
+            self.session.connection.execute("SET preserve_insertion_order = false")
             self.kinds = self._kinds_of_text(set(text))
         else:
-            self.kinds = self._open_parquet()
+            if placed and self.place in names:
+                raise self._place_taken()
+            self.kinds = self._open_parquet(placed)
         if self.session.rows(f"SELECT count(*) FROM {self.relation}", self.parameters) == [(0,)]:
             raise no_records()
 
@@ -169,15 +183,21 @@ class Source:
             return not_utf8(self.path)
         return not_regular(self.path.name, error)
 
-    def _open_parquet(self) -> dict[str, Kind]:
+    def _open_parquet(self, placed: bool) -> dict[str, Kind]:
         described = self.session.rows("DESCRIBE SELECT * FROM read_parquet($path)", self._parameters)
         quoted = {i: '"' + described[i][0].replace('"', '""') + '"' for i in self._place.values()}
-        listing = ", ".join(f"{name} AS c{i}" for i, name in quoted.items())
+        listing = ", ".join([*(f"{name} AS c{i}" for i, name in quoted.items()), *([self.place] if placed else [])])
         self._file = f"SELECT {listing} FROM read_parquet($path)"
         self.relation, self.parameters = f"({self._file})", self._parameters
         for name, i in self._place.items():
             self._refuse_wide_decimals(name, described[i][1], quoted[i])
         return {name: _kind_of_type(described[i][1]) for name, i in self._place.items()}
+
+    def _place_taken(self) -> InputError:
+        return InputError(
+            f"The file {self.path.name!r} has a column {self.place!r}, by which duckdb numbers the records.",
+            hint="Rename it, use engine='memory', or give holders=False.",
+        )
 
     def _refuse_wide_decimals(self, name: str, kind: str, quoted: str) -> None:
         """Decimal numbers are taken as floating-point ones here, which hold fifteen digits without loss."""
@@ -226,6 +246,11 @@ class Source:
         if kind == "float":
             return f"CAST({c} AS DOUBLE)"
         return f"({c} IN ({_TRUE}))" if kind == "boolean" and self.is_csv else c
+
+    def contributor(self, name: str) -> str:
+        """The column that says who contributes, in SQL; other than amounts, large numbers stay apart here."""
+        whole = self.kinds[name] == "integer" and not self.is_csv
+        return f"c{self._place[name]}" if whole else self.column(name)
 
     def where(self, conditions: Sequence[Condition]) -> tuple[str, dict[str, Any]]:
         """The condition that records of the universe meet, in SQL, and its parameters."""

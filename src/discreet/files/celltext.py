@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
-from discreet.model.layout import FLAG, FLOAT, LETTER, Column
+from discreet.model.layout import FLAG, FLOAT, IDENTITY, LETTER, Column
 from discreet.model.table import CellStatus
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ def column_text(column: Column) -> pa.Array:
         return pa.array(np.where(column.data, "1", "0").tolist())
     if column.kind == FLOAT:
         return pa.array([repr(float(x)) for x in column.data])
+    if column.kind == IDENTITY:
+        return units_text(column.data, 0, shown=column.data >= 0)
     return units_text(column.data, column.kind)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DELIMITERS = (",", ";", "\t", "|")
+PLACE = "(place)"
+"""Column that says where in the source each record stands, from 0, when others were left out."""
 
 
 def read_columns(
@@ -26,6 +28,7 @@ def read_columns(
     where: Sequence[Condition] = (),
     delimiter: str = ",",
     exact: Iterable[str] = (),
+    placed: bool = False,
 ) -> pa.Table:
     """The named columns of a frame or file, records outside the universe left out.
 
@@ -43,6 +46,8 @@ def read_columns(
         Separator of a csv file.
     exact
         Columns whose numbers are kept to the last decimal where floating-point numbers cannot hold them.
+    placed
+        Add the column :data:`PLACE` where there are filters.
     """
     wanted = list(dict.fromkeys([*columns, *(condition.column for condition in where)]))
     codes = set(text) | {c.column for c in where if any(isinstance(v, str) for v in c.values)}
@@ -52,6 +57,8 @@ def read_columns(
         table = _from_frame(source, wanted)
     if table.num_rows == 0:
         raise no_records()
+    if placed and where:
+        table = table.append_column(PLACE, [np.arange(table.num_rows)])
     for condition in where:
         table = table.filter(condition_mask(table, condition))
     if table.num_rows == 0:
@@ -330,6 +337,26 @@ def exact_numbers(table: pa.Table, name: str) -> Any:
     if pa.types.is_decimal(column.type) and not column.null_count and _outgrows_floats(column.cast(pa.float64())):
         return np.array(column.to_pylist(), dtype=object)
     return numbers(table, name)
+
+
+def gaps(table: pa.Table, name: str) -> Bools:
+    """Where a column is empty."""
+    return np.array(table[name].is_null().to_numpy(), np.bool_)
+
+
+def filled_numbers(table: pa.Table, name: str) -> Any:
+    """A numeric column as in :func:`exact_numbers`, with zeros in its empty fields."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = table[name]
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int64)
+    numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+    if column.null_count and numeric:
+        column = pc.fill_null(column, pa.scalar(0).cast(column.type))
+        table = table.set_column(table.column_names.index(name), name, column)
+    return exact_numbers(table, name)
 
 
 def flags(table: pa.Table, name: str) -> Bools:

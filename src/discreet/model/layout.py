@@ -17,12 +17,13 @@ from discreet.model.condition import parse_conditions
 from discreet.model.evidence import Claim
 from discreet.model.hierarchy import Grouping, Hierarchy
 from discreet.model.spec import TableSpec
-from discreet.model.table import Assessment, CellStatus, Contributions, Table
+from discreet.model.table import NOBODY, Assessment, CellStatus, Contributions, Holders, Table
 
 FORMAT = 1
 PUBLIC_COLUMNS = ("value", "status")
-LETTER, FLAG, FLOAT = -1, -2, -3
-"""Kinds of columns that are not numbers in units: one letter, true/false, floating point."""
+LETTER, FLAG, FLOAT, IDENTITY = -1, -2, -3, -4
+"""Kinds of columns that are not numbers in units: one letter, true/false, floating point, who contributes (empty where
+there is nobody)."""
 
 
 class Column(NamedTuple):
@@ -67,6 +68,8 @@ def cell_columns(table: Table, status: Status, lower: Ints, upper: Ints) -> list
             columns.append(Column(name, data, kind))
     for level, found in table.contributions.items():
         columns += _contribution_columns(level, found, table.shadow_decimals)
+    if table.holders is not None:
+        columns += _holder_columns(table.holders, value)
     return columns
 
 
@@ -82,6 +85,14 @@ def _contribution_columns(level: str, found: Contributions, decimals: int) -> li
     return columns
 
 
+def _holder_columns(holders: Holders, decimals: int) -> list[Column]:
+    columns = [Column("holders", holders.count, 0)]
+    for i in range(holders.identity.shape[1]):
+        columns.append(Column(f"holder{i + 1}", holders.identity[:, i], IDENTITY))
+        columns.append(Column(f"own{i + 1}", holders.amount[:, i], decimals))
+    return columns
+
+
 def column_kinds(description: Mapping[str, Any], names: list[str]) -> dict[str, int]:
     """Kind of each column of a cell file, from the table's description."""
     value, shadow = int(description["decimals"]), int(description["shadow_decimals"])
@@ -94,6 +105,7 @@ def column_kinds(description: Mapping[str, Any], names: list[str]) -> dict[str, 
         "records": 0,
         "key_sum": 0,
         "manual": 0,
+        "holders": 0,
         "weighted": int(description["weight_decimals"]),
     }
     kinds = {}
@@ -106,6 +118,8 @@ def column_kinds(description: Mapping[str, Any], names: list[str]) -> dict[str, 
             kinds[name] = 0
         elif name.startswith(("holding_", "record_")):
             kinds[name] = shadow
+        elif name.startswith("holder"):
+            kinds[name] = IDENTITY
         else:
             kinds[name] = value
     return kinds
@@ -129,6 +143,7 @@ def table_description(table: Table) -> dict[str, Any]:
         "cells": spec.cells,
         "top": spec.top,
         "levels": list(spec.levels),
+        "holders": spec.holders,
         "decimals": table.decimals,
         "shadow_decimals": table.shadow_decimals,
         "weight_decimals": table.weight_decimals,
@@ -158,6 +173,7 @@ def table_from(description: Mapping[str, Any], codes: NDArray[np.int32], data: M
         cells=description["cells"],
         top=description["top"],
         levels=tuple(description["levels"]),
+        holders=description["holders"],
     )
     assessment = None
     if description["rules"] is not None:
@@ -183,6 +199,7 @@ def table_from(description: Mapping[str, Any], codes: NDArray[np.int32], data: M
         contributions={
             level: found for level in ("holding", "record") if (found := _contributions_from(level, data)) is not None
         },
+        holders=_holders_from(data),
         records=data.get("records"),
         weighted=data.get("weighted"),
         weight_decimals=description["weight_decimals"],
@@ -214,6 +231,17 @@ def _contributions_from(level: str, data: Mapping[str, NDArray[Any]]) -> Contrib
         negative=data[f"{level}_negative"],
         unwaived=data.get(f"{level}_unwaived"),
         requested=np.column_stack(requested) if requested else None,
+    )
+
+
+def _holders_from(data: Mapping[str, NDArray[Any]]) -> Holders | None:
+    if "holders" not in data:
+        return None
+    places = [i for i in range(1, 21) if f"holder{i}" in data]
+    return Holders(
+        count=data["holders"],
+        identity=np.column_stack([data[f"holder{i}"] for i in places]),
+        amount=np.column_stack([data[f"own{i}"] for i in places]),
     )
 
 
@@ -269,6 +297,8 @@ def claim_from(description: Mapping[str, Any]) -> Claim:
     )
 
 
-def no_bound(name: str) -> int:
-    """What an empty field of a bound column stands for."""
+def empty_means(name: str) -> int:
+    """What an empty field of a column stands for: nobody, or no bound."""
+    if name.startswith("holder"):
+        return NOBODY
     return NO_LOWER if name.startswith("lower") else NO_UPPER

@@ -13,7 +13,8 @@ from discreet.model.hierarchy import Hierarchy
 
 RESERVED = re.compile(
     "value|contributors|status|(lower|upper|sliding)_protection|lower|upper|hits|empty|records|weighted|key_sum|"
-    r"record_key|manual|manual_(lower|upper)|(lower|upper)_bound|cost|top\d+|holding_.*|record_.*"
+    r"record_key|manual|manual_(lower|upper)|(lower|upper)_bound|cost|top\d+|holding_.*|record_.*|holders|"
+    r"holder\d+|own\d+"
 )
 """Columns of the cell files, which no variable may be named after."""
 
@@ -50,6 +51,8 @@ class TableSpec:
         How many of the largest contributions each cell keeps.
     levels
         For whom contributions are summed: ``"holding"`` (the data's contributor), ``"record"``, or both.
+    holders
+        Keep who contributes most to each cell, which insiders need.
     """
 
     by: Mapping[str, Hierarchy]
@@ -65,6 +68,7 @@ class TableSpec:
     cells: Literal["nonempty", "all"] = "nonempty"
     top: int = 3
     levels: tuple[str, ...] = ("holding",)
+    holders: bool = True
     identity_: tuple[str, str, str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -68,6 +68,11 @@ class Contributions:
         return (self.count, self.total, self.top, self.negative, self.unwaived, self.requested)
 
 
+HOLDERS = 3
+"""How many of its largest contributors a cell names."""
+NOBODY = -1
+
+
 @dataclass(frozen=True, eq=False)
 class Holders:
     """Who is in each cell: what a contributor knows of it.

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.engine.cells import Above, all_cells, cells_above
 from discreet.errors import InputError, NeedsError, ParameterError
-from discreet.files.frames import code_text, column_names, exact_numbers, read_columns
+from discreet.files.frames import code_text, column_names, filled_numbers, gaps, read_columns
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Codes, Ints, Status, fits
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.spec import TableSpec
@@ -18,6 +18,7 @@ from discreet.model.table import CellStatus, Contributions, Table, cell_keys
 from discreet.model.units import decimals_of, from_units, to_units, units_up
 from discreet.relations import build_system
 from discreet.relations.build import Equations, table_equations
+from discreet.verbs.ready_holders import disjoint_holders, holders_of, is_holder, is_own
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,8 +55,9 @@ def table_from_cells(
 
     Besides the code columns and the value, these columns are used where they are there: ``contributors``,
     ``top1``, ``top2``, ..., ``status`` (V or S, U, P, M, E), ``lower_protection``, ``upper_protection``,
-    ``lower_bound``, ``upper_bound``, ``cost``, ``record_key`` (the sum of the cell's record keys). An empty code
-    stands for the total; an empty value for an empty cell.
+    ``lower_bound``, ``upper_bound``, ``cost``, ``record_key`` (the sum of the cell's record keys), ``holder1`` to
+    ``holder3`` (who the largest contributors are, any code) and ``own1`` to ``own3`` (how much they have; ``top1``,
+    ... when left out). An empty code stands for the total; an empty value for an empty cell.
 
     Parameters
     ----------
@@ -116,6 +118,7 @@ def table_from_cells(
         from_records=False,
         **_levels_and_bounds(frame, inside),
     )
+    table = table.with_(holders=holders_of(frame, table))
     table = table.at(np.argsort(table.keys, kind="stable"))
     _refuse_contradictions(table, counts)
     table = with_totals(table, disjoint) if compute_totals else table
@@ -128,10 +131,10 @@ def table_from_cells(
 
 def _read(cells: Any, variables: list[str], value: str, delimiter: str) -> pa.Table:
     names = column_names(cells, delimiter)
-    optional = [name for name in names if name in OPTIONAL or _is_top(name)]
+    optional = [name for name in names if name in OPTIONAL or _is_top(name) or is_holder(name) or is_own(name)]
     wanted = list(dict.fromkeys([*variables, value, *optional]))
     text = [*variables, *(name for name in optional if name == "status")]
-    exact = [name for name in wanted if name not in text]
+    exact = [name for name in wanted if name not in text and not is_holder(name)]
     return read_columns(cells, wanted, text=text, delimiter=delimiter, exact=exact)
 
 
@@ -199,35 +202,16 @@ def _refuse_twice(spec: TableSpec, codes: Codes) -> None:
 
 def _values(frame: pa.Table, name: str) -> tuple[Any, Bools]:
     """Values, and which cells are empty."""
-    empty = _gaps(frame, name)
+    empty = gaps(frame, name)
     if empty.all():
         raise InputError(f"Column {name!r} is empty in every cell.", hint="Check that the right column was named.")
-    return _filled(frame, name), empty
-
-
-def _gaps(frame: pa.Table, name: str) -> Bools:
-    return np.array(frame[name].is_null().to_numpy(), np.bool_)
-
-
-def _filled(frame: pa.Table, name: str) -> Any:
-    """A numeric column whose empty fields are zero."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = frame[name]
-    if pa.types.is_null(column.type):
-        return np.zeros(len(column), np.int64)
-    numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
-    if column.null_count and numeric:
-        column = pc.fill_null(column, pa.scalar(0).cast(column.type))
-        frame = frame.set_column(frame.column_names.index(name), name, column)
-    return exact_numbers(frame, name)
+    return filled_numbers(frame, name), empty
 
 
 def _finest(frame: pa.Table, raw: Any, shown: int) -> int:
     """Decimals that write the largest contributions too, where the values then still fit into 64 bits."""
-    tops = [name for name in frame.column_names if _is_top(name)]
-    wanted = max([shown, *(decimals_of(_filled(frame, name), name) for name in tops)])
+    amounts = [name for name in frame.column_names if _is_top(name) or is_own(name)]
+    wanted = max([shown, *(decimals_of(filled_numbers(frame, name), name) for name in amounts)])
     total = float(np.abs(np.asarray(raw, np.float64)).sum())
     return wanted if total * 10.0**wanted < LARGEST else shown
 
@@ -238,10 +222,10 @@ def _contributions(frame: pa.Table, value: Ints, decimals: int) -> dict[str, Con
     if "contributors" not in names and not tops:
         return {}
     size = len(value)
-    top = [to_units(_filled(frame, name), decimals, name) for name in tops]
+    top = [to_units(filled_numbers(frame, name), decimals, name) for name in tops]
     largest = np.column_stack(top) if top else np.zeros((size, 0), np.int64)
     if "contributors" in names:
-        given = np.asarray(_filled(frame, "contributors"))
+        given = np.asarray(filled_numbers(frame, "contributors"))
         wrong = (given < 0) | (given != np.rint(given.astype(np.float64)))
         if wrong.any():
             raise InputError(
@@ -272,7 +256,7 @@ def _record_keys(frame: pa.Table) -> tuple[Ints | None, int]:
     """Sums of record keys, and the modulus that they are taken to: fractions of one, or whole numbers."""
     if "record_key" not in frame.column_names:
         return None, 0
-    raw = _filled(frame, "record_key")
+    raw = filled_numbers(frame, "record_key")
     whole = raw.dtype.kind in "iub"
     if (raw < 0).any() or (not whole and (raw >= 1).any()):
         raise InputError(
@@ -290,18 +274,18 @@ def _levels_and_bounds(frame: pa.Table, decimals: int) -> dict[str, Any]:
         if column in names:
             found[name] = units_up(_refuse_negative(frame, column), decimals, column)
     if "lower_bound" in names:
-        lower = units_up(_filled(frame, "lower_bound"), decimals, "lower_bound")
-        found["lower_bound"] = np.where(_gaps(frame, "lower_bound"), NO_LOWER, lower)
+        lower = units_up(filled_numbers(frame, "lower_bound"), decimals, "lower_bound")
+        found["lower_bound"] = np.where(gaps(frame, "lower_bound"), NO_LOWER, lower)
     if "upper_bound" in names:
-        upper = -units_up(-_filled(frame, "upper_bound"), decimals, "upper_bound")
-        found["upper_bound"] = np.where(_gaps(frame, "upper_bound"), NO_UPPER, upper)
+        upper = -units_up(-filled_numbers(frame, "upper_bound"), decimals, "upper_bound")
+        found["upper_bound"] = np.where(gaps(frame, "upper_bound"), NO_UPPER, upper)
     if "cost" in names:
         found["cost"] = np.asarray(_refuse_negative(frame, "cost"), np.float64)
     return found
 
 
 def _refuse_negative(frame: pa.Table, name: str) -> Any:
-    values = _filled(frame, name)
+    values = filled_numbers(frame, name)
     if (values < 0).any():
         raise InputError(
             f"Column {name!r} is negative in row {int(np.argmax(values < 0)) + 1}.",
@@ -449,7 +433,10 @@ def with_totals(table: Table, disjoint: bool) -> Table:
                 hint="Give the totals with their contributors, or disjoint=True where no contributor stands in two "
                 "of the finest cells. Adding contributors of finer cells up would look safer than it is.",
             )
-        changes["contributions"] = {"holding": _disjoint_contributions(table, leaf, above, owner, old, value)}
+        found = _disjoint_contributions(table, leaf, above, owner, old, value)
+        changes["contributions"] = {"holding": found}
+        if table.holders is not None and leaf.holders is not None:
+            changes["holders"] = disjoint_holders(table.holders, leaf.holders, above, owner, old, found.count)
     return table.with_(**changes)
 
 

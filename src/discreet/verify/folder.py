@@ -23,11 +23,12 @@ from discreet.model.layout import (
     FLAG,
     FLOAT,
     FORMAT,
+    IDENTITY,
     LETTER,
     PUBLIC_COLUMNS,
     claim_from,
     column_kinds,
-    no_bound,
+    empty_means,
     table_from,
 )
 from discreet.model.release import Custodian, PublicRelease, PublicTable
@@ -168,12 +169,14 @@ def _parse(column: Any, name: str, kind: int) -> NDArray[Any]:
         return np.asarray(column.cast(pa.int8()).to_numpy() == 1)
     if kind == FLOAT:
         return np.asarray(column.cast(pa.float64()).to_numpy(), np.float64)
+    if kind == IDENTITY:
+        kind = 0
     pattern = rf"^-?[0-9]+\.[0-9]{{{kind}}}$" if kind else r"^-?[0-9]+$"
     blank = pc.equal(column, "")
     if not pc.all(pc.or_(blank, pc.match_substring_regex(column, pattern)), min_count=0).as_py():
         raise InputError(f"Column {name!r} of a cell file holds something that is not a number with {kind} decimals.")
     digits = pc.replace_substring(column, ".", "") if kind else column
-    filled = pc.if_else(blank, str(no_bound(name)), digits)
+    filled = pc.if_else(blank, str(empty_means(name)), digits)
     return np.array(filled.cast(pa.int64()).to_numpy(), np.int64)
 
 
