@@ -59,7 +59,7 @@ def weighted() -> ds.Table:
 
 def three_way() -> ds.Table:
     by = {"region": REGION, "trade": TRADE, "size": SIZE}
-    table = ds.tabulate(records(), by=by, value="turnover", contributor="holding")
+    table = ds.tabulate(records(60), by=by, value="turnover", contributor="holding")
     return table.assess(ds.Dominance(2, 85), ds.MinContributors(2))
 
 
@@ -144,7 +144,7 @@ def forced() -> ds.Table:
 
 def bounded() -> ds.Table:
     table = _magnitude()
-    return table.with_(lower_bound=table.value // 4, upper_bound=table.value * 3 + 3).assess(ds.PPercent(10))
+    return table.with_(lower_bound=table.value // 50, upper_bound=table.value * 40 + 3000).assess(ds.PPercent(10))
 
 
 INPUTS: dict[str, Callable[[], ds.Table | ds.TableSet]] = {

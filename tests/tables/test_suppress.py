@@ -43,7 +43,7 @@ def test_one_unsafe_cell_costs_no_more_than_the_best_square(values, unsafe):
 def test_cost_by_variable_prefers_what_the_officer_said():
     cost = [1, 1, 1, 1, 1, 1, 1, 1, 1]
     cost[4] = 1_000
-    table = square([10, 10, 10, 10, 1, 10, 10, 10, 10], 0, (2, 2), cost=cost)
+    table = square([10, 10, 10, 10, 3, 10, 10, 10, 10], 0, (2, 2), cost=cost)
     by_value = ds.protect(table, ds.Suppress(cost="value"))
     by_cost = ds.protect(table, ds.Suppress(cost="variable"))
     centre = table.row(region="r1", trade="t1")
@@ -111,11 +111,24 @@ def test_protect_wants_exactly_one_method():
         ds.protect(table, "suppress")
 
 
-def test_every_statement_says_external_attacker_only():
-    release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+@pytest.mark.parametrize(
+    ("insiders", "said"),
+    [
+        ("full", "insiders: every contributor"),
+        ("nonzero", "insiders: no contributor"),
+        (None, "not considered: contributors and holdings"),
+    ],
+)
+def test_every_statement_names_the_attackers(insiders, said):
+    release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress(insiders=insiders))
     for text in (release.summary(), str(release.verify())):
         assert "external" in text
-        assert "not considered: contributors and holdings" in text
+        assert said in text
+
+
+def test_a_table_without_contributors_says_that_they_were_not_considered():
+    release = ds.protect(square([10] * 9, 0, (2, 2)), ds.Suppress())
+    assert "not considered: contributors and holdings" in str(release.verify().require())
 
 
 def test_single_child_levels_share_their_fate():

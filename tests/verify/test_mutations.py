@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.model.arrays import NO_LOWER
+from discreet.model.arrays import NO_LOWER, pointers
+from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Proofs, suppression_claim
 from discreet.model.release import Custodian, PublicRelease, Release, public_table
 from discreet.model.table import CellStatus
 from discreet.verify import check_folder, check_release
@@ -92,6 +93,15 @@ class Draft:
         shown = [self.public.get(t) or public_table(table, self.hidden(t)) for t, table in enumerate(self.tables)]
         return check_release(custodian, PublicRelease(tuple(shown)))
 
+    def proofs(self, keep: np.ndarray, entries: np.ndarray | None = None) -> None:
+        """Keep some proofs only, and of their entries those marked."""
+        p = self.evidence.proofs
+        marked = np.ones(len(p.certificate), np.bool_) if entries is None else entries
+        at = [i for k in keep.tolist() for i in range(p.start[k], p.start[k + 1]) if marked[i]]
+        lengths = np.array([int(marked[p.start[k] : p.start[k + 1]].sum()) for k in keep.tolist()], np.int64)
+        kept = Proofs(p.table[keep], p.row[keep], pointers(lengths), p.certificate[at], p.use[at])
+        self.evidence = replace(self.evidence, proofs=kept)
+
     def certificates(self, **changes: np.ndarray) -> None:
         self.evidence = replace(self.evidence, certificates=replace(self.evidence.certificates, **changes))
 
@@ -100,9 +110,7 @@ def primary_removed(d: Draft) -> str:
     t, r = d.pick(d.unsafe)
     d.status[t][r] = d.rng.choice([CellStatus.SAFE, CellStatus.SECONDARY])
     proofs = d.evidence.proofs
-    keep = ~((proofs.table == t) & (proofs.row == r))
-    columns = (getattr(proofs, n)[keep] for n in ("table", "row", "up", "down"))
-    d.evidence = replace(d.evidence, proofs=type(proofs)(*columns))
+    d.proofs(np.flatnonzero((proofs.table != t) | (proofs.row != r)))
     return d.name(t, r)
 
 
@@ -120,19 +128,84 @@ def proof_dropped(d: Draft) -> str:
     proofs = d.evidence.proofs
     at = d.rng.randrange(len(proofs))
     t, r = int(proofs.table[at]), int(proofs.row[at])
-    keep = np.arange(len(proofs)) != at
-    columns = (getattr(proofs, n)[keep] for n in ("table", "row", "up", "down"))
-    d.evidence = replace(d.evidence, proofs=type(proofs)(*columns))
+    d.proofs(np.flatnonzero(np.arange(len(proofs)) != at))
+    return d.name(t, r)
+
+
+def use_dropped(d: Draft) -> str:
+    """A cell has no certificate any more for one of its levels."""
+    proofs = d.evidence.proofs
+    at = d.rng.choice(np.flatnonzero(proofs.use != MOVES).tolist())
+    number = int(np.searchsorted(proofs.start, at, side="right")) - 1
+    mine = np.repeat(np.arange(len(proofs)), np.diff(proofs.start)) == number
+    d.proofs(np.arange(len(proofs)), ~(mine & (proofs.use == proofs.use[at])))
+    return d.name(int(proofs.table[number]), int(proofs.row[number]))
+
+
+def certificate_exchanged(d: Draft) -> str:
+    """A proof takes a certificate that does not change its cell."""
+    c, proofs = d.evidence.certificates, d.evidence.proofs
+    at = d.rng.randrange(len(proofs.certificate))
+    number = int(np.searchsorted(proofs.start, at, side="right")) - 1
+    t, r = int(proofs.table[number]), int(proofs.row[number])
+    changes = np.repeat(np.arange(len(c)), np.diff(c.start))[(c.entry_table == t) & (c.entry_row == r)]
+    certificate = proofs.certificate.copy()
+    certificate[at] = d.rng.choice(np.setdiff1d(np.arange(len(c)), changes).tolist())
+    d.evidence = replace(d.evidence, proofs=replace(proofs, certificate=certificate))
     return d.name(t, r)
 
 
 def direction_flipped(d: Draft) -> str:
     proofs = d.evidence.proofs
-    at = d.rng.choice(np.flatnonzero((proofs.up >= 0) & (proofs.down >= 0) & (proofs.up != proofs.down)).tolist())
-    up, down = proofs.up.copy(), proofs.down.copy()
-    up[at], down[at] = down[at], up[at]
-    d.evidence = replace(d.evidence, proofs=replace(proofs, up=up, down=down))
-    return d.name(int(proofs.table[at]), int(proofs.row[at]))
+    one_way = ~d.evidence.certificates.both[proofs.certificate] & (proofs.use != MOVES)
+    at = d.rng.choice(np.flatnonzero(one_way).tolist())
+    use = proofs.use.copy()
+    use[at] = UP + DOWN - use[at]
+    d.evidence = replace(d.evidence, proofs=replace(proofs, use=use))
+    number = int(np.searchsorted(proofs.start, at, side="right")) - 1
+    return d.name(int(proofs.table[number]), int(proofs.row[number]))
+
+
+def both_ways_claimed_wrongly(d: Draft) -> str:
+    """A certificate is said to hold with the opposite sign too, where a cell would fall below zero."""
+    c = d.evidence.certificates
+    which = np.repeat(np.arange(len(c)), np.diff(c.start))
+    value = np.array([d.tables[t].value[r] for t, r in zip(c.entry_table, c.entry_row, strict=True)])
+    at = d.rng.choice(np.flatnonzero((c.amount > value * c.denominator[which]) & ~c.both[which]).tolist())
+    both = c.both.copy()
+    both[which[at]] = True
+    d.certificates(both=both)
+    return d.name(int(c.entry_table[at]), int(c.entry_row[at]))
+
+
+def holder_shared(d: Draft) -> str:
+    """Somebody turns out to be alone in a cell of every certificate of a level."""
+    c, proofs = d.evidence.certificates, d.evidence.proofs
+    number = d.rng.choice(np.flatnonzero(np.diff(proofs.start)).tolist())
+    mine = np.arange(proofs.start[number], proofs.start[number + 1])
+    mine = mine[proofs.use[mine] == proofs.use[mine[0]]]
+    t, r = int(proofs.table[number]), int(proofs.row[number])
+    changed = np.isin(np.repeat(np.arange(len(c)), np.diff(c.start)), proofs.certificate[mine])
+    for i, table in enumerate(d.tables):
+        rows = c.entry_row[changed & (c.entry_table == i)]
+        rows = rows[(rows != r) | (i != t)]
+        holders = table.holders
+        count, identity = holders.count.copy(), holders.identity.copy()
+        count[rows], identity[rows, 0], identity[rows, 1:] = 1, 12345, -1
+        d.tables[i] = table.with_(holders=replace(holders, count=count, identity=identity))
+    return d.name(t, r)
+
+
+def accepted_cell_invented(d: Draft) -> str:
+    t, r = d.pick(lambda t: ~d.unsafe(t))
+    cell = d.tables[t].spec_codes(d.tables[t].codes[r].tolist())
+    accepted = Acceptance(d.tables[t].name, cell, "because", "me")
+    d.evidence = replace(
+        d.evidence,
+        accepted=[accepted],
+        claim=suppression_claim("full", None, universes=False, unnamed=False, uncounted=False, accepted=1),
+    )
+    return ", ".join(cell)
 
 
 def published_cell_in_support(d: Draft) -> str:
@@ -182,7 +255,7 @@ def amount_changed_by_one_unit(d: Draft) -> str:
 def certificate_below_level(d: Draft) -> str:
     """All moves of a certificate shrink alike, so that relations still hold, but a level is missed."""
     c, proofs = d.evidence.certificates, d.evidence.proofs
-    number = d.rng.choice(sorted({*proofs.up[proofs.up >= 0].tolist(), *proofs.down[proofs.down >= 0].tolist()}))
+    number = d.rng.choice(np.unique(proofs.certificate[proofs.use != MOVES]).tolist())
     denominator = c.denominator.copy()
     denominator[number] *= 10**9
     d.certificates(denominator=denominator)
@@ -236,7 +309,12 @@ MUTATIONS = [
     primary_removed,
     level_lowered,
     proof_dropped,
+    use_dropped,
+    certificate_exchanged,
     direction_flipped,
+    both_ways_claimed_wrongly,
+    holder_shared,
+    accepted_cell_invented,
     published_cell_in_support,
     secondary_published,
     bound_broken_by_one_unit,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.engine.jit import kernel
+from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
 from discreet.model.table import HOLDERS
 

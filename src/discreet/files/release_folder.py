@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import OutputError, listed
 from discreet.files.celltext import code_text_columns, column_text, units_text, write_text_columns
-from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints
+from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Ints
 from discreet.model.evidence import Evidence
 from discreet.model.layout import FORMAT, cell_columns, claim_description, table_description
 from discreet.model.release import Custodian, PublicRelease, PublicTable
@@ -146,14 +147,16 @@ def proven_interval(custodian: Custodian, number: int) -> tuple[Ints, Ints]:
     lower, upper = table.value.copy(), table.value.copy()
     for evidence in custodian.evidence:
         c = evidence.certificates
-        scale = 10 ** (evidence.decimals - table.decimals)
-        which = np.repeat(np.arange(len(c)), np.diff(c.start))
         mine = np.flatnonzero(c.entry_table == number)
-        divisor = c.denominator[which[mine]] * scale
-        move = c.amount[mine]
-        toward_zero = np.where(move >= 0, move // divisor, -(-move // divisor)).astype(np.int64)
-        np.maximum.at(upper, c.entry_row[mine], table.value[c.entry_row[mine]] + toward_zero)
-        np.minimum.at(lower, c.entry_row[mine], table.value[c.entry_row[mine]] + toward_zero)
+        row, which = c.entry_row[mine], np.repeat(np.arange(len(c)), np.diff(c.start))[mine]
+        unit = 10 ** (evidence.decimals - table.decimals)
+        wide = c.amount.dtype == object or int(c.denominator.max(initial=1)) * unit > LARGEST
+        kind: Any = object if wide else np.int64
+        divisor = c.denominator[which].astype(kind) * unit
+        most = np.minimum(np.abs(c.amount[mine].astype(kind)) // divisor, NO_UPPER).astype(np.int64)
+        rises, falls = (np.asarray(way, np.bool_) | c.both[which] for way in (c.amount[mine] > 0, c.amount[mine] < 0))
+        np.maximum.at(upper, row[rises], table.value[row[rises]] + most[rises])
+        np.minimum.at(lower, row[falls], table.value[row[falls]] - most[falls])
     return np.maximum(lower, NO_LOWER + 1), np.minimum(upper, NO_UPPER - 1)
 
 
@@ -161,13 +164,15 @@ def _write_evidence(closed: Path, number: int, evidence: Evidence) -> dict[str, 
     import pyarrow as pa
 
     c, p = evidence.certificates, evidence.proofs
-    parts = {
-        "certificates": pa.table({"length": np.diff(c.start), "denominator": _integers(c.denominator)}),
-        "entries": pa.table({"table": c.entry_table, "row": c.entry_row, "amount": _integers(c.amount)}),
-        "proofs": pa.table({"table": p.table, "row": p.row, "up": p.up, "down": p.down}),
+    parts: dict[str, dict[str, NDArray[Any]]] = {
+        "certificates": {"length": np.diff(c.start), "denominator": c.denominator, "both": c.both},
+        "entries": {"table": c.entry_table, "row": c.entry_row, "amount": c.amount},
+        "proofs": {"table": p.table, "row": p.row, "length": np.diff(p.start)},
+        "proof_entries": {"certificate": p.certificate, "use": p.use},
     }
     files = {}
-    for name, table in parts.items():
+    for name, columns in parts.items():
+        table = pa.table({column: _narrow(values) for column, values in columns.items()})
         files[name] = f"evidence_{number}_{name}.arrow"
         with pa.OSFile(str(closed / files[name]), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
@@ -176,15 +181,23 @@ def _write_evidence(closed: Path, number: int, evidence: Evidence) -> dict[str, 
         "claim": claim_description(evidence.claim),
         "decimals": evidence.decimals,
         "effort": dict(evidence.effort),
+        "accepted": [{**vars(a), "cell": list(a.cell)} for a in evidence.accepted],
         "files": files,
     }
 
 
-def _integers(values: Any) -> Any:
-    """Integers for Arrow: 64 bits, or decimal text where they are wider."""
+def _narrow(values: NDArray[Any]) -> Any:
+    """A column for Arrow: flags, integers of as few bits as suffice, or decimal text where 64 do not."""
     import pyarrow as pa
 
-    return pa.array([str(v) for v in values], pa.string()) if values.dtype == object else pa.array(values)
+    if values.dtype == np.bool_:
+        return pa.array(values)
+    ends = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    for kind in (np.int8, np.int16, np.int32, np.int64):
+        limits = np.iinfo(kind)
+        if limits.min <= ends[0] and ends[1] <= limits.max:
+            return pa.array(values.astype(kind))
+    return pa.array([str(value) for value in values], pa.string())
 
 
 def _write_json(path: Path, data: Any) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.model.arrays import Ints
+from discreet.model.arrays import Bools, Ints, Status
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,60 @@ class Claim:
 
 EXTERNAL = "external: knows the publication, the relations and the bounds of each cell"
 """The attacker who is not in the data."""
+EXTERNAL_WITHIN = "external: knows the publication, the relations and each cell to within {} % of its value"
+INSIDERS = {
+    "full": "insiders: every contributor, who knows its own contribution in every cell, finds every unsafe cell that "
+    "it does not fill alone at its full level (downwards: all but its largest contributor)",
+    "nonzero": "insiders: no contributor, who knows its own contribution in every cell, can work out an unsafe cell "
+    "that it does not fill alone",
+}
+"""The attackers who are in the data, and what must stay hidden from them."""
 CONTRIBUTORS = "contributors and holdings who know their own contributions"
+COALITIONS = "contributors who pool what they know"
+UNNAMED = "that single contributors of different cells are the same, where the table does not name them"
+UNCOUNTED = "contributors of tables that do not say how many contributors a cell has"
 EARLIER = "what was published before or elsewhere"
 OTHER_UNIVERSES = "differences between tables of different universes, periods or weights"
-SUPPRESS = Claim(
-    method="suppress",
-    statement="Every unsafe cell keeps its protection level over the relations of all tables together.",
-    attackers=(EXTERNAL,),
-    not_considered=(EARLIER, CONTRIBUTORS),
-)
-"""What suppression may claim; a release that claims anything else is refused."""
+STATEMENT = "Every unsafe cell keeps its protection level over the relations of all tables together."
+
+
+def suppression_claim(
+    insiders: str | None,
+    known_within: float | None,
+    *,
+    universes: bool,
+    unnamed: bool,
+    uncounted: bool,
+    accepted: int = 0,
+) -> Claim:
+    """What suppression may claim.
+
+    Parameters
+    ----------
+    insiders
+        ``"full"``, ``"nonzero"`` or ``None``.
+    known_within
+        How well everybody knows each cell, in per cent of its value.
+    universes
+        Whether there are tables of several universes, periods or weights.
+    unnamed
+        Whether single contributors are known to be there, but not who they are.
+    uncounted
+        Whether some table does not even say how many contributors a cell has.
+    accepted
+        How many cells the officer accepts as they are.
+    """
+    external = EXTERNAL if known_within is None else EXTERNAL_WITHIN.format(f"{known_within:g}")
+    left_out = [OTHER_UNIVERSES] if universes else []
+    left_out.append(EARLIER)
+    left_out.append(CONTRIBUTORS if insiders is None else COALITIONS)
+    if insiders is not None:
+        left_out += [UNNAMED] if unnamed else []
+        left_out += [UNCOUNTED] if uncounted else []
+    statement = STATEMENT if not accepted else f"{STATEMENT} {accepted} cells are accepted without that."
+    return Claim(
+        "suppress", statement, (external,) if insiders is None else (external, INSIDERS[insiders]), tuple(left_out)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +86,12 @@ class Certificates:
 
     Certificate ``c`` changes the cells ``entry_table[i], entry_row[i]`` by ``amount[i] / denominator[c]`` units
     for ``i`` in ``start[c] .. start[c + 1]``. Amounts are exact integers (Python integers where 64 bits do not
-    suffice).
+    suffice). Where ``both`` is set, the opposite changes are an alternative too.
     """
 
     start: Ints
     denominator: NDArray[Any]
+    both: Bools
     entry_table: Ints
     entry_row: Ints
     amount: NDArray[Any]
@@ -58,20 +103,41 @@ class Certificates:
     def none(cls) -> Certificates:
         """No certificates."""
         empty = np.zeros(0, np.int64)
-        return cls(np.zeros(1, np.int64), empty, empty, empty, empty)
+        return cls(np.zeros(1, np.int64), empty, np.zeros(0, np.bool_), empty, empty, empty)
+
+
+UP, DOWN, MOVES = 0, 1, 2
+"""What a certificate shows of a cell: the upper level, the lower level, that the cell can move at all."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proofs:
-    """For every unsafe cell the certificates that show its upper and lower level; -1 where none is needed."""
+    """For every unsafe cell the certificates that show its levels.
+
+    Proof ``p`` is about the cell ``table[p], row[p]`` and takes certificate ``certificate[i]`` for what ``use[i]`` says
+    (``UP``, ``DOWN``, ``MOVES``), for ``i`` in ``start[p] .. start[p + 1]``; a certificate that moves the cell the
+    other way is taken with the opposite sign. Several certificates of one use are there for the insiders: whoever can
+    rule out one of them must not be able to rule out all.
+    """
 
     table: Ints
     row: Ints
-    up: Ints
-    down: Ints
+    start: Ints
+    certificate: Ints
+    use: Status
 
     def __len__(self) -> int:
         return len(self.table)
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """An unsafe cell that is withheld without a proof of its level, and who answers for it."""
+
+    table: str
+    cell: tuple[str, ...]
+    reason: str
+    name: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +150,4 @@ class Evidence:
     certificates: Certificates
     proofs: Proofs
     effort: Mapping[str, int] = field(default_factory=dict)
+    accepted: Sequence[Acceptance] = ()

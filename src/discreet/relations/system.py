@@ -190,7 +190,7 @@ def build_system(tables: Table | TableSet) -> System:
         value=value,
         slack=slack,
         **_protection(tables, of, size, scales),
-        **_insiders(tables, of, size, scales),
+        **_insiders(tables, of, size, scales, matrix),
     )
 
 
@@ -356,18 +356,21 @@ def _protection(tables: TableSet, of: list[Ints], size: int, scales: list[int]) 
     }
 
 
-def _insiders(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> dict[str, Ints]:
+def _insiders(
+    tables: TableSet, of: list[Ints], size: int, scales: list[int], matrix: csr_array
+) -> dict[str, NDArray[Any]]:
     """Who is in the distinct cells; where a cell stands in several tables, the table that knows most says it."""
     width = max((t.holders.identity.shape[1] for t in tables if t.holders is not None), default=1)
     contributors = np.zeros(size, np.int64)
     holder, own = np.full((size, width), -1, np.int64), np.zeros((size, width), np.int64)
-    for table, cells, scale in zip(tables, of, scales, strict=True):
+    for table, cells in zip(tables, of, strict=True):
         if table.holders is None and "holding" in table.contributions:
             count = table.contributions["holding"].count
             unknown = contributors[cells] == 0
             contributors[cells[unknown]] = count[unknown]
-            sole = cells[unknown & (count == 1)]
-            holder[sole, 0] = -2 - sole
+    if any(table.holders is None for table in tables):
+        sole = np.flatnonzero(contributors == 1)
+        holder[sole, 0] = -2 - _same_sole(matrix, contributors)[sole]
     for table, cells, scale in zip(tables, of, scales, strict=True):
         if table.holders is not None:
             known = table.holders.identity.shape[1]
@@ -375,6 +378,26 @@ def _insiders(tables: TableSet, of: list[Ints], size: int, scales: list[int]) ->
             holder[cells, :known] = table.holders.identity
             own[cells, :known] = table.holders.amount * scale
     return {"contributors": contributors, "holder": holder, "own": own}
+
+
+def _same_sole(matrix: csr_array, contributors: Ints) -> Ints:
+    """A number for the only contributor of each cell: a total with one contributor has it from one of its parts."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    total = np.zeros(matrix.shape[0], np.bool_)
+    total[row[(matrix.data < 0) & (contributors[matrix.indices] == 1)]] = True
+    mixed = np.zeros(matrix.shape[0], np.bool_)
+    mixed[row[contributors[matrix.indices] > 1]] = True
+    mixed |= np.bincount(row[matrix.data < 0], minlength=matrix.shape[0]) != 1
+    single = np.flatnonzero((total & ~mixed)[row] & (contributors[matrix.indices] == 1))
+    nodes = matrix.shape[0] + matrix.shape[1]
+    edges = coo_array(
+        (np.ones(len(single), np.int8), (row[single], matrix.indices[single] + matrix.shape[0])), shape=(nodes, nodes)
+    )
+    labels = connected_components(edges, directed=False)[1][matrix.shape[0] :]
+    return labels.astype(np.int64)
 
 
 def _table_cost(table: Table, kind: str, scale: float) -> Floats:

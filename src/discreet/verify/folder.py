@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, InputError
-from discreet.model.evidence import Certificates, Evidence, Proofs
+from discreet.model.arrays import pointers
+from discreet.model.evidence import MOVES, UP, Acceptance, Certificates, Evidence, Proofs
 from discreet.model.layout import (
     FLAG,
     FLOAT,
@@ -180,37 +181,98 @@ def _parse(column: Any, name: str, kind: int) -> NDArray[Any]:
     return np.array(filled.cast(pa.int64()).to_numpy(), np.int64)
 
 
-def _read_evidence(closed: Path, entry: Mapping[str, Any]) -> Evidence:
-    import pyarrow as pa
+PARTS: dict[str, tuple[str, ...]] = {
+    "certificates": ("length", "denominator", "both"),
+    "entries": ("table", "row", "amount"),
+    "proofs": ("table", "row", "length"),
+    "proof_entries": ("certificate", "use"),
+}
+"""Files of the evidence and their columns."""
+WIDE = frozenset({"denominator", "amount"})
+"""Columns whose numbers may be wider than 64 bits."""
 
-    parts = {}
-    for name, file in entry["files"].items():
-        with pa.memory_map(str(closed / Path(file).name)) as source:
-            parts[name] = pa.ipc.open_file(source).read_all()
-    certificates, entries, proofs = parts["certificates"], parts["entries"], parts["proofs"]
-    lengths = _wide(certificates["length"])
+
+def _read_evidence(closed: Path, entry: Mapping[str, Any]) -> Evidence:
+    parts = {name: _read_part(closed, entry["files"][name], columns) for name, columns in PARTS.items()}
+    certificates, entries, proofs, uses = (parts[name] for name in PARTS)
     return Evidence(
-        method=entry["method"],
+        method=dict(entry["method"]),
         claim=claim_from(entry["claim"]),
         decimals=int(entry["decimals"]),
         certificates=Certificates(
-            start=np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))),
-            denominator=_wide(certificates["denominator"]),
-            entry_table=_wide(entries["table"]),
-            entry_row=_wide(entries["row"]),
-            amount=_wide(entries["amount"]),
+            start=_starts(certificates["length"]),
+            denominator=certificates["denominator"],
+            both=certificates["both"],
+            entry_table=entries["table"],
+            entry_row=entries["row"],
+            amount=entries["amount"],
         ),
-        proofs=Proofs(*(_wide(proofs[name]) for name in ("table", "row", "up", "down"))),
+        proofs=Proofs(
+            table=proofs["table"],
+            row=proofs["row"],
+            start=_starts(proofs["length"]),
+            certificate=uses["certificate"],
+            use=_small(uses["use"]),
+        ),
         effort=entry["effort"],
+        accepted=tuple(_accepted(accepted) for accepted in entry["accepted"]),
     )
 
 
-def _wide(column: Any) -> NDArray[Any]:
+def _read_part(closed: Path, file: str, columns: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """Columns of an Arrow file; its data must be as large as they are in memory, so that nothing unpacks itself."""
     import pyarrow as pa
 
-    if pa.types.is_string(column.type):
-        return np.array([int(x) for x in column.to_pylist()], object)
-    return np.array(column.to_numpy(), np.int64)
+    path = closed / Path(file).name
+    try:
+        with pa.memory_map(str(path)) as source:
+            reader = pa.ipc.open_file(source)
+            if tuple(reader.schema.names) != columns:
+                raise InputError(f"The file {path.name!r} has other columns than {', '.join(columns)}.")
+            table = reader.read_all()
+            table.validate(full=True)
+            if table.nbytes > path.stat().st_size:
+                raise InputError(f"The file {path.name!r} holds more than its size allows.")
+            return {name: _column(table[name], name, path.name) for name in columns}
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"The file {path.name!r} is not well formed ({type(error).__name__}).") from None
+
+
+def _column(column: Any, name: str, file: str) -> NDArray[Any]:
+    """Flags, integers in 64 bits, or wide integers from decimal text; gaps and anything else are errors."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    good = column.null_count == 0
+    if good and name == "both" and pa.types.is_boolean(kind):
+        return np.array(column.to_numpy(), np.bool_)
+    if good and name != "both" and pa.types.is_signed_integer(kind):
+        return np.array(column.to_numpy(), np.int64)
+    good = good and name in WIDE and pa.types.is_string(kind)
+    if good and pc.all(pc.match_substring_regex(column, r"^-?[0-9]{1,1000}$"), min_count=0).as_py():
+        return np.array([int(text) for text in column.to_pylist()], object)
+    raise InputError(f"Column {name!r} of {file!r} holds something else than it should.")
+
+
+def _starts(length: NDArray[Any]) -> NDArray[Any]:
+    """Where runs begin; lengths that no file could hold are errors."""
+    if len(length) and (int(length.min()) < 0 or int(length.max()) >= 2**40):
+        raise InputError("The evidence states a number of entries that cannot be.")
+    return pointers(length)
+
+
+def _small(use: NDArray[Any]) -> NDArray[np.int8]:
+    if len(use) and (int(use.min()) < UP or int(use.max()) > MOVES):
+        raise InputError("The evidence takes a certificate for something that is not known.")
+    return use.astype(np.int8)
+
+
+def _accepted(entry: Mapping[str, Any]) -> Acceptance:
+    texts = (entry["table"], *entry["cell"], entry["reason"], entry["name"])
+    if not all(isinstance(text, str) for text in texts):
+        raise InputError("An accepted cell is not described in words.")
+    return Acceptance(entry["table"], tuple(entry["cell"]), entry["reason"], entry["name"])
 
 
 def _read_public(verdict: Verdict, folder: Path, tables: TableSet) -> PublicRelease:

@@ -1,83 +1,21 @@
 """All relations a second time, from codes alone, as sums that must be zero.
 
-No matrix is built: the place of a cell in a sum is computed from its codes, and sums are formed by sorting.
+No matrix is built: the sums that a cell stands in are numbered from its codes.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.model.arrays import Ints
+from discreet.model.arrays import LARGEST, Bools, Codes, Ints, pointers, ranges
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.table import Table
-from discreet.model.tableset import TableSet
-
-
-class Broken(NamedTuple):
-    """A relation that does not hold: in words, by how much, and over how many cells."""
-
-    text: str
-    gap: int
-    cells: int
-
-
-def broken_sums(table: Table, rows: Ints, group: Ints, amount: NDArray[Any]) -> list[Broken]:
-    """Relations that amounts at some rows break.
-
-    ``group`` separates independent sets of amounts (certificates); rows not listed have amount zero.
-    """
-    broken = []
-    for k, (variable, hierarchy) in enumerate(table.spec.by.items()):
-        start, which, sign = _places_in_sums(hierarchy)
-        codes = table.codes[rows, k]
-        length = start[codes + 1] - start[codes]
-        entry = np.repeat(np.arange(len(rows)), length)
-        position = np.arange(len(entry)) - np.repeat(np.cumsum(length) - length, length) + start[codes][entry]
-        line = np.zeros(len(rows), np.int64)
-        for j, size in enumerate(len(h) for h in table.spec.hierarchies):
-            if j != k:
-                line = line * size + table.codes[rows, j]
-        _, line = np.unique(line, return_inverse=True)
-        key = (group[entry] * len(hierarchy.groupings) + which[position]) * (len(rows) + 1) + line[entry]
-        order = np.argsort(key, kind="stable")
-        sorted_key = key[order]
-        first = np.flatnonzero(np.concatenate(([True], sorted_key[1:] != sorted_key[:-1])))
-        if not len(order):
-            continue
-        sums = exact_sums(amount[entry][order] * sign[position][order], first)
-        cells = np.diff(np.concatenate((first, [len(order)])))
-        for at in np.flatnonzero(sums != 0).tolist():
-            one = order[first[at]]
-            text = hierarchy.groupings[int(which[position[one]])]
-            where = table.cell_name(int(rows[entry[one]]))
-            broken.append(Broken(f"{variable}: {text}, at {where}", int(sums[at]), int(cells[at])))
-    return broken
-
-
-def exact_sums(terms: NDArray[Any], first: Ints) -> NDArray[Any]:
-    """Sums of runs, in wide integers where 64 bits could overflow."""
-    if terms.dtype != object:
-        longest = int(np.diff(np.concatenate((first, [len(terms)]))).max(initial=0))
-        if float(np.abs(terms.astype(np.float64)).max(initial=0)) * longest >= 2**62:
-            terms = terms.astype(object)
-    return np.asarray(np.add.reduceat(terms, first))
-
-
-def _places_in_sums(hierarchy: Hierarchy) -> tuple[Ints, Ints, Ints]:
-    """For each code the sums it stands in and its sign there, the total of a sum with -1."""
-    places: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for number, grouping in enumerate(hierarchy.groupings):
-        places[grouping.parent].append((number, -1))
-        for code, sign in grouping.parts:
-            places[code].append((number, sign))
-    listed = [places[code] for code in hierarchy.codes]
-    start = np.cumsum([0, *(len(p) for p in listed)]).astype(np.int64)
-    flat = np.array([item for p in listed for item in p], np.int64).reshape(-1, 2)
-    return start, flat[:, 0], flat[:, 1]
+from discreet.model.table import Table, cell_keys
+from discreet.model.tableset import TableSet, VariableEquation
 
 
 class Meaning:
@@ -127,85 +65,202 @@ class Meaning:
             for v, codes in zip(self.variables, self.codes[number], strict=True)
         ]
 
-    def same(self, by_value: bool = True) -> list[Ints]:
-        """Numbers that agree exactly where cells mean the same (in all value variables, where asked)."""
+    @cached_property
+    def cells(self) -> Ints:
+        """One number for each row of all tables; it agrees exactly where cells mean the same."""
+        return self._ranks([table.spec.identity[0] for table in self.tables])
+
+    @cached_property
+    def places(self) -> Ints:
+        """The same, whatever the value variable is."""
+        return self._ranks([""] * len(self.tables))
+
+    def _ranks(self, values: list[str]) -> Ints:
         kinds: dict[tuple[str, ...], int] = {}
         parts = []
         for i, table in enumerate(self.tables):
-            identity = (table.spec.identity[0] if by_value else "", *self.universe[i])
-            kind = np.full(len(table), kinds.setdefault(identity, len(kinds)), np.int64)
+            kind = np.full(len(table), kinds.setdefault((values[i], *self.universe[i]), len(kinds)), np.int64)
             parts.append([kind, *self.columns(i)])
         rank = np.zeros(sum(len(table) for table in self.tables), np.int64)
         for column in zip(*parts, strict=True):
             # Ranks stay below the number of cells, so the next product cannot overflow.
             joined = rank * (len(self._known) + len(kinds) + 1) + np.concatenate(column)
             rank = np.unique(joined, return_inverse=True)[1].astype(np.int64)
-        return np.split(rank, np.cumsum([len(table) for table in self.tables])[:-1])
+        return rank
 
-    def spans(self, number: int, other: int, row: int) -> bool:
-        """Whether a table has codes for the place of another table's cell, so that an absent cell is empty there."""
-        if self.universe[number] != self.universe[other]:
-            return False
-        place = [column[row] for column in self.columns(other)]
-        return all(code in codes for code, codes in zip(place, self.codes[number], strict=True))
-
-
-class EquationSum(NamedTuple):
-    """The sum of an equation between variables at one place: in words, what is over, and what slack allows."""
-
-    text: str
-    gap: int
-    allowed: int
-    row: int
-
-
-class Equations:
-    """The equations between variables of a set, as sums over places where every part is known."""
-
-    def __init__(self, tables: TableSet) -> None:
-        self.tables = tables
-        self.sizes = np.array([len(table) for table in tables], np.int64)
-        self.first = np.cumsum(self.sizes) - self.sizes
-        meaning = Meaning(tables)
-        self.place = np.concatenate(meaning.same(by_value=False))
-        self.cell = np.concatenate(meaning.same())
-        self.value = np.concatenate([np.full(len(t), t.spec.value or "", object) for t in tables])
-        self.places = [self._places(meaning, dict(e.terms()), e.total) for e in tables.equations]
-
-    def _places(self, meaning: Meaning, signs: dict[str, int], total: str) -> set[int]:
-        """Places where the total stands and every part stands or is known to be empty."""
-        standing = {v: set(self.place[self.value == v].tolist()) for v in signs}
-        found = set()
-        for row in np.flatnonzero(self.value == total).tolist():
-            other = int(np.searchsorted(self.first, row, side="right")) - 1
-            inner = row - int(self.first[other])
-            here = int(self.place[row])
-            if here not in found and all(
-                here in standing[v]
-                or any(t.spec.value == v and meaning.spans(i, other, inner) for i, t in enumerate(self.tables.tables))
-                for v in signs
-            ):
-                found.add(here)
-        return found
-
-    def sums(self, rows: Ints, group: Ints, amount: NDArray[Any], decimals: int) -> list[EquationSum]:
-        """Sums per group and place, from amounts at some rows (numbered through all tables)."""
-        result = []
-        units = [10 ** (decimals - table.decimals) for table in self.tables]
-        for equation, places in zip(self.tables.equations, self.places, strict=True):
-            signs = dict(equation.terms())
-            found: dict[tuple[int, int], list[int]] = {}
-            seen: set[tuple[int, int]] = set()
-            for i, row in enumerate(rows.tolist()):
-                sign, key = signs.get(self.value[row]), (int(group[i]), int(self.place[row]))
-                if sign is None or key[1] not in places or (key[0], int(self.cell[row])) in seen:
-                    continue
-                seen.add((key[0], int(self.cell[row])))
-                table = int(np.searchsorted(self.first, row, side="right")) - 1
-                slack = self.tables.tables[table].slack or 0
-                entry = found.setdefault(key, [0, 0, 0, row])
-                entry[0] += sign * int(amount[i])
-                entry[1] += units[table] if slack < 0 else 0
-                entry[2] = max(entry[2], slack * units[table])
-            result += [EquationSum(str(equation), e[0], e[1] // 2 + e[2], e[3]) for e in found.values()]
+    def spans(self, number: int, other: int) -> Bools:
+        """For which cells of another table this one has codes, so that a cell that it does not hold is empty."""
+        result = np.full(len(self.tables.tables[other]), self.universe[number] == self.universe[other])
+        for place, codes in zip(self.columns(other), self.codes[number], strict=True):
+            result &= np.isin(place, codes)
         return result
+
+
+class _Block(NamedTuple):
+    """Relations of one kind: where rows stand in them, and for each how far it may be from adding up (in the finest
+    unit), a grouping and a row to name it by."""
+
+    row: Ints
+    relation: Ints
+    positive: Bools
+    allowed: NDArray[Any]
+    grouping: Ints
+    sample: Ints
+
+
+class Relations:
+    """Which relations each row stands in; rows are numbered through all tables.
+
+    Row ``r`` stands in ``relation[i]`` for ``i`` in ``start[r] .. start[r + 1]``, with a plus sign where
+    ``positive[i]``; ``row[i]`` is that row again. Cells that are not there count as zero.
+    """
+
+    def __init__(self, tables: TableSet, meaning: Meaning) -> None:
+        self.tables = tables
+        sizes = np.array([len(table) for table in tables], np.int64)
+        self.first: Ints = np.cumsum(sizes) - sizes
+        finest = max(table.decimals for table in tables)
+        blocks = [
+            (table, k, _table_block(table, k, int(first), 10 ** (finest - table.decimals)))
+            for table, first in zip(tables, self.first, strict=True)
+            for k in range(len(table.variables))
+        ]
+        equations = [(e, -1, _equation_block(tables, meaning, e, self.first)) for e in tables.equations]
+        self._blocks: list[tuple[Table | VariableEquation, int, _Block]] = [*blocks, *equations]
+        self._ends = np.cumsum([len(block.sample) for _, _, block in self._blocks])
+        offsets = [0, *self._ends[:-1].tolist()]
+        self.row = np.concatenate([block.row for _, _, block in self._blocks])
+        numbers = [block.relation + offset for (_, _, block), offset in zip(self._blocks, offsets, strict=True)]
+        relation: Codes = np.concatenate(numbers).astype(np.int32)
+        positive = np.concatenate([block.positive for _, _, block in self._blocks])
+        order = np.argsort(self.row, kind="stable")
+        self.row, self.relation, self.positive = self.row[order], relation[order], positive[order]
+        self.start = pointers(np.bincount(self.row, minlength=int(sizes.sum())))
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def broken(self, value: NDArray[Any]) -> list[int]:
+        """Relations that values (in the finest unit) do not keep within the stated slack."""
+        terms = np.where(self.positive, value[self.row], -value[self.row])
+        longest = int(np.bincount(self.relation).max(initial=0))
+        if terms.dtype != object and float(np.abs(terms.astype(np.float64)).max(initial=0)) * longest >= LARGEST:
+            terms = terms.astype(object)
+        sums = np.zeros(len(self), terms.dtype)
+        np.add.at(sums, self.relation, terms)
+        allowed = np.concatenate([block.allowed for _, _, block in self._blocks])
+        return np.flatnonzero(np.asarray(np.abs(sums) > allowed, np.bool_)).tolist()
+
+    def _find(self, relation: int) -> tuple[Table | VariableEquation, int, _Block, int]:
+        number = int(np.searchsorted(self._ends, relation, side="right"))
+        whose, variable, block = self._blocks[number]
+        return whose, variable, block, relation - (int(self._ends[number]) - len(block.sample))
+
+    def equation(self, relation: int) -> str | None:
+        """The equation between variables that a relation stands for."""
+        whose = self._find(relation)[0]
+        return str(whose) if isinstance(whose, VariableEquation) else None
+
+    def sample(self, relation: int) -> int:
+        """A row that stands in a relation."""
+        _, _, block, inner = self._find(relation)
+        return int(block.sample[inner])
+
+    def text(self, relation: int) -> str:
+        """A sum of a table in words."""
+        whose, variable, block, inner = self._find(relation)
+        if not isinstance(whose, Table):
+            return str(whose)
+        row = int(block.sample[inner]) - int(self.first[self.tables.tables.index(whose)])
+        grouping = whose.spec.hierarchies[variable].groupings[int(block.grouping[inner])]
+        return f"{whose.name}: {whose.variables[variable]}: {grouping}, at {whose.cell_name(row)}"
+
+
+def _table_block(table: Table, k: int, first: int, unit: int) -> _Block:
+    """The sums of one variable of a table: one for each grouping and line of the other variables."""
+    start, grouping, sign = _places_in_sums(table.spec.hierarchies[k])
+    codes, others = table.codes[:, k], [j for j in range(len(table.variables)) if j != k]
+    length = start[codes + 1] - start[codes]
+    row = np.repeat(np.arange(len(table), dtype=np.int64), length)
+    place = ranges(start[codes], length)
+    lines, line = np.unique(cell_keys(table.codes[:, others], [table.shape[j] for j in others]), return_inverse=True)
+    _, sample, relation = np.unique(grouping[place] * len(lines) + line[row], return_index=True, return_inverse=True)
+    slack = table.slack or 0
+    cells = np.bincount(relation, minlength=len(sample))
+    allowed = (cells + 1) // 2 if slack < 0 else np.full(len(sample), slack, object)
+    return _Block(
+        row=first + row,
+        relation=relation.astype(np.int64),
+        positive=sign[place] > 0,
+        allowed=allowed * unit if slack else np.zeros(len(sample), np.int64),
+        grouping=grouping[place[sample]],
+        sample=first + row[sample],
+    )
+
+
+def _places_in_sums(hierarchy: Hierarchy) -> tuple[Ints, Ints, Ints]:
+    """For each code the sums it stands in and its sign there, the total of a sum with -1."""
+    places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for number, grouping in enumerate(hierarchy.groupings):
+        places[grouping.parent].append((number, -1))
+        for code, sign in grouping.parts:
+            places[code].append((number, sign))
+    listed = [places[code] for code in hierarchy.codes]
+    start = np.cumsum([0, *(len(p) for p in listed)]).astype(np.int64)
+    flat = np.array([item for p in listed for item in p], np.int64).reshape(-1, 2)
+    return start, flat[:, 0], flat[:, 1]
+
+
+def _equation_block(tables: TableSet, meaning: Meaning, equation: VariableEquation, first: Ints) -> _Block:
+    """An equation between variables, at every place where the total stands and every part stands or is empty."""
+    signs = dict(equation.terms())
+    rows = {
+        v: np.concatenate(
+            [
+                np.arange(start, start + len(t))
+                for t, start in zip(tables, first.tolist(), strict=True)
+                if t.spec.value == v
+            ]
+        )
+        for v in signs
+    }
+    places: Ints = np.zeros(0, np.int64)
+    for other, (table, start) in enumerate(zip(tables, first.tolist(), strict=True)):
+        if table.spec.value != equation.total:
+            continue
+        here = meaning.places[start : start + len(table)]
+        good = np.ones(len(here), np.bool_)
+        for v in signs:
+            known = np.isin(here, meaning.places[rows[v]])
+            for i, part in enumerate(tables):
+                known |= part.spec.value == v and meaning.spans(i, other)
+            good &= known
+        places = np.union1d(places, here[good])
+    row = np.sort(np.concatenate(list(rows.values())))
+    # A cell that stands in several tables counts once.
+    row = np.sort(row[np.unique(meaning.cells[row], return_index=True)[1]])
+    row = row[np.isin(meaning.places[row], places)]
+    used, sample, relation = np.unique(meaning.places[row], return_index=True, return_inverse=True)
+    home = np.searchsorted(first, row, side="right") - 1
+    sign = np.array([signs.get(t.spec.value or "", 0) for t in tables])
+    return _Block(
+        row=row.astype(np.int64),
+        relation=relation.astype(np.int64),
+        positive=sign[home] > 0,
+        allowed=_equation_slack(tables, home, relation, len(used)),
+        grouping=np.zeros(len(used), np.int64),
+        sample=row[sample],
+    )
+
+
+def _equation_slack(tables: TableSet, home: Ints, relation: Ints, count: int) -> NDArray[Any]:
+    """Half a unit for each cell of a rounded table, and the largest slack that a table states as a number."""
+    finest = max(t.decimals for t in tables)
+    halves, stated = np.zeros(count, object), np.zeros(count, object)
+    for number, t in enumerate(tables):
+        unit, slack = 10 ** (finest - t.decimals), t.slack or 0
+        if slack < 0:
+            np.add.at(halves, relation[home == number], unit)
+        elif slack:
+            np.maximum.at(stated, relation[home == number], slack * unit)
+    return np.asarray(halves // 2 + stated)

@@ -1,156 +1,204 @@
-"""Certified suppression: one exact alternative table for every unsafe cell and direction."""
+"""Certified suppression: a family of exact alternative tables for every unsafe cell.
+
+First every unsafe cell gets its family, largest level first; then dear secondaries are given up one after the other,
+with all cells behind them, wherever the families that used them can be made anew at less cost.
+"""
 
 from __future__ import annotations
 
-from fractions import Fraction
+from collections import defaultdict
+from dataclasses import dataclass, field
+from time import monotonic
 
 import numpy as np
 
-from discreet.errors import ProtectionError, listed
-from discreet.model.arrays import Bools, Floats, Ints, pointers
-from discreet.model.evidence import Certificates, Proofs
-from discreet.progress import steps
+from discreet.model.arrays import Bools, Floats, Ints
+from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.relations.identity import cell_identities
-from discreet.solve.alternative import Alternative, AlternativeModel
+from discreet.solve.local import LocalPrograms
+from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.families import Families, Member, Unprotected
+
+CLOSE = 1e-9
+MOST_ROUNDS = 3
+NEARBY = (250, 1_500)
+"""Neighbourhoods in which something cheaper is looked for; that nothing is found there is no loss."""
+WORTH = 1e-3
+"""A further round is made while the last one saved this share of the cost."""
+IMPROVEMENT, AT_LEAST = 3, 1_000
+"""Giving up secondaries may take so many times the linear programs that the first pattern took, or so many."""
 
 
-def certify(system: System, cost: Floats) -> tuple[Bools, Certificates, Proofs, dict[str, int]]:
-    """Withhold cells until every unsafe one has its alternatives; largest level first.
+@dataclass
+class Limits:
+    """How much effort (linear programs) or time may be spent; beyond that work goes on in its cheapest form."""
 
-    Raises
-    ------
-    ProtectionError
-        When some cell cannot reach its level even if every other cell were withheld.
-    """
-    withheld = system.unsafe | system.given
-    model = AlternativeModel(
-        system.matrix,
-        system.defining,
-        system.value,
-        system.lower_bound,
-        system.upper_bound,
-        movable=~system.forced & ~(system.empty & ~system.unsafe),
-        cost=cost,
-        integral=_integral(system),
-    )
-    found: list[Alternative] = []
-    reached: dict[tuple[int, int], tuple[Fraction, int]] = {}
-    up, down = _needed(system)
-    impossible: list[int] = []
-    targets = np.flatnonzero(system.unsafe)
-    order = targets[np.lexsort((targets, -np.maximum(up[targets], down[targets])))]
-    for target in steps("protect", order.tolist()):
-        for direction, level in ((1, int(up[target])), (-1, int(down[target]))):
-            if level == 0 or reached.get((target, direction), (Fraction(0), -1))[0] >= level:
-                continue
-            alternative = model.find(target, direction, level, withheld)
-            if alternative is None:
-                impossible.append(target)
-                break
-            withheld[alternative.cells] = True
-            _remember(reached, alternative, len(found))
-            found.append(alternative)
-    if impossible:
-        raise _impossible(system, impossible)
-    withheld = _one_pattern(system, withheld)
-    effort = {"linear_programs": len(found), "simplex_iterations": model.iterations}
-    return withheld, _certificates(system, found), _proofs(system, up, down, reached), effort
+    effort: int | None = None
+    seconds: float | None = None
+    struck_at: int | None = None
+    started: float = field(default_factory=monotonic)
+
+    def struck(self, effort: int) -> bool:
+        """Whether a limit is reached; the effort at which that was first seen is remembered."""
+        if self.struck_at is None:
+            over = self.effort is not None and effort >= self.effort
+            late = self.seconds is not None and monotonic() - self.started >= self.seconds
+            if over or late:
+                self.struck_at = effort
+        return self.struck_at is not None
 
 
-def _needed(system: System) -> tuple[Ints, Ints]:
+@dataclass
+class Pattern:
+    """What is withheld, the family of every protected cell, and the unsafe cells that are not protected."""
+
+    withheld: Bools
+    families: dict[int, list[Member]]
+    unprotected: dict[int, Unprotected]
+    effort: dict[str, int]
+
+
+def needed_levels(system: System) -> tuple[Ints, Ints]:
     """Upper and lower levels; a sliding level that they do not reach together is asked of the upper side."""
     missing = np.maximum(system.sliding_level - system.upper_level - system.lower_level, 0)
     return system.upper_level + missing, system.lower_level
 
 
-def _integral(system: System) -> Bools:
-    """Cells that everybody knows to be whole numbers of units: unweighted counts."""
-    result = np.zeros(len(system), np.bool_)
-    for table, cells in zip(system.tables, system.of, strict=True):
-        if table.spec.value is None and not table.spec.weight and table.decimals == system.decimals:
-            result[cells] = True
-    return result
+def certify(system: System, cost: Floats, attackers: Attackers, limits: Limits) -> Pattern:
+    """Withhold cells until every unsafe one that can be protected has its family."""
+    return _Search(system, cost, attackers, limits).run()
 
 
-def _remember(reached: dict[tuple[int, int], tuple[Fraction, int]], alternative: Alternative, number: int) -> None:
-    """A certificate may serve every cell that it moves."""
-    for cell, amount in zip(alternative.cells.tolist(), alternative.amount, strict=True):
-        key = (cell, 1 if amount > 0 else -1)
-        move = abs(Fraction(amount, alternative.denominator))
-        if move > reached.get(key, (Fraction(0), -1))[0]:
-            reached[key] = (move, number)
-
-
-def _one_pattern(system: System, withheld: Bools) -> Bools:
-    """Withhold the same cells in all value variables, where that was asked."""
-    if not system.tables.one_pattern:
-        return withheld
-    places, size = cell_identities(system.tables, by_value=False)
-    hidden = np.zeros(size, np.bool_)
-    for place, cells in zip(places, system.of, strict=True):
-        hidden[place[withheld[cells]]] = True
-    result = withheld.copy()
-    for place, cells in zip(places, system.of, strict=True):
-        result[cells[hidden[place] & ~system.empty[cells]]] = True
-    clash = result & system.forced
-    if clash.any():
-        raise ProtectionError(
-            f"Cell {system.cell_name(int(np.argmax(clash)))} must be published but is withheld in another variable.",
-            hint="Do not force it, or do not ask for one pattern.",
+class _Search:
+    def __init__(self, system: System, cost: Floats, attackers: Attackers, limits: Limits) -> None:
+        self.unsafe, self.cost, self.limits = system.unsafe, cost, limits
+        self.up, self.down = needed_levels(system)
+        self.programs = LocalPrograms(
+            system.matrix[np.flatnonzero(system.defining)],
+            system.value,
+            attackers.floor,
+            attackers.upper,
+            ~system.forced & ~(system.empty & ~system.unsafe),
+            system.unsafe | system.given,
+            cost,
+            attackers.integral,
         )
-    return result
+        self.maker = Families(self.programs, attackers, self.up, self.down)
+        self.families: dict[int, list[Member]] = {}
+        self.unprotected: dict[int, Unprotected] = {}
+        self.users: dict[int, set[int]] = defaultdict(set)
+        self.last = 0
+
+    def run(self) -> Pattern:
+        targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
+        order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
+        for done, target in enumerate(order.tolist()):
+            checkpoint("protect", done, len(order))
+            if self._struck():
+                self.programs.second = self.programs.rounds = 0
+            found = self.maker.make(target, [])
+            if isinstance(found, Unprotected):
+                self.unprotected[target] = found
+            else:
+                self._keep(target, found)
+        self._drop_unused()
+        first = self.programs.solver.programs
+        self.last = first + max(IMPROVEMENT * first, AT_LEAST)
+        before = np.inf
+        self.programs.sizes, self.programs.solver.thorough = NEARBY, False
+        for number in range(MOST_ROUNDS):
+            price = self._price()
+            if self._done() or before - price < WORTH * price:
+                break
+            before = price
+            self._improve(f"improve, round {number + 1}")
+        checkpoint("protect", len(order), len(order))
+        return Pattern(self.programs.withheld, self.families, self.unprotected, self._effort())
+
+    def _struck(self) -> bool:
+        return self.limits.struck(self.programs.solver.programs)
+
+    def _done(self) -> bool:
+        return self._struck() or self.programs.solver.programs >= self.last
+
+    def _effort(self) -> dict[str, int]:
+        solver = self.programs.solver
+        effort = {"linear_programs": solver.programs, "simplex_iterations": solver.iterations}
+        return effort if self.limits.struck_at is None else {**effort, "limit_struck_at": self.limits.struck_at}
+
+    def _price(self) -> float:
+        return float(self.programs.cost[self.programs.withheld].sum())
+
+    # ---- who uses which cell ------------------------------------------------------------------------------
+
+    def _keep(self, target: int, family: list[Member]) -> None:
+        for cell in _cells(self.families.get(target, [])):
+            self.users[cell].discard(target)
+        self.families[target] = family
+        for cell in _cells(family):
+            self.users[cell].add(target)
+
+    def _drop_unused(self) -> None:
+        """Publish what was withheld for attempts that came to nothing."""
+        programs = self.programs
+        for cell in np.flatnonzero(programs.withheld & ~programs.required).tolist():
+            if not self.users.get(cell):
+                programs.release(np.array([cell]))
+
+    # ---- improvement --------------------------------------------------------------------------------------
+
+    def _improve(self, stage: str) -> None:
+        """Give up secondaries, the dearest first, where that makes the pattern cheaper."""
+        programs = self.programs
+        secondary = np.flatnonzero(programs.withheld & ~programs.required)
+        secondary = secondary[np.lexsort((secondary, -programs.cost[secondary]))]
+        for done, cell in enumerate(secondary.tolist()):
+            checkpoint(stage, done, len(secondary))
+            if self._done():
+                break
+            if programs.withheld[cell]:
+                self._give_up(cell)
+        checkpoint(stage, len(secondary), len(secondary))
+
+    def _give_up(self, cell: int) -> None:
+        """Publish a cell, and all that only its users needed, if these can be protected at less cost without it."""
+        programs, users = self.programs, self.users[cell]
+        affected = {c for user in users for c in _cells(self.families[user])}
+        free = [c for c in sorted(affected) if not programs.required[c] and self.users[c] <= users]
+        released = np.array(free, np.int64)
+        saved = float(programs.cost[released].sum())
+        programs.release(released)
+        programs.movable[cell] = False
+        made = self._made_anew(users, saved * (1 - CLOSE))
+        programs.movable[cell] = True
+        if made is None:
+            programs.withhold(released)
+            return
+        for target, family in made.items():
+            self._keep(target, family)
+        for c in free:
+            if not self.users[c]:
+                programs.release(np.array([c]))
+
+    def _made_anew(self, users: set[int], budget: float) -> dict[int, list[Member]] | None:
+        """Families of some cells, made anew one after the other; everything is undone where that costs too much."""
+        programs, made, new = self.programs, {}, []
+        spent = 0.0
+        for target in sorted(users, key=lambda t: (-max(int(self.up[t]), int(self.down[t])), t)):
+            kept = [m for m in self.families[target] if bool(np.all(programs.withheld[m.alternative.cells]))]
+            family = self.maker.make(target, kept, budget - spent)
+            new += self.maker.new
+            spent += self.maker.spent
+            if isinstance(family, Unprotected) or spent >= budget:
+                for cells in new:
+                    programs.release(cells)
+                return None
+            made[target] = family
+        return made
 
 
-def _impossible(system: System, cells: list[int]) -> ProtectionError:
-    names = [system.cell_name(cell) for cell in cells]
-    return ProtectionError(
-        f"{len(cells)} unsafe cells cannot be protected, even if every other cell that may be withheld were: "
-        f"{listed(names, 5)}.",
-        hint="Publish fewer cells by force, merge categories, or leave detail out; nothing is published.",
-    )
-
-
-def _certificates(system: System, found: list[Alternative]) -> Certificates:
-    """Alternatives by table and row: every place where a changed cell stands."""
-    if not found:
-        return Certificates.none()
-    lengths = np.array([len(a.cells) for a in found], np.int64)
-    cells = np.concatenate([a.cells for a in found])
-    amounts = [amount for a in found for amount in a.amount]
-    number = np.repeat(np.arange(len(found), dtype=np.int64), lengths)
-    place_start, place_table, place_row = _places(system)
-    count = np.diff(place_start)[cells]
-    entry = np.repeat(np.arange(len(cells), dtype=np.int64), count)
-    offset = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
-    at = place_start[cells][entry] + offset
-    wide = max((abs(a) for a in amounts), default=0) >= 2**62
-    amount = np.array(amounts, dtype=object if wide else np.int64)[entry]
-    return Certificates(
-        start=pointers(np.bincount(number[entry], minlength=len(found))),
-        denominator=np.array([a.denominator for a in found], dtype=object if wide else np.int64),
-        entry_table=place_table[at],
-        entry_row=place_row[at],
-        amount=amount,
-    )
-
-
-def _places(system: System) -> tuple[Ints, Ints, Ints]:
-    """For every cell the tables and rows where it stands."""
-    cells = np.concatenate(system.of)
-    table = np.repeat(np.arange(len(system.of)), [len(of) for of in system.of]).astype(np.int64)
-    row = np.concatenate([np.arange(len(of), dtype=np.int64) for of in system.of])
-    order = np.argsort(cells, kind="stable")
-    return pointers(np.bincount(cells, minlength=len(system))), table[order], row[order]
-
-
-def _proofs(system: System, up: Ints, down: Ints, reached: dict[tuple[int, int], tuple[Fraction, int]]) -> Proofs:
-    tables, rows, ups, downs = [], [], [], []
-    for number, (table, cells) in enumerate(zip(system.tables, system.of, strict=True)):
-        for row in np.flatnonzero(table.unsafe).tolist():
-            cell = int(cells[row])
-            tables.append(number)
-            rows.append(row)
-            ups.append(reached[cell, 1][1] if up[cell] else -1)
-            downs.append(reached[cell, -1][1] if down[cell] else -1)
-    return Proofs(*(np.array(column, np.int64) for column in (tables, rows, ups, downs)))
+def _cells(family: list[Member]) -> set[int]:
+    found: set[int] = set()
+    for alternative in {id(m.alternative): m.alternative for m in family}.values():
+        found.update(alternative.cells.tolist())
+    return found

@@ -2,41 +2,76 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar, Literal
 
-from discreet.errors import ParameterError, unknown_name
-from discreet.model.evidence import OTHER_UNIVERSES, SUPPRESS, Evidence
+import numpy as np
+
+from discreet.errors import ParameterError, ProtectionError, unknown_name
+from discreet.model.arrays import Bools
+from discreet.model.evidence import Evidence, suppression_claim
 from discreet.relations import System
+from discreet.relations.identity import cell_identities
 from discreet.tables.method import Method, Outcome
-from discreet.tables.suppress.certified import certify
+from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.certified import Limits, certify
+from discreet.tables.suppress.classes import accepted, check_acceptances, classify, failures_error
+from discreet.tables.suppress.proof import certificates_and_proofs
 
 COSTS = ("value", "count", "unity", "log", "variable")
+INSIDERS = ("full", "nonzero", None)
 
 
 @dataclass(frozen=True)
 class Suppress(Method):
     """Withhold the unsafe cells, and others so that no unsafe cell can be worked out within its level.
 
-    Every unsafe cell and direction gets an exact alternative table over all relations of all tables, in which it
-    lies at its protection level; the cells that change there are withheld. The alternatives go into the evidence.
+    Every unsafe cell and direction gets exact alternative tables over all relations of all tables, in which it lies at
+    its protection level; the cells that change there are withheld. The alternatives go into the evidence.
 
     Parameters
     ----------
     cost
         What withholding a cell costs: ``"value"``, ``"count"`` (contributors), ``"unity"``, ``"log"`` of the
         value, or ``"variable"`` (the table's cost column).
+    exponent
+        Power that the cost is raised to; below 1 large cells become relatively cheaper.
+    insiders
+        Contributors know their own contribution in every cell. ``"full"``: each of them finds every unsafe cell that
+        it does not fill alone at its full level; ``"nonzero"``: none of them can work such a cell out exactly;
+        ``None``: outsiders only, which the release then says. So it does of tables that do not say how many
+        contributors a cell has.
+    known_within
+        Everybody knows each cell to within so many per cent of its value; left out, only that cells of a table without
+        negative values are not below zero.
+    effort
+        How many linear programs may be spent on a good pattern; beyond that the pattern is completed in the cheapest
+        way, and is as safe, only dearer.
+    time_limit
+        The same in seconds; the log keeps the effort at which the limit struck.
+    accept
+        Cells that may stay withheld without a proof of their level, where none can be found: mappings with ``cells``
+        (lists of codes) or ``class`` (``"impossible"``, ``"undecided"``), ``reason``, ``name`` and, where there are
+        several tables, ``table``. They stay in the evidence, and every verdict lists them.
     algorithm
         ``"certified"``.
 
     Examples
     --------
-    >>> Suppress(cost="unity").record()
-    {'method': 'suppress', 'cost': 'unity', 'algorithm': 'certified'}
+    >>> Suppress(cost="unity").record()["cost"]
+    'unity'
     """
 
     kind: ClassVar[str] = "suppress"
     cost: str = "value"
+    exponent: float = 1.0
+    insiders: Literal["full", "nonzero"] | None = "full"
+    known_within: float | None = None
+    effort: int | None = None
+    time_limit: float | None = None
+    accept: tuple[Mapping[str, Any], ...] = ()
     algorithm: Literal["certified"] = "certified"
 
     def __post_init__(self) -> None:
@@ -44,10 +79,65 @@ class Suppress(Method):
             raise ParameterError(unknown_name("cost", str(self.cost), COSTS))
         if self.algorithm != "certified":
             raise ParameterError(unknown_name("algorithm", str(self.algorithm), ("certified",)))
+        if self.insiders not in INSIDERS:
+            raise ParameterError(unknown_name("setting of insiders", str(self.insiders), ("full", "nonzero", "None")))
+        for name, least in (("exponent", 0.0), ("known_within", 0.0), ("time_limit", 0.0), ("effort", -1)):
+            number = getattr(self, name)
+            if number is None:
+                continue
+            if (
+                isinstance(number, bool)
+                or not isinstance(number, int | float)
+                or not isfinite(number)
+                or number <= least
+            ):
+                raise ParameterError(
+                    f"{name}={number!r} is not allowed.", hint="Give a positive number, or leave it out."
+                )
+
+        object.__setattr__(self, "accept", tuple(self.accept))
+        check_acceptances(self.accept)
 
     def run(self, system: System) -> Outcome:
-        withheld, certificates, proofs, effort = certify(system, system.cost(self.cost))
-        claim = SUPPRESS
-        if len({table.spec.identity[1:] for table in system.tables}) > 1:
-            claim = replace(claim, not_considered=(OTHER_UNIVERSES, *claim.not_considered))
-        return Outcome(withheld, Evidence(self.record(), claim, system.decimals, certificates, proofs, effort))
+        """Protect the cells of a system."""
+        counted = [t.holders is not None or "holding" in t.contributions for t in system.tables]
+        insiders = self.insiders if any(counted) else None
+        attackers = Attackers(system, insiders, self.known_within)
+        cost = system.cost(self.cost) ** self.exponent
+        pattern = certify(system, cost, attackers, Limits(self.effort, self.time_limit))
+        left, taken = accepted(system, classify(system, attackers, pattern.unprotected), self.accept)
+        if left:
+            raise failures_error(system, left)
+        certificates, proofs = certificates_and_proofs(system, pattern.families)
+        claim = suppression_claim(
+            insiders,
+            self.known_within,
+            universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
+            uncounted=not all(counted),
+            accepted=len(taken),
+        )
+        withheld = _one_pattern(system, pattern.withheld)
+        return Outcome(
+            withheld, Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken)
+        )
+
+
+def _one_pattern(system: System, withheld: Bools) -> Bools:
+    """Withhold the same cells in all value variables, where that was asked."""
+    if not system.tables.one_pattern:
+        return withheld
+    places, size = cell_identities(system.tables, by_value=False)
+    hidden = np.zeros(size, np.bool_)
+    for place, cells in zip(places, system.of, strict=True):
+        hidden[place[withheld[cells]]] = True
+    result = withheld.copy()
+    for place, cells in zip(places, system.of, strict=True):
+        result[cells[hidden[place] & ~system.empty[cells]]] = True
+    clash = result & system.forced
+    if clash.any():
+        raise ProtectionError(
+            f"Cell {system.cell_name(int(np.argmax(clash)))} must be published but is withheld in another variable.",
+            hint="Do not force it, or do not ask for one pattern.",
+        )
+    return result

@@ -1,0 +1,181 @@
+"""Cheap exact alternatives, looked for in the neighbourhood of a cell.
+
+An alternative says how withheld cells could be different without anybody noticing. Cells that are withheld already
+move for free; others cost what it costs to withhold them. Whatever moves in a neighbourhood is true of the whole
+system, because all other cells stay where they are; only that *nothing* moves needs the whole system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.model.arrays import NO_LOWER, Bools, Codes, Floats, Ints
+from discreet.solve.small import Alternative, Part, SmallProgram, Solver
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+KEEP_OFF = 1e-3
+"""Share of its cost that a withheld secondary is charged, so that dear ones have few users and can be given up."""
+SIZES = (250, 1_500, 6_000, 10**9)
+"""Cells of the neighbourhoods that are tried one after the other until something moves."""
+SECOND = 1_500
+"""Cells of the neighbourhood in which something cheaper is looked for."""
+
+
+class Graph:
+    """Relations as lists of cells and cells as lists of relations, with scratch space for searches."""
+
+    def __init__(self, matrix: csr_array) -> None:
+        columns = matrix.tocsc()
+        self.row_start, self.row_cell = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
+        self.cell_start, self.cell_row = columns.indptr.astype(np.int32), columns.indices.astype(np.int32)
+        self.coefficient = columns.data.astype(np.int64)
+        self.distance = np.full(matrix.shape[1], np.inf)
+        self.opened = np.zeros(matrix.shape[0], np.int8)
+        self.key, self.item = np.empty(matrix.nnz + 1), np.empty(matrix.nnz + 1, np.int32)
+        self.place = np.full(matrix.shape[0], -1, np.int32)
+
+    def nearest(
+        self,
+        target: int,
+        most: int,
+        scale_free: bool,
+        budget: float,
+        step: float,
+        level: float,
+        weight: Floats,
+        room: Floats,
+        movable: Bools,
+    ) -> Codes:
+        """Cells in the order of their distance from a target; see the kernel."""
+        from discreet.solve.neighbourhood import nearest
+
+        graph = (self.cell_start, self.cell_row, self.row_start, self.row_cell)
+        scratch = (self.distance, self.opened, self.key, self.item)
+        return nearest(target, most, scale_free, budget, step, level, weight, room, movable, *graph, *scratch)
+
+    def among(self, target: int, chosen: Codes) -> tuple[Codes, Codes, Codes, Ints]:
+        """Those of the chosen cells that can move, and the relations among them."""
+        from discreet.solve.neighbourhood import program_of
+
+        graph = (self.cell_start, self.cell_row, self.coefficient)
+        return program_of(target, chosen, *graph, self.place)
+
+
+class LocalPrograms:
+    """Finds cheap exact alternatives on a system of relations, and keeps what is withheld so far.
+
+    Parameters
+    ----------
+    matrix
+        Relations that define all others, one row an equation.
+    value, lower, upper
+        Values and what is known of them, in units.
+    movable
+        Cells that may be withheld.
+    required
+        Cells that are withheld in any case.
+    cost
+        What withholding a cell costs.
+    integral
+        Cells that can only be whole numbers of units, and everybody knows it.
+    """
+
+    def __init__(
+        self,
+        matrix: csr_array,
+        value: Ints,
+        lower: Ints,
+        upper: Ints,
+        movable: Bools,
+        required: Bools,
+        cost: Floats,
+        integral: Bools,
+    ) -> None:
+        self.graph = Graph(matrix)
+        self.value, self.lower, self.upper = value, lower.copy(), upper
+        self.room = np.where(lower <= NO_LOWER, np.inf, value - lower.astype(np.float64))
+        self.movable, self.required, self.integral = movable.copy(), required, integral
+        self.price = np.maximum(cost, max(float(cost.mean()) if len(cost) else 0.0, 1e-9) * 1e-6)
+        self.cost = np.where(required, 0.0, cost)
+        self.withheld = required.copy()
+        self.weight = self.cost.copy()
+        self.solver = Solver()
+        self.sizes: Sequence[int] = SIZES
+        self.second, self.rounds = SECOND, 1
+
+    def withhold(self, cells: Codes | Ints) -> None:
+        """Let cells move for free from now on."""
+        self.withheld[cells] = True
+        self.weight[cells] = 0.0
+
+    def release(self, cells: Codes | Ints) -> None:
+        """Let cells cost again what they cost."""
+        self.withheld[cells] = self.required[cells]
+        self.weight[cells] = self.cost[cells]
+
+    @contextmanager
+    def fixed(self, cells: Codes | Ints, lower_cells: Ints, lower: Ints) -> Iterator[None]:
+        """Hold some cells where they are and others above a floor, inside the block."""
+        movable, old = self.movable[cells].copy(), self.lower[lower_cells].copy()
+        self.movable[cells] = False
+        self._set_lower(lower_cells, np.maximum(old, lower))
+        try:
+            yield
+        finally:
+            self.movable[cells] = movable
+            self._set_lower(lower_cells, old)
+
+    def _set_lower(self, cells: Ints, lower: Ints) -> None:
+        self.lower[cells] = lower
+        self.room[cells] = np.where(lower <= NO_LOWER, np.inf, self.value[cells] - lower.astype(np.float64))
+
+    def find(self, target: int, direction: int, level: int, budget: float = np.inf) -> Alternative | None:
+        """A cheap alternative that moves ``target`` by ``level`` up (+1) or down (-1); ``None`` if none was found."""
+        if not self.movable[target]:
+            return None
+        best: Alternative | None = None
+        for most in self.sizes:
+            chosen = self._nearest(target, level, most, True, budget)
+            best = self._among(target, direction, level, chosen, budget)
+            if best is not None or len(chosen) < most:
+                break
+        if best is not None and best.cost > 0 and self.second:
+            chosen = self._nearest(target, level, self.second, False, best.cost)
+            better = self._among(target, direction, level, chosen, best.cost)
+            if better is not None and better.cost < best.cost:
+                return better
+        return best
+
+    def _nearest(self, target: int, level: int, most: int, scale_free: bool, budget: float) -> Codes:
+        step = float(self.price[target])
+        most = min(most, len(self.value) + 1)
+        return self.graph.nearest(
+            target, most, scale_free, budget, step, float(level), self.weight, self.room, self.movable
+        )
+
+    def _among(self, target: int, direction: int, level: int, chosen: Codes, budget: float) -> Alternative | None:
+        cells, start, index, coefficient = self.graph.among(target, chosen)
+        if not len(cells):
+            return None
+        cost, free = self.cost[cells], self.withheld[cells]
+        weight = np.where(free, KEEP_OFF * cost, cost)
+        part = Part(
+            cells,
+            start,
+            index,
+            coefficient,
+            self.value[cells],
+            self.lower[cells],
+            self.upper[cells],
+            cost,
+            weight,
+            free,
+            self.integral[cells],
+        )
+        return SmallProgram(part, target, direction, level, self.solver).best(budget, self.rounds)

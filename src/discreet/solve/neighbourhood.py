@@ -1,0 +1,276 @@
+"""Neighbourhoods of a cell: the cells that are cheapest to move together with it, and the relations among them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.jit import kernel
+from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
+
+_GRAPH = "i4[::1], i4[::1], i4[::1], i4[::1]"
+_SCRATCH = "f8[::1], i1[::1], f8[::1], i4[::1]"
+
+
+@kernel("i8(f8[::1], i4[::1], i8, f8, i8)")
+def _push(key: Floats, item: Codes, size: int, new_key: float, new_item: int) -> int:
+    """Put an item onto a heap; equal keys come out in the order of their items."""
+    at = size
+    while at > 0:
+        above = (at - 1) >> 1
+        if key[above] < new_key or (key[above] == new_key and item[above] <= new_item):
+            break
+        key[at], item[at] = key[above], item[above]
+        at = above
+    key[at], item[at] = new_key, new_item
+    return size + 1
+
+
+@kernel("i8(f8[::1], i4[::1], i8)")
+def _pop(key: Floats, item: Codes, size: int) -> int:
+    """Take the first item off a heap; it stands behind the heap's new end."""
+    size -= 1
+    last_key, last_item = key[size], item[size]
+    key[size], item[size] = key[0], item[0]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        right = below + 1
+        if right < size and (key[right] < key[below] or (key[right] == key[below] and item[right] < item[below])):
+            below = right
+        if last_key < key[below] or (last_key == key[below] and last_item <= item[below]):
+            break
+        key[at], item[at] = key[below], item[below]
+        at = below
+    if size:
+        key[at], item[at] = last_key, last_item
+    return size
+
+
+@kernel(f"i4[::1](i8, i8, b1, f8, f8, f8, f8[::1], f8[::1], b1[::1], {_GRAPH}, {_SCRATCH})")
+def nearest(
+    target: int,
+    most: int,
+    scale_free: bool,
+    budget: float,
+    step: float,
+    level: float,
+    weight: Floats,
+    room: Floats,
+    movable: Bools,
+    cell_start: Codes,
+    cell_row: Codes,
+    row_start: Codes,
+    row_cell: Codes,
+    distance: Floats,
+    opened: Status,
+    key: Floats,
+    item: Codes,
+) -> Codes:
+    """At most ``most`` cells in the order of their distance from a target.
+
+    A path goes from cell to cell through relations that both stand in. By cost, entering a cell costs its weight and a
+    part of ``step``; on a scale free of units it costs one and the logarithm of its weight in steps, and more where its
+    ``room`` to fall is below the level, because many such cells are needed. Cells that weigh more than ``budget`` are
+    left out. ``distance`` (infinite), ``opened`` (0), ``key`` and ``item`` are scratch space, left as it was found.
+    """
+    found = np.empty(min(most, len(weight)), np.int32)
+    touched = np.empty(len(key), np.int32)
+    count, seen, rows = 0, 0, 0
+    opened_rows = np.empty(len(row_start), np.int32)
+    size = _push(key, item, 0, 0.0, target)
+    distance[target] = 0.0
+    touched[0] = target
+    seen = 1
+    while size > 0 and count < len(found):
+        size = _pop(key, item, size)
+        cell, at = item[size], key[size]
+        if at > distance[cell]:
+            continue
+        distance[cell] = -1.0 - at
+        found[count] = cell
+        count += 1
+        for r in range(cell_start[cell], cell_start[cell + 1]):
+            row = cell_row[r]
+            if opened[row]:
+                continue
+            opened[row] = 1
+            opened_rows[rows] = row
+            rows += 1
+            for c in range(row_start[row], row_start[row + 1]):
+                other = row_cell[c]
+                if not movable[other] or weight[other] > budget or distance[other] < 0.0:
+                    continue
+                if scale_free:
+                    new = at + 1.0 + np.log2(1.0 + weight[other] / step)
+                    if room[other] < level:
+                        new += np.log2(level / max(room[other], 1.0))
+                else:
+                    new = at + weight[other] + 0.2 * step
+                if new < distance[other]:
+                    if distance[other] == np.inf:
+                        touched[seen] = other
+                        seen += 1
+                    distance[other] = new
+                    size = _push(key, item, size, new, other)
+    for i in range(seen):
+        distance[touched[i]] = np.inf
+    for i in range(rows):
+        opened[opened_rows[i]] = 0
+    return found[:count].copy()
+
+
+@kernel("Tuple((i4[::1], i4[::1], i4[::1], i8[::1]))(i8, i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])")
+def program_of(
+    target: int,
+    chosen: Codes,
+    cell_start: Codes,
+    cell_row: Codes,
+    coefficient: Ints,
+    place: Codes,
+) -> tuple[Codes, Codes, Codes, Ints]:
+    """The relations among chosen cells, without cells that cannot move: (cells, start, relation, sign).
+
+    A cell that is the only one left of a relation cannot move. No cells are given when the target is such a cell.
+    ``place`` is scratch space, as long as there are relations, filled with -1.
+    """
+    n = len(chosen)
+    entries = 0
+    for i in range(n):
+        entries += cell_start[chosen[i] + 1] - cell_start[chosen[i]]
+    rows = np.empty(entries, np.int32)
+    members = np.zeros(entries, np.int32)
+    count = 0
+    for i in range(n):
+        for r in range(cell_start[chosen[i]], cell_start[chosen[i] + 1]):
+            row = cell_row[r]
+            if place[row] < 0:
+                place[row] = count
+                rows[count] = row
+                count += 1
+            members[place[row]] += 1
+    # Rows of each place as lists of positions in ``chosen``, for the peeling.
+    start = np.zeros(count + 1, np.int32)
+    for r in range(count):
+        start[r + 1] = start[r] + members[r]
+    listing = np.empty(entries, np.int32)
+    fill = start[:-1].copy()
+    for i in range(n):
+        for r in range(cell_start[chosen[i]], cell_start[chosen[i] + 1]):
+            row = place[cell_row[r]]
+            listing[fill[row]] = i
+            fill[row] += 1
+    left = np.ones(n, np.bool_)
+    stack = np.empty(count, np.int32)
+    depth = 0
+    for r in range(count):
+        if members[r] == 1:
+            stack[depth] = r
+            depth += 1
+    while depth:
+        depth -= 1
+        row = stack[depth]
+        if members[row] != 1:
+            continue
+        for at in range(start[row], start[row + 1]):
+            i = listing[at]
+            if left[i]:
+                left[i] = False
+                for r in range(cell_start[chosen[i]], cell_start[chosen[i] + 1]):
+                    other = place[cell_row[r]]
+                    members[other] -= 1
+                    if members[other] == 1:
+                        stack[depth] = other
+                        depth += 1
+    number = np.full(count, -1, np.int32)
+    kept, entries_kept, used = 0, 0, 0
+    for i in range(n):
+        if left[i]:
+            kept += 1
+            entries_kept += cell_start[chosen[i] + 1] - cell_start[chosen[i]]
+    alive = False
+    for i in range(n):
+        if left[i] and chosen[i] == target:
+            alive = True
+    if not alive:
+        kept, entries_kept = 0, 0
+    cells = np.empty(kept, np.int32)
+    starts = np.zeros(kept + 1, np.int32)
+    index = np.empty(entries_kept, np.int32)
+    sign = np.empty(entries_kept, np.int64)
+    if alive:
+        k, e = 0, 0
+        for i in range(n):
+            if not left[i]:
+                continue
+            cells[k] = chosen[i]
+            for r in range(cell_start[chosen[i]], cell_start[chosen[i] + 1]):
+                row = place[cell_row[r]]
+                if number[row] < 0:
+                    number[row] = used
+                    used += 1
+                index[e] = number[row]
+                sign[e] = coefficient[r]
+                e += 1
+            k += 1
+            starts[k] = e
+    for r in range(count):
+        place[rows[r]] = -1
+    return cells, starts, index, sign
+
+
+@kernel("b1(i4[::1], i4[::1], i8[::1], i8, i8[::1], b1[::1])")
+def settle(start: Codes, index: Codes, sign: Ints, rows: int, amount: Ints, unknown: Bools) -> bool:
+    """Work out unknown amounts from the relations, exactly; says whether all relations then hold.
+
+    A relation with one unknown amount gives that amount. Amounts must be small enough for 64 bits.
+    """
+    total = np.zeros(rows, np.int64)
+    open_ = np.zeros(rows, np.int32)
+    entries = len(index)
+    by_row = np.zeros(rows + 1, np.int32)
+    for e in range(entries):
+        by_row[index[e] + 1] += 1
+    for r in range(rows):
+        by_row[r + 1] += by_row[r]
+    listing = np.empty(entries, np.int32)
+    signs = np.empty(entries, np.int64)
+    fill = by_row[:-1].copy()
+    for k in range(len(start) - 1):
+        for e in range(start[k], start[k + 1]):
+            row = index[e]
+            listing[fill[row]] = k
+            signs[fill[row]] = sign[e]
+            fill[row] += 1
+            if unknown[k]:
+                open_[row] += 1
+            else:
+                total[row] += sign[e] * amount[k]
+    stack = np.empty(rows + entries, np.int32)
+    depth = 0
+    for r in range(rows):
+        if open_[r] == 1:
+            stack[depth] = r
+            depth += 1
+    while depth:
+        depth -= 1
+        row = stack[depth]
+        if open_[row] != 1:
+            continue
+        for at in range(by_row[row], by_row[row + 1]):
+            k = listing[at]
+            if unknown[k]:
+                if total[row] % signs[at]:
+                    return False
+                unknown[k] = False
+                amount[k] = -total[row] // signs[at]
+                for e in range(start[k], start[k + 1]):
+                    other = index[e]
+                    total[other] += sign[e] * amount[k]
+                    open_[other] -= 1
+                    if open_[other] == 1:
+                        stack[depth] = other
+                        depth += 1
+                break
+    return not (open_.any() or total.any())

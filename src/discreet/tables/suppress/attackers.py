@@ -1,0 +1,138 @@
+"""Who could rule out an alternative: what everybody knows of the cells, and what contributors know besides."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints, ranges
+from discreet.relations import System
+from discreet.solve.small import Alternative
+
+EVERYBODY = None
+"""Where nobody can be named, anybody may rule an alternative out."""
+
+
+class Attackers:
+    """The attackers of a system.
+
+    Parameters
+    ----------
+    system
+        Cells and relations.
+    insiders
+        ``"full"``: every insider finds every unsafe cell at its full level; ``"nonzero"``: no insider can work one
+        out; ``None``: outsiders only.
+    known_within
+        Everybody knows each cell to within so many per cent of its value.
+    """
+
+    def __init__(self, system: System, insiders: str | None, known_within: float | None) -> None:
+        self.insiders = insiders
+        self.value = system.value
+        self.lower, self.upper = _known(system, known_within)
+        self.integral = integral_cells(system)
+        self.contributors, self.holder = system.contributors, system.holder
+        finite = self.lower > NO_LOWER
+        # Others contribute nothing or more; where cells can be negative, at least what the cell is known to be.
+        self.base = np.minimum(self.lower, 0)
+        self.own = np.where(finite[:, None] & (self.holder >= 0), np.maximum(system.own, 0), 0)
+        listed = (self.holder != -1).sum(axis=1)
+        self.least = np.where(listed > 0, self.own[np.arange(len(system)), np.maximum(listed - 1, 0)], 0)
+        self.unlisted = (self.contributors > listed) & (listed > 0)
+        who = self.holder.ravel()
+        place = np.flatnonzero(who != -1)
+        place = place[np.argsort(who[place], kind="stable")]
+        self._who, self._cell, self._column = who[place], place // self.holder.shape[1], place % self.holder.shape[1]
+
+    @property
+    def floor(self) -> Ints:
+        """The least that cells may fall to in a search, so that nobody rules it out who is not listed."""
+        if self.insiders is None:
+            return self.lower
+        raised = self.unlisted & (self.lower > NO_LOWER)
+        if self.insiders == "nonzero":
+            raised &= self.integral | (self.least >= self.value - self.base)
+        return np.where(raised, np.maximum(self.lower, np.minimum(self.base + self.least, self.value)), self.lower)
+
+    def excluded(self, target: int, direction: int, level: int) -> set[int]:
+        """Insiders from whom a level need not be kept: who fills the cell; downwards, who has most or leaves no room."""
+        if self.contributors[target] == 1:
+            return {int(self.holder[target, 0])}
+        if direction > 0 or self.lower[target] <= NO_LOWER:
+            return set()
+        left = int(self.value[target]) - level - int(self.base[target])
+        named = zip(self.holder[target].tolist(), self.own[target].tolist(), strict=True)
+        return {holder for place, (holder, own) in enumerate(named) if holder != -1 and (place == 0 or own > left)}
+
+    def against(self, alternative: Alternative, sign: int, target: int) -> set[int] | None:
+        """Insiders who rule an alternative out when taken with a sign; ``EVERYBODY`` where they cannot be named."""
+        cells = alternative.cells
+        amount = alternative.amount if sign > 0 else -alternative.amount
+        alone = self.contributors[cells] == 1
+        found = set(self.holder[cells[alone], 0].tolist())
+        falls = np.asarray(amount < 0, np.bool_) & ~alone & (self.lower[cells] > NO_LOWER)
+        whole = bool(self.integral[cells].any())
+        if self.insiders == "full" and not whole:
+            # For whoever is in the target a smaller part of the same move is there.
+            falls &= cells != target
+        falls = np.flatnonzero(falls)
+        if not len(falls):
+            return found
+        at = cells[falls]
+        if self.insiders == "nonzero" and not whole:
+            # A smaller move the same way will do, so that only those count who leave nothing to the others.
+            room = self.value[at] - self.base[at]
+            known = (self.own[at] >= room[:, None]) & (self.holder[at] != -1)
+            everybody = self.unlisted[at] & (self.least[at] >= room)
+        else:
+            times = alternative.denominator
+            room = (self.value[at] - self.base[at]).astype(amount.dtype) * times + amount[falls]
+            known = np.asarray(self.own[at] * times > room[:, None], np.bool_) & (self.holder[at] != -1)
+            everybody = self.unlisted[at] & np.asarray(self.least[at] * times > room, np.bool_)
+        if everybody.any():
+            return EVERYBODY
+        return found | set(self.holder[at][known].tolist())
+
+    def reverses(self, alternative: Alternative) -> bool:
+        """Whether the opposite changes keep all bounds too."""
+        cells, times = alternative.cells, alternative.denominator
+        value = self.value[cells].astype(alternative.amount.dtype) * times - alternative.amount
+        low, high = self.lower[cells], self.upper[cells]
+        good = ((low <= NO_LOWER) | (value >= low * times)) & ((high >= NO_UPPER) | (value <= high * times))
+        return bool(np.all(good))
+
+    def knowledge(self, insiders: set[int]) -> tuple[Ints, Ints, Ints]:
+        """What some insiders know, each for itself: cells that they fill alone; cells and the least that these have."""
+        wanted = np.array(sorted(insiders), np.int64)
+        first, last = np.searchsorted(self._who, wanted), np.searchsorted(self._who, wanted, side="right")
+        at = ranges(first.astype(np.int64), (last - first).astype(np.int64))
+        cell, column = self._cell[at], self._column[at]
+        alone = self.contributors[cell] == 1
+        shared = cell[~alone]
+        least: dict[int, int] = {}
+        for c, own in zip(shared.tolist(), self.own[shared, column[~alone]].tolist(), strict=True):
+            if self.lower[c] > NO_LOWER:
+                least[c] = max(least.get(c, int(self.lower[c])), int(self.base[c]) + own)
+        return cell[alone], np.array(list(least), np.int64), np.array(list(least.values()), np.int64)
+
+
+def _known(system: System, within: float | None) -> tuple[Ints, Ints]:
+    """Bounds of every cell for everybody."""
+    lower, upper = system.lower_bound, system.upper_bound
+    if within is None:
+        return lower, upper
+    share = Fraction(str(within)) / 100
+    size = np.abs(system.value).astype(object) * share.numerator // share.denominator
+    off = np.minimum(size, 2**61).astype(np.int64)
+    return np.maximum(lower, system.value - off), np.minimum(upper, system.value + off)
+
+
+def integral_cells(system: System) -> Bools:
+    """Cells that everybody knows to be whole numbers of units: unweighted counts."""
+    result = np.zeros(len(system), np.bool_)
+    for table, cells in zip(system.tables, system.of, strict=True):
+        if table.spec.value is None and not table.spec.weight and table.decimals == system.decimals:
+            result[cells] = True
+    return result

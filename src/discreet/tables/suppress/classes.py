@@ -1,0 +1,143 @@
+"""Unsafe cells that got no certificate: impossible with a reason, or undecided; and what an officer accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from discreet.errors import ParameterError, ProtectionError, listed, unknown_name
+from discreet.model.arrays import NO_LOWER, NO_UPPER
+from discreet.model.evidence import DOWN, MOVES, Acceptance
+from discreet.relations import System
+from discreet.solve.bound import Bound, furthest
+from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.certified import needed_levels
+from discreet.tables.suppress.families import Unprotected
+
+MOST_CELLS = 200_000
+"""Reasons are looked for in systems of at most so many cells."""
+SHOWN = 5
+FIELDS = ("table", "cells", "class", "reason", "name")
+
+
+class Failure(NamedTuple):
+    """An unsafe cell without a certificate: its class, the reason in words, and the way out."""
+
+    cell: int
+    kind: Literal["impossible", "undecided"]
+    reason: str
+    way_out: str
+
+
+def classify(system: System, attackers: Attackers, unprotected: Mapping[int, Unprotected]) -> list[Failure]:
+    """Say of every cell without a certificate whether none exists, with a reason that can be checked."""
+    return [_failure(system, attackers, cell, found) for cell, found in sorted(unprotected.items())]
+
+
+def _failure(system: System, attackers: Attackers, cell: int, found: Unprotected) -> Failure:
+    up, down = needed_levels(system)
+    direction, level = (-1, int(down[cell])) if found.use == DOWN else (1, int(up[cell]))
+    way = "downwards" if direction < 0 else "upwards"
+    whom = "a contributor" if found.insiders else "outsiders"
+    bound = _bound(system, attackers, cell, direction, level, set(found.insiders)) if found.use != MOVES else None
+    if bound is not None and bound.most < level:
+        names = [system.relation_name(int(np.flatnonzero(system.defining)[row])) for row in bound.relations]
+        forced = _forced_beside(system, bound)
+        because = listed(names, SHOWN) if names else "what everybody knows of it is closer than its level"
+        reason = f"for {whom} it cannot move {way} to its level even if every cell that may be is withheld: {because}"
+        way_out = f"let {listed(forced, 3)} be withheld" if forced else "merge its category with another"
+        return Failure(cell, "impossible", reason, way_out)
+    return Failure(
+        cell, "undecided", f"no certificate {way} against {whom} was found", "merge its category with another"
+    )
+
+
+def _bound(
+    system: System, attackers: Attackers, cell: int, direction: int, level: int, insiders: set[int]
+) -> Bound | None:
+    """How far the cell can move at most for some insiders, or for outsiders."""
+    if len(system) > MOST_CELLS:
+        return None
+    movable = ~system.forced & ~(system.empty & ~system.unsafe)
+    matrix = system.matrix[np.flatnonzero(system.defining)]
+    value, lower, upper = system.value, attackers.lower, attackers.upper
+    limit = int(lower[cell]) if direction < 0 else int(upper[cell])
+    if NO_LOWER < limit < NO_UPPER and abs(limit - int(value[cell])) < level:
+        return Bound(Fraction(abs(limit - int(value[cell]))), (), ())
+    if insiders:
+        alone, cells, floor = attackers.knowledge(insiders)
+        movable[alone[alone != cell]] = False
+        lower = attackers.floor.copy()
+        lower[cells] = np.maximum(lower[cells], floor)
+        lower[cell] = attackers.lower[cell]
+    return furthest(matrix, movable, value, lower, upper, cell, direction)
+
+
+def _forced_beside(system: System, bound: Bound) -> list[str]:
+    """Forced cells in the relations of a reason."""
+    rows = np.flatnonzero(system.defining)[list(bound.relations)]
+    cells = np.unique(system.matrix[rows].indices) if len(rows) else np.zeros(0, np.int64)
+    return [system.cell_name(int(c)) for c in cells[system.forced[cells]]]
+
+
+def failures_error(system: System, failures: Sequence[Failure]) -> ProtectionError:
+    """Nothing is published while cells are neither protected nor accepted."""
+    lines = [f"{system.cell_name(f.cell)} ({f.kind}: {f.reason}; {f.way_out})" for f in failures[:SHOWN]]
+    more = f" and {len(failures) - SHOWN} more" if len(failures) > SHOWN else ""
+    impossible = sum(f.kind == "impossible" for f in failures)
+    return ProtectionError(
+        f"{len(failures)} unsafe cells cannot be protected ({impossible} proved impossible, "
+        f"{len(failures) - impossible} undecided): {'; '.join(lines)}{more}.",
+        hint="Nothing is published. Publish fewer cells by force, merge categories, leave detail out, or accept the "
+        "cells by name (accept=), which stays in the evidence.",
+    )
+
+
+def check_acceptances(accept: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse acceptances that are incomplete or misspelt."""
+    for entry in accept:
+        for field in entry:
+            if field not in FIELDS:
+                raise ParameterError(unknown_name("field", str(field), FIELDS, "an acceptance"))
+        for field in ("reason", "name"):
+            if not str(entry.get(field, "")).strip():
+                raise ParameterError(
+                    f"An acceptance has no {field}.", hint="Say why the cells may go out, and who answers for it."
+                )
+        if ("cells" in entry) == ("class" in entry):
+            raise ParameterError("An acceptance names either cells or a class.", hint="Give cells=[[codes]] or class=.")
+        if entry.get("class", "impossible") not in ("impossible", "undecided"):
+            raise ParameterError(unknown_name("class", str(entry["class"]), ("impossible", "undecided")))
+
+
+def accepted(
+    system: System, failures: Sequence[Failure], accept: Sequence[Mapping[str, Any]]
+) -> tuple[list[Failure], list[Acceptance]]:
+    """Failures that nobody accepts, and the acceptances of the others."""
+    left, taken = [], []
+    for failure in failures:
+        entry = next((e for e in accept if _covers(system, e, failure)), None)
+        if entry is None:
+            left.append(failure)
+            continue
+        for number, cells in enumerate(system.of):
+            table = system.tables.tables[number]
+            for row in np.flatnonzero(cells == failure.cell).tolist():
+                codes = table.spec_codes(table.codes[row].tolist())
+                taken.append(Acceptance(table.name, codes, str(entry["reason"]), str(entry["name"])))
+    return left, taken
+
+
+def _covers(system: System, entry: Mapping[str, Any], failure: Failure) -> bool:
+    for number, cells in enumerate(system.of):
+        table = system.tables.tables[number]
+        if entry.get("table") not in (None, table.name):
+            continue
+        for row in np.flatnonzero(cells == failure.cell).tolist():
+            codes = table.spec_codes(table.codes[row].tolist())
+            if entry.get("class") == failure.kind or list(codes) in [list(c) for c in entry.get("cells", ())]:
+                return True
+    return False

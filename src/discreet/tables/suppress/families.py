@@ -1,0 +1,169 @@
+"""Certificates of one cell: enough of them that no attacker can rule out all.
+
+A *family* holds, for each direction in which a cell needs protection, alternatives that reach its level. One is enough
+against outsiders; against insiders there must be, for each of them, one that this insider cannot rule out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints
+from discreet.model.evidence import DOWN, MOVES, UP
+from discreet.solve.local import LocalPrograms
+from discreet.solve.small import Alternative
+from discreet.tables.suppress.attackers import EVERYBODY, Attackers
+
+SMALL_SHARE = 1_000
+"""That a cell moves at all is shown with this part of its level."""
+
+
+class Member(NamedTuple):
+    """An alternative, what it shows (``UP``, ``DOWN``, ``MOVES``), and the sign that it is taken with."""
+
+    use: int
+    alternative: Alternative
+    sign: int
+
+
+class Unprotected(NamedTuple):
+    """Why a family could not be completed: in which direction, and which insiders stand in the way, if any."""
+
+    use: int
+    insiders: frozenset[int] = frozenset()
+
+
+class Families:
+    """Makes families of certificates; cells that they need are withheld as they are found."""
+
+    def __init__(self, programs: LocalPrograms, attackers: Attackers, up: Ints, down: Ints) -> None:
+        self.programs, self.attackers = programs, attackers
+        self.up, self.down = up, down
+        self.new: list[np.ndarray] = []
+        self.spent = 0.0
+
+    def make(self, target: int, kept: list[Member], budget: float = np.inf) -> list[Member] | Unprotected:
+        """A family for a cell that costs less than ``budget``; members that were kept are used as far as they go.
+
+        ``new`` lists what was withheld for it and ``spent`` what that cost, also where the family was not completed.
+        """
+        self.new, self.spent = [], 0.0
+        family: list[Member] = []
+        for use, direction, level in ((UP, 1, int(self.up[target])), (DOWN, -1, int(self.down[target]))):
+            if not level:
+                continue
+            mine = [member for member in kept if member.use == use]
+            mine += self._reversed(target, use, level, family, mine)
+            found = self._direction(target, use, direction, level, mine, budget)
+            if isinstance(found, Unprotected):
+                return found
+            family += found
+        if self.attackers.insiders == "nonzero" and family:
+            return self._moves(target, family, [m for m in kept if m.use == MOVES], budget)
+        return family
+
+    def _reversed(self, target: int, use: int, level: int, family: list[Member], mine: list[Member]) -> list[Member]:
+        """Members of the other direction that serve this one with the opposite sign."""
+        if use == UP or mine:
+            return []
+        found = []
+        for member in family:
+            enough = abs(member.alternative.move(target)) >= level
+            if member.use == UP and enough and self.attackers.reverses(member.alternative):
+                found.append(Member(use, member.alternative, -member.sign))
+        return found
+
+    def _direction(
+        self, target: int, use: int, direction: int, level: int, mine: list[Member], budget: float
+    ) -> list[Member] | Unprotected:
+        attackers = self.attackers
+        if not self._room(target, direction, level):
+            return Unprotected(use)
+        if not mine:
+            first = self._find(target, direction, level, budget, set())
+            if first is None:
+                return Unprotected(use)
+            mine = [Member(use, first, 1)]
+        if attackers.insiders != "full":
+            return mine[:1]
+        excluded = attackers.excluded(target, direction, level)
+        left = self._left(target, mine, excluded)
+        while left is EVERYBODY or left:
+            more = self._against(target, use, direction, level, left, budget)
+            if more is None:
+                return Unprotected(use, _named(left))
+            mine = [*mine, more]
+            before, left = left, self._left(target, mine, excluded)
+            if left == before:
+                return Unprotected(use, _named(left))
+        return mine
+
+    def _moves(
+        self, target: int, family: list[Member], kept: list[Member], budget: float
+    ) -> list[Member] | Unprotected:
+        """Let the cell move for every insider, by however little."""
+        contributors, holder = self.attackers.contributors[target], int(self.attackers.holder[target, 0])
+        excluded = {holder} if contributors == 1 else set()
+        family = [*family, *kept]
+        left = self._left(target, family, excluded)
+        level = max(1, max(int(self.up[target]), int(self.down[target])) // SMALL_SHARE)
+        while left is EVERYBODY or left:
+            more = None
+            for direction in (1, -1):
+                if more is None and self._room(target, direction, level):
+                    more = self._against(target, MOVES, direction, level, left, budget)
+            if more is None:
+                return Unprotected(MOVES, _named(left))
+            family = [*family, more]
+            before, left = left, self._left(target, family, excluded)
+            if left == before:
+                return Unprotected(MOVES, _named(left))
+        return family
+
+    def _against(
+        self, target: int, use: int, direction: int, level: int, left: set[int] | None, budget: float
+    ) -> Member | None:
+        """A member that the insiders who are left cannot rule out; one that one of them cannot, where that is all."""
+        named = set() if left is None else left
+        found = self._find(target, direction, level, budget, named)
+        if found is None and len(named) > 1:
+            found = self._find(target, direction, level, budget, {min(named)})
+        return None if found is None else Member(use, found, 1)
+
+    def _left(self, target: int, members: list[Member], excluded: set[int]) -> set[int] | None:
+        """Insiders who rule out all members."""
+        left: set[int] | None = EVERYBODY
+        for member in members:
+            against = self.attackers.against(member.alternative, member.sign, target)
+            if against is not EVERYBODY:
+                left = against - excluded if left is EVERYBODY else left & against
+        return left
+
+    def _room(self, target: int, direction: int, level: int) -> bool:
+        value = int(self.attackers.value[target])
+        low, high = int(self.attackers.lower[target]), int(self.attackers.upper[target])
+        if direction > 0:
+            return high >= NO_UPPER or value + level <= high
+        return low <= NO_LOWER or value - level >= low
+
+    def _find(self, target: int, direction: int, level: int, budget: float, insiders: set[int]) -> Alternative | None:
+        programs = self.programs
+        if insiders:
+            alone, cells, floor = self.attackers.knowledge(insiders)
+            with programs.fixed(alone[alone != target], cells, floor):
+                found = programs.find(target, direction, level, budget - self.spent)
+        else:
+            found = programs.find(target, direction, level, budget - self.spent)
+        if found is not None:
+            fresh = found.cells[~programs.withheld[found.cells]]
+            self.new.append(fresh)
+            self.spent += found.cost
+            programs.withhold(fresh)
+        return found
+
+
+def _named(left: set[int] | None) -> frozenset[int]:
+    """Whoever is left, or the first of them where each stands in the way alone."""
+    return frozenset({min(left)} if left else ())

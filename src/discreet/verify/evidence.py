@@ -1,0 +1,144 @@
+"""What a method claims: that it is what its parameters and the tables allow, and that it is proved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.errors import listed
+from discreet.model.arrays import Ints
+from discreet.model.evidence import INSIDERS, Claim, Evidence, suppression_claim
+from discreet.verify.certificates import check_certificates, read_certificates
+from discreet.verify.known import Ground, Insiders, Knowledge
+from discreet.verify.proofs import MOST, check_insiders, check_levels, levels_of, read_proofs
+from discreet.verify.rules import Recheck
+from discreet.verify.verdict import Verdict
+
+FINEST = 40
+"""Evidence in smaller units than ``10 ** -40`` is not looked at."""
+
+
+class Stated(NamedTuple):
+    """The parameters of a method that its claim depends on."""
+
+    insiders: str | None
+    within: Fraction | None
+    claim: Claim
+
+
+def check_evidence(verdict: Verdict, ground: Ground, evidence: Evidence, rechecks: Sequence[Recheck]) -> None:
+    """Check one method's claim and its proof."""
+    stated = _stated(verdict, ground, evidence)
+    if stated is None:
+        return
+    _check_claim(verdict, stated.claim, evidence.claim)
+    verdict.attackers += list(stated.claim.attackers)
+    verdict.not_considered += list(evidence.claim.not_considered)
+    before = len(verdict.refused)
+    accepted = _accepted(verdict, ground, evidence)
+    shown = _check_proof(verdict, ground, evidence, rechecks, stated, accepted)
+    verdict.prove(f"{stated.claim.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
+
+
+def _check_proof(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    rechecks: Sequence[Recheck],
+    stated: Stated,
+    accepted: Ints,
+) -> int:
+    """Certificates first, then levels, then insiders; the answer is how many cells have a proof."""
+    before = len(verdict.refused)
+    entries = read_certificates(verdict, ground, evidence.certificates)
+    if entries is None:
+        return 0
+    targets = read_proofs(verdict, ground, evidence.proofs, len(entries.denominator), accepted)
+    if targets is None:
+        return 0
+    knowledge = Knowledge.of(ground, evidence.decimals, stated.within)
+    asked = (targets.certificate, targets.row[targets.of])
+    moved = check_certificates(verdict, ground, entries, knowledge, *asked)
+    if len(verdict.refused) > before:
+        return 0
+    levels = levels_of(ground, rechecks, evidence.decimals, targets.row)
+    shown = check_levels(verdict, ground, entries, targets, levels, moved)
+    if stated.insiders is not None:
+        insiders = Insiders.of(ground, evidence.decimals)
+        full = stated.insiders == "full"
+        check_insiders(verdict, ground, entries, targets, shown, levels, knowledge.whole, insiders, full)
+        named = [t.name for t in ground.tables if t.holders is not None]
+        verdict.asserted += [f"table {name}: who contributes to its cells, and how much" for name in named]
+    return int((~targets.waived).sum())
+
+
+# ---- the claim ----------------------------------------------------------------------------------------------
+
+
+def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | None:
+    """The parameters, where they are such that something can be shown, and the claim that they allow."""
+    insiders, within = evidence.method.get("insiders"), evidence.method.get("known_within")
+    if insiders is not None and insiders not in INSIDERS:
+        verdict.refuse("claim", "what the method says of insiders is not known to this checker")
+        return None
+    number = isinstance(within, int | float) and not isinstance(within, bool)
+    if within is not None and not (number and 0 <= within < math.inf):
+        verdict.refuse("claim", "what the method says everybody knows of a cell is not a percentage")
+        return None
+    tables = ground.tables.tables
+    if not max(table.decimals for table in tables) <= evidence.decimals <= FINEST:
+        verdict.refuse("certificates", "the units of the evidence do not fit those of the tables")
+        return None
+    counted = [table.holders is not None or "holding" in table.contributions for table in tables]
+    if not any(counted):
+        insiders = None
+    claim = suppression_claim(
+        insiders,
+        within,
+        universes=len({table.spec.identity[1:] for table in tables}) > 1,
+        unnamed=any(table.holders is None and "holding" in table.contributions for table in tables),
+        uncounted=not all(counted),
+        accepted=len(evidence.accepted),
+    )
+    return Stated(insiders, None if within is None else Fraction(str(within)), claim)
+
+
+def _check_claim(verdict: Verdict, allowed: Claim, claim: Claim) -> None:
+    """The release claims what this checker can show, and admits what it cannot."""
+    if (claim.method, claim.statement, claim.attackers) != (allowed.method, allowed.statement, allowed.attackers):
+        verdict.refuse("claim", "the release claims something that this checker cannot show")
+    for missing in sorted(set(allowed.not_considered) - set(claim.not_considered)):
+        verdict.refuse("claim", f"the release does not admit that it leaves this out: {missing}")
+
+
+# ---- cells that are accepted --------------------------------------------------------------------------------
+
+
+def _accepted(verdict: Verdict, ground: Ground, evidence: Evidence) -> Ints:
+    """Rows of the cells that somebody answers for; the verdict says so."""
+    rows: list[int] = []
+    for accepted in evidence.accepted:
+        row = ground.row(accepted.table, accepted.cell)
+        where = f"{accepted.table}: {', '.join(accepted.cell)}"
+        if row < 0:
+            verdict.refuse("accepted", "an accepted cell is not in the tables", where)
+        elif not ground.unsafe[row]:
+            verdict.refuse("accepted", "an accepted cell is not an unsafe one that is withheld", where)
+        elif row in rows:
+            verdict.refuse("accepted", "a cell is accepted twice", where)
+        elif not accepted.reason.strip() or not accepted.name.strip():
+            verdict.refuse("accepted", "a cell is accepted without a reason or by nobody", where)
+        else:
+            rows.append(row)
+    if rows:
+        names = listed(dict.fromkeys(accepted.name for accepted in evidence.accepted))
+        cells = "; ".join(ground.name(row) for row in rows[:MOST])
+        more = f" and {len(rows) - MOST} more" if len(rows) > MOST else ""
+        verdict.asserted.append(
+            f"{len(rows)} unsafe cells are withheld without a proof of their level, accepted by {names}: {cells}{more}"
+        )
+    return np.array(rows, np.int64)

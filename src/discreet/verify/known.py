@@ -1,0 +1,238 @@
+"""What attackers know of every row: how far everybody lets it rise and fall, and who contributes to it.
+
+Rows are numbered through all tables; amounts are in units of the evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Ints
+from discreet.model.release import Custodian
+from discreet.model.table import NOBODY, CellStatus, Table
+from discreet.verify.relations import Meaning, Relations
+
+NEVER_SEEN = 2**62
+"""How far a cell can move where nobody knows a limit."""
+
+
+class Ground:
+    """All rows of a release, numbered through its tables, with what does not depend on a method."""
+
+    def __init__(self, custodian: Custodian) -> None:
+        self.tables = custodian.tables
+        self.meaning = Meaning(custodian.tables)
+        self.relations = Relations(custodian.tables, self.meaning)
+        self.first = self.relations.first
+        self.sizes = np.array([len(table) for table in custodian.tables], np.int64)
+        self.status = np.concatenate(custodian.status)
+        self.hidden: Bools = np.isin(self.status, (CellStatus.UNSAFE, CellStatus.SECONDARY))
+        self.unsafe: Bools = self.status == CellStatus.UNSAFE
+
+    @property
+    def cells(self) -> Ints:
+        """One number for each row; it agrees exactly where cells mean the same."""
+        return self.meaning.cells
+
+    @cached_property
+    def twin(self) -> Ints:
+        """For each row the next one that means the same, in a ring."""
+        order = np.argsort(self.cells, kind="stable")
+        new = np.diff(self.cells[order], prepend=-1) != 0
+        following = np.roll(order, -1)
+        following[np.roll(new, -1)] = order[new]
+        result = np.empty(len(order), np.int64)
+        result[order] = following
+        return result
+
+    def name(self, row: int) -> str:
+        """A row in words."""
+        number = int(np.searchsorted(self.first, row, side="right")) - 1
+        table = self.tables.tables[number]
+        return f"{table.name}: {table.cell_name(row - int(self.first[number]))}"
+
+    def row(self, name: str, codes: tuple[str, ...]) -> int:
+        """The row of a cell by the name of its table and its codes; -1 where there is none."""
+        for table, first in zip(self.tables, self.first.tolist(), strict=True):
+            known = [h.index.get(code, -1) for h, code in zip(table.spec.hierarchies, codes, strict=False)]
+            if table.name == name and len(codes) == len(table.variables) and min(known) >= 0:
+                found = np.flatnonzero((table.codes == np.array(known)).all(axis=1))
+                return first + int(found[0]) if len(found) else -1
+        return -1
+
+    def scaled(self, columns: list[NDArray[Any]], decimals: int) -> NDArray[Any]:
+        """A column of all tables in units of ``10 ** -decimals``; wide integers where 64 bits may not suffice."""
+        scales = [10 ** (decimals - table.decimals) for table in self.tables]
+        size = max(float(np.abs(c.astype(np.float64)).max(initial=0)) * s for c, s in zip(columns, scales, strict=True))
+        kind: Any = object if size >= 2**61 else np.int64
+        return np.concatenate([c.astype(kind) * s for c, s in zip(columns, scales, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What everybody knows of each row.
+
+    Parameters
+    ----------
+    rise, fall
+        How far it can move; ``NEVER_SEEN`` where there is no limit.
+    whole
+        Rows that are known to be whole numbers of units: unweighted counts.
+    """
+
+    rise: Ints
+    fall: Ints
+    whole: Bools
+
+    @classmethod
+    def of(cls, ground: Ground, decimals: int, within: Fraction | None) -> Knowledge:
+        """From the bounds of the tables, and what everybody knows besides, in per cent of the value."""
+        tables = ground.tables.tables
+        value = ground.scaled([table.value for table in tables], decimals)
+        bounds = [table.attacker_bounds() for table in tables]
+        floored = np.concatenate([low > NO_LOWER for low, _ in bounds])
+        capped = np.concatenate([high < NO_UPPER for _, high in bounds])
+        low = ground.scaled([np.where(low > NO_LOWER, low, 0) for low, _ in bounds], decimals)
+        high = ground.scaled([np.where(high < NO_UPPER, high, 0) for _, high in bounds], decimals)
+        fall, rise = _limited(value - low, floored), _limited(high - value, capped)
+        if within is not None:
+            share = within / 100
+            off = np.abs(value).astype(object) * share.numerator // share.denominator
+            known = _limited(off, np.ones(len(off), np.bool_))
+            fall, rise = np.minimum(fall, known), np.minimum(rise, known)
+        whole = np.repeat([is_whole(table, decimals) for table in tables], ground.sizes)
+        return cls(rise, fall, whole.astype(np.bool_))
+
+
+def is_whole(table: Table, decimals: int) -> bool:
+    """Whether everybody knows the cells to be whole numbers of the evidence's units."""
+    return table.spec.value is None and not table.spec.weight and table.decimals == decimals
+
+
+def _limited(room: NDArray[Any], known: Bools) -> Ints:
+    """Room in 64 bits; what is beyond them counts as a little less than no limit at all."""
+    limited = np.asarray(np.clip(room, -(2**62), NEVER_SEEN - 2)).astype(np.int64)
+    return np.where(known, limited, NEVER_SEEN)
+
+
+@dataclass(frozen=True, eq=False)
+class Insiders:
+    """Who contributes to each row, with contributors numbered from zero.
+
+    Parameters
+    ----------
+    number
+        How many contributors there are.
+    sole
+        The only contributor of a row, -1 where there are more or none.
+    holder, left
+        The largest contributors, and how far the row can fall before each sees it: to what it contributes itself.
+    general
+        How far it can fall before a contributor might who is not listed, and has no more than the last one listed.
+    largest
+        The first of the largest contributors, -1 where nobody is listed.
+    certain
+        Rows with contributions that cannot be negative, so that a holder is sure of ``left``.
+    """
+
+    number: int
+    sole: Ints
+    holder: Codes
+    left: Ints
+    general: Ints
+    largest: Ints
+    certain: Bools
+
+    @classmethod
+    def of(cls, ground: Ground, decimals: int) -> Insiders:
+        """From the holders and contributor counts of the tables."""
+        count, identity, own = _listed(ground, decimals)
+        names, compact = np.unique(identity, return_inverse=True)
+        here = identity != NOBODY
+        holder = np.where(here, compact.reshape(identity.shape), -1).astype(np.int32)
+        listed = here.sum(axis=1)
+        count = np.maximum(count, listed)
+        alone = np.where(listed > 0, holder.max(axis=1), len(names) + _unnamed(ground, count))
+        tables = ground.tables.tables
+        bounds = [table.attacker_bounds()[0] for table in tables]
+        natural = np.concatenate([table.with_(lower_bound=None).attacker_bounds()[0] for table in tables])
+        low = np.concatenate(bounds)
+        value = ground.scaled([table.value for table in tables], decimals)
+        # Others contribute nothing or more; where cells can be negative, at least what the cell is known to be.
+        floor = ground.scaled([np.where(low > NO_LOWER, np.minimum(low, 0), 0) for low in bounds], decimals)
+        room = (value - floor)[:, None] - np.maximum(own, 0)
+        left = _limited(room, np.repeat((low > NO_LOWER)[:, None], own.shape[1], axis=1) & here)
+        first = np.argmax(np.where(here, np.abs(own), -1), axis=1)
+        smallest = np.where(here, np.abs(own), NEVER_SEEN).min(axis=1)
+        unlisted = (count > listed) & (listed > 0) & (low > NO_LOWER)
+        return cls(
+            number=len(names) + len(ground.cells),
+            sole=np.where(count == 1, alone, -1).astype(np.int64),
+            holder=np.ascontiguousarray(holder),
+            left=np.ascontiguousarray(left),
+            general=_limited(value - floor - np.where(unlisted, smallest, 0), unlisted),
+            largest=holder[np.arange(len(holder)), first].astype(np.int64),
+            certain=(low >= 0) & (natural >= 0),
+        )
+
+
+def _listed(ground: Ground, decimals: int) -> tuple[Ints, Ints, NDArray[Any]]:
+    """Contributors of each row: how many, who is listed, and what they contribute.
+
+    A table that names nobody, or does not even count them, has what another one says of the same cell.
+    """
+    tables = ground.tables.tables
+    width = max((t.holders.identity.shape[1] for t in tables if t.holders is not None), default=1)
+    count = np.zeros(int(ground.sizes.sum()), np.int64)
+    identity = np.full((len(count), width), NOBODY, np.int64)
+    amounts = []
+    for table, first in zip(tables, ground.first.tolist(), strict=True):
+        rows = slice(first, first + len(table))
+        amount = np.zeros((len(table), width), np.int64)
+        if table.holders is not None:
+            known = table.holders.identity.shape[1]
+            count[rows], identity[rows, :known] = table.holders.count, table.holders.identity
+            amount[:, :known] = table.holders.amount
+        elif "holding" in table.contributions:
+            count[rows] = table.contributions["holding"].count
+        amounts.append(amount)
+    own = ground.scaled(amounts, decimals)
+    naming = np.repeat([table.holders is not None for table in tables], ground.sizes)
+    counting = np.repeat(["holding" in table.contributions for table in tables], ground.sizes) & ~naming
+    source = np.full(len(count), -1, np.int64)
+    for knows in (counting, naming):
+        source[ground.cells[knows]] = np.flatnonzero(knows)
+    taken = np.flatnonzero(~naming & (source[ground.cells] >= 0))
+    given = source[ground.cells[taken]]
+    count[taken], identity[taken], own[taken] = count[given], identity[given], own[given]
+    return count, identity, own
+
+
+def _unnamed(ground: Ground, count: Ints) -> Ints:
+    """A number for the contributor that fills a row alone and is not named.
+
+    It fills no other cell alone, but for cells that mean the same, and where a whole has one contributor: then it is
+    also the only one in its parts.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    r = ground.relations
+    sides = [np.bincount(r.relation[side], minlength=len(r)) for side in (~r.positive, r.positive)]
+    whole = np.where(r.positive, sides[1][r.relation], sides[0][r.relation]) == 1
+    counts = count[r.row]
+    single, mixed = np.zeros(len(r), np.bool_), np.zeros(len(r), np.bool_)
+    single[r.relation[whole & (counts == 1)]] = True
+    mixed[r.relation[counts > 1]] = True
+    used = np.flatnonzero((single & ~mixed)[r.relation] & (counts == 1))
+    cells = ground.cells
+    size = len(r) + len(cells)
+    edges = (np.ones(len(used), np.int8), (r.relation[used], len(r) + cells[r.row[used]]))
+    labels = connected_components(coo_array(edges, shape=(size, size)), directed=False)[1]
+    return np.unique(labels[len(r) + cells], return_inverse=True)[1].astype(np.int64)
