@@ -59,7 +59,7 @@ def weighted() -> ds.Table:
 
 def three_way() -> ds.Table:
     by = {"region": REGION, "trade": TRADE, "size": SIZE}
-    table = ds.tabulate(records(60), by=by, value="turnover", contributor="holding")
+    table = ds.tabulate(records(25), by=by, value="turnover", contributor="holding")
     return table.assess(ds.Dominance(2, 85), ds.MinContributors(2))
 
 

@@ -1,6 +1,7 @@
 """What an attacker can work out."""
 
 from discreet.attack.audit import Audit
-from discreet.attack.intervals import Intervals, attack_intervals
+from discreet.attack.insiders import Finding, attack_by_insiders
+from discreet.attack.intervals import External, Intervals, attack_intervals
 
-__all__ = ["Audit", "Intervals", "attack_intervals"]
+__all__ = ["Audit", "External", "Finding", "Intervals", "attack_by_insiders", "attack_intervals"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -87,8 +88,18 @@ def tabulate(recipe: Path, allow_outside: bool, output: Path | None) -> None:
 @main.command()
 @FOLDER
 @click.option("--output", type=click.Path(path_type=Path), help="Write all intervals to this csv file (confidential).")
+@click.option(
+    "--insiders",
+    type=click.Choice(["full", "nonzero", "none"]),
+    default="full",
+    show_default=True,
+    help="What must hold against contributors: levels kept, nothing known exactly, or nothing.",
+)
+@click.option("--sample", type=click.IntRange(min=1), help="Look at so many unsafe cells, chosen at random.")
 @JSON
-def audit(folder: Path, output: Path | None, as_json: bool) -> None:
+def audit(
+    folder: Path, output: Path | None, insiders: Literal["full", "nonzero", "none"], sample: int | None, as_json: bool
+) -> None:
     """Work out what an attacker can deduce from the saved release in FOLDER."""
     from discreet.cli.cells import write_new
     from discreet.verbs.audit import audit as audit_release
@@ -96,12 +107,11 @@ def audit(folder: Path, output: Path | None, as_json: bool) -> None:
 
     with errors(as_json):
         with progress(as_json):
-            found = audit_release(load(folder))
+            found = audit_release(load(folder), insiders=None if insiders == "none" else insiders, sample=sample)
         if output is not None:
             write_new(output, found.to_frame())
-        counts = {"withheld": len(found.intervals.cells), "short": found.short, "recoverable": found.recoverable}
-        click.echo(json.dumps(counts) if as_json else found.summary())
-        if found.short or found.recoverable:
+        click.echo(json.dumps(found.counts()) if as_json else found.summary())
+        if found.short or found.recoverable or found.short_insiders or found.recoverable_insiders:
             sys.exit(5)
 
 

@@ -202,11 +202,8 @@ class SmallProgram:
         part = self.part
         amount, unknown = self._at_bounds(moves)
         small = float(np.abs(moves).sum()) * self.level * float(np.abs(part.coefficient).max()) < EXACT
-        whole, left = amount.copy(), unknown.copy()
-        if small and settle(part.start, part.index, part.coefficient, self.rows, whole, left):
-            found = self._checked(whole, 1)
-            if found is not None:
-                return found
+        if small and settle(part.start, part.index, part.coefficient, self.rows, amount, unknown):
+            return self._checked(amount, 1)
         return self._rational(amount, unknown)
 
     def _at_bounds(self, moves: Floats) -> tuple[Ints, Bools]:

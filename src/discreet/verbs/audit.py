@@ -2,27 +2,99 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
-from discreet.attack import Audit, attack_intervals
+from discreet.attack import Audit, External, attack_by_insiders
 from discreet.errors import ParameterError
 from discreet.model.arrays import Bools
+from discreet.model.evidence import EXTERNAL, INSIDERS
 from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
-from discreet.relations import build_system
+from discreet.relations import System, build_system
+
+EXACT_UP_TO = 5_000
+"""Both ends of every interval are found without asking up to so many withheld cells."""
 
 
-def audit(subject: Release | Table | TableSet) -> Audit:
-    """Attacker's intervals of the withheld cells of a release, or of a table whose status column holds a pattern.
+def audit(
+    subject: Release | Table | TableSet,
+    *,
+    insiders: Literal["full", "nonzero"] | None = "full",
+    sample: int | None = None,
+    exact: bool | None = None,
+    seed: int = 0,
+) -> Audit:
+    """What attackers can work out of the withheld cells of a release, or of a table whose status holds a pattern.
+
+    Parameters
+    ----------
+    subject
+        A release, or tables whose status column marks unsafe and secondary cells.
+    insiders
+        What must hold against every contributor who knows its own contributions, for every unsafe cell that it does
+        not fill alone: ``"full"``, the cell keeps its level, downwards against all but its largest contributor and
+        those whose own contribution leaves no room for it; ``"nonzero"``, it is not known exactly. None leaves
+        insiders out.
+    sample
+        Look at so many unsafe cells, chosen at random, instead of all withheld cells.
+    exact
+        Find both ends of every interval; otherwise only whether levels are kept and whether cells are known exactly,
+        which is much faster. By default up to 5,000 withheld cells, and never for a sample.
+    seed
+        Chooses the sample. What is found of a cell does not depend on it.
+
+    Returns
+    -------
+    Audit
+        For the custodian: counts, a frame with one row a cell, and a summary without confidential values.
+
+    Raises
+    ------
+    ParameterError
+        When the subject cannot be audited or a parameter is impossible.
+
+    Notes
+    -----
+    Sources: cards 003-04 and design-certified-suppression.
 
     Examples
     --------
     >>> import discreet as ds
     >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
-    >>> ds.audit(release).short
+    >>> ds.audit(release, insiders=None).short
     0
     """
+    _refuse(insiders, sample)
+    system, withheld = _pattern(subject)
+    wanted = None if sample is None else _sample(system, withheld, sample, seed)
+    if exact is None:
+        exact = sample is None and int(withheld.sum()) <= EXACT_UP_TO
+    attack = External(system, withheld, wanted)
+    attack.run(exact, seed)
+    found = attack.intervals(exact)
+    if insiders is None:
+        return Audit(system, found)
+    unsafe = system.unsafe[attack.cells] & attack.wanted
+    known = unsafe & (system.contributors[attack.cells] > 0)
+    if unsafe.any() and not known.any():
+        return Audit(system, found, why_no_insiders="the tables carry no contributors")
+    why = "" if known.sum() == unsafe.sum() else f"in {int((unsafe & ~known).sum()):,} cells, of tables without any"
+    verdicts = attack_by_insiders(attack, insiders == "full", seed)
+    return Audit(system, found, (EXTERNAL, INSIDERS[insiders]), verdicts, why)
+
+
+def _refuse(insiders: object, sample: object) -> None:
+    if insiders is not None and insiders not in INSIDERS:
+        raise ParameterError(f"insiders={insiders!r} is not allowed.", hint="Use 'full', 'nonzero' or None.")
+    if sample is not None and (not isinstance(sample, int) or isinstance(sample, bool) or sample < 1):
+        raise ParameterError(f"sample={sample!r} is not allowed.", hint="Give a number of cells, at least 1.")
+
+
+def _pattern(subject: Release | Table | TableSet) -> tuple[System, Bools]:
+    """Cells and relations, and which cells nobody is told."""
     if isinstance(subject, Release):
         tables = subject.custodian.tables
         hidden = [subject.custodian.withheld(number) for number in range(len(tables))]
@@ -38,7 +110,16 @@ def audit(subject: Release | Table | TableSet) -> Audit:
     for cells, mine in zip(system.of, hidden, strict=True):
         # A cell that is published anywhere is known everywhere.
         withheld[cells[~mine]] = False
-    return Audit(system, attack_intervals(system, withheld))
+    return system, withheld
+
+
+def _sample(system: System, withheld: Bools, sample: int, seed: int) -> Bools:
+    """Which withheld cells to look at: some of the unsafe ones."""
+    unsafe = np.flatnonzero(system.unsafe[np.flatnonzero(withheld)])
+    chosen = np.random.default_rng(seed).choice(unsafe, min(sample, len(unsafe)), replace=False)
+    wanted: Bools = np.zeros(int(withheld.sum()), np.bool_)
+    wanted[chosen] = True
+    return wanted
 
 
 def shared_cells(tables: TableSet) -> list[tuple[str, str, int]]:

@@ -1,0 +1,149 @@
+"""What ``ds.audit`` says of releases, tables and sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.attack import Finding
+from discreet.verbs.audit import EXACT_UP_TO
+from tests.attack.test_insiders import survey
+from tests.attack.test_intervals import pattern
+
+
+def marked(table: ds.Table, share: float = 0.5) -> ds.Table:
+    """A table with a random pattern around its unsafe cells."""
+    assessed = table.assess(ds.PPercent(15))
+    chosen = (np.random.default_rng(0).random(len(table)) < share) & ~table.empty
+    manual = np.where(chosen & ~assessed.unsafe, 3, 0).astype(np.int8)
+    return assessed.with_(manual=manual)
+
+
+def test_an_unsafe_cell_short_of_its_level_is_named():
+    table = pattern([50, 1, 70, 1, 90, 10, 11, 12, 13], "UMVMMVVVV").assess(manual_range=20)
+    audit = ds.audit(table)
+    assert audit.short == 1
+    assert audit.columns()["verdict"][0] == "short"
+    assert "short of their level: 1" in audit.summary()
+
+
+def test_the_audit_of_a_pattern_equals_that_of_the_release_it_came_from():
+    release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    columns = release.audit().columns()
+    assert columns["verdict"] == ["kept"] * 4
+    assert columns["required_upper"][1] == 208
+
+
+def test_a_cell_published_in_one_table_is_known_in_the_other():
+    """The same region totals, withheld in one table and published in the other."""
+    region = ds.Hierarchy.flat(["N", "S"])
+    size = ds.Hierarchy.flat(["small", "big"])
+    one = pa.table({"region": ["Total", "N", "S"], "value": [10, 4, 6], "status": ["V", "M", "M"]})
+    frame = pa.table({"region": ["N", "N", "S", "S"], "size": ["small", "big"] * 2, "value": [1, 3, 2, 4]})
+    first = ds.Table.from_cells(one, by={"region": region}, name="first")
+    second = ds.Table.from_cells(frame, by={"region": region, "size": size}, compute_totals=True, name="second")
+    assert len(ds.audit(first).intervals.cells) == 2
+    assert len(ds.audit(ds.TableSet([first, second])).intervals.cells) == 0
+
+
+def test_only_releases_and_tables_can_be_audited():
+    with pytest.raises(ds.DiscreetError, match="Cannot audit a list"):
+        ds.audit([1, 2])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"insiders": "some"}, {"insiders": True}, {"sample": 0}, {"sample": 2.5}, {"sample": True}]
+)
+def test_impossible_parameters_are_refused(wrong):
+    name = next(iter(wrong))
+    with pytest.raises(ds.DiscreetError, match=f"{name}=.* is not allowed"):
+        ds.audit(pattern([1] * 9, "V" * 9), **wrong)
+
+
+def test_insiders_are_counted_and_never_named():
+    table = marked(survey(0, 80, codes=6))
+    full, weak, none = (ds.audit(table, insiders=insiders) for insiders in ("full", "nonzero", None))
+    assert full.short_insiders >= full.short > 0
+    assert full.short_insiders > full.recoverable_insiders > 0
+    assert weak.recoverable_insiders == full.recoverable_insiders
+    assert (weak.short_insiders, none.short_insiders, none.recoverable_insiders) == (0, 0, 0)
+    assert none.insiders is None
+    verdicts = full.columns()["insiders"]
+    assert verdicts.count("recoverable by an insider") == full.recoverable_insiders
+    assert verdicts.count("short against an insider") == full.short_insiders - full.recoverable_insiders
+    assert verdicts.count("not attacked") == len(verdicts) - full.sampled[1]
+    assert f"short of their level against an insider: {full.short_insiders}" in full.summary()
+    assert f"that an insider can work out exactly: {weak.recoverable_insiders}" in weak.summary()
+    assert "not considered" not in full.summary()
+    assert "not considered: contributors and holdings who know their own contributions (not asked" in none.summary()
+
+
+def test_a_table_without_contributors_has_no_insiders_and_says_so():
+    audit = ds.audit(pattern([50, 1, 70, 1, 90, 10, 11, 12, 13], "UMVMMVVVV").assess(manual_range=20))
+    assert audit.insiders is None
+    assert len(audit.attackers) == 1
+    assert "(the tables carry no contributors)" in audit.summary()
+
+
+def test_contributors_whose_number_alone_is_known_are_insiders_where_they_are_alone():
+    table = pattern([50, 10, 70, 10, 90, 10, 11, 12, 13], "UMVMUVVVV")
+    single = np.full(len(table), 5)
+    single[table.row(region="r0", trade="t0")] = 1
+    held = table.with_(contributions={"holding": _counts(table, single)}).assess(manual_range=5)
+    audit = ds.audit(held)
+    verdicts = dict(zip(audit.columns()["cell"], audit.columns()["insiders"], strict=True))
+    assert verdicts["region=r0, trade=t0"] == "kept"
+    assert verdicts["region=r1, trade=t1"] == "recoverable by an insider"
+    assert (audit.short, audit.recoverable, audit.recoverable_insiders) == (0, 0, 1)
+
+
+def _counts(table: ds.Table, count: np.ndarray) -> object:
+    from discreet.model.table import Contributions
+
+    return Contributions(count, table.value, np.zeros((len(table), 2), np.int64), np.zeros(len(table), np.bool_))
+
+
+def test_a_sample_looks_at_some_unsafe_cells_and_finds_what_a_full_audit_finds():
+    table = marked(survey(1, 200, codes=12))
+    full = ds.audit(table)
+    part = ds.audit(table, sample=8, seed=3)
+    assert part.sampled == (8, full.sampled[1])
+    assert full.sampled[0] == full.sampled[1] > 8
+    rows = dict(
+        zip(
+            full.columns()["cell"],
+            zip(full.columns()["verdict"], full.columns()["insiders"], strict=True),
+            strict=True,
+        )
+    )
+    columns = part.columns()
+    assert len(columns["cell"]) == 8
+    assert all(columns["unsafe"])
+    for cell, *verdict in zip(columns["cell"], columns["verdict"], columns["insiders"], strict=True):
+        assert tuple(verdict) == rows[cell]
+    assert "a random sample of 8 unsafe cells" in part.summary()
+    assert ds.audit(table, sample=8, seed=4).columns()["cell"] != columns["cell"]
+    assert ds.audit(table, sample=10**6).sampled == full.sampled
+
+
+def test_ends_are_exact_where_asked_and_by_default_for_small_tables():
+    table = marked(survey(1, 200, codes=12))
+    default, quick = ds.audit(table), ds.audit(table, exact=False)
+    assert len(default.intervals.cells) <= EXACT_UP_TO
+    assert (default.intervals.exact, quick.intervals.exact) == (True, False)
+    assert quick.columns()["verdict"] == default.columns()["verdict"]
+    assert quick.columns()["insiders"] == default.columns()["insiders"]
+    width = quick.intervals.upper - quick.intervals.lower
+    assert (width <= default.intervals.upper - default.intervals.lower + 1e-6).all()
+
+
+def test_a_table_without_withheld_cells_is_an_empty_audit():
+    audit = ds.audit(pattern([1] * 9, "V" * 9).assess())
+    assert audit.counts() == dict.fromkeys(audit.counts(), 0)
+    assert audit.columns()["cell"] == []
+
+
+def test_insiders_findings_are_numbers_in_order_of_harm():
+    assert sorted(Finding) == [Finding.NOT_ATTACKED, Finding.KEPT, Finding.SHORT, Finding.RECOVERABLE]
