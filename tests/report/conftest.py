@@ -18,7 +18,7 @@ RULES = (ds.PPercent(10), ds.MinContributors(3))
 @pytest.fixture(scope="session")
 def small() -> Release:
     """One unsafe cell, three secondary ones."""
-    return ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    return ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress(insiders=None))
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def survey(survey_table: Table) -> Release:
     forced = by_size[table.unsafe[by_size]][0]
     marked = by_size[~table.unsafe[by_size]][-1]
     codes = {table.spec_codes(table.codes[row].tolist()): letter for row, letter in ((forced, "P"), (marked, "U"))}
-    return ds.protect(survey_table.marked(codes).assess(*RULES), ds.Suppress())
+    return ds.protect(survey_table.marked(codes).assess(*RULES), ds.Suppress(insiders=None))
 
 
 @pytest.fixture(scope="session")

@@ -73,8 +73,15 @@ def replay(release: Release, log: Mapping[str, Any] | None = None) -> Release:
     for table, entry in zip(release.custodian.tables, steps["assess"], strict=True):
         rules = [rule_from_record(record) for record in entry["rules"]]
         tables.append(assess(table.with_(assessment=None), *rules, profile=entry["profile"], **entry["options"]))
-    methods = [method_from_record(record) for record in steps["protect"]]
+    methods = [method_from_record(_as_it_struck(record, steps["effort"])) for record in steps["protect"]]
     return protect(release.custodian.tables.replaced(tables), *methods)
+
+
+def _as_it_struck(record: Mapping[str, Any], effort: Mapping[str, int]) -> dict[str, Any]:
+    """A method whose time limit struck stops at the effort that it had made by then."""
+    if record.get("time_limit") is None or "limit_struck_at" not in effort:
+        return dict(record)
+    return {**record, "time_limit": None, "effort": max(effort["limit_struck_at"], 1)}
 
 
 def to_frame(release: Release, table: str | None = None, backend: str | None = None) -> Any:

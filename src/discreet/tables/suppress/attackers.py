@@ -57,7 +57,7 @@ class Attackers:
         return np.where(raised, np.maximum(self.lower, np.minimum(self.base + self.least, self.value)), self.lower)
 
     def excluded(self, target: int, direction: int, level: int) -> set[int]:
-        """Insiders from whom a level need not be kept: who fills the cell; downwards, who has most or leaves no room."""
+        """Insiders from whom a level need not be kept: who fills the cell; downwards, who has most or no room."""
         if self.contributors[target] == 1:
             return {int(self.holder[target, 0])}
         if direction > 0 or self.lower[target] <= NO_LOWER:

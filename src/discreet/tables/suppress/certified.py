@@ -25,7 +25,9 @@ NEARBY = (250, 1_500)
 """Neighbourhoods in which something cheaper is looked for; that nothing is found there is no loss."""
 WORTH = 1e-3
 """A further round is made while the last one saved this share of the cost."""
-IMPROVEMENT, AT_LEAST = 3, 1_000
+WIDE, NARROW, WIDELY = 1_500, 400, 5
+"""Cells among which something cheaper is looked for: many for the first fifth, which decide on the cost."""
+IMPROVEMENT, AT_LEAST = 1, 1_000
 """Giving up secondaries may take so many times the linear programs that the first pattern took, or so many."""
 
 
@@ -64,13 +66,21 @@ def needed_levels(system: System) -> tuple[Ints, Ints]:
     return system.upper_level + missing, system.lower_level
 
 
-def certify(system: System, cost: Floats, attackers: Attackers, limits: Limits) -> Pattern:
-    """Withhold cells until every unsafe one that can be protected has its family."""
-    return _Search(system, cost, attackers, limits).run()
+def movable_cells(system: System) -> Bools:
+    """Cells that may be withheld."""
+    return ~system.forced & ~(system.empty & ~system.unsafe)
+
+
+def certify(
+    system: System, cost: Floats, attackers: Attackers, limits: Limits, allowed: Bools | None = None
+) -> Pattern:
+    """Withhold cells until every unsafe one that can be protected has its family; at most ``allowed`` ones."""
+    movable = movable_cells(system)
+    return _Search(system, cost, attackers, limits, movable if allowed is None else movable & allowed).run()
 
 
 class _Search:
-    def __init__(self, system: System, cost: Floats, attackers: Attackers, limits: Limits) -> None:
+    def __init__(self, system: System, cost: Floats, attackers: Attackers, limits: Limits, movable: Bools) -> None:
         self.unsafe, self.cost, self.limits = system.unsafe, cost, limits
         self.up, self.down = needed_levels(system)
         self.programs = LocalPrograms(
@@ -78,7 +88,7 @@ class _Search:
             system.value,
             attackers.floor,
             attackers.upper,
-            ~system.forced & ~(system.empty & ~system.unsafe),
+            movable,
             system.unsafe | system.given,
             cost,
             attackers.integral,
@@ -94,6 +104,7 @@ class _Search:
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
         for done, target in enumerate(order.tolist()):
             checkpoint("protect", done, len(order))
+            self.programs.second = WIDE if done * WIDELY < len(order) else NARROW
             if self._struck():
                 self.programs.second = self.programs.rounds = 0
             found = self.maker.make(target, [])

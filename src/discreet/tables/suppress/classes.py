@@ -14,7 +14,7 @@ from discreet.model.evidence import DOWN, MOVES, Acceptance
 from discreet.relations import System
 from discreet.solve.bound import Bound, furthest
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import needed_levels
+from discreet.tables.suppress.certified import movable_cells, needed_levels
 from discreet.tables.suppress.families import Unprotected
 
 MOST_CELLS = 200_000
@@ -61,7 +61,7 @@ def _bound(
     """How far the cell can move at most for some insiders, or for outsiders."""
     if len(system) > MOST_CELLS:
         return None
-    movable = ~system.forced & ~(system.empty & ~system.unsafe)
+    movable = movable_cells(system)
     matrix = system.matrix[np.flatnonzero(system.defining)]
     value, lower, upper = system.value, attackers.lower, attackers.upper
     limit = int(lower[cell]) if direction < 0 else int(upper[cell])

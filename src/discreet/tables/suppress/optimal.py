@@ -1,0 +1,160 @@
+"""Optimal suppression: the cheapest pattern that meets all demands, or a proven gap.
+
+A cut loop on HiGHS after Fischetti and Salazar: a 0-1 program over the cells, to which linear programs of the attackers
+add inequalities. Source: research notes on tabular methods, part (c), Optimal.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.model.arrays import Bools, Floats, Ints
+from discreet.relations.components import components
+from discreet.tables.suppress.cuts import Attackers, Demand, rooms
+from discreet.tables.suppress.search import SAFE, Limits, Search, impossible
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Demand", "Optimum", "optimal"]
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The best pattern that was found.
+
+    Parameters
+    ----------
+    withheld
+        The pattern; every demand is met.
+    cost
+        What its cells cost together.
+    bound
+        No pattern costs less than this.
+    proven
+        Whether cost and bound differ by no more than the gap that was asked for, or by no more than a millionth.
+    effort
+        Counts of what was done.
+    """
+
+    withheld: Bools
+    cost: float
+    bound: float
+    proven: bool
+    effort: dict[str, int]
+
+
+def optimal(
+    matrix: csr_array,
+    value: Ints,
+    lower: Ints,
+    upper: Ints,
+    movable: Bools,
+    required: Bools,
+    cost: Floats,
+    demands: Demand,
+    start_pattern: Bools,
+    *,
+    gap: float = 0.0,
+    max_nodes: int = 200_000,
+    max_rounds: int = 2_000,
+    time_limit: float | None = None,
+) -> Optimum:
+    """Withhold cells so that every demand is met, at the least cost.
+
+    Parameters
+    ----------
+    matrix
+        Relations, one row an equation; rows that follow from others may be left out.
+    value, lower, upper
+        Values and what everybody knows of them, in units.
+    movable, required
+        Cells that may be withheld, and those that are in any case.
+    cost
+        What withholding each cell costs, not below 0.
+    demands
+        What the pattern must allow.
+    start_pattern
+        A pattern that meets all demands; the answer is never dearer.
+    gap
+        Stop when the pattern is proved to cost at most this share more than the cheapest one.
+    max_nodes, max_rounds
+        Most nodes of all integer programs, and most rounds of cuts.
+    time_limit
+        Most seconds by the clock; the answer then depends on the machine.
+
+    Raises
+    ------
+    ValueError
+        When a demand cannot be met even with every movable cell withheld; it is named by its number.
+
+    Examples
+    --------
+    A table of two by two cells with its totals, in which the first cell must be able to rise by 3:
+
+    >>> from scipy.sparse import csr_array
+    >>> rows = [[1, 1, -1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, -1, 0, 0, 0], [1, 0, 0, 1, 0, 0, -1, 0, 0],
+    ...         [0, 1, 0, 0, 1, 0, 0, -1, 0], [0, 0, 1, 0, 0, 1, 0, 0, -1]]
+    >>> value = np.array([5, 20, 25, 10, 40, 50, 15, 60, 75])
+    >>> demand = Demand.external(np.array([0]), np.array([1]), np.array([3]))
+    >>> every = np.ones(9, bool)
+    >>> best = optimal(csr_array(np.array(rows)), value, 0 * value, 9 * value, every, np.arange(9) == 0,
+    ...                value.astype(float), demand, every)
+    >>> np.flatnonzero(best.withheld).tolist(), best.cost, best.bound, best.proven
+    ([0, 1, 3, 4], 75.0, 75.0, True)
+    """
+    limits = Limits(gap, max_nodes, max_rounds, None if time_limit is None else time.monotonic() + time_limit)
+    mobile = _mobile(matrix, value, lower, upper, movable)
+    cells = np.flatnonzero(mobile)
+    label = np.full(len(value), -1, np.int64)
+    label[cells] = components(matrix, cells)[1]
+    wanted = np.flatnonzero(demands.level > 0)
+    for k in wanted[label[demands.target[wanted]] < 0].tolist():
+        raise impossible(k)
+    effort: Counter[str] = Counter()
+    withheld = required.copy()
+    bound = float(cost[required & (label < 0)].sum())
+    for number in range(int(label.max(initial=-1)) + 1):
+        inside = np.flatnonzero(label == number)
+        which = wanted[label[demands.target[wanted]] == number]
+        if not len(which):
+            bound += float(cost[inside][required[inside]].sum())
+            continue
+        place = np.full(len(value), -1, np.int64)
+        place[inside] = np.arange(len(inside))
+        attackers = Attackers(matrix[:, inside], value[inside], lower[inside], upper[inside], demands.on(place, which))
+        start = start_pattern[inside] | required[inside]
+        search = Search(attackers, cost[inside], required[inside], start, limits, effort, which)
+        search.run()
+        withheld[inside] = search.best
+        bound += search.lower_bound
+    return _optimum(withheld, cost, required, bound, gap, effort)
+
+
+def _mobile(matrix: csr_array, value: Ints, lower: Ints, upper: Ints, movable: Bools) -> Bools:
+    """Cells that can move at all: not those that a relation ties to cells that cannot."""
+    up, down = rooms(value, lower, upper)
+    mobile: Bools = movable & ((up > 0) | (down > 0))
+    entries = abs(matrix.sign()).astype(np.int64)
+    while True:
+        alone = np.flatnonzero(entries @ mobile.astype(np.int64) == 1)
+        tied = mobile & (entries[alone].sum(axis=0) > 0)
+        if not tied.any():
+            return mobile
+        mobile &= ~tied
+
+
+def _optimum(withheld: Bools, cost: Floats, required: Bools, bound: float, gap: float, effort: Counter[str]) -> Optimum:
+    total, fixed = float(cost[withheld].sum()), float(cost[required].sum())
+    if total < 2**53 and np.array_equal(cost, np.rint(cost)):
+        bound = math.ceil(bound * (1 - 1e-12))
+    bound = min(float(bound), total)
+    proven = total - bound <= max(gap * total, 2 * SAFE * (total - fixed))
+    names = ("linear_programs", "simplex_iterations", "rounds", "cuts", "integer_programs", "nodes")
+    return Optimum(withheld, total, bound, proven, {name: effort[name] for name in names})

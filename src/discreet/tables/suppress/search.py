@@ -1,0 +1,299 @@
+"""The cut loop: the relaxation to near convergence, then integer programs, with a feasible pattern at any time."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.model.arrays import Bools, Floats, Ints
+from discreet.tables.suppress.bridges import Bridges
+from discreet.tables.suppress.cuts import LEAN, Attackers, Cut, capacity_cuts
+from discreet.tables.suppress.master import Master, Relaxed
+from discreet.tables.suppress.patterns import Patterns
+
+SAFE = 1e-6
+"""Bounds that rest on the solver's tolerances are lowered by about this share; nothing closer can be proved."""
+SCALE = 1e3
+"""The cost of the first pattern in the programs."""
+VIOLATION = 1e-3
+"""Cuts that are missed by less are not worth a row."""
+BLEND = 0.3
+"""Share of the best pattern in the first point where cuts are looked for: cuts between two points reach further."""
+THRESHOLDS = (0.9, 0.5, 0.2)
+"""Cells above a threshold are taken as withheld in further points, the others at a small share: the point breaks
+cuts that ask for the rest of a level more often than the relaxation's own point does."""
+DIM = 0.02
+POINTS = 2 + len(THRESHOLDS)
+BRIDGED = (1, 3)
+"""Points after which bridge cuts are looked for, too."""
+TAIL = 12
+WORTH = 0.02
+"""The relaxation is left when so many rounds closed less than this share of the gap."""
+EVERY = 20
+"""Rounds of the relaxation between two attempts to make its point a pattern."""
+RESTING = 5
+"""Demands that were met twice on end are asked only every so many rounds."""
+FIRST_NODES = 500
+"""Nodes of the first integer program; more when they were too few."""
+DWELL = 10
+"""Most small programs after one over all cells."""
+PATTERNS = 5
+"""So many patterns of an integer program are looked at."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop: at a gap, after so many nodes and rounds, or at a time."""
+
+    gap: float
+    max_nodes: int
+    max_rounds: int
+    deadline: float | None
+
+    def seconds(self) -> float | None:
+        """How long there is still time."""
+        return None if self.deadline is None else self.deadline - time.monotonic()
+
+    def over(self) -> bool:
+        """Whether time is up."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+def impossible(k: int) -> ValueError:
+    """A demand that no pattern meets."""
+    return ValueError(f"Demand {k} cannot be met, even if every movable cell were withheld.")
+
+
+class Search:
+    """Looks for the cheapest pattern on cells that hang together.
+
+    Parameters
+    ----------
+    attackers
+        The demands.
+    cost
+        What withholding a cell costs.
+    required
+        Cells that every pattern withholds.
+    start
+        A pattern to start from.
+    limits
+        When to stop; effort counts from what is given.
+    effort
+        Counts of all that was done so far; this search adds to them.
+    names
+        Numbers of the demands in messages.
+
+    Raises
+    ------
+    ValueError
+        When a demand cannot be met.
+    """
+
+    def __init__(
+        self,
+        attackers: Attackers,
+        cost: Floats,
+        required: Bools,
+        start: Bools,
+        limits: Limits,
+        effort: Counter[str],
+        names: Ints,
+    ) -> None:
+        self.attackers, self.cost, self.limits, self.effort = attackers, cost, limits, effort
+        self.base = float(cost[required].sum())
+        # What costs nothing may as well be withheld; prune leaves out what is not needed in the end.
+        self.settled = required | (cost <= 0)
+        self._required, self._names = required, names
+        self.patterns = Patterns(attackers, cost, self.settled, limits.over)
+        order = np.lexsort((np.arange(len(attackers.demands)), -attackers.demands.level))
+        self.demands = self.patterns.missed(order.tolist(), self.settled)
+        self.best = self.settled
+        self.bound = 0.0
+        self._point_of_relaxation = np.zeros(len(cost))
+        self._tried: set[bytes] = set()
+        if self.demands:
+            first = self._started(start)
+            self.scale = SCALE / max(float(cost[first].sum()) - self.base, 1e-300)
+            self.master = Master(np.where(required, 0.0, cost * self.scale), self.settled)
+            self.master.add(self.patterns.found)
+            self.best = first
+            self.bridges = Bridges(attackers.columns)
+
+    def _started(self, start: Bools) -> Bools:
+        """A first pattern that meets all demands."""
+        everything = np.ones(len(self.cost), np.bool_)
+        found = self.patterns.complete(self.demands, start, np.zeros(len(self.cost)))
+        if found is None and (missed := self.patterns.missed(self.demands, everything)):
+            raise impossible(int(self._names[missed[0]]))
+        return self.patterns.prune(self.demands, everything if found is None else found, [])
+
+    def run(self) -> None:
+        """Search until the gap is closed or a limit is reached."""
+        if self.demands:
+            self._relax(self.limits.max_rounds, propose=True)
+            self.master.purging = False
+            self._branch()
+            self.effort["simplex_iterations"] += self.master.iterations
+            self.effort["linear_programs"] += self.bridges.solved
+            self.effort["cuts"] += len(self.master.cuts)
+        self._publish_needless()
+        for part in (self.attackers, self.patterns):
+            self.effort["linear_programs"] += part.solved
+            self.effort["simplex_iterations"] += part.iterations
+
+    def _publish_needless(self) -> None:
+        """Publish cells that cost nothing and serve nothing."""
+        required = self._required
+        if np.any(self.best & ~required & (self.cost <= 0)):
+            self.patterns.settled = required | (self.cost > 0)
+            self.best = self.patterns.prune(list(range(len(self.attackers.demands))), self.best, [])
+
+    @property
+    def lower_bound(self) -> float:
+        """No pattern costs less."""
+        return self.base + (self.bound / self.scale if self.demands else 0.0)
+
+    @property
+    def _cutoff(self) -> float:
+        """Cost of the best pattern beyond what is required, as the programs count it."""
+        return (float(self.cost[self.best].sum()) - self.base) * self.scale
+
+    @property
+    def _closed(self) -> bool:
+        allowed = self.limits.gap * float(self.cost[self.best].sum()) * self.scale
+        return self.bound >= self._cutoff - max(allowed, SAFE * self._cutoff)
+
+    @property
+    def _stopped(self) -> bool:
+        return self.effort["rounds"] >= self.limits.max_rounds or self.limits.over()
+
+    def _claim(self, bound: float) -> None:
+        """Raise the bound. Cuts may be wrong for patterns that are not cheaper than the best one."""
+        self.bound = max(self.bound, min(bound, self._cutoff * (1 - SAFE / 2)))
+
+    def _relax(self, rounds: int, propose: bool) -> None:
+        """Solve the relaxation and cut off its point, again and again."""
+        bounds: list[float] = []
+        met = dict.fromkeys(self.demands, 0)
+        for number in range(rounds):
+            relaxed = self.master.relax()
+            self._point_of_relaxation = relaxed.point
+            self.effort["rounds"] += 1
+            self._claim(relaxed.bound)
+            self._settle(relaxed)
+            bounds.append(self.bound)
+            slow = len(bounds) > TAIL and bounds[-1] - bounds[-TAIL] < WORTH * (self._cutoff - self.bound)
+            if self._closed or self._stopped or slow or not self._cut_off(relaxed.point, number, met):
+                break
+            if propose and number % EVERY == EVERY - 1:
+                self._propose(relaxed.point > 0.5, relaxed.point)
+        else:
+            return
+        if propose and not self._closed:
+            self._propose(relaxed.point > 0.5, relaxed.point)
+
+    def _settle(self, relaxed: Relaxed) -> None:
+        """Settle cells whose other state would make every pattern dearer than the best one."""
+        room = self._cutoff * (1 - SAFE / 2) - relaxed.bound
+        free = self.master.free
+        published, withheld = free & (relaxed.reduced > room), free & (-relaxed.reduced > room)
+        if published.any() or withheld.any():
+            self.master.fix(published, withheld)
+            self.settled |= withheld
+
+    def _cut_off(self, x: Floats, number: int, met: dict[int, int]) -> int:
+        """Add cuts that a point of the relaxation violates; says how many."""
+        for turn in range(POINTS):
+            at = (number + turn) % POINTS
+            point = self._point(at, x)
+            cuts: list[Cut] = []
+            for k in self.demands:
+                if self.limits.over():
+                    break
+                if met[k] >= 2 and (number + k) % RESTING and not turn:
+                    continue
+                found = self._violated(k, point, x)
+                met[k] = 0 if found else met[k] + 1
+                cuts += found
+            if at in BRIDGED:
+                cuts += self.bridges.cuts(x, self.settled)
+            added = self.master.add(cuts)
+            if added:
+                return added
+        return 0
+
+    def _point(self, at: int, x: Floats) -> Floats:
+        """Where to look for cuts: near the best pattern, at the point itself, or at one of its roundings."""
+        if at == 0:
+            point = (1 - BLEND) * x + BLEND * self.best
+        elif at == 1:
+            point = x
+        else:
+            point = np.where(x >= THRESHOLDS[at - 2], 1.0, DIM * x)
+        return point * self.master.upper
+
+    def _violated(self, k: int, point: Floats, x: Floats) -> list[Cut]:
+        """Cuts that an attack at one point gives and another point violates."""
+        quick = self.attackers.attack(k, point)
+        if quick.reached:
+            return []
+        keen = self.attackers.attack(k, point, least=LEAN)
+        for attack in (keen, quick):
+            cuts = [] if attack.reached else capacity_cuts(attack.given, self.settled, x, VIOLATION)
+            if cuts:
+                return cuts
+        return []
+
+    def _propose(self, pattern: Bools, point: Floats) -> int:
+        """Make a pattern feasible and minimal, and keep it when it is the best; says how many cuts came of it."""
+        if pattern.tobytes() in self._tried or self.limits.over():
+            return 0
+        self._tried.add(pattern.tobytes())
+        self.patterns.found = []
+        found = self.patterns.complete(self.demands, pattern, point)
+        if found is not None:
+            monotone = [cut for cut in self.master.cuts if cut.right > 0]
+            found = self.patterns.prune(self.demands, found, monotone + self.patterns.found)
+            if self.cost[found].sum() < self.cost[self.best].sum():
+                self.best = found
+        return self.master.add(self.patterns.found)
+
+    def _branch(self) -> None:
+        """Solve integer programs of all cuts, and cut off their patterns."""
+        nodes = FIRST_NODES
+        while not self._closed and not self._stopped:
+            left = self.limits.max_nodes - self.effort["nodes"]
+            if left <= 0:
+                return
+            chosen = self.master.choose(self.best, min(nodes, left), self.limits.seconds())
+            self.effort["nodes"] += chosen.nodes
+            self.effort["integer_programs"] += 1
+            self._claim(chosen.bound * (1 - SAFE / 2))
+            added = sum(self._propose(pattern, pattern.astype(np.float64)) for pattern in chosen.patterns[:PATTERNS])
+            if self._closed:
+                return
+            if chosen.done and not added:
+                return  # the pattern is feasible, or the reason why it is not is beyond the arithmetic
+            nodes = nodes if added or chosen.done else 2 * nodes
+            self._relax(2, propose=False)
+            self._dwell(chosen.patterns)
+
+    def _dwell(self, patterns: list[Bools]) -> None:
+        """Look for more cuts with small programs, over the cells that the last patterns and the relaxation withhold.
+
+        They take a fraction of the time of a program over all cells, and their cuts hold everywhere.
+        """
+        among = np.logical_or.reduce([self.best, self._point_of_relaxation > VIOLATION, *patterns[:PATTERNS]])
+        for _ in range(DWELL):
+            if self._stopped or self.effort["nodes"] >= self.limits.max_nodes:
+                return
+            among |= self.best
+            chosen = self.master.choose(self.best, FIRST_NODES, self.limits.seconds(), among)
+            self.effort["nodes"] += chosen.nodes
+            self.effort["integer_programs"] += 1
+            if not sum(self._propose(pattern, pattern.astype(np.float64)) for pattern in chosen.patterns[:2]):
+                return

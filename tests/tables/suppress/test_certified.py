@@ -1,0 +1,154 @@
+"""Certified suppression: attackers, limits, acceptances and the optimum."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.errors import ParameterError, ProtectionError
+from discreet.generate import business_survey
+from discreet.relations import build_system
+from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.classes import classify
+from discreet.tables.suppress.families import Unprotected
+
+
+def survey(records: int = 250, seed: int = 5) -> ds.Table:
+    made = business_survey(records, seed=seed, activities=(3, 6), regions=(2, 5))
+    by = {v: ds.Hierarchy.from_parents(made.parents[v], total="Total") for v in ("activity", "region")}
+    data = ds.Microdata(made.records, contributor="holding")
+    return ds.tabulate(data, by=by, value="turnover").assess(ds.PPercent(10))
+
+
+def price(release: ds.Release) -> int:
+    table = release.custodian.tables.tables[0]
+    return int(table.value[release.custodian.withheld(0) & ~table.unsafe].sum())
+
+
+@pytest.mark.parametrize("insiders", ["full", "nonzero", None])
+def test_the_independent_audit_agrees_with_the_certificates(insiders):
+    release = ds.protect(survey(), ds.Suppress(insiders=insiders))
+    assert release.verify().require()
+    audit = ds.audit(release, insiders=insiders)
+    assert audit.short == 0
+    if insiders is not None:
+        assert (audit.short_insiders if insiders == "full" else audit.recoverable_insiders) == 0
+
+
+def test_two_single_contributors_in_a_row_do_not_protect_each_other():
+    """Each of them would know the other's cell from the published total."""
+    frame = pa.table(
+        {
+            "region": ["r0", "r0", *["r1"] * 4, *["r2"] * 4],
+            "trade": ["t0", "t1", "t0", "t0", "t1", "t1", "t0", "t0", "t1", "t1"],
+            "firm": list(range(10)),
+            "x": [50, 40, 20, 21, 22, 23, 24, 25, 26, 27],
+        }
+    )
+    by = {"region": ds.Hierarchy.flat(["r0", "r1", "r2"]), "trade": ds.Hierarchy.flat(["t0", "t1"])}
+    table = ds.tabulate(frame, by=by, value="x", contributor="firm").assess(ds.MinContributors(2))
+    outside = ds.protect(table, ds.Suppress(insiders=None))
+    inside = ds.protect(table, ds.Suppress(insiders="nonzero"))
+    total = table.row(region="r0")
+    assert not outside.custodian.withheld(0)[total]
+    assert inside.custodian.withheld(0)[total]
+    assert inside.verify().holds
+
+
+def test_a_release_cannot_claim_insiders_that_its_certificates_do_not_keep_out():
+    release = ds.protect(survey(), ds.Suppress(insiders=None))
+    honest = ds.protect(survey(), ds.Suppress(insiders="full"))
+    evidence = release.custodian.evidence[0]
+    boast = replace(evidence, method=honest.custodian.evidence[0].method, claim=honest.custodian.evidence[0].claim)
+    verdict = ds.Release(release.public, replace(release.custodian, evidence=(boast,))).verify()
+    assert any("a contributor can rule out" in str(refusal) for refusal in verdict.refused)
+
+
+def test_what_everybody_knows_within_a_share_is_kept_by_every_certificate():
+    release = ds.protect(survey(), ds.Suppress(insiders=None, known_within=60))
+    assert "60 %" in str(release.verify().require())
+    table, evidence = release.custodian.tables.tables[0], release.custodian.evidence[0]
+    rows = evidence.certificates.entry_row
+    assert (np.abs(evidence.certificates.amount) <= 0.6 * np.abs(table.value[rows])).all()
+
+
+def test_a_limit_makes_the_pattern_dearer_but_not_less_safe():
+    table = survey()
+    free, limited = ds.protect(table, ds.Suppress()), ds.protect(table, ds.Suppress(effort=1))
+    assert limited.verify().holds
+    assert price(limited) >= price(free)
+    assert limited.custodian.evidence[0].effort["limit_struck_at"] >= 1
+
+
+def test_a_time_limit_is_replayed_by_the_effort_at_which_it_struck():
+    release = ds.protect(survey(), ds.Suppress(time_limit=1e-6))
+    assert np.array_equal(ds.replay(release).custodian.status[0], release.custodian.status[0])
+
+
+def test_the_optimum_is_proven_and_never_dearer():
+    table = survey(120, seed=2)
+    certified = ds.protect(table, ds.Suppress(insiders=None))
+    best = ds.protect(table, ds.Suppress(insiders=None, algorithm="optimal"))
+    assert best.verify().holds
+    effort = best.custodian.evidence[0].effort
+    assert effort["proven"] == 1
+    assert effort["least_cost"] <= price(best) <= price(certified)
+
+
+def stuck() -> ds.Table:
+    """A row of two cells, one unsafe, with everything else published by force."""
+    frame = pa.table({"region": ["a", "b"], "value": [10, 20], "status": ["U", "P"]})
+    table = ds.Table.from_cells(frame, by={"region": ds.Hierarchy.flat(["a", "b"])}, compute_totals=True)
+    return table.marked({("Total",): "P"}).assess()
+
+
+def test_an_impossible_cell_fails_the_release_with_its_reason_and_a_way_out():
+    with pytest.raises(
+        ProtectionError, match=r"1 proved impossible.*region: Total = a \+ b.*let .*region=.* be withheld"
+    ):
+        ds.protect(stuck(), ds.Suppress())
+
+
+def test_an_officer_can_accept_an_impossible_cell_by_name():
+    accept = {"class": "impossible", "reason": "public anyway", "name": "A. Officer"}
+    release = ds.protect(stuck(), ds.Suppress(accept=(accept,)))
+    verdict = release.verify().require()
+    assert any("A. Officer" in text and "region=a" in text for text in verdict.asserted)
+    by_codes = ds.Suppress(accept=({"cells": [["a"]], "reason": "public anyway", "name": "A. Officer"},))
+    assert ds.protect(stuck(), by_codes).verify().holds
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"class": "impossible", "reason": "", "name": "A"},
+        {"class": "unlikely", "reason": "x", "name": "A"},
+        {"reason": "x", "name": "A"},
+        {"class": "impossible", "cells": [["a"]], "reason": "x", "name": "A"},
+        {"klass": "impossible", "reason": "x", "name": "A"},
+    ],
+)
+def test_incomplete_acceptances_are_refused(entry):
+    with pytest.raises(ParameterError):
+        ds.Suppress(accept=(entry,))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"exponent": 0}, {"known_within": -1}, {"effort": True}, {"time_limit": 0}, {"insiders": "some"}],
+)
+def test_impossible_parameters_are_refused(parameters):
+    with pytest.raises(ParameterError):
+        ds.Suppress(**parameters)
+
+
+def test_what_was_not_found_is_not_called_impossible():
+    table = survey()
+    system = build_system(table)
+    cell = int(np.argmax(system.unsafe))
+    found = classify(system, Attackers(system, None, None), {cell: Unprotected(0)})
+    assert found[0].kind == "undecided"

@@ -1,0 +1,304 @@
+"""Optimal suppression: against all patterns of tiny tables, published examples, and what it promises of larger ones."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import block_diag, csr_array
+
+import discreet as ds
+from discreet.generate import business_survey
+from discreet.model.arrays import NO_LOWER, NO_UPPER
+from discreet.relations import build_system
+from discreet.tables.suppress.cuts import Attackers, capacity_cuts
+from discreet.tables.suppress.optimal import Demand, Optimum, optimal
+
+
+def cube(inner: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """Relations and values of a table with one total in each dimension."""
+    value = inner
+    for axis in range(inner.ndim):
+        value = np.concatenate((value, value.sum(axis=axis, keepdims=True)), axis=axis)
+    number = np.arange(value.size).reshape(value.shape)
+    rows = []
+    for axis in range(value.ndim):
+        for line in np.moveaxis(number, axis, -1).reshape(-1, value.shape[axis]):
+            row = np.zeros(value.size, np.int64)
+            row[line], row[line[-1]] = 1, -1
+            rows.append(row)
+    return csr_array(np.array(rows)), value.ravel()
+
+
+def _box(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Corners of a box: cells that can move together."""
+    sides = [rng.choice(size + 1, 2, replace=False) for size in shape]
+    return np.ravel_multi_index(np.array(list(itertools.product(*sides))).T, tuple(size + 1 for size in shape))
+
+
+class Case:
+    """A random small problem: few movable cells, bounds of all kinds, one to three targets, insiders among them."""
+
+    def __init__(self, shape: tuple[int, ...], seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        low = -20 if seed % 3 == 0 else 0
+        self.matrix, self.value = cube(rng.integers(low, 30, shape))
+        n = len(self.value)
+        self.lower = self.value - rng.integers(3, 25, n)
+        self.upper = self.value + rng.integers(3, 40, n)
+        self.lower[rng.random(n) < 0.3] = NO_LOWER
+        self.upper[rng.random(n) < 0.5] = NO_UPPER
+        boxes = [_box(shape, rng) for _ in range(2 if len(shape) == 3 else 4)]
+        targets = np.unique([box[0] for box in boxes[: int(rng.integers(1, 3))]])
+        self.required = np.isin(np.arange(n), targets)
+        self.movable = np.isin(np.arange(n), np.concatenate(boxes))
+        self.movable[rng.permutation(n)[:2]] = True
+        self.cost = rng.integers(0, 50, n).astype(np.float64)
+        count = 2 * len(targets)
+        known = [rng.choice(n, int(rng.integers(0, 3)), replace=False) for _ in range(count)]
+        cell = np.concatenate(known).astype(np.int64)
+        self.demands = Demand(
+            np.repeat(targets, 2),
+            np.tile([1, -1], len(targets)),
+            rng.integers(0, 9, count),
+            np.concatenate(([0], np.cumsum([len(cells) for cells in known]))),
+            cell,
+            self.value[cell] - rng.integers(0, 5, len(cell)),
+            self.value[cell] + rng.integers(0, 5, len(cell)),
+        )
+
+    def met(self, k: int, withheld: np.ndarray) -> bool:
+        """Whether a demand is met, by another linear program."""
+        d = self.demands
+        if d.level[k] == 0:
+            return True
+        lower, upper = self.lower.copy(), self.upper.copy()
+        span = slice(d.start[k], d.start[k + 1])
+        lower[d.cell[span]] = np.maximum(lower[d.cell[span]], d.lower[span])
+        upper[d.cell[span]] = np.minimum(upper[d.cell[span]], d.upper[span])
+        bounds = [
+            (None if low <= NO_LOWER else low - v, None if up >= NO_UPPER else up - v) if hidden else (0, 0)
+            for low, up, v, hidden in zip(lower, upper, self.value, withheld, strict=True)
+        ]
+        wish = np.zeros(len(self.value))
+        wish[d.target[k]] = -d.direction[k]
+        answer = linprog(wish, A_eq=self.matrix, b_eq=np.zeros(self.matrix.shape[0]), bounds=bounds)
+        return answer.status == 3 or -answer.fun >= d.level[k] - 1e-7
+
+    def feasible(self, withheld: np.ndarray) -> bool:
+        return all(self.met(k, withheld) for k in range(len(self.demands)))
+
+    def solve(self, start: np.ndarray | None = None, **options: float) -> Optimum:
+        return optimal(
+            self.matrix,
+            self.value,
+            self.lower,
+            self.upper,
+            self.movable,
+            self.required,
+            self.cost,
+            self.demands,
+            self.movable if start is None else start,
+            **options,
+        )
+
+    def cheaper_pattern(self, limit: float) -> np.ndarray | None:
+        """A feasible pattern that costs less, found by looking at all of them."""
+        optional = np.flatnonzero(self.movable & ~self.required)
+        bits = 1 << np.arange(len(optional))
+        masks = np.arange(1 << len(optional))
+        costs = ((masks[:, None] & bits) > 0) @ self.cost[optional] + self.cost[self.required].sum()
+        masks = masks[costs < limit - 1e-9]
+        # Larger patterns first: what does not do with more cells does not do with fewer.
+        masks = masks[np.argsort([-int(m).bit_count() for m in masks], kind="stable")]
+        while len(masks):
+            withheld = self.required.copy()
+            withheld[optional[(masks[0] & bits) > 0]] = True
+            if self.feasible(withheld):
+                return withheld
+            masks = masks[(masks & ~masks[0]) != 0]
+        return None
+
+
+@pytest.mark.parametrize(("shape", "seeds"), [((2, 3), 25), ((3, 3), 25), ((3, 4), 25), ((2, 2, 2), 8), ((2, 3, 2), 5)])
+def test_no_pattern_of_a_tiny_table_is_cheaper(shape, seeds):
+    found = 0
+    for seed in range(seeds):
+        case = Case(shape, seed)
+        unmet = [k for k in range(len(case.demands)) if not case.met(k, case.movable)]
+        if unmet:
+            with pytest.raises(ValueError, match=r"Demand \d+ cannot be met") as error:
+                case.solve()
+            assert int(str(error.value).split()[1]) in unmet
+            continue
+        answer = case.solve()
+        assert case.feasible(answer.withheld)
+        assert answer.proven
+        assert answer.bound <= answer.cost == case.cost[answer.withheld].sum()
+        assert np.all(case.required <= answer.withheld)
+        assert np.all(answer.withheld <= case.movable)
+        assert case.cheaper_pattern(answer.cost) is None
+        found += answer.withheld.sum() > case.required.sum()
+    assert found >= 2
+
+
+def test_the_published_pattern_of_the_investment_table_is_optimal_for_the_intervals_that_it_leaves():
+    """Fischetti and Salazar (2001), first example: 22 is known to lie between 5 and 30."""
+    matrix, value = cube(np.array([[20, 50, 10], [8, 19, 22], [17, 32, 12]]))
+    target = np.flatnonzero(value == 22)
+    every = np.ones(16, np.bool_)
+    demands = Demand.external(np.repeat(target, 2), np.array([1, -1]), np.array([8, 17]))
+    answer = optimal(
+        matrix, value, 0 * value, 0 * value + NO_UPPER, every, value == 22, value.astype(float), demands, every
+    )
+    assert sorted(value[answer.withheld].tolist()) == [8, 12, 17, 22]
+    assert answer.cost == answer.bound == 59
+    assert answer.proven
+
+
+def test_an_insider_makes_a_dearer_pattern_necessary():
+    matrix, value = cube(np.full((3, 3), 10) + np.eye(3, dtype=np.int64))
+    every, required = np.ones(16, np.bool_), np.arange(16) == 0
+    cost = np.ones(16)
+    cost[[1, 4, 5]] = 0.5
+
+    def best(known: np.ndarray) -> Optimum:
+        demands = Demand(
+            np.array([0]), np.array([1]), np.array([4]), np.array([0, len(known)]), known, value[known], value[known]
+        )
+        return optimal(matrix, value, 0 * value, 9 * value, every, required, cost, demands, every)
+
+    outside, inside = best(np.zeros(0, np.int64)), best(np.array([5]))
+    assert np.flatnonzero(outside.withheld).tolist() == [0, 1, 4, 5]
+    assert inside.cost > outside.cost
+    assert not inside.withheld[5]
+
+
+def made(records: int, seed: int) -> tuple:
+    """Arguments for a generated table, with every cell withheld to start from."""
+    made = business_survey(records, seed=seed, activities=(3, 8), regions=(2, 6))
+    by = {name: ds.Hierarchy.from_parents(made.parents[name], "Total") for name in ("activity", "region")}
+    table = ds.tabulate(ds.Microdata(made.records, contributor="holding"), by=by, value="turnover")
+    system = build_system(table.assess(ds.PPercent(10)))
+    unsafe = np.flatnonzero(system.unsafe)
+    level = np.concatenate((system.upper_level[unsafe], system.lower_level[unsafe]))
+    demands = Demand.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level)
+    movable = ~system.empty
+    rows = system.matrix[np.flatnonzero(system.defining)]
+    bounds = (system.value, system.lower_bound, system.upper_bound)
+    return rows, *bounds, movable, system.unsafe, system.cost("value"), demands, movable
+
+
+@pytest.fixture(scope="module")
+def survey():
+    return made(300, 1)
+
+
+@pytest.fixture(scope="module")
+def survey_answer(survey):
+    return optimal(*survey)
+
+
+def test_a_generated_table_is_solved_and_every_demand_met(survey, survey_answer):
+    rows, value, lower, upper, _, unsafe, cost, demands, start = survey
+    assert unsafe.sum() >= 5
+    assert survey_answer.proven
+    assert survey_answer.bound <= survey_answer.cost < cost[start].sum()
+    case = Case((2, 2), 0)
+    case.matrix, case.value, case.lower, case.upper, case.demands = rows, value, lower, upper, demands
+    assert case.feasible(survey_answer.withheld)
+
+
+def test_the_same_question_has_the_same_answer(survey, survey_answer):
+    again = optimal(*survey)
+    assert np.array_equal(again.withheld, survey_answer.withheld)
+    assert again.effort == survey_answer.effort
+
+
+def test_a_good_start_is_never_made_dearer_and_limits_leave_a_valid_bound(survey, survey_answer):
+    hurried = optimal(*survey, max_rounds=2)
+    assert survey_answer.cost <= hurried.cost
+    assert hurried.bound <= survey_answer.cost
+    assert not hurried.proven
+    from_best = optimal(*survey[:-1], survey_answer.withheld, max_rounds=1)
+    assert from_best.cost == survey_answer.cost
+    late = optimal(*survey, time_limit=0.0)
+    assert late.bound <= survey_answer.cost <= late.cost
+
+
+def test_a_gap_that_is_allowed_is_kept(survey, survey_answer):
+    answer = optimal(*survey, gap=0.1)
+    assert answer.proven
+    assert answer.cost * 0.9 <= answer.bound <= survey_answer.cost
+
+
+def test_large_values_have_the_same_pattern(survey, survey_answer):
+    rows, value, lower, upper, movable, unsafe, cost, d, start = survey
+    times = 10**15 // int(value.max())
+    lower, upper = (np.where(np.abs(b) >= NO_UPPER, b, b * times) for b in (lower, upper))
+    demands = Demand.external(d.target, d.direction, d.level * times)
+    answer = optimal(rows, value * times, lower, upper, movable, unsafe, cost * times, demands, start)
+    assert np.isclose(answer.cost, survey_answer.cost * times, rtol=1e-9)
+    assert answer.proven
+
+
+def test_tables_that_do_not_hang_together_are_solved_apart():
+    one, two = (Case((3, 3), seed) for seed in _solvable((3, 3), 2))
+    for case in (one, two):
+        case.demands = Demand.external(case.demands.target, case.demands.direction, case.demands.level)
+    n = len(one.value)
+    whole = Case((2, 2), 0)
+    whole.matrix = csr_array(block_diag((one.matrix, two.matrix)))
+    for name in ("value", "lower", "upper", "movable", "required", "cost"):
+        setattr(whole, name, np.concatenate((getattr(one, name), getattr(two, name))))
+    d, e = one.demands, two.demands
+    whole.demands = Demand.external(
+        np.concatenate((d.target, e.target + n)),
+        np.concatenate((d.direction, e.direction)),
+        np.concatenate((d.level, e.level)),
+    )
+    assert whole.solve().cost == one.solve().cost + two.solve().cost
+
+
+def _solvable(shape: tuple[int, ...], count: int) -> list[int]:
+    seeds = range(200)
+    return [s for s in seeds if (case := Case(shape, s)).feasible(case.movable) and case.demands.level.all()][:count]
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 2, 2)])
+def test_cuts_from_any_point_hold_for_all_feasible_patterns(shape):
+    checked = sum(_cuts_checked(Case(shape, seed), seed) for seed in range(5))
+    assert checked > 10
+
+
+def _cuts_checked(case: Case, seed: int) -> int:
+    """Look for cuts at random points, compare them with random patterns; says how many there were."""
+    checked = 0
+    attackers = Attackers(case.matrix, case.value, case.lower, case.upper, case.demands)
+    rng = np.random.default_rng(seed)
+    optional = np.flatnonzero(case.movable & ~case.required)
+    patterns = [case.required.copy() for _ in range(60)]
+    for pattern in patterns:
+        pattern[rng.permutation(optional)[: rng.integers(0, len(optional) + 1)]] = True
+    for k in np.flatnonzero(case.demands.level).tolist():
+        good = [pattern for pattern in patterns if case.met(k, pattern)]
+        for _ in range(10):
+            x = np.where(case.required, 1.0, rng.random(len(case.value)) * case.movable)
+            attack = attackers.attack(k, x, least=1e-5)
+            if attack.reached:
+                continue
+            for cut in capacity_cuts(attack.given, case.required, x, -np.inf):
+                checked += bool(good)
+                assert all(cut.missing(pattern.astype(np.float64)) <= 1e-7 for pattern in good)
+    return checked
+
+
+def test_cells_that_cost_nothing_are_withheld_only_where_they_serve():
+    matrix, value = cube(np.full((4, 4), 10))
+    every, required = np.ones(25, np.bool_), np.arange(25) == 0
+    demands = Demand.external(np.array([0]), np.array([1]), np.array([4]))
+    answer = optimal(matrix, value, 0 * value, 9 * value, every, required, np.zeros(25), demands, every)
+    assert answer.cost == 0
+    assert answer.withheld.sum() < 25
