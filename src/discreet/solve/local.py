@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KEEP_OFF = 1e-3
 """Share of its cost that a withheld secondary is charged, so that dear ones have few users and can be given up."""
-SIZES = (250, 1_500, 6_000, 10**9)
+SIZES = (250, 600, 1_500, 6_000, 10**9)
 """Cells of the neighbourhoods that are tried one after the other until something moves."""
 SECOND = 1_500
 """Cells of the neighbourhood in which something cheaper is looked for."""

@@ -21,13 +21,13 @@ from discreet.tables.suppress.families import Families, Member, Unprotected
 
 CLOSE = 1e-9
 MOST_ROUNDS = 3
-NEARBY = (250, 1_500)
-"""Neighbourhoods in which something cheaper is looked for; that nothing is found there is no loss."""
+NEARBY, FURTHER = (250, 600), (250, 1_500)
+"""Neighbourhoods in which secondaries are replaced, the dearest fifth in larger ones; finding nothing is no loss."""
 WORTH = 1e-3
 """A further round is made while the last one saved this share of the cost."""
 WIDE, NARROW, WIDELY = 1_500, 400, 5
 """Cells among which something cheaper is looked for: many for the first fifth, which decide on the cost."""
-IMPROVEMENT, AT_LEAST = 1, 1_000
+IMPROVEMENT, AT_LEAST = 2, 1_000
 """Giving up secondaries may take so many times the linear programs that the first pattern took, or so many."""
 
 
@@ -116,7 +116,7 @@ class _Search:
         first = self.programs.solver.programs
         self.last = first + max(IMPROVEMENT * first, AT_LEAST)
         before = np.inf
-        self.programs.sizes, self.programs.solver.thorough = NEARBY, False
+        self.programs.solver.thorough = False
         for number in range(MOST_ROUNDS):
             price = self._price()
             if self._done() or before - price < WORTH * price:
@@ -167,6 +167,8 @@ class _Search:
             checkpoint(stage, done, len(secondary))
             if self._done():
                 break
+            dear = done * WIDELY < len(secondary)
+            programs.sizes, programs.second = (FURTHER, WIDE) if dear else (NEARBY, NARROW)
             if programs.withheld[cell]:
                 self._give_up(cell)
         checkpoint(stage, len(secondary), len(secondary))
