@@ -88,7 +88,7 @@ def test_schema_is_json():
 def test_the_demo_runs_again_and_again(tmp_path):
     pytest.importorskip("jinja2")
     for _ in range(2):
-        done = discreet("demo", "--directory", tmp_path / "demo", "--records", 600)
+        done = discreet("demo", "--directory", tmp_path / "demo", "--records", 200)
         assert done.exit_code == 0, done.output
     assert (tmp_path / "demo" / "release" / "custodian" / "report.html").is_file()
     (tmp_path / "full").mkdir()

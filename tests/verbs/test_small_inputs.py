@@ -40,5 +40,5 @@ def test_ten_dimensions():
     table = ds.tabulate(frame, by=by, value="x")
     assert table.values[0] == 6
     assert len(table) == 3_008
-    release = ds.protect(table.assess(ds.MinContributors(2)), ds.Suppress())
+    release = ds.protect(table.assess(ds.MinContributors(2)), ds.Suppress(effort=1))
     assert release.verify().holds
