@@ -27,8 +27,8 @@ WORTH = 1e-3
 """A further round is made while the last one saved this share of the cost."""
 WIDE, NARROW, WIDELY = 1_500, 400, 5
 """Cells among which something cheaper is looked for: many for the first fifth, which decide on the cost."""
-IMPROVEMENT, AT_LEAST = 2, 1_000
-"""Giving up secondaries may take so many times the linear programs that the first pattern took, or so many."""
+IMPROVEMENT, AT_LEAST = 2, 100_000
+"""Giving up secondaries may take so many times the iterations that the first pattern took, or so many."""
 
 
 @dataclass
@@ -113,7 +113,7 @@ class _Search:
             else:
                 self._keep(target, found)
         self._drop_unused()
-        first = self.programs.solver.programs
+        first = self.programs.solver.iterations
         self.last = first + max(IMPROVEMENT * first, AT_LEAST)
         before = np.inf
         self.programs.solver.thorough = False
@@ -130,7 +130,7 @@ class _Search:
         return self.limits.struck(self.programs.solver.programs)
 
     def _done(self) -> bool:
-        return self._struck() or self.programs.solver.programs >= self.last
+        return self._struck() or self.programs.solver.iterations >= self.last
 
     def _effort(self) -> dict[str, int]:
         solver = self.programs.solver
