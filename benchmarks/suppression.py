@@ -8,6 +8,7 @@ as it is, although it leaves unsafe cells short in the table as a whole. Values 
 from __future__ import annotations
 
 import importlib.util
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,6 +85,7 @@ def modular(shape: Shape, scale: float, folder: str) -> tuple[float, float]:
 
     table = assessed(shape, scale)
     write_for_peer(table, Path(folder))
+    os.chdir(folder)  # the peer looks for its files, and leaves its own, where it is started
     started = time.process_time()
     run_batch(str(Path(folder) / "run.arb"))
     seconds = time.process_time() - started
@@ -120,9 +122,9 @@ def write_for_peer(table: Any, folder: Path) -> None:
             stream.write(";".join(str(field) for field in [*codes, table.value[row], *status]) + "\n")
     variables = "".join(f'"{name}"' for name in table.variables)
     (folder / "run.arb").write_text(
-        f'<OPENTABLEDATA> "{folder}/t.tab"\n<OPENMETADATA> "{folder}/t.rda"\n'
+        f'<OPENTABLEDATA> "t.tab"\n<OPENMETADATA> "t.rda"\n'
         f'<SPECIFYTABLE> {variables}|"value"||"value"\n<SAFETYRULE>\n'
-        f'<READTABLE> 0\n<SUPPRESS> {SETTINGS}\n<WRITETABLE> (1,3,AS+,"{folder}/out.txt")\n'
+        f'<READTABLE> 0\n<SUPPRESS> {SETTINGS}\n<WRITETABLE> (1,3,AS+,"out.txt")\n'
     )
 
 
