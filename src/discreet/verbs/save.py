@@ -81,7 +81,7 @@ def _as_it_struck(record: Mapping[str, Any], effort: Mapping[str, int]) -> dict[
     """A method whose time limit struck stops at the effort that it had made by then."""
     if record.get("time_limit") is None or "limit_struck_at" not in effort:
         return dict(record)
-    return {**record, "time_limit": None, "effort": max(effort["limit_struck_at"], 1)}
+    return {**record, "time_limit": None, "effort": effort["limit_struck_at"]}
 
 
 def to_frame(release: Release, table: str | None = None, backend: str | None = None) -> Any:

@@ -81,7 +81,7 @@ def certify(
 
 class _Search:
     def __init__(self, system: System, cost: Floats, attackers: Attackers, limits: Limits, movable: Bools) -> None:
-        self.unsafe, self.cost, self.limits = system.unsafe, cost, limits
+        self.unsafe, self.limits = system.unsafe, limits
         self.up, self.down = needed_levels(system)
         self.programs = LocalPrograms(
             system.matrix[np.flatnonzero(system.defining)],

@@ -70,7 +70,8 @@ def _bound(
     if insiders:
         alone, cells, floor = attackers.knowledge(insiders)
         movable[alone[alone != cell]] = False
-        lower = attackers.floor.copy()
+        # Only what these insiders are known to know: what is merely assumed of others proves nothing impossible.
+        lower = attackers.lower.copy()
         lower[cells] = np.maximum(lower[cells], floor)
         lower[cell] = attackers.lower[cell]
     return furthest(matrix, movable, value, lower, upper, cell, direction)

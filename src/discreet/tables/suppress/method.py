@@ -96,7 +96,7 @@ class Suppress(Method):
                 or number <= least
             ):
                 raise ParameterError(
-                    f"{name}={number!r} is not allowed.", hint="Give a positive number, or leave it out."
+                    f"{name}={number!r} is not allowed.", hint=f"Give a number above {least:g}, or leave it out."
                 )
 
         object.__setattr__(self, "accept", tuple(self.accept))
