@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.model.arrays import NO_LOWER, Bools, Codes, Floats, Ints
-from discreet.solve.small import Alternative, Part, SmallProgram, Solver
+from discreet.solve.small import KEEP_OFF, Alternative, Part, SmallProgram, Solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-KEEP_OFF = 1e-3
-"""Share of its cost that a withheld secondary is charged, so that dear ones have few users and can be given up."""
-SIZES = (250, 600, 1_500, 6_000, 10**9)
+SIZES = (80, 250, 600, 1_500, 6_000, 10**9)
 """Cells of the neighbourhoods that are tried one after the other until something moves."""
+QUICK = 600
+"""Neighbourhoods of at most so many cells are left to the compiled solver."""
 SECOND = 1_500
 """Cells of the neighbourhood in which something cheaper is looked for."""
 
@@ -58,6 +58,43 @@ class Graph:
         graph = (self.cell_start, self.cell_row, self.row_start, self.row_cell)
         scratch = (self.distance, self.opened, self.key, self.item)
         return nearest(target, most, scale_free, budget, step, level, weight, room, movable, *graph, *scratch)
+
+    def quick(
+        self,
+        programs: LocalPrograms,
+        target: int,
+        direction: int,
+        level: int,
+        most: int,
+        scale_free: bool,
+        budget: float,
+        step: float,
+    ) -> tuple[Codes, Ints, float]:
+        """An exact alternative among so many neighbours by the compiled solver."""
+        from discreet.solve.quick import quick_alternative
+
+        p = programs
+        return quick_alternative(
+            target,
+            direction,
+            level,
+            most,
+            scale_free,
+            budget,
+            step,
+            p.rounds,
+            p.cost,
+            p.weight,
+            p.room,
+            p.movable,
+            p.withheld,
+            p.value,
+            p.lower,
+            p.upper,
+            *(self.cell_start, self.cell_row, self.row_start, self.row_cell, self.coefficient),
+            *(self.distance, self.opened, self.key, self.item, self.place),
+            p.solver.effort,
+        )
 
     def among(self, target: int, chosen: Codes) -> tuple[Codes, Codes, Codes, Ints]:
         """Those of the chosen cells that can move, and the relations among them."""
@@ -141,23 +178,28 @@ class LocalPrograms:
             return None
         best: Alternative | None = None
         for most in self.sizes:
-            chosen = self._nearest(target, level, most, True, budget)
-            best = self._among(target, direction, level, chosen, budget)
-            if best is not None or len(chosen) < most:
+            best, everything = self._within(target, direction, level, most, True, budget)
+            if best is not None or everything:
                 break
         if best is not None and best.cost > 0 and self.second:
-            chosen = self._nearest(target, level, self.second, False, best.cost)
-            better = self._among(target, direction, level, chosen, best.cost)
+            better, _ = self._within(target, direction, level, self.second, False, best.cost)
             if better is not None and better.cost < best.cost:
                 return better
         return best
 
-    def _nearest(self, target: int, level: int, most: int, scale_free: bool, budget: float) -> Codes:
+    def _within(
+        self, target: int, direction: int, level: int, most: int, scale_free: bool, budget: float
+    ) -> tuple[Alternative | None, bool]:
+        """The best alternative among so many neighbours, and whether looking at more of them is of no use."""
+        quick, most = most <= QUICK, min(most, len(self.value) + 1)
         step = float(self.price[target])
-        most = min(most, len(self.value) + 1)
-        return self.graph.nearest(
+        if quick:
+            cells, amount, cost = self.graph.quick(self, target, direction, level, most, scale_free, budget, step)
+            return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
+        chosen = self.graph.nearest(
             target, most, scale_free, budget, step, float(level), self.weight, self.room, self.movable
         )
+        return self._among(target, direction, level, chosen, budget), len(chosen) < most
 
     def _among(self, target: int, direction: int, level: int, chosen: Codes, budget: float) -> Alternative | None:
         cells, start, index, coefficient = self.graph.among(target, chosen)

@@ -18,6 +18,10 @@ EXACT = 2.0**61
 LEAST_ROOM = 1e-3
 """Cells with less room than this share of the level are charged as if they had it."""
 COST_RANGE = 1e3
+FEWER_CELLS = 1e-4
+"""Charge on every cell, so that of two answers at the same cost the shorter one is taken."""
+KEEP_OFF = 1e-3
+"""Share of its cost that a withheld secondary is charged, so that dear ones have few users and can be given up."""
 MARGIN = 1e-6
 MOST_NODES = 5_000
 NEAR = 8.0
@@ -68,10 +72,20 @@ class Solver:
     """
 
     def __init__(self) -> None:
-        self.programs = 0
-        self.iterations = 0
+        self.effort = np.zeros(2, np.int64)
+        """Programs solved, and iterations that they took."""
         self.thorough = True
         self._highs: Any = None
+
+    @property
+    def programs(self) -> int:
+        """Programs solved so far."""
+        return int(self.effort[0])
+
+    @property
+    def iterations(self) -> int:
+        """Simplex iterations so far."""
+        return int(self.effort[1])
 
     def load(self, model: Any) -> Any:
         """The solver with a new model."""
@@ -89,8 +103,7 @@ class Solver:
         import highspy
 
         self._highs.run()
-        self.programs += 1
-        self.iterations += int(self._highs.getInfo().simplex_iteration_count)
+        self.effort += (1, int(self._highs.getInfo().simplex_iteration_count))
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         return np.asarray(self._highs.getSolution().col_value)
@@ -106,8 +119,10 @@ class SmallProgram:
         rise = np.where(part.upper >= NO_UPPER, np.inf, part.upper.astype(np.float64) - part.value)
         fall = np.where(part.lower <= NO_LOWER, np.inf, part.value - part.lower.astype(np.float64))
         self.up, self.down = np.minimum(rise / level, FAR), np.minimum(fall / level, FAR)
-        self.charged = np.flatnonzero(part.weight > 0)
+        count = len(part.cells)
         self.scaled = part.weight / max(float(part.weight.max()), 1e-300) * COST_RANGE
+        self.scaled += FEWER_CELLS * (1.0 + 0.5 * np.arange(count) / count)
+        self.charged = np.arange(count)
 
     def best(self, budget: float, rounds: int) -> Alternative | None:
         """The cheapest exact alternative that was found below a budget.
@@ -286,7 +301,7 @@ class SmallProgram:
             highs.setOptionValue(option, setting)
         highs.passModel(model)
         highs.run()
-        self.solver.programs += 1
+        self.solver.effort[0] += 1
         found = np.rint(np.asarray(highs.getSolution().col_value))
         if len(found) != columns:
             return None
