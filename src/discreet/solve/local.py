@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.model.arrays import NO_LOWER, Bools, Codes, Floats, Ints
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
 from discreet.solve.small import KEEP_OFF, Alternative, Part, SmallProgram, Solver
 
 if TYPE_CHECKING:
@@ -34,30 +34,38 @@ class Graph:
         columns = matrix.tocsc()
         self.row_start, self.row_cell = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
         self.cell_start, self.cell_row = columns.indptr.astype(np.int32), columns.indices.astype(np.int32)
-        self.coefficient = columns.data.astype(np.int64)
-        self.distance = np.full(matrix.shape[1], np.inf)
+        self.coefficient, self.row_coefficient = columns.data.astype(np.int64), matrix.data.astype(np.int64)
+        self.distance, self.rises = np.full(matrix.shape[1], np.inf), np.zeros(matrix.shape[1], np.int8)
         self.opened = np.zeros(matrix.shape[0], np.int8)
         self.key, self.item = np.empty(matrix.nnz + 1), np.empty(matrix.nnz + 1, np.int32)
         self.place = np.full(matrix.shape[0], -1, np.int32)
 
+    @property
+    def _lists(self) -> tuple[Codes, Codes, Ints, Codes, Codes, Ints]:
+        by_cell = (self.cell_start, self.cell_row, self.coefficient)
+        return (*by_cell, self.row_start, self.row_cell, self.row_coefficient)
+
+    @property
+    def _scratch(self) -> tuple[Floats, Status, Status, Floats, Codes]:
+        return self.distance, self.rises, self.opened, self.key, self.item
+
     def nearest(
         self,
+        programs: LocalPrograms,
         target: int,
+        direction: int,
+        level: int,
         most: int,
         scale_free: bool,
         budget: float,
         step: float,
-        level: float,
-        weight: Floats,
-        room: Floats,
-        movable: Bools,
     ) -> Codes:
         """Cells in the order of their distance from a target; see the kernel."""
         from discreet.solve.neighbourhood import nearest
 
-        graph = (self.cell_start, self.cell_row, self.row_start, self.row_cell)
-        scratch = (self.distance, self.opened, self.key, self.item)
-        return nearest(target, most, scale_free, budget, step, level, weight, room, movable, *graph, *scratch)
+        known = (programs.weight, programs.room, programs.headroom, programs.movable)
+        search = (target, direction, most, scale_free, budget, step, float(level))
+        return nearest(*search, *known, *self._lists, *self._scratch)
 
     def quick(
         self,
@@ -74,27 +82,9 @@ class Graph:
         from discreet.solve.quick import quick_alternative
 
         p = programs
-        return quick_alternative(
-            target,
-            direction,
-            level,
-            most,
-            scale_free,
-            budget,
-            step,
-            p.rounds,
-            p.cost,
-            p.weight,
-            p.room,
-            p.movable,
-            p.withheld,
-            p.value,
-            p.lower,
-            p.upper,
-            *(self.cell_start, self.cell_row, self.row_start, self.row_cell, self.coefficient),
-            *(self.distance, self.opened, self.key, self.item, self.place),
-            p.solver.effort,
-        )
+        search = (target, direction, level, most, scale_free, budget, step, p.rounds)
+        known = (p.cost, p.weight, p.room, p.headroom, p.movable, p.withheld, p.value, p.lower, p.upper)
+        return quick_alternative(*search, *known, *self._lists, *self._scratch, self.place, p.solver.effort)
 
     def among(self, target: int, chosen: Codes) -> tuple[Codes, Codes, Codes, Ints]:
         """Those of the chosen cells that can move, and the relations among them."""
@@ -137,6 +127,7 @@ class LocalPrograms:
         self.graph = Graph(matrix)
         self.value, self.lower, self.upper = value, lower.copy(), upper
         self.room = np.where(lower <= NO_LOWER, np.inf, value - lower.astype(np.float64))
+        self.headroom = np.where(upper >= NO_UPPER, np.inf, upper.astype(np.float64) - value)
         self.movable, self.required, self.integral = movable.copy(), required, integral
         self.price = np.maximum(cost, max(float(cost.mean()) if len(cost) else 0.0, 1e-9) * 1e-6)
         self.cost = np.where(required, 0.0, cost)
@@ -172,12 +163,19 @@ class LocalPrograms:
         self.lower[cells] = lower
         self.room[cells] = np.where(lower <= NO_LOWER, np.inf, self.value[cells] - lower.astype(np.float64))
 
-    def find(self, target: int, direction: int, level: int, budget: float = np.inf) -> Alternative | None:
-        """A cheap alternative that moves ``target`` by ``level`` up (+1) or down (-1); ``None`` if none was found."""
+    def find(
+        self, target: int, direction: int, level: int, budget: float = np.inf, largest: int = 10**9
+    ) -> Alternative | None:
+        """A cheap alternative that moves ``target`` by ``level`` up (+1) or down (-1); ``None`` if none was found.
+
+        It is looked for in neighbourhoods of at most ``largest`` cells.
+        """
         if not self.movable[target]:
             return None
         best: Alternative | None = None
         for most in self.sizes:
+            if most > largest:
+                break
             best, everything = self._within(target, direction, level, most, True, budget)
             if best is not None or everything:
                 break
@@ -196,9 +194,7 @@ class LocalPrograms:
         if quick:
             cells, amount, cost = self.graph.quick(self, target, direction, level, most, scale_free, budget, step)
             return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
-        chosen = self.graph.nearest(
-            target, most, scale_free, budget, step, float(level), self.weight, self.room, self.movable
-        )
+        chosen = self.graph.nearest(self, target, direction, level, most, scale_free, budget, step)
         return self._among(target, direction, level, chosen, budget), len(chosen) < most
 
     def _among(self, target: int, direction: int, level: int, chosen: Codes, budget: float) -> Alternative | None:

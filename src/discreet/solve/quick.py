@@ -204,12 +204,12 @@ def exact_amounts(
     return True
 
 
-_GRAPH = "i4[::1], i4[::1], i4[::1], i4[::1], i8[::1]"
-_SCRATCH = "f8[::1], i1[::1], f8[::1], i4[::1], i4[::1]"
+_GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], i4[::1], i8[::1]"
+_SCRATCH = "f8[::1], i1[::1], i1[::1], f8[::1], i4[::1], i4[::1]"
 
 
 @kernel(
-    "Tuple((i4[::1], i8[::1], f8))(i8, i8, i8, i8, b1, f8, f8, i8, f8[::1], f8[::1], f8[::1], b1[::1], b1[::1],"
+    "Tuple((i4[::1], i8[::1], f8))(i8, i8, i8, i8, b1, f8, f8, i8, f8[::1], f8[::1], f8[::1], f8[::1], b1[::1], b1[::1],"
     f"i8[::1], i8[::1], i8[::1], {_GRAPH}, {_SCRATCH}, i8[::1])"
 )
 def quick_alternative(
@@ -224,6 +224,7 @@ def quick_alternative(
     cost: Floats,
     weight: Floats,
     room: Floats,
+    headroom: Floats,
     movable: Bools,
     withheld: Bools,
     value: Ints,
@@ -231,10 +232,12 @@ def quick_alternative(
     upper: Ints,
     cell_start: Codes,
     cell_row: Codes,
+    coefficient: Ints,
     row_start: Codes,
     row_cell: Codes,
-    coefficient: Ints,
+    row_coefficient: Ints,
     distance: Floats,
+    rises: Status,
     opened: Status,
     key: Floats,
     item: Codes,
@@ -248,8 +251,8 @@ def quick_alternative(
     """
     no_cells, no_amounts = np.empty(0, np.int32), np.empty(0, np.int64)
     chosen = nearest(
-        target, most, scale_free, budget, step, float(level), weight, room, movable,
-        cell_start, cell_row, row_start, row_cell, distance, opened, key, item,
+        target, direction, most, scale_free, budget, step, float(level), weight, room, headroom, movable,
+        cell_start, cell_row, coefficient, row_start, row_cell, row_coefficient, distance, rises, opened, key, item,
     )  # fmt: skip
     cells, start, index, sign = program_of(target, chosen, cell_start, cell_row, coefficient, place)
     n = len(cells)
