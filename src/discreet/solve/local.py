@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
-from discreet.solve.small import KEEP_OFF, Alternative, Part, SmallProgram, Solver
+from discreet.solve.small import BY_COST, FLAT, KEEP_OFF, STEEP, Alternative, Part, SmallProgram, Solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SIZES = (80, 250, 600, 1_500, 6_000, 10**9)
-"""Cells of the neighbourhoods that are tried one after the other until something moves."""
+SIZES = ((80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP), (1_500, FLAT), (6_000, FLAT), (10**9, FLAT))
+"""Neighbourhoods that are tried one after the other until something moves: cells, and how distance is measured."""
 QUICK = 600
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
-SECOND = 1_500
-"""Cells of the neighbourhood in which something cheaper is looked for."""
+SECOND, FURTHER = 1_500, 6_000
+"""Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""
 
 
 class Graph:
@@ -56,7 +56,7 @@ class Graph:
         direction: int,
         level: int,
         most: int,
-        scale_free: bool,
+        measure: int,
         budget: float,
         step: float,
     ) -> Codes:
@@ -64,7 +64,7 @@ class Graph:
         from discreet.solve.neighbourhood import nearest
 
         known = (programs.weight, programs.room, programs.headroom, programs.movable)
-        search = (target, direction, most, scale_free, budget, step, float(level))
+        search = (target, direction, most, measure, budget, step, float(level))
         return nearest(*search, *known, *self._lists, *self._scratch)
 
     def quick(
@@ -74,7 +74,7 @@ class Graph:
         direction: int,
         level: int,
         most: int,
-        scale_free: bool,
+        measure: int,
         budget: float,
         step: float,
     ) -> tuple[Codes, Ints, float]:
@@ -82,7 +82,7 @@ class Graph:
         from discreet.solve.quick import quick_alternative
 
         p = programs
-        search = (target, direction, level, most, scale_free, budget, step, p.rounds)
+        search = (target, direction, level, most, measure, budget, step, p.rounds)
         known = (p.cost, p.weight, p.room, p.headroom, p.movable, p.withheld, p.value, p.lower, p.upper)
         return quick_alternative(*search, *known, *self._lists, *self._scratch, self.place, p.solver.effort)
 
@@ -134,7 +134,7 @@ class LocalPrograms:
         self.withheld = required.copy()
         self.weight = self.cost.copy()
         self.solver = Solver()
-        self.sizes: Sequence[int] = SIZES
+        self.sizes: Sequence[tuple[int, int]] = SIZES
         self.second, self.rounds = SECOND, 1
 
     def withhold(self, cells: Codes | Ints) -> None:
@@ -173,28 +173,29 @@ class LocalPrograms:
         if not self.movable[target]:
             return None
         best: Alternative | None = None
-        for most in self.sizes:
+        for most, measure in self.sizes:
             if most > largest:
                 break
-            best, everything = self._within(target, direction, level, most, True, budget)
+            best, everything = self._within(target, direction, level, most, measure, budget)
             if best is not None or everything:
                 break
         if best is not None and best.cost > 0 and self.second:
-            better, _ = self._within(target, direction, level, self.second, False, best.cost)
+            second = self.second if measure == STEEP else max(self.second, FURTHER)
+            better, _ = self._within(target, direction, level, second, BY_COST, best.cost)
             if better is not None and better.cost < best.cost:
                 return better
         return best
 
     def _within(
-        self, target: int, direction: int, level: int, most: int, scale_free: bool, budget: float
+        self, target: int, direction: int, level: int, most: int, measure: int, budget: float
     ) -> tuple[Alternative | None, bool]:
         """The best alternative among so many neighbours, and whether looking at more of them is of no use."""
         quick, most = most <= QUICK, min(most, len(self.value) + 1)
         step = float(self.price[target])
         if quick:
-            cells, amount, cost = self.graph.quick(self, target, direction, level, most, scale_free, budget, step)
+            cells, amount, cost = self.graph.quick(self, target, direction, level, most, measure, budget, step)
             return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
-        chosen = self.graph.nearest(self, target, direction, level, most, scale_free, budget, step)
+        chosen = self.graph.nearest(self, target, direction, level, most, measure, budget, step)
         return self._among(target, direction, level, chosen, budget), len(chosen) < most
 
     def _among(self, target: int, direction: int, level: int, chosen: Codes, budget: float) -> Alternative | None:

@@ -209,15 +209,15 @@ _SCRATCH = "f8[::1], i1[::1], i1[::1], f8[::1], i4[::1], i4[::1]"
 
 
 @kernel(
-    "Tuple((i4[::1], i8[::1], f8))(i8, i8, i8, i8, b1, f8, f8, i8, f8[::1], f8[::1], f8[::1], f8[::1], b1[::1], b1[::1],"
-    f"i8[::1], i8[::1], i8[::1], {_GRAPH}, {_SCRATCH}, i8[::1])"
+    "Tuple((i4[::1], i8[::1], f8))(i8, i8, i8, i8, i8, f8, f8, i8, f8[::1], f8[::1], f8[::1], f8[::1], b1[::1],"
+    f"b1[::1], i8[::1], i8[::1], i8[::1], {_GRAPH}, {_SCRATCH}, i8[::1])"
 )
 def quick_alternative(
     target: int,
     direction: int,
     level: int,
     most: int,
-    scale_free: bool,
+    measure: int,
     budget: float,
     step: float,
     rounds: int,
@@ -251,7 +251,7 @@ def quick_alternative(
     """
     no_cells, no_amounts = np.empty(0, np.int32), np.empty(0, np.int64)
     chosen = nearest(
-        target, direction, most, scale_free, budget, step, float(level), weight, room, headroom, movable,
+        target, direction, most, measure, budget, step, float(level), weight, room, headroom, movable,
         cell_start, cell_row, coefficient, row_start, row_cell, row_coefficient, distance, rises, opened, key, item,
     )  # fmt: skip
     cells, start, index, sign = program_of(target, chosen, cell_start, cell_row, coefficient, place)

@@ -11,6 +11,8 @@ import numpy as np
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, ranges
 from discreet.solve.exact import common_denominator, solve_exactly
 
+BY_COST, STEEP, FLAT = 0, 1, 2
+"""How the distance of neighbours is measured: by cost, or free of units with costs counting much or little."""
 ZERO = 1e-7
 FAR = 1e6
 """No cell needs to move further than this many times the level."""
