@@ -103,7 +103,7 @@ def audit(
     """Work out what an attacker can deduce from the saved release in FOLDER."""
     from discreet.cli.cells import write_new
     from discreet.verbs.audit import audit as audit_release
-    from discreet.verbs.save import load
+    from discreet.verbs.load import load
 
     with errors(as_json):
         with progress(as_json):

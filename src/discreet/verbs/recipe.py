@@ -19,7 +19,7 @@ from discreet.files.release_folder import refuse_foreign
 from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
-from discreet.model.release import Custodian, Release
+from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
@@ -371,7 +371,7 @@ def run_recipe(path: str | Path, *, allow_outside: bool = False) -> Run:
     release = protect(tables, *methods)
     custodian = release.custodian
     log = {**custodian.log, "recipe": text, "inputs": kitchen.inputs}
-    release = Release(release.public, Custodian(custodian.tables, custodian.status, custodian.evidence, log))
+    release = Release(release.public, custodian.with_log(log))
     verdict = verify(release).require()
     withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
     wanted = withheld <= AUDITED_WITHOUT_ASKING if recipe.output.audit == "auto" else recipe.output.audit
