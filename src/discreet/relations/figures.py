@@ -2,7 +2,7 @@
 
 The sum gets a cell of its own, which nobody sees and which moves between these numbers, so that a search needs no
 special case for figures. A ratio of sums is known from two such cells, because ``low < a / b < high`` says that
-``a - low * b`` and ``high * b - a`` are above zero.
+``a - low * b`` and ``high * b - a`` are above zero; where everybody knows ``b``, one is enough.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Ints
+from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Ints
 from discreet.model.figure import ONE, Figure, Linear
 from discreet.model.tableset import TableSet
 
-COARSE = 100
+COARSE = 20
 """Ends of the interval of a ratio are moved inwards by up to this part of its room, to fractions of few digits."""
 
 Terms = dict[int, Fraction]
@@ -36,7 +36,7 @@ class HiddenSum(NamedTuple):
 
 
 def hidden_sums(
-    figures: Sequence[Figure], tables: TableSet, of: Sequence[Ints], value: Ints, decimals: int
+    figures: Sequence[Figure], tables: TableSet, of: Sequence[Ints], value: Ints, known: Bools, decimals: int
 ) -> list[HiddenSum]:
     """The sums that figures tell something of, over the cells of a system.
 
@@ -55,7 +55,8 @@ def hidden_sums(
         if figure.ratio.below == ONE:
             sums = _of_a_sum(figure, number, above, shift[0], result[0], unit, value)
         else:
-            sums = _of_a_ratio(figure, number, (above, below), shift, result, value)
+            divisor_known = all(bool(known[cell]) for cell in below)
+            sums = _of_a_ratio(figure, number, (above, below), shift, result, value, divisor_known)
         for found_sum in sums:
             _refuse_large(figure, found_sum, value)
         found += sums
@@ -100,6 +101,7 @@ def _of_a_ratio(
     shift: Sequence[Fraction],
     result: Sequence[Fraction],
     value: Ints,
+    divisor_known: bool,
 ) -> list[HiddenSum]:
     above, below = parts
     if result[1] == 0:
@@ -111,23 +113,27 @@ def _of_a_ratio(
     ratio = result[0] / result[1]
     low, high = figure.interval
     _refuse_other(figure, low <= ratio <= high, ratio)
-    low, high = low + _inwards(low, ratio), high - _inwards(-high, -ratio)
+    if divisor_known:
+        first, last = sorted(end * result[1] for end in (low, high))
+        strict = (result[0] != first, result[0] != last)
+        return _limited(number, above, value, first - shift[0], last - shift[0], strict)
     found = []
-    for end, way in ((low, sign), (high, -sign)):
+    for outer, way in ((low, sign), (high, -sign)):
+        end = _inwards(outer, ratio)
         terms = {cell: way * above.get(cell, Fraction(0)) for cell in above}
         for cell, n in below.items():
             terms[cell] = terms.get(cell, Fraction(0)) - way * end * n
         constant = way * (shift[0] - end * shift[1])
-        found += _limited(number, {c: n for c, n in terms.items() if n}, value, -constant, None)
+        strict = (end == outer != ratio, False)
+        found += _limited(number, {c: n for c, n in terms.items() if n}, value, -constant, None, strict)
     positive = {cell: sign * n for cell, n in below.items()}
     found += _limited(number, positive, value, min(Fraction(1), sign * result[1]) - sign * shift[1], None)
     return found
 
 
 def _inwards(end: Fraction, inside: Fraction) -> Fraction:
-    """How far to move an end towards a number inside, so that it has few digits and is no longer the end itself."""
-    room = inside - end
-    return Fraction(0) if room == 0 else _simplest(end + room / (2 * COARSE), end + room / COARSE) - end
+    """An end moved a little towards a number inside, so that it has few digits."""
+    return _simplest(*sorted((end, end + (inside - end) / COARSE)))
 
 
 def _simplest(low: Fraction, high: Fraction) -> Fraction:
@@ -135,6 +141,8 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
     whole = ceil(low)
     if whole <= high:
         return Fraction(whole)
+    if low == high:
+        return low
     below = floor(low)
     return below + 1 / _simplest(1 / (high - below), 1 / (low - below))
 

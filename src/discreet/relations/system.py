@@ -273,7 +273,9 @@ def _with_figures(system: System) -> System:
     """The system with a cell and a relation for every sum that a figure tells something of."""
     from scipy.sparse import csr_array, vstack
 
-    sums = hidden_sums(system.already.figures, system.tables, system.of, system.value, system.decimals)
+    sums = hidden_sums(
+        system.already.figures, system.tables, system.of, system.value, system.known | system.empty, system.decimals
+    )
     size, more = len(system), len(sums)
     entries = [(i, cell, n) for i, found in enumerate(sums) for cell, n in found.coefficient.items()]
     entries += [(i, size + i, -1) for i in range(more)]

@@ -42,7 +42,7 @@ def gather(tables: TableSet, items: Items) -> AlreadyPublished:
     """
     if items is None or isinstance(items, AlreadyPublished):
         return AlreadyPublished() if items is None else items
-    found = _Found(tables)
+    found = Found(tables)
     named = list(items.items()) if isinstance(items, Mapping) else [("", item) for item in _several(items)]
     for name, item in named:
         found.take(name, item)
@@ -55,7 +55,7 @@ def _several(items: Any) -> list[Any]:
 
 
 @dataclass
-class _Found:
+class Found:
     """What was found so far, with names that differ."""
 
     tables: TableSet

@@ -162,7 +162,7 @@ def accepted(
             continue
         for number, cells in enumerate(system.of):
             table = system.tables.tables[number]
-            for row in np.flatnonzero(cells == failure.cell).tolist():
+            for row in np.flatnonzero((cells == failure.cell) & table.unsafe).tolist():
                 codes = table.spec_codes(table.codes[row].tolist())
                 taken.append(Acceptance(table.name, codes, str(entry["reason"]), str(entry["name"])))
     return left, taken
