@@ -146,7 +146,7 @@ class Figure:
         return replace(self, cells=cells)
 
     def __str__(self) -> str:
-        return f"figure '{self.formula}' = {self.value}"
+        return f"figure '{self.formula}' = {self.value} (to {self.decimals} decimals)"
 
 
 class _Reader:
