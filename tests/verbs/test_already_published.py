@@ -414,6 +414,8 @@ def test_a_half_that_was_rounded_is_known_to_be_one():
         ("(" * 60 + "x[row=b]" + ")" * 60, 1, "too deep"),
         ("x[row=b]", "many", "not a number"),
         ("x[row=b]", "nan", "not a number"),
+        ("x[row=b]", "1e999999999", "not a number of reasonable length"),
+        ("9" * 5000 + " * x[row=b]", "1", "Cannot read"),
     ],
 )
 def test_formulas_that_are_no_linear_relation_are_refused(formula, value, problem):

@@ -240,6 +240,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], None]] = {
     "figure dropped": lambda a: a["figures"].pop(),
     "figure coarser": lambda a: a["figures"][0].update(decimals=-1, value="0"),
     "figure elsewhere": lambda a: a["figures"][1]["cells"][0].__setitem__(1, ["c", "p"]),
+    "figure of no codes": lambda a: a["figures"][1]["cells"][0].__setitem__(1, [["c"], {"p": 1}]),
     "figure unreadable": lambda a: a["figures"][0].update(formula="x[row=b] * x[row=c]"),
     "rows fewer": lambda a: a["known"][0]["rows"].pop(),
     "rows elsewhere": lambda a: a["known"][0].update(rows=[10**6]),

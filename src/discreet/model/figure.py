@@ -15,9 +15,10 @@ MOST_LETTERS = 20_000
 DEEPEST = 50
 """Formulas come from others too: their length and the depth of their brackets are limited."""
 LEAST_DECIMALS, MOST_DECIMALS = -15, 15
+MOST_DIGITS = 100
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d+)?)"
+    r"\s*(?:(?P<number>\d{1,40}(?:\.\d{1,40})?)"
     r"|(?P<name>[^\W\d][\w.]*|`[^`]+`)\s*\[(?P<codes>(?:'[^']*'|\"[^\"]*\"|[^\]'\"])*)\]"
     r"|(?P<sign>[-+*/()]))"
 )
@@ -117,9 +118,9 @@ class Figure:
         except InvalidOperation:
             number = Decimal("nan")
         exponent = number.as_tuple().exponent
-        if isinstance(self.value, bool) or not isinstance(exponent, int):
+        if isinstance(self.value, bool) or not isinstance(exponent, int) or len(text) + abs(exponent) > MOST_DIGITS:
             raise ParameterError(
-                f"The figure '{self.formula}' has the value {text!r}, which is not a number.",
+                f"The figure '{self.formula}' has the value {text[:40]!r}, which is not a number of reasonable length.",
                 hint="Give it as published, with a decimal point: value='12.5'.",
             )
         shown = max(0, -exponent)
@@ -133,7 +134,8 @@ class Figure:
             )
         object.__setattr__(self, "value", text)
         object.__setattr__(self, "decimals", decimals)
-        object.__setattr__(self, "cells", tuple((str(table), tuple(codes)) for table, codes in self.cells))
+        cells = tuple((str(table), tuple(map(str, codes))) for table, codes in self.cells)
+        object.__setattr__(self, "cells", cells)
 
     @property
     def interval(self) -> tuple[Fraction, Fraction]:
