@@ -548,3 +548,15 @@ def test_what_everybody_knows_of_cells_says_nothing_of_figures():
     figure = ds.Figure("x[row=b, col=q] / x[row=b, col=r]", "0.9", decimals=1)
     release = ds.protect(table(), ds.Suppress(insiders=None, known_within=80), already_published=[figure])
     assert release.verify().holds
+
+
+def test_the_audit_sees_what_is_already_out():
+    """The same pattern is fine alone, and not beside an earlier release or a figure."""
+    plain = ds.protect(table(), ds.Suppress(insiders=None))
+    accepting = ds.Suppress(insiders=None, accept=ANY)
+    assert (ds.audit(plain, insiders=None).short, ds.audit(plain, insiders=None).counts()["withheld"]) == (0, 4)
+    for item, short in ((released(table(), OTHER), 1), (limits("share")[0], 1), (ds.Figure("x[row=a] / 2", "40"), 0)):
+        other = ds.protect(table(), accepting, already_published=[item])
+        found = ds.audit(with_figures(plain, other), insiders=None)
+        assert found.short == short, item
+        assert found.counts()["withheld"] <= 4
