@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from discreet.errors import DiscreetError
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
     from discreet.generate import examples
+    from discreet.model.already import PublishedCells
+    from discreet.model.figure import Figure
     from discreet.model.hierarchy import Grouping, Hierarchy
     from discreet.model.microdata import Microdata
     from discreet.model.spec import TableSpec
@@ -38,15 +40,18 @@ if TYPE_CHECKING:
     from discreet.tables import Method, Suppress
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
+    from discreet.verbs.load import load
     from discreet.verbs.protect import protect
     from discreet.verbs.recipe import run_recipe
-    from discreet.verbs.save import load, replay, save
+    from discreet.verbs.save import replay, save
     from discreet.verbs.tabulate import tabulate
     from discreet.verify import check_folder
 
 _HOME = {
     "discreet.errors": ("DiscreetError",),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy"),
+    "discreet.model.already": ("PublishedCells",),
+    "discreet.model.figure": ("Figure",),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
     "discreet.model.microdata": ("Microdata",),
     "discreet.model.spec": ("TableSpec",),
@@ -66,9 +71,10 @@ _HOME = {
     "discreet.tables": ("Method", "Suppress"),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
+    "discreet.verbs.load": ("load",),
     "discreet.verbs.protect": ("protect",),
     "discreet.verbs.recipe": ("run_recipe",),
-    "discreet.verbs.save": ("load", "replay", "save"),
+    "discreet.verbs.save": ("replay", "save"),
     "discreet.verbs.tabulate": ("tabulate",),
     "discreet.verify": ("check_folder",),
 }

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from discreet.cli import main
-from tests.verbs.test_recipe import RECIPE, folder  # noqa: F401
+from tests.verbs.test_recipe import RECIPE, TWICE, folder, twice  # noqa: F401
 
 
 def discreet(*words: object) -> Result:
@@ -107,3 +107,14 @@ def test_an_interrupt_ends_with_code_130_and_writes_nothing(folder: Path, monkey
     assert done.exit_code == 130
     assert "Nothing was written" in done.stderr
     assert not (folder / "out").exists()
+
+
+def test_earlier_releases_are_given_on_the_command_line(twice: Path):  # noqa: F811
+    (twice / "recipe.toml").write_text(TWICE)
+    done = discreet("run", twice / "recipe.toml", "--already-published", twice / "first")
+    assert done.exit_code == 0, done.output
+    assert "together with release 'first', table 'x'" in done.stdout
+    assert "together with release 'first'" in discreet("verify", twice / "out").stdout
+    audited = discreet("audit", twice / "out")
+    assert audited.exit_code == 0
+    assert "together with release 'first'" in audited.stdout

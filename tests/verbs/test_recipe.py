@@ -195,3 +195,97 @@ def test_an_audit_against_the_certificates_stops_the_run(folder, monkeypatch):
     with pytest.raises(DiscreetError, match=r"2 unsafe cells short of their level.*Nothing is published"):
         ds.run_recipe(folder / "recipe.toml")
     assert not (folder / "out").exists()
+
+
+# ---- what is already published ------------------------------------------------------------------------------
+
+TWICE = """
+version = 1
+[data]
+cells = "cells.csv"
+[[tables]]
+name = "x"
+by = ["row", "col"]
+value = "value"
+[[protect]]
+method = "suppress"
+[output]
+directory = "out"
+audit = true
+"""
+PUBLISHED = """
+[[already_published]]
+release = "first"
+name = "spring"
+
+[[already_published]]
+cells = "notice.csv"
+value = "wert"
+columns = { row = "zeile" }
+withheld = ["-"]
+
+[[already_published]]
+figure = "value[row=a, col=p] / value[row=a]"
+value = "0.3"
+"""
+
+
+@pytest.fixture
+def twice(tmp_path) -> Path:
+    lines = ["row,col,value,status,lower_protection,upper_protection"]
+    inner = {("a", "p"): 20, ("a", "q"): 50, ("b", "p"): 18, ("b", "q"): 19, ("c", "p"): 17, ("c", "q"): 32}
+    for row in ("Total", "a", "b", "c"):
+        for col in ("Total", "p", "q"):
+            value = sum(v for (r, c), v in inner.items() if row in ("Total", r) and col in ("Total", c))
+            unsafe = (row, col) == ("b", "q")
+            lines.append(f"{row},{col},{value},{'U,5,5' if unsafe else 'V,0,0'}")
+    (tmp_path / "cells.csv").write_text("\n".join(lines))
+    (tmp_path / "notice.csv").write_text("zeile,wert\na,70\nb,-\n")
+    (tmp_path / "recipe.toml").write_text(TWICE.replace('"out"', '"first"'))
+    ds.run_recipe(tmp_path / "recipe.toml")
+    return tmp_path
+
+
+def test_a_recipe_names_what_is_already_published(twice):
+    path = twice / "recipe.toml"
+    path.write_text(TWICE + PUBLISHED)
+    done = ds.run_recipe(path)
+    assert [text.split(":")[0] for text in done.verdict.together_with] == [
+        "release 'spring', table 'x'",
+        "file 'notice.csv'",
+        "figure 'value[row=a, col=p] / value[row=a]' = 0.3 (to 1 decimals)",
+    ]
+    assert "notice.csv" in done.release.custodian.log["inputs"]
+    path.write_text(TWICE)
+    beside = ds.run_recipe(path, already_published=[twice / "first"])
+    assert "release 'first'" in beside.verdict.together_with[0]
+
+
+def test_cells_that_are_out_can_be_accepted_in_a_recipe(twice):
+    (twice / "notice.csv").write_text("row,col,value\nb,q,19\n")
+    published = '\n[[already_published]]\ncells = "notice.csv"\n'
+    (twice / "recipe.toml").write_text(TWICE + published)
+    with pytest.raises(DiscreetError, match=r"file 'notice\.csv' published it"):
+        ds.run_recipe(twice / "recipe.toml")
+    accept = 'accept = [{ class = "revealed", reason = "known", name = "A. Officer" }]'
+    (twice / "recipe.toml").write_text(TWICE.replace('"suppress"', f'"suppress"\n{accept}') + published)
+    assert ds.run_recipe(twice / "recipe.toml").audit.revealed == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        ("name = 'x'", "nothing in it"),
+        ("release = 'first'\nfigure = 'x'", "'release', 'figure'"),
+        ("release = 'first'\ntable = 'x'", "no key 'table'"),
+        ("releases = 'first'", "no key 'releases'"),
+        ("figure = 'value[row=a]'", "has no value"),
+        ("release = 'nowhere'", "not the folder of a saved release"),
+        ("release = '..'", "outside its own folder"),
+        ("cells = 'nowhere.csv'", "no file 'nowhere.csv'"),
+    ],
+)
+def test_entries_of_what_is_published_are_strict(twice, part, problem):
+    (twice / "recipe.toml").write_text(f"{TWICE}\n[[already_published]]\n{part}\n")
+    with pytest.raises(DiscreetError, match=problem):
+        ds.run_recipe(twice / "recipe.toml")

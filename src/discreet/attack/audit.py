@@ -10,7 +10,7 @@ import numpy as np
 from discreet.attack.insiders import Finding
 from discreet.attack.intervals import Intervals
 from discreet.files.frames import to_frame
-from discreet.model.arrays import Status
+from discreet.model.arrays import Ints, Status
 from discreet.model.evidence import CONTRIBUTORS, EXTERNAL, INSIDERS
 from discreet.relations import System
 
@@ -45,6 +45,16 @@ class Audit:
     attackers: tuple[str, ...] = (EXTERNAL,)
     insiders: Status | None = None
     why_no_insiders: str = "not asked for"
+
+    @property
+    def withheld_cells(self) -> Ints:
+        """Numbers of the withheld cells of tables."""
+        return self.intervals.cells[self.system.in_tables[self.intervals.cells]]
+
+    @property
+    def revealed(self) -> int:
+        """How many unsafe cells were published before or elsewhere."""
+        return int((self.system.unsafe & self.system.known).sum())
 
     @property
     def short(self) -> int:
@@ -106,13 +116,14 @@ class Audit:
         """The audit in numbers."""
         looked_at, unsafe = self.sampled
         return {
-            "withheld": len(self.intervals.cells),
+            "withheld": len(self.withheld_cells),
             "unsafe": unsafe,
             "looked_at": looked_at,
             "short": self.short,
             "recoverable": self.recoverable,
             "short_insiders": self.short_insiders,
             "recoverable_insiders": self.recoverable_insiders,
+            "revealed": self.revealed,
         }
 
     def summary(self) -> str:
@@ -133,7 +144,10 @@ class Audit:
             lines.append(f"  unsafe cells short of their level against an insider: {self.short_insiders:,}")
         if self.insiders is not None:
             lines.append(f"  unsafe cells that an insider can work out exactly: {self.recoverable_insiders:,}")
+        if self.revealed:
+            lines.append(f"  unsafe cells that were published before: {self.revealed:,}")
         lines += [f"  attacker: {attacker}" for attacker in self.attackers]
+        lines += [f"  together with {text}" for text in self.system.already.together_with()]
         if self.why_no_insiders:
             lines.append(f"  not considered: {CONTRIBUTORS} ({self.why_no_insiders})")
         return "\n".join(lines)

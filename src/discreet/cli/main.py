@@ -37,15 +37,22 @@ def demo(directory: Path, records: int) -> None:
 @main.command()
 @RECIPE
 @OUTSIDE
+@click.option(
+    "--already-published",
+    "earlier",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder of an earlier release to be protected together with; may be given several times.",
+)
 @JSON
-def run(recipe: Path, allow_outside: bool, as_json: bool) -> None:
+def run(recipe: Path, allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
     """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save."""
     from discreet.verbs.recipe import run_recipe
     from discreet.verbs.save import summary
 
     with errors(as_json):
         with progress(as_json):
-            done = run_recipe(recipe, allow_outside=allow_outside)
+            done = run_recipe(recipe, allow_outside=allow_outside, already_published=earlier)
         if as_json:
             public = done.release.public.tables
             tables = [{"name": t.name, "cells": len(t), "shown": int(t.shown.sum())} for t in public]
@@ -103,7 +110,7 @@ def audit(
     """Work out what an attacker can deduce from the saved release in FOLDER."""
     from discreet.cli.cells import write_new
     from discreet.verbs.audit import audit as audit_release
-    from discreet.verbs.save import load
+    from discreet.verbs.load import load
 
     with errors(as_json):
         with progress(as_json):

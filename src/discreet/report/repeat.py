@@ -38,6 +38,9 @@ def python_steps(tables: TableSet, log: Mapping[str, Any]) -> str:
         stated = "".join(f", {key}={value!r}" for key, value in options.items() if value)
         lines.append(f"tables = ds.TableSet([{', '.join(names.values())}]{stated})")
     methods = [_call(method_from_record, record) for record in log.get("protect", ())]
+    if already := log.get("already_published"):
+        lines += ["# already is a list of what is published already:", *(f"#   {text}" for text in already)]
+        methods.append("already_published=already")
     lines += [f"release = ds.protect({', '.join([subject, *methods])})", "print(release.verify())"]
     return "\n".join(lines)
 

@@ -32,7 +32,8 @@ def audit(
     Parameters
     ----------
     subject
-        A release, or tables whose status column marks unsafe and secondary cells.
+        A release, together with all that it is certified with, or tables whose status column marks unsafe and
+        secondary cells.
     insiders
         What must hold against every contributor who knows its own contributions, for every unsafe cell that it does
         not fill alone: ``"full"``, the cell keeps its level, downwards against all but its largest contributor and
@@ -69,7 +70,10 @@ def audit(
     """
     _refuse(insiders, sample)
     system, withheld = _pattern(subject)
-    wanted = None if sample is None else _sample(system, withheld, sample, seed)
+    # Secondary cells that only earlier releases withhold may come to light; their unsafe cells may not.
+    wanted = (system.now | system.unsafe)[withheld]
+    if sample is not None:
+        wanted = _sample(system, withheld, sample, seed)
     if exact is None:
         exact = sample is None and int(withheld.sum()) <= EXACT_UP_TO
     attack = External(system, withheld, wanted)
@@ -95,22 +99,17 @@ def _refuse(insiders: object, sample: object) -> None:
 
 def _pattern(subject: Release | Table | TableSet) -> tuple[System, Bools]:
     """Cells and relations, and which cells nobody is told."""
+    already = None
     if isinstance(subject, Release):
-        tables = subject.custodian.tables
+        tables, already = subject.custodian.tables, subject.custodian.already
         hidden = [subject.custodian.withheld(number) for number in range(len(tables))]
     elif isinstance(subject, Table | TableSet):
         tables = as_set(subject)
         hidden = [np.isin(t.status, (CellStatus.UNSAFE, CellStatus.SECONDARY)) for t in tables]
     else:
         raise ParameterError(f"Cannot audit a {type(subject).__name__}.", hint="Give a release, a table or a set.")
-    system = build_system(tables)
-    withheld: Bools = np.zeros(len(system), np.bool_)
-    for cells, mine in zip(system.of, hidden, strict=True):
-        withheld[cells[mine]] = True
-    for cells, mine in zip(system.of, hidden, strict=True):
-        # A cell that is published anywhere is known everywhere.
-        withheld[cells[~mine]] = False
-    return system, withheld
+    system = build_system(tables, already)
+    return system, system.withheld(hidden)
 
 
 def _sample(system: System, withheld: Bools, sample: int, seed: int) -> Bools:

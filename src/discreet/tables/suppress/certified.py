@@ -69,8 +69,8 @@ def needed_levels(system: System) -> tuple[Ints, Ints]:
 
 
 def movable_cells(system: System) -> Bools:
-    """Cells that may be withheld."""
-    return ~system.forced & ~(system.empty & ~system.unsafe)
+    """Cells that may be withheld, and are not known from before."""
+    return ~system.forced & ~system.known & ~(system.empty & ~system.unsafe)
 
 
 def certify(

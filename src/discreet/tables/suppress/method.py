@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, ClassVar, Literal
 
@@ -55,8 +55,9 @@ class Suppress(Method):
         The same in seconds; the log keeps the effort at which the limit struck.
     accept
         Cells that may stay withheld without a proof of their level, where none can be found: mappings with ``cells``
-        (lists of codes) or ``class`` (``"impossible"``, ``"undecided"``), ``reason``, ``name`` and, where there are
-        several tables, ``table``. They stay in the evidence, and every verdict lists them.
+        (lists of codes) or ``class`` (``"impossible"``, ``"undecided"``, or ``"revealed"`` by what is already
+        published), ``reason``, ``name`` and, where there are several tables, ``table``. They stay in the evidence,
+        and every verdict lists them.
     algorithm
         ``"certified"``, or ``"optimal"``: the cheapest pattern against outsiders by cutting planes, completed for
         insiders and certified; for tables of about a thousand cells. The log says what the cheapest pattern costs at
@@ -106,11 +107,15 @@ class Suppress(Method):
         """Protect the cells of a system."""
         counted = [t.holders is not None or "holding" in t.contributions for t in system.tables]
         insiders = self.insiders if any(counted) else None
-        attackers = Attackers(system, insiders, self.known_within)
+        # What was published before cannot be hidden; it is withheld from these tables and reported.
+        out = system.unsafe & system.known
+        hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
+        attackers = Attackers(hidden, insiders, self.known_within)
+        _know_figures(system, attackers)
         cost = system.cost(self.cost) ** self.exponent
-        pattern = certify(system, cost, attackers, Limits(self.effort, self.time_limit))
+        pattern = certify(hidden, cost, attackers, Limits(self.effort, self.time_limit))
         if self.algorithm == "optimal":
-            pattern = improve_to_optimum(system, cost, attackers, pattern, self.time_limit)
+            pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit)
         left, taken = accepted(system, classify(system, attackers, pattern.unprotected), self.accept)
         if left:
             raise failures_error(system, left)
@@ -122,11 +127,18 @@ class Suppress(Method):
             unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
             uncounted=not all(counted),
             accepted=len(taken),
+            already=system.already,
         )
         withheld = _one_pattern(system, pattern.withheld)
         return Outcome(
             withheld, Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken)
         )
+
+
+def _know_figures(system: System, attackers: Attackers) -> None:
+    """What everybody knows of cells to within some per cent says nothing of the sums behind figures."""
+    attackers.lower = np.where(system.in_tables, attackers.lower, system.lower_bound)
+    attackers.upper = np.where(system.in_tables, attackers.upper, system.upper_bound)
 
 
 def _one_pattern(system: System, withheld: Bools) -> Bools:
@@ -135,10 +147,11 @@ def _one_pattern(system: System, withheld: Bools) -> Bools:
         return withheld
     places, size = cell_identities(system.tables, by_value=False)
     hidden = np.zeros(size, np.bool_)
-    for place, cells in zip(places, system.of, strict=True):
+    pairs = list(zip(places, system.of, strict=True))[: system.present]
+    for place, cells in pairs:
         hidden[place[withheld[cells]]] = True
     result = withheld.copy()
-    for place, cells in zip(places, system.of, strict=True):
+    for place, cells in pairs:
         result[cells[hidden[place] & ~system.empty[cells]]] = True
     clash = result & system.forced
     if clash.any():
