@@ -27,8 +27,10 @@ NEARBY, FURTHER = ((250, STEEP), (600, STEEP)), ((250, STEEP), (1_500, STEEP))
 """Neighbourhoods in which secondaries are replaced, the dearest fifth in larger ones; finding nothing is no loss."""
 WORTH = 1e-3
 """A further round is made while the last one saved this share of the cost."""
-WIDE, NARROW, WIDELY = 1_500, 600, 5
+WIDEST, WIDE, NARROW, WIDELY = 25_000, 1_500, 600, 5
 """Cells among which something cheaper is looked for: many for the first fifth, which decide on the cost."""
+FIRST = 3_000_000
+"""The first cells of all decide most: so many neighbours are looked at for them, shared out by rank."""
 SHARED = 3
 """So many certificates of larger cells are remembered for a small cell that they move far enough."""
 MANY = 300
@@ -117,7 +119,7 @@ class _Search:
         self.waiting[order[widely:]] = True
         for done, target in enumerate(order.tolist()):
             checkpoint("protect", done, len(order))
-            self.programs.second = WIDE if done < widely else NARROW
+            self.programs.second = _width(done) if done < widely else NARROW
             if self._struck():
                 self.programs.second = self.programs.rounds = 0
             self.waiting[target] = False
@@ -206,7 +208,7 @@ class _Search:
             checkpoint(stage, done, len(secondary))
             if self._done():
                 break
-            programs.sizes, programs.second = (FURTHER, WIDE) if done < widely else (NEARBY, NARROW)
+            programs.sizes, programs.second = (FURTHER, _width(done)) if done < widely else (NEARBY, NARROW)
             if programs.withheld[cell]:
                 self._give_up(cell)
         checkpoint(stage, len(secondary), len(secondary))
@@ -248,3 +250,8 @@ class _Search:
                 return None
             made[target] = family
         return made
+
+
+def _width(rank: int) -> int:
+    """Neighbours to be looked at for the cell of a rank among the first fifth."""
+    return max(WIDE, min(WIDEST, FIRST // (rank + 1)))
