@@ -20,6 +20,7 @@ from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation, as_set
 from discreet.model.units import unit_text
 from discreet.relations.build import Equations, table_equations
+from discreet.relations.distance import distance_in_relations
 from discreet.relations.identity import cell_identities
 from discreet.relations.variables import Places, VariableRows, places, variable_rows
 
@@ -102,7 +103,12 @@ class System:
         return f"'{text}'{' at ' + others if others else ''} in table {table.name!r}"
 
     def cost(self, kind: str) -> Floats:
-        """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log`` or ``variable``."""
+        """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log``, ``variable`` or ``distance``.
+
+        The last is how many relations away the nearest unsafe cell is.
+        """
+        if kind == "distance":
+            return distance_in_relations(self.matrix, np.flatnonzero(self.unsafe)).astype(np.float64)
         result = np.zeros(len(self), np.float64)
         for table, of in zip(self.tables, self.of, strict=True):
             np.maximum.at(result, of, _table_cost(table, kind, 10.0 ** (self.decimals - table.decimals)))

@@ -10,11 +10,15 @@ from discreet.attack import Audit, External, attack_by_insiders
 from discreet.errors import ParameterError
 from discreet.model.arrays import Bools
 from discreet.model.evidence import EXTERNAL, INSIDERS
+from discreet.model.pattern import Pattern
 from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
+from discreet.verbs.patterns import on_tables
+from discreet.verbs.protect import refuse_unassessed
 
+HIDDEN = (CellStatus.UNSAFE, CellStatus.SECONDARY)
 EXACT_UP_TO = 5_000
 """Both ends of every interval are found without asking up to so many withheld cells."""
 
@@ -22,6 +26,7 @@ EXACT_UP_TO = 5_000
 def audit(
     subject: Release | Table | TableSet,
     *,
+    pattern: Pattern | None = None,
     insiders: Literal["full", "nonzero"] | None = "full",
     sample: int | None = None,
     exact: bool | None = None,
@@ -33,6 +38,9 @@ def audit(
     ----------
     subject
         A release, or tables whose status column marks unsafe and secondary cells.
+    pattern
+        What is withheld instead, for assessed tables: any pattern, as it stands. Unsafe cells that it publishes are
+        counted.
     insiders
         What must hold against every contributor who knows its own contributions, for every unsafe cell that it does
         not fill alone: ``"full"``, the cell keeps its level, downwards against all but its largest contributor and
@@ -68,7 +76,8 @@ def audit(
     0
     """
     _refuse(insiders, sample)
-    system, withheld = _pattern(subject)
+    system, withheld = _withheld(subject, pattern)
+    exposed = np.flatnonzero(system.unsafe & ~withheld)
     wanted = None if sample is None else _sample(system, withheld, sample, seed)
     if exact is None:
         exact = sample is None and int(withheld.sum()) <= EXACT_UP_TO
@@ -76,14 +85,14 @@ def audit(
     attack.run(exact, seed)
     found = attack.intervals(exact)
     if insiders is None:
-        return Audit(system, found)
+        return Audit(system, found, published=exposed)
     unsafe = system.unsafe[attack.cells] & attack.wanted
     known = unsafe & (system.contributors[attack.cells] > 0)
     if unsafe.any() and not known.any():
-        return Audit(system, found, why_no_insiders="the tables carry no contributors")
+        return Audit(system, found, why_no_insiders="the tables carry no contributors", published=exposed)
     why = "" if known.sum() == unsafe.sum() else f"in {int((unsafe & ~known).sum()):,} cells, of tables without any"
     verdicts = attack_by_insiders(attack, insiders == "full", seed)
-    return Audit(system, found, (EXTERNAL, INSIDERS[insiders]), verdicts, why)
+    return Audit(system, found, (EXTERNAL, INSIDERS[insiders]), verdicts, why, exposed)
 
 
 def _refuse(insiders: object, sample: object) -> None:
@@ -93,23 +102,37 @@ def _refuse(insiders: object, sample: object) -> None:
         raise ParameterError(f"sample={sample!r} is not allowed.", hint="Give a number of cells, at least 1.")
 
 
-def _pattern(subject: Release | Table | TableSet) -> tuple[System, Bools]:
+def _withheld(subject: Release | Table | TableSet, pattern: Pattern | None) -> tuple[System, Bools]:
     """Cells and relations, and which cells nobody is told."""
+    silent: list[Bools] | None = None
     if isinstance(subject, Release):
         tables = subject.custodian.tables
         hidden = [subject.custodian.withheld(number) for number in range(len(tables))]
     elif isinstance(subject, Table | TableSet):
         tables = as_set(subject)
-        hidden = [np.isin(t.status, (CellStatus.UNSAFE, CellStatus.SECONDARY)) for t in tables]
+        hidden = [np.isin(t.status, HIDDEN) for t in tables]
     else:
         raise ParameterError(f"Cannot audit a {type(subject).__name__}.", hint="Give a release, a table or a set.")
+    if pattern is not None:
+        if isinstance(subject, Release):
+            raise ParameterError("A release has its own pattern.", hint="Give the tables and a pattern.")
+        for table in tables:
+            refuse_unassessed(table)
+        said = on_tables(pattern, tables)
+        hidden, silent = [np.isin(status, HIDDEN) for status in said], [status == 0 for status in said]
     system = build_system(tables)
     withheld: Bools = np.zeros(len(system), np.bool_)
     for cells, mine in zip(system.of, hidden, strict=True):
         withheld[cells[mine]] = True
-    for cells, mine in zip(system.of, hidden, strict=True):
+    for number, (cells, mine) in enumerate(zip(system.of, hidden, strict=True)):
         # A cell that is published anywhere is known everywhere.
-        withheld[cells[~mine]] = False
+        shown = ~mine
+        if silent is not None:
+            # A pattern may name a cell once where the table has it under several names.
+            once: Bools = np.zeros(len(system), np.bool_)
+            once[cells[mine]] = True
+            shown &= ~(silent[number] & once[cells])
+        withheld[cells[shown]] = False
     return system, withheld
 
 

@@ -12,6 +12,7 @@ from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import build_system
 from discreet.tables.method import Method
+from discreet.verbs.given_files import with_files_read
 
 
 def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Release:
@@ -50,9 +51,10 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Re
             f"{' and '.join(type(m).__name__ for m in steps)} cannot follow each other.",
             hint="Give one method that withholds cells.",
         )
+    steps = [with_files_read(step) for step in steps]
     whole = as_set(tables)
     for table in whole:
-        _refuse_unassessed(table)
+        refuse_unassessed(table)
     system = build_system(whole)
     system.check_additive()
     outcome = steps[0].run(system)
@@ -63,11 +65,12 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Re
         status[hidden & ~table.unsafe] = CellStatus.SECONDARY
         statuses.append(status)
         shown.append(public_table(table, hidden))
-    log = _log(whole, steps, outcome.evidence.effort)
+    log = {**_log(whole, steps, outcome.evidence.effort), "notes": list(outcome.notes)}
     return Release(PublicRelease(tuple(shown)), Custodian(whole, tuple(statuses), (outcome.evidence,), log))
 
 
-def _refuse_unassessed(table: Table) -> None:
+def refuse_unassessed(table: Table) -> None:
+    """Refuse a table of which nobody has said what is unsafe."""
     if table.assessment is None:
         raise NeedsError(
             f"Table {table.name!r} has not been assessed, so nothing is known to be safe in it.",

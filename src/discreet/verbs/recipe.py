@@ -13,12 +13,14 @@ import msgspec
 
 from discreet.attack import Audit
 from discreet.errors import InputError, ParameterError, VerificationError, listed, unknown_name
-from discreet.files.frames import code_text, read_columns
+from discreet.files.frames import code_text, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
+from discreet.files.pattern import is_own, read_pattern
 from discreet.files.release_folder import refuse_foreign
 from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
+from discreet.model.pattern import Pattern
 from discreet.model.release import Custodian, Release
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
@@ -30,8 +32,10 @@ from discreet.rules.base import REGISTRY, Rule, rule_from_record
 from discreet.tables.method import METHODS, Method, method_from_record
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
+from discreet.verbs.given_files import with_files_read
 from discreet.verbs.protect import protect
 from discreet.verbs.ready_made import table_from_cells
+from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save, verify
 from discreet.verbs.tabulate import tabulate
 from discreet.verify import Verdict, check_folder
@@ -102,6 +106,19 @@ class LinkPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     equation: str
 
 
+class PatternPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A pattern file, and how to read it where another program made it."""
+
+    file: str
+    variables: list[str] | None = None
+    columns: dict[str, str] = {}
+    letters: str | dict[str, str] = "words"
+    all_are: Literal["unsafe", "secondary"] | None = None
+    table: str = ""
+    tables: dict[str, str] = {}
+    delimiter: str = ","
+
+
 class OutputPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Where the release goes."""
 
@@ -124,17 +141,19 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     assess: AssessPart = msgspec.field(default_factory=AssessPart)
     links: list[LinkPart] = []
     one_pattern: bool = False
+    pattern: PatternPart | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A finished run: the release, its verdict, where it lies and its seal."""
+    """A finished run: the release, its verdict, where it lies, its seal, and what became of a given pattern."""
 
     release: Release
     verdict: Verdict
     folder: Path
     seal: str
     audit: Audit | None
+    repair: Repair | None = None
 
 
 def read_recipe(text: str) -> Recipe:
@@ -156,8 +175,21 @@ def read_recipe(text: str) -> Recipe:
     for record in recipe.rules:
         rule_from_record(record)
     for record in recipe.protect:
-        method_from_record(record)
+        part = _preferred(record)
+        method_from_record(record if part is None else {**record, "prefer": ()})
     return recipe
+
+
+def _preferred(record: Mapping[str, Any]) -> PatternPart | None:
+    """The pattern that a method prefers, where the recipe says how to read it."""
+    if not isinstance(record.get("prefer"), Mapping):
+        return None
+    try:
+        return msgspec.convert(record["prefer"], PatternPart)
+    except msgspec.ValidationError as error:
+        raise ParameterError(
+            f"prefer of the recipe cannot be used: {error}.", hint=f"It takes {listed(PatternPart.__struct_fields__)}."
+        ) from None
 
 
 def _explained(message: str) -> ParameterError:
@@ -170,6 +202,7 @@ def _explained(message: str) -> ParameterError:
         "assess": AssessPart,
         "links": LinkPart,
         "hierarchies": HierarchyPart,
+        "pattern": PatternPart,
     }
     if "contains unknown field" in message:
         name = message.split("`")[1]
@@ -258,6 +291,29 @@ class Kitchen:
             delimiter=data.delimiter,
         )
 
+    def pattern(self, part: PatternPart, path: Path | None = None) -> Pattern:
+        """A pattern file; of one that another program made only the variables of the tables are read.
+
+        ``path`` is where the operator says that it lies; otherwise it is a file of the recipe.
+        """
+        path = self.input(part.file) if path is None else path
+        options = msgspec.structs.asdict(part)
+        options["name"] = Path(options.pop("file")).name
+        names = file_columns(path, part.delimiter)
+        if part.variables is None and not is_own(names):
+            ours = {part.columns.get(name, name) for name in names}
+            options["variables"] = [v for v in dict.fromkeys(v for t in self.recipe.tables for v in t.by) if v in ours]
+        return read_pattern(path, **options)
+
+    def methods(self) -> list[Method]:
+        """The methods of the recipe, with what their files say."""
+        found = []
+        for record in self.recipe.protect:
+            part = _preferred(record)
+            given = record if part is None else {**record, "prefer": self.pattern(part)}
+            found.append(with_files_read(method_from_record(given), self.input))
+        return found
+
     def marked(self, table: Table, status: str | None) -> Table:
         """The table with statuses set by hand, from a file with code columns and ``status``."""
         if status is None:
@@ -342,13 +398,23 @@ def _looks_at(rule: Rule) -> int:
     return int(getattr(rule, "coalition", 1)) + 1
 
 
-def run_recipe(path: str | Path, *, allow_outside: bool = False) -> Run:
+def run_recipe(
+    path: str | Path,
+    *,
+    pattern: Pattern | PatternPart | None = None,
+    repairing: bool = False,
+    allow_outside: bool = False,
+) -> Run:
     """Run a recipe file from data to a saved and verified release.
 
     Parameters
     ----------
     path
         The recipe.
+    pattern
+        A pattern to be completed, where the recipe names none.
+    repairing
+        Refuse to run without a pattern.
     allow_outside
         Let it read and write outside its own folder.
 
@@ -357,18 +423,21 @@ def run_recipe(path: str | Path, *, allow_outside: bool = False) -> Run:
     DiscreetError
         Whatever went wrong; nothing is written then.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
-    text = path.read_text(encoding="utf-8")
-    recipe = read_recipe(text)
+    text, kitchen = _opened(path, allow_outside)
+    recipe = kitchen.recipe
     checkpoint("read", 0, 1)
-    methods: list[Method] = [method_from_record(record) for record in recipe.protect]
-    kitchen = Kitchen(recipe, path.parent, allow_outside)
     folder = kitchen.path(recipe.output.directory)
     refuse_foreign(folder)
+    methods, given = kitchen.methods(), _given(kitchen, pattern)
+    if repairing and given is None:
+        raise no_pattern()
     tables = prepare(kitchen)
-    release = protect(tables, *methods)
+    repaired = None
+    if given is None or len(methods) != 1:
+        release = protect(tables, *methods)
+    else:
+        repaired = repair(tables, given, methods[0])
+        release = repaired.release
     custodian = release.custodian
     log = {**custodian.log, "recipe": text, "inputs": kitchen.inputs}
     release = Release(release.public, Custodian(custodian.tables, custodian.status, custodian.evidence, log))
@@ -385,7 +454,41 @@ def run_recipe(path: str | Path, *, allow_outside: bool = False) -> Run:
     if recipe.output.report:
         page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
     seal = save(release, folder, report=page)
-    return Run(release, check_folder(folder).require(), folder, seal, found)
+    return Run(release, check_folder(folder).require(), folder, seal, found, repaired)
+
+
+def audit_pattern(
+    path: str | Path, *, pattern: Pattern | PatternPart | None = None, allow_outside: bool = False
+) -> Audit:
+    """What attackers can work out of a pattern as it stands, for the tables of a recipe; nothing is written."""
+    _, kitchen = _opened(path, allow_outside)
+    given = _given(kitchen, pattern)
+    if given is None:
+        raise no_pattern()
+    return audit(prepare(kitchen), pattern=given)
+
+
+def no_pattern() -> ParameterError:
+    """Error for a repair without anything to repair."""
+    return ParameterError("There is no pattern.", hint="Give --pattern FILE, or write [pattern] into the recipe.")
+
+
+def _opened(path: str | Path, allow_outside: bool) -> tuple[str, Kitchen]:
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
+    text = path.read_text(encoding="utf-8")
+    return text, Kitchen(read_recipe(text), path.parent, allow_outside)
+
+
+def _given(kitchen: Kitchen, pattern: Pattern | PatternPart | None) -> Pattern | None:
+    """The pattern to be completed, if any."""
+    part = kitchen.recipe.pattern
+    if part is not None and pattern is not None:
+        raise ParameterError("The recipe has a [pattern] of its own.", hint="Give one of the two.")
+    if isinstance(pattern, PatternPart):
+        return kitchen.pattern(pattern, Path(pattern.file))
+    return pattern if part is None else kitchen.pattern(part)
 
 
 def recipe_schema() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from discreet.errors import VerificationError
 from discreet.files.frames import to_frame as frame_of
 from discreet.files.release_folder import refuse_foreign, write_release
-from discreet.model.release import PublicRelease, Release, public_table
+from discreet.model.release import Custodian, PublicRelease, Release, public_table
 from discreet.model.table import CellStatus, Table
 from discreet.relations import build_system
 from discreet.report import custodian_report
@@ -74,7 +74,13 @@ def replay(release: Release, log: Mapping[str, Any] | None = None) -> Release:
         rules = [rule_from_record(record) for record in entry["rules"]]
         tables.append(assess(table.with_(assessment=None), *rules, profile=entry["profile"], **entry["options"]))
     methods = [method_from_record(_as_it_struck(record, steps["effort"])) for record in steps["protect"]]
-    return protect(release.custodian.tables.replaced(tables), *methods)
+    again = protect(release.custodian.tables.replaced(tables), *methods)
+    if "pattern" not in steps:
+        return again
+    # The cells of the given pattern stand in the tables as they were marked; the log says which pattern it was.
+    found = again.custodian
+    log = {**found.log, "pattern": steps["pattern"]}
+    return Release(again.public, Custodian(found.tables, found.status, found.evidence, log))
 
 
 def _as_it_struck(record: Mapping[str, Any], effort: Mapping[str, int]) -> dict[str, Any]:
@@ -120,6 +126,7 @@ def summary(release: Release) -> str:
         lines.append(f"{evidence.claim.method}: {evidence.claim.statement}")
         lines += [f"  against {attacker}" for attacker in evidence.claim.attackers]
         lines += [f"  not considered: {text}" for text in evidence.claim.not_considered]
+    lines += [f"note: {text}" for text in release.custodian.log.get("notes", ())]
     return "\n".join(lines)
 
 
