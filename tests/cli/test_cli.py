@@ -52,7 +52,7 @@ def test_a_changed_release_ends_with_code_5_and_names_the_file(folder: Path):  #
     assert "public/turnover.csv" in checked.stdout
 
 
-@pytest.mark.parametrize(("command", "code"), [("run", 3), ("tabulate", 3), ("verify", 3), ("audit", 3)])
+@pytest.mark.parametrize(("command", "code"), [("run", 3), ("tabulate", 3), ("verify", 3), ("audit", 3), ("repair", 3)])
 def test_a_path_that_is_not_there_ends_with_code_3_and_advice(tmp_path, command, code):
     done = discreet(command, tmp_path / "nothing")
     assert done.exit_code == code
@@ -106,4 +106,51 @@ def test_an_interrupt_ends_with_code_130_and_writes_nothing(folder: Path, monkey
     done = discreet("run", folder / "recipe.toml")
     assert done.exit_code == 130
     assert "Nothing was written" in done.stderr
+    assert not (folder / "out").exists()
+
+
+def test_repair_audits_completes_and_saves(folder: Path):  # noqa: F811
+    discreet("run", folder / "recipe.toml")
+    import discreet as ds
+
+    release = ds.load(folder / "out")
+    release.custodian.tables.tables[0].pattern().write(folder / "bare.csv", only_withheld=True)
+    audited = discreet("repair", folder / "recipe.toml", "--pattern", folder / "bare.csv", "--audit-only")
+    assert audited.exit_code == 5
+    assert "short of their level" in audited.stdout
+    done = discreet("repair", folder / "recipe.toml", "--pattern", folder / "bare.csv", "--added", folder / "added.csv")
+    assert done.exit_code == 0, done.output
+    assert "As it stood it was NOT safe." in done.stdout
+    assert "The claims hold." in done.stdout
+    assert (folder / "added.csv").read_text().startswith('"table","activity","region","before","status","reason"')
+    assert (folder / "added.csv").stat().st_mode & 0o077 == 0
+    again = discreet(
+        "repair", folder / "recipe.toml", "--pattern", folder / "bare.csv", "--added", folder / "added.csv"
+    )
+    assert again.exit_code == 6
+    ds.load(folder / "out").pattern().write(folder / "whole.csv")
+    words = ("repair", folder / "recipe.toml", "--pattern", folder / "whole.csv", "--json")
+    found = json.loads(discreet(*words).stdout)
+    assert found["holds"]
+    assert (found["pattern"]["held"], found["pattern"]["added"]) == (True, 0)
+    assert json.loads(discreet(*words, "--audit-only").stdout)["held"]
+
+
+def test_repair_reads_files_of_other_programs_or_says_what_is_missing(folder: Path):  # noqa: F811
+    (folder / "t.csv").write_text("NACE;region;flag\nTotal;Total;x\n")
+    recipe = folder / "recipe.toml"
+    options = ("--column", "NACE=activity", "--column", "flag=status", "--delimiter", ";", "--audit-only")
+    done = discreet("repair", recipe, "--pattern", folder / "t.csv", "--letters", "sdctable", *options)
+    assert done.exit_code == 5
+    assert "unsafe cells that are published" in done.stdout
+    wrong = discreet("repair", recipe, "--pattern", folder / "t.csv", *options)
+    assert wrong.exit_code == 3
+    assert "letters='public', 'argus', 'sdctable' would fit" in wrong.stderr
+    assert discreet("repair", recipe, "--pattern", folder / "t.csv", "--column", "NACE").exit_code == 2
+    for extra in ((), ("--audit-only",)):
+        nothing = discreet("repair", recipe, *extra)
+        assert nothing.exit_code == 2
+        assert "There is no pattern." in nothing.stderr
+    stray = discreet("repair", recipe, "--letters", "argus")
+    assert "There is no --pattern for 'letters'" in stray.stderr
     assert not (folder / "out").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import discreet as ds
@@ -195,3 +196,83 @@ def test_an_audit_against_the_certificates_stops_the_run(folder, monkeypatch):
     with pytest.raises(DiscreetError, match=r"2 unsafe cells short of their level.*Nothing is published"):
         ds.run_recipe(folder / "recipe.toml")
     assert not (folder / "out").exists()
+
+
+# ---- patterns, hints, preferences and acceptances as files -----------------------------------------------------
+
+
+def test_a_recipe_completes_a_pattern_of_another_program(folder):
+    whole = ds.run_recipe(folder / "recipe.toml").release.pattern()
+    cells = whole.cells(status="unsafe") + whole.cells(status="secondary")[::2]
+    lines = [f"{activity};{region};1234;x" for activity, region in cells]
+    (folder / "theirs.csv").write_text("\n".join(["NACE;region;turnover;flag", *lines, ""]))
+    text = RECIPE + (
+        '\n[pattern]\nfile = "theirs.csv"\ncolumns = { NACE = "activity", flag = "status" }\n'
+        'letters = "sdctable"\ndelimiter = ";"\n'
+    )
+    (folder / "recipe.toml").write_text(text)
+    done = ds.run_recipe(folder / "recipe.toml")
+    assert done.verdict.holds
+    assert not done.repair.held
+    assert done.repair.pattern.count("secondary") == len(cells)
+    log = json.loads((folder / "out" / "custodian" / "log.json").read_text())
+    assert log["pattern"]["name"] == "theirs.csv"
+    assert "theirs.csv" in log["inputs"]
+    hidden = set(done.release.pattern().cells(status="unsafe") + done.release.pattern().cells(status="secondary"))
+    assert set(cells) <= hidden
+
+
+def test_files_of_a_method_are_read_from_the_recipes_folder_and_stay_in_the_evidence(folder):
+    ds.run_recipe(folder / "recipe.toml").release.pattern().write(folder / "last.csv")
+    table = ds.load(folder / "out").custodian.tables.tables[0]
+    row = int(np.flatnonzero(~table.unsafe & (table.codes > 0).all(axis=1))[0])
+    activity, region = table.spec_codes(table.codes[row].tolist())
+    (folder / "hints.csv").write_text(f"activity,region,use\n{activity},{region},never\n")
+    (folder / "accept.csv").write_text("class,reason,name\nimpossible,agreed,A. Officer\n")
+    for prefer in ('"last.csv"', '{ file = "last.csv", tables = { turnover = "turnover" } }'):
+        path = write(
+            folder,
+            'method = "suppress"',
+            f'method = "suppress"\naccept = "accept.csv"\nhints = "hints.csv"\nprefer_share = 0.2\nprefer = {prefer}',
+        )
+        done = ds.run_recipe(path)
+        assert done.verdict.holds
+        record = done.release.custodian.evidence[0].method
+        assert record["hints"] == ({"cell": {"activity": activity, "region": region}, "use": "never"},)
+        assert record["accept"] == ({"reason": "agreed", "name": "A. Officer", "class": "impossible"},)
+        assert len(record["prefer"][0]["cells"]) == int(done.release.custodian.withheld(0).sum())
+        assert set(done.release.custodian.log["inputs"]) >= {"hints.csv", "accept.csv", "last.csv"}
+        assert not done.release.custodian.withheld(0)[row]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[output]", '[pattern]\nfil = "x"\n[output]', r"no key 'fil' in \[pattern\] of the recipe"),
+        ("[output]", '[pattern]\nfile = "none.csv"\n[output]', r"no file 'none.csv'"),
+        ("[output]", '[pattern]\nfile = "../p.csv"\n[output]', r"outside its own folder"),
+        ('method = "suppress"', 'method = "suppress"\nhints = "../h.csv"', r"outside its own folder"),
+        ('method = "suppress"', 'method = "suppress"\naccept = "none.csv"', r"no file 'none.csv'"),
+        ('method = "suppress"', 'method = "suppress"\nprefer = { fil = "x" }', r"prefer of the recipe.*'letters'"),
+        ('method = "suppress"', 'method = "suppress"\nprefer_share = 2', r"prefer_share=2"),
+        ('method = "suppress"', 'method = "suppress"\nhints = [{ cell = ["a"], tims = 2 }]', r"no field 'tims'"),
+    ],
+)
+def test_mistakes_in_what_a_method_is_given_are_named(folder, old, new, message):
+    with pytest.raises(DiscreetError, match=message):
+        ds.run_recipe(write(folder, old, new))
+    assert not (folder / "out").exists()
+
+
+def test_two_patterns_are_one_too_many(folder):
+    pattern = ds.run_recipe(folder / "recipe.toml").release.pattern()
+    pattern.write(folder / "p.csv")
+    (folder / "recipe.toml").write_text(RECIPE + '\n[pattern]\nfile = "p.csv"\n')
+    with pytest.raises(ParameterError, match=r"\[pattern\] of its own"):
+        ds.run_recipe(folder / "recipe.toml", pattern=pattern)
+
+
+def test_the_schema_knows_patterns_hints_and_preferences():
+    text = json.dumps(recipe_schema())
+    for name in ("pattern", "letters", "all_are", "hints", "prefer", "prefer_share"):
+        assert f'"{name}"' in text

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from discreet.cli.terminal import progress
-from discreet.errors import InputError, OutputError, ParameterError
+from discreet.errors import InputError, OutputError, ParameterError, listed
 from discreet.verbs.recipe import Kitchen, PatternPart, Run, audit_pattern, prepare, read_recipe, run_recipe
 from discreet.verbs.save import summary, table_to_frame
 
@@ -55,9 +55,16 @@ def repair_pattern(
 
 def pattern_part(file: Path | None, columns: Sequence[str], options: dict[str, Any]) -> PatternPart | None:
     """The pattern file that the command line names, and how to read it."""
-    if file is None:
-        return None
-    return PatternPart(file=str(file), columns=_column_names(columns), **options)
+    if file is not None:
+        return PatternPart(file=str(file), columns=_column_names(columns), **options)
+    nothing = PatternPart(file="")
+    unused = [name for name, value in options.items() if value != getattr(nothing, name)]
+    if columns or unused:
+        raise ParameterError(
+            f"There is no --pattern for {listed(['columns', *unused] if columns else unused)}.",
+            hint="Give --pattern FILE, or write [pattern] into the recipe, with its own options.",
+        )
+    return None
 
 
 def _column_names(pairs: Sequence[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, NeedsError
+from discreet.errors import InputError, NeedsError, listed
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Floats, Ints, pointers, ranges
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation, as_set
@@ -136,6 +136,16 @@ class System:
             "rounded or weighted tables (slack=).",
             details=f"The parts less the total give {unit_text(int(residual[worst]), self.decimals)}.",
         )
+
+    def check_bounds(self) -> None:
+        """Raise with the cells named when what everybody is said to know of a cell is not true of it."""
+        wrong = np.flatnonzero((self.value < self.lower_bound) | (self.value > self.upper_bound))
+        if len(wrong):
+            names = [self.cell_name(cell) for cell in wrong.tolist()]
+            raise InputError(
+                f"{len(wrong)} cells lie outside the bounds that everybody knows of them: {listed(names, 5)}.",
+                hint="Correct the bounds (lower_bound, upper_bound) or the values.",
+            )
 
     def shared(self) -> list[tuple[str, str, int]]:
         """Which tables share cells, and how many."""

@@ -57,6 +57,7 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Re
         refuse_unassessed(table)
     system = build_system(whole)
     system.check_additive()
+    system.check_bounds()
     outcome = steps[0].run(system)
     statuses, shown = [], []
     for table, cells in zip(whole, system.of, strict=True):
