@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from discreet.cli import main
-from tests.verbs.test_recipe import RECIPE, folder  # noqa: F401
+from tests.verbs.test_recipe import RECIPE, folder, small_folder  # noqa: F401
 
 
 def discreet(*words: object) -> Result:
@@ -109,48 +109,60 @@ def test_an_interrupt_ends_with_code_130_and_writes_nothing(folder: Path, monkey
     assert not (folder / "out").exists()
 
 
-def test_repair_audits_completes_and_saves(folder: Path):  # noqa: F811
-    discreet("run", folder / "recipe.toml")
+def test_repair_audits_completes_and_saves(small_folder: Path):  # noqa: F811
+    discreet("run", small_folder / "recipe.toml")
     import discreet as ds
 
-    release = ds.load(folder / "out")
-    release.custodian.tables.tables[0].pattern().write(folder / "bare.csv", only_withheld=True)
-    audited = discreet("repair", folder / "recipe.toml", "--pattern", folder / "bare.csv", "--audit-only")
+    release = ds.load(small_folder / "out")
+    release.custodian.tables.tables[0].pattern().write(small_folder / "bare.csv", only_withheld=True)
+    audited = discreet("repair", small_folder / "recipe.toml", "--pattern", small_folder / "bare.csv", "--audit-only")
     assert audited.exit_code == 5
     assert "short of their level" in audited.stdout
-    done = discreet("repair", folder / "recipe.toml", "--pattern", folder / "bare.csv", "--added", folder / "added.csv")
+    done = discreet(
+        "repair",
+        small_folder / "recipe.toml",
+        "--pattern",
+        small_folder / "bare.csv",
+        "--added",
+        small_folder / "added.csv",
+    )
     assert done.exit_code == 0, done.output
     assert "As it stood it was NOT safe." in done.stdout
     assert "The claims hold." in done.stdout
-    assert (folder / "added.csv").read_text().startswith('"table","activity","region","before","status","reason"')
-    assert (folder / "added.csv").stat().st_mode & 0o077 == 0
+    assert (small_folder / "added.csv").read_text().startswith('"table","activity","region","before","status","reason"')
+    assert (small_folder / "added.csv").stat().st_mode & 0o077 == 0
     again = discreet(
-        "repair", folder / "recipe.toml", "--pattern", folder / "bare.csv", "--added", folder / "added.csv"
+        "repair",
+        small_folder / "recipe.toml",
+        "--pattern",
+        small_folder / "bare.csv",
+        "--added",
+        small_folder / "added.csv",
     )
     assert again.exit_code == 6
-    ds.load(folder / "out").pattern().write(folder / "whole.csv")
-    words = ("repair", folder / "recipe.toml", "--pattern", folder / "whole.csv", "--json")
+    ds.load(small_folder / "out").pattern().write(small_folder / "whole.csv")
+    words = ("repair", small_folder / "recipe.toml", "--pattern", small_folder / "whole.csv", "--json")
     found = json.loads(discreet(*words).stdout)
     assert found["holds"]
     assert (found["pattern"]["held"], found["pattern"]["added"]) == (True, 0)
     assert json.loads(discreet(*words, "--audit-only").stdout)["held"]
 
 
-def test_repair_reads_files_of_other_programs_or_says_what_is_missing(folder: Path):  # noqa: F811
-    (folder / "t.csv").write_text("NACE;region;flag\nTotal;Total;x\n")
-    recipe = folder / "recipe.toml"
+def test_repair_reads_files_of_other_programs_or_says_what_is_missing(small_folder: Path):  # noqa: F811
+    (small_folder / "t.csv").write_text("NACE;region;flag\nTotal;Total;x\n")
+    recipe = small_folder / "recipe.toml"
     options = ("--column", "NACE=activity", "--column", "flag=status", "--delimiter", ";", "--audit-only")
-    done = discreet("repair", recipe, "--pattern", folder / "t.csv", "--letters", "sdctable", *options)
+    done = discreet("repair", recipe, "--pattern", small_folder / "t.csv", "--letters", "sdctable", *options)
     assert done.exit_code == 5
     assert "unsafe cells that are published" in done.stdout
-    wrong = discreet("repair", recipe, "--pattern", folder / "t.csv", *options)
+    wrong = discreet("repair", recipe, "--pattern", small_folder / "t.csv", *options)
     assert wrong.exit_code == 3
     assert "letters='public', 'argus', 'sdctable' would fit" in wrong.stderr
-    assert discreet("repair", recipe, "--pattern", folder / "t.csv", "--column", "NACE").exit_code == 2
+    assert discreet("repair", recipe, "--pattern", small_folder / "t.csv", "--column", "NACE").exit_code == 2
     for extra in ((), ("--audit-only",)):
         nothing = discreet("repair", recipe, *extra)
         assert nothing.exit_code == 2
         assert "There is no pattern." in nothing.stderr
     stray = discreet("repair", recipe, "--letters", "argus")
     assert "There is no --pattern for 'letters'" in stray.stderr
-    assert not (folder / "out").exists()
+    assert not (small_folder / "out").exists()
