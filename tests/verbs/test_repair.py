@@ -32,6 +32,17 @@ def test_a_certified_pattern_needs_nothing_more():
     assert "was safe" in done.summary()
 
 
+@pytest.mark.parametrize("kind", ["hierarchical", "linked", "counts", "weighted"])
+def test_a_safe_pattern_is_not_changed_even_in_the_plainest_search(kind):
+    """What a pattern protects already costs nothing, so that nothing is withheld besides."""
+    tables = INPUTS[kind]()
+    done = ds.repair(tables, ds.protect(tables, ds.Suppress()).pattern(), ds.Suppress(effort=0))
+    assert done.held
+    assert done.added.num_rows == 0
+    assert "limit_struck_at" not in done.release.custodian.log["effort"]
+    assert done.release.verify().holds
+
+
 def test_a_pattern_that_withholds_too_little_is_completed_and_the_difference_shown():
     done = table().repair(pattern_of([("retail", "South", "unsafe"), ("retail", "North", "secondary")]))
     assert not done.held

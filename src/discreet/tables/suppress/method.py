@@ -18,8 +18,8 @@ from discreet.relations.identity import cell_identities
 from discreet.tables.method import Method, Outcome
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import improve_to_optimum
-from discreet.tables.suppress.certified import Limits, certify
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
+from discreet.tables.suppress.complete import complete
 from discreet.tables.suppress.costs import COSTS, charge, plain_hints, plain_preference
 from discreet.tables.suppress.proof import certificates_and_proofs
 
@@ -130,7 +130,7 @@ class Suppress(Method):
         insiders = self.insiders if any(counted) else None
         attackers = Attackers(system, insiders, self.known_within)
         system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
-        pattern = certify(system, cost, attackers, Limits(self.effort, self.time_limit))
+        pattern = complete(system, cost, attackers, self.effort, self.time_limit)
         if self.algorithm == "optimal":
             pattern = improve_to_optimum(system, cost, attackers, pattern, self.time_limit)
         left, taken = accepted(system, classify(system, attackers, pattern.unprotected), accept)
