@@ -214,6 +214,18 @@ def test_the_log_names_the_pattern_and_replays(tmp_path):
             assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
 
 
+@pytest.mark.parametrize("limit", [{"effort": 3}, {"time_limit": 1e-9}])
+def test_a_limit_counts_for_what_is_added_and_replays(limit, tmp_path):
+    tables = INPUTS["hierarchical"]()
+    part = ds.protect(tables, ds.Suppress(effort=0)).pattern().tables[0]
+    some = ds.Pattern((part.at(part.withheld & (np.arange(len(part)) % 3 > 0)),), "some")
+    release = ds.repair(tables, some, ds.Suppress(**limit)).release
+    assert "limit_struck_at" in release.custodian.log["effort"]
+    again = release.replay()
+    assert np.array_equal(again.custodian.status[0], release.custodian.status[0])
+    assert again.custodian.log["effort"] == release.custodian.log["effort"]
+
+
 def test_a_pattern_from_a_file_and_without_insiders(tmp_path):
     pattern_of([("retail", "South", "unsafe")]).write(tmp_path / "p.csv")
     done = ds.repair(table(), tmp_path / "p.csv", ds.Suppress(insiders=None, cost="unity"))

@@ -27,10 +27,14 @@ def complete(
     within.effort.pop("limit_struck_at")
     if not within.unprotected:
         return within
-    settled = np.zeros(len(system), np.bool_)
-    settled[list(within.families)] = True
-    levels = ("lower_level", "upper_level", "sliding_level")
-    rest = replace(system, **{name: np.where(settled, 0, getattr(system, name)) for name in levels})
+    open_ = np.zeros(len(system), np.int64)
+    open_[list(within.unprotected)] = 1
+    rest = replace(
+        system,
+        lower_level=system.lower_level * open_,
+        upper_level=system.upper_level * open_,
+        sliding_level=system.sliding_level * open_,
+    )
     found = certify(rest, cost, attackers, Limits(effort, seconds))
     counted = {name: number + within.effort.get(name, 0) for name, number in found.effort.items()}
     return Pattern(found.withheld, {**within.families, **found.families}, found.unprotected, counted)
