@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
     from discreet.files.pattern import read_pattern
     from discreet.generate import examples
+    from discreet.model.already import PublishedCells
+    from discreet.model.figure import Figure
     from discreet.model.hierarchy import Grouping, Hierarchy
     from discreet.model.microdata import Microdata
     from discreet.model.spec import TableSpec
@@ -41,10 +43,11 @@ if TYPE_CHECKING:
     from discreet.tables import Method, Suppress
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
+    from discreet.verbs.load import load
     from discreet.verbs.protect import protect
     from discreet.verbs.recipe import run_recipe
     from discreet.verbs.repair import repair
-    from discreet.verbs.save import load, replay, save
+    from discreet.verbs.save import replay, save
     from discreet.verbs.tabulate import tabulate
     from discreet.verify import check_folder
 
@@ -53,6 +56,8 @@ _HOME = {
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy"),
     "discreet.files.pattern": ("read_pattern",),
+    "discreet.model.already": ("PublishedCells",),
+    "discreet.model.figure": ("Figure",),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
     "discreet.model.microdata": ("Microdata",),
     "discreet.model.spec": ("TableSpec",),
@@ -72,10 +77,11 @@ _HOME = {
     "discreet.tables": ("Method", "Suppress"),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
+    "discreet.verbs.load": ("load",),
     "discreet.verbs.protect": ("protect",),
     "discreet.verbs.recipe": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),
-    "discreet.verbs.save": ("load", "replay", "save"),
+    "discreet.verbs.save": ("replay", "save"),
     "discreet.verbs.tabulate": ("tabulate",),
     "discreet.verify": ("check_folder",),
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from discreet.cli import main
-from tests.verbs.test_recipe import RECIPE, folder, small_folder  # noqa: F401
+from tests.verbs.test_recipe import RECIPE, TWICE, folder, small_folder, twice  # noqa: F401
 
 
 def discreet(*words: object) -> Result:
@@ -85,8 +86,11 @@ def test_schema_is_json():
     assert "Recipe" in json.loads(discreet("schema").stdout)["$defs"]
 
 
-def test_the_demo_runs_again_and_again(tmp_path):
+def test_the_demo_runs_again_and_again(tmp_path, monkeypatch):
     pytest.importorskip("jinja2")
+    import discreet.cli.demo as module
+
+    monkeypatch.setattr(module, "business_survey", partial(module.business_survey, activities=(2, 4), regions=(2, 4)))
     for _ in range(2):
         done = discreet("demo", "--directory", tmp_path / "demo", "--records", 200)
         assert done.exit_code == 0, done.output
@@ -99,7 +103,7 @@ def test_the_demo_runs_again_and_again(tmp_path):
 def test_an_interrupt_ends_with_code_130_and_writes_nothing(folder: Path, monkeypatch):  # noqa: F811
     import discreet.verbs.recipe as recipe
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(recipe, "protect", interrupt)
@@ -166,3 +170,40 @@ def test_repair_reads_files_of_other_programs_or_says_what_is_missing(small_fold
     stray = discreet("repair", recipe, "--letters", "argus")
     assert "There is no --pattern for 'letters'" in stray.stderr
     assert not (small_folder / "out").exists()
+
+
+def test_earlier_releases_are_given_on_the_command_line(twice: Path):  # noqa: F811
+    (twice / "recipe.toml").write_text(TWICE)
+    done = discreet("run", twice / "recipe.toml", "--already-published", twice / "first")
+    assert done.exit_code == 0, done.output
+    assert "together with release 'first', table 'x'" in done.stdout
+    assert "together with release 'first'" in discreet("verify", twice / "out").stdout
+    audited = discreet("audit", twice / "out")
+    assert audited.exit_code == 0
+    assert "together with release 'first'" in audited.stdout
+
+
+def test_repair_takes_earlier_releases_and_an_audit_of_them_alone_writes_nothing(twice: Path):  # noqa: F811
+    (twice / "recipe.toml").write_text(TWICE)
+    (twice / "theirs.csv").write_text("row,col\nb,q\n")
+    words = ("repair", twice / "recipe.toml", "--pattern", twice / "theirs.csv", "--all-are", "unsafe")
+    words = (*words, "--already-published", twice / "first")
+    audited = discreet(*words, "--audit-only")
+    assert audited.exit_code == 5
+    assert "together with release 'first'" in audited.stdout
+    assert not (twice / "out").exists()
+    done = discreet(*words)
+    assert done.exit_code == 0, done.output
+    assert "was NOT safe" in done.stdout
+    assert "together with release 'first'" in discreet("verify", twice / "out").stdout
+
+
+def test_an_audit_with_cells_that_were_out_before_ends_with_code_5(twice: Path):  # noqa: F811
+    (twice / "notice.csv").write_text("row,col,value\nb,q,19\n")
+    accept = 'accept = [{ class = "revealed", reason = "known", name = "A. Officer" }]'
+    published = '\n[[already_published]]\ncells = "notice.csv"\n'
+    (twice / "recipe.toml").write_text(TWICE.replace('"suppress"', f'"suppress"\n{accept}') + published)
+    assert discreet("run", twice / "recipe.toml").exit_code == 0
+    audited = discreet("audit", twice / "out")
+    assert audited.exit_code == 5
+    assert "unsafe cells that were published before: 1" in audited.stdout

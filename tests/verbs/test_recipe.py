@@ -10,7 +10,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import DiscreetError, InputError, OutputError, ParameterError
-from discreet.verbs.recipe import read_recipe, recipe_schema
+from discreet.verbs.recipe import audit_pattern, read_recipe, recipe_schema
 
 RECIPE = """
 version = 1
@@ -41,7 +41,8 @@ directory = "out"
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    ds.generate.business_survey(800, seed=5).write(tmp_path / "input", format="csv")
+    made = ds.generate.business_survey(800, seed=5, activities=(3, 8), regions=(2, 6))
+    made.write(tmp_path / "input", format="csv")
     (tmp_path / "recipe.toml").write_text(RECIPE)
     return tmp_path
 
@@ -285,3 +286,126 @@ def test_the_schema_knows_patterns_hints_and_preferences():
     text = json.dumps(recipe_schema())
     for name in ("pattern", "letters", "all_are", "hints", "prefer", "prefer_share"):
         assert f'"{name}"' in text
+
+
+# ---- what is already published ------------------------------------------------------------------------------
+
+TWICE = """
+version = 1
+[data]
+cells = "cells.csv"
+[[tables]]
+name = "x"
+by = ["row", "col"]
+value = "value"
+[[protect]]
+method = "suppress"
+[output]
+directory = "out"
+audit = true
+"""
+PUBLISHED = """
+[[already_published]]
+release = "first"
+name = "spring"
+
+[[already_published]]
+cells = "notice.csv"
+value = "wert"
+columns = { row = "zeile" }
+withheld = ["-"]
+
+[[already_published]]
+figure = "value[row=a, col=p] / value[row=a]"
+value = "0.3"
+"""
+
+
+@pytest.fixture
+def twice(tmp_path) -> Path:
+    lines = ["row,col,value,status,lower_protection,upper_protection"]
+    inner = {("a", "p"): 20, ("a", "q"): 50, ("b", "p"): 18, ("b", "q"): 19, ("c", "p"): 17, ("c", "q"): 32}
+    for row in ("Total", "a", "b", "c"):
+        for col in ("Total", "p", "q"):
+            value = sum(v for (r, c), v in inner.items() if row in ("Total", r) and col in ("Total", c))
+            unsafe = (row, col) == ("b", "q")
+            lines.append(f"{row},{col},{value},{'U,5,5' if unsafe else 'V,0,0'}")
+    (tmp_path / "cells.csv").write_text("\n".join(lines))
+    (tmp_path / "notice.csv").write_text("zeile,wert\na,70\nb,-\n")
+    (tmp_path / "recipe.toml").write_text(TWICE.replace('"out"', '"first"'))
+    ds.run_recipe(tmp_path / "recipe.toml")
+    return tmp_path
+
+
+def test_a_recipe_names_what_is_already_published(twice):
+    path = twice / "recipe.toml"
+    path.write_text(TWICE + PUBLISHED)
+    done = ds.run_recipe(path)
+    assert [text.split(":")[0] for text in done.verdict.together_with] == [
+        "release 'spring', table 'x'",
+        "file 'notice.csv'",
+        "figure 'value[row=a, col=p] / value[row=a]' = 0.3 (to 1 decimals)",
+    ]
+    assert "notice.csv" in done.release.custodian.log["inputs"]
+    path.write_text(TWICE)
+    beside = ds.run_recipe(path, already_published=[twice / "first"])
+    assert "release 'first'" in beside.verdict.together_with[0]
+
+
+def test_cells_that_are_out_can_be_accepted_in_a_recipe(twice):
+    (twice / "notice.csv").write_text("row,col,value\nb,q,19\n")
+    published = '\n[[already_published]]\ncells = "notice.csv"\n'
+    (twice / "recipe.toml").write_text(TWICE + published)
+    with pytest.raises(DiscreetError, match=r"file 'notice\.csv' published it"):
+        ds.run_recipe(twice / "recipe.toml")
+    accept = 'accept = [{ class = "revealed", reason = "known", name = "A. Officer" }]'
+    (twice / "recipe.toml").write_text(TWICE.replace('"suppress"', f'"suppress"\n{accept}') + published)
+    assert ds.run_recipe(twice / "recipe.toml").audit.revealed == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        ("name = 'x'", "nothing in it"),
+        ("release = 'first'\nfigure = 'x'", "'release', 'figure'"),
+        ("release = 'first'\ntable = 'x'", "no key 'table'"),
+        ("releases = 'first'", "no key 'releases'"),
+        ("figure = 'value[row=a]'", "has no value"),
+        ("release = 'nowhere'", "not the folder of a saved release"),
+        ("release = '..'", "outside its own folder"),
+        ("cells = 'nowhere.csv'", "no file 'nowhere.csv'"),
+    ],
+)
+def test_entries_of_what_is_published_are_strict(twice, part, problem):
+    (twice / "recipe.toml").write_text(f"{TWICE}\n[[already_published]]\n{part}\n")
+    with pytest.raises(DiscreetError, match=problem):
+        ds.run_recipe(twice / "recipe.toml")
+
+
+def test_a_recipe_completes_a_pattern_together_with_what_is_out(twice):
+    """The first release shows what the pattern withholds besides, so that it was not safe beside it."""
+    hidden = ds.load(twice / "first").pattern()
+    others = [
+        (r, c)
+        for r in ("a", "b", "c")
+        for c in ("p", "q")
+        if (r, c) not in hidden.cells(status="unsafe") + hidden.cells(status="secondary")
+    ]
+    (twice / "theirs.csv").write_text("\n".join(["row,col", "b,q", *(f"{r},{c}" for r, c in others)]))
+    pattern = '\n[pattern]\nfile = "theirs.csv"\nall_are = "secondary"\n'
+    (twice / "recipe.toml").write_text(TWICE + PUBLISHED + pattern)
+    done = ds.run_recipe(twice / "recipe.toml")
+    assert done.verdict.holds
+    assert not done.repair.held
+    assert done.repair.audit.short == 1
+    assert len(done.verdict.together_with) == 3
+    log = ds.load(twice / "out").custodian.log
+    assert log["pattern"]["name"] == "theirs.csv"
+    assert len(log["already_published"]) == 3
+    assert {"theirs.csv", "notice.csv"} <= set(log["inputs"])
+    (twice / "recipe.toml").write_text(TWICE + pattern)
+    alone = audit_pattern(twice / "recipe.toml")
+    beside = audit_pattern(twice / "recipe.toml", already_published=[twice / "first"])
+    assert (alone.system.present, len(alone.system.of)) == (1, 1)
+    assert (beside.system.present, len(beside.system.of)) == (1, 2)
+    assert beside.short == 1

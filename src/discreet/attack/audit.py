@@ -39,7 +39,7 @@ class Audit:
     why_no_insiders
         Why none was, or why not for all cells.
     published
-        Unsafe cells that are not withheld at all.
+        Unsafe cells that are not withheld at all, besides those that were published before or elsewhere.
     """
 
     system: System
@@ -51,11 +51,20 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Whether every unsafe cell that was looked at is withheld and keeps its level against all attackers."""
+        """Whether every unsafe cell that was looked at is known to nobody and keeps its level against all attackers."""
         exact = self.intervals.recoverable & self.system.unsafe[self.intervals.cells]
-        return not (
-            len(self.published) or self.short or exact.any() or self.short_insiders or self.recoverable_insiders
-        )
+        known = len(self.published) + self.revealed
+        return not (known or self.short or exact.any() or self.short_insiders or self.recoverable_insiders)
+
+    @property
+    def withheld_cells(self) -> Ints:
+        """Numbers of the withheld cells of tables."""
+        return self.intervals.cells[self.system.in_tables[self.intervals.cells]]
+
+    @property
+    def revealed(self) -> int:
+        """How many unsafe cells were published before or elsewhere."""
+        return int((self.system.unsafe & self.system.known).sum())
 
     @property
     def short(self) -> int:
@@ -117,7 +126,7 @@ class Audit:
         """The audit in numbers."""
         looked_at, unsafe = self.sampled
         return {
-            "withheld": len(self.intervals.cells),
+            "withheld": len(self.withheld_cells),
             "unsafe": unsafe,
             "looked_at": looked_at,
             "published": len(self.published),
@@ -125,6 +134,7 @@ class Audit:
             "recoverable": self.recoverable,
             "short_insiders": self.short_insiders,
             "recoverable_insiders": self.recoverable_insiders,
+            "revealed": self.revealed,
         }
 
     def summary(self) -> str:
@@ -147,7 +157,10 @@ class Audit:
             lines.append(f"  unsafe cells short of their level against an insider: {self.short_insiders:,}")
         if self.insiders is not None:
             lines.append(f"  unsafe cells that an insider can work out exactly: {self.recoverable_insiders:,}")
+        if self.revealed:
+            lines.append(f"  unsafe cells that were published before: {self.revealed:,}")
         lines += [f"  attacker: {attacker}" for attacker in self.attackers]
+        lines += [f"  together with {text}" for text in self.system.already.together_with()]
         if self.why_no_insiders:
             lines.append(f"  not considered: {CONTRIBUTORS} ({self.why_no_insiders})")
         return "\n".join(lines)

@@ -35,18 +35,26 @@ def show_run(done: Run, as_json: bool) -> None:
 
 
 def repair_pattern(
-    recipe: Path, pattern: PatternPart | None, audit_only: bool, added: Path | None, allow_outside: bool, as_json: bool
+    recipe: Path,
+    pattern: PatternPart | None,
+    audit_only: bool,
+    added: Path | None,
+    allow_outside: bool,
+    earlier: Sequence[Path],
+    as_json: bool,
 ) -> bool:
     """Complete a pattern, or only audit it; whether that ended well."""
     if audit_only:
         with progress(as_json):
-            found = audit_pattern(recipe, pattern=pattern, allow_outside=allow_outside)
+            found = audit_pattern(recipe, pattern=pattern, allow_outside=allow_outside, already_published=earlier)
         click.echo(json.dumps({**found.counts(), "held": found.holds}) if as_json else found.summary())
         return found.holds
     if added is not None and added.exists():
         raise OutputError(f"The file {added.name!r} exists.", hint="Choose another name, or remove it.")
     with progress(as_json):
-        done = run_recipe(recipe, pattern=pattern, repairing=True, allow_outside=allow_outside)
+        done = run_recipe(
+            recipe, pattern=pattern, repairing=True, allow_outside=allow_outside, already_published=earlier
+        )
     if added is not None and done.repair is not None:
         write_new(added, done.repair.added)
     show_run(done, as_json)

@@ -15,6 +15,13 @@ RECIPE = click.argument("recipe", type=click.Path(path_type=Path))
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 OUTSIDE = click.option("--allow-outside", is_flag=True, help="Let the recipe use files outside its own folder.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for machines.")
+EARLIER = click.option(
+    "--already-published",
+    "earlier",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder of an earlier release to be protected together with; may be given several times.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -37,15 +44,16 @@ def demo(directory: Path, records: int) -> None:
 @main.command()
 @RECIPE
 @OUTSIDE
+@EARLIER
 @JSON
-def run(recipe: Path, allow_outside: bool, as_json: bool) -> None:
+def run(recipe: Path, allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
     """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save."""
     from discreet.cli.cells import show_run
     from discreet.verbs.recipe import run_recipe
 
     with errors(as_json):
         with progress(as_json):
-            done = run_recipe(recipe, allow_outside=allow_outside)
+            done = run_recipe(recipe, allow_outside=allow_outside, already_published=earlier)
         show_run(done, as_json)
 
 
@@ -80,6 +88,7 @@ def verify(folder: Path, as_json: bool) -> None:
 @click.option("--audit-only", is_flag=True, help="Say what can be worked out of it as it stands, and write nothing.")
 @click.option("--added", type=click.Path(path_type=Path), help="Write the added cells to this csv file (confidential).")
 @OUTSIDE
+@EARLIER
 @JSON
 def repair(
     recipe: Path,
@@ -93,6 +102,7 @@ def repair(
     audit_only: bool,
     added: Path | None,
     allow_outside: bool,
+    earlier: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Audit a given pattern for the tables of a RECIPE, complete it to a certified one, verify, save.
@@ -110,7 +120,7 @@ def repair(
     }
     with errors(as_json):
         given = pattern_part(pattern, columns, options)
-        if not repair_pattern(recipe, given, audit_only, added, allow_outside, as_json):
+        if not repair_pattern(recipe, given, audit_only, added, allow_outside, earlier, as_json):
             sys.exit(5)
 
 
@@ -144,7 +154,7 @@ def audit(
     """Work out what an attacker can deduce from the saved release in FOLDER."""
     from discreet.cli.cells import write_new
     from discreet.verbs.audit import audit as audit_release
-    from discreet.verbs.save import load
+    from discreet.verbs.load import load
 
     with errors(as_json):
         with progress(as_json):
@@ -154,6 +164,7 @@ def audit(
         click.echo(json.dumps(found.counts()) if as_json else found.summary())
         if (
             len(found.published)
+            or found.revealed
             or found.short
             or found.recoverable
             or found.short_insiders

@@ -40,6 +40,9 @@ def python_steps(tables: TableSet, log: Mapping[str, Any]) -> str:
     methods = [_call(method_from_record, record) for record in log.get("protect", ())]
     if any(record.get("prefer") for record in log.get("protect", ())):
         lines.append("# Give prefer=, last period's pattern; its cells stand in the log.")
+    if already := log.get("already_published"):
+        lines += ["# already is a list of what is published already:", *(f"#   {text}" for text in already)]
+        methods.append("already_published=already")
     given = log.get("pattern")
     if given is None:
         lines.append(f"release = ds.protect({', '.join([subject, *methods])})")

@@ -12,10 +12,11 @@ from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import build_system
 from discreet.tables.method import Method
+from discreet.verbs.already import Items, gather
 from discreet.verbs.given_files import with_files_read
 
 
-def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Release:
+def protect(tables: Table | TableSet, *methods: Method | Sequence[Method], already_published: Items = None) -> Release:
     """Make a table or set safe to publish.
 
     Parameters
@@ -24,6 +25,10 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Re
         Assessed tables.
     *methods
         One method, or several that act in order.
+    already_published
+        What is out already, and what else comes out: releases or their folders, :class:`PublishedCells` of others,
+        and :class:`Figure` for numbers derived from cells. A mapping gives them names. The release is protected
+        together with all of it.
 
     Returns
     -------
@@ -55,19 +60,21 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Re
     whole = as_set(tables)
     for table in whole:
         refuse_unassessed(table)
-    system = build_system(whole)
+    already = gather(whole, already_published)
+    system = build_system(whole, already)
     system.check_additive()
     system.check_bounds()
     outcome = steps[0].run(system)
     statuses, shown = [], []
-    for table, cells in zip(whole, system.of, strict=True):
+    for table, cells in zip(whole, system.of[: len(whole)], strict=True):
         hidden = outcome.withheld[cells]
         status = table.status.copy()
         status[hidden & ~table.unsafe] = CellStatus.SECONDARY
         statuses.append(status)
         shown.append(public_table(table, hidden))
-    log = {**_log(whole, steps, outcome.evidence.effort), "notes": list(outcome.notes)}
-    return Release(PublicRelease(tuple(shown)), Custodian(whole, tuple(statuses), (outcome.evidence,), log))
+    log = _log(whole, steps, outcome.evidence.effort)
+    log |= {"notes": list(outcome.notes), "already_published": list(already.together_with())}
+    return Release(PublicRelease(tuple(shown)), Custodian(whole, tuple(statuses), (outcome.evidence,), log, already))
 
 
 def refuse_unassessed(table: Table) -> None:

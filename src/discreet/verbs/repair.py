@@ -14,11 +14,12 @@ from discreet.files.frames import to_frame
 from discreet.files.pattern import read_pattern
 from discreet.model.arrays import Bools, Status, ranges
 from discreet.model.pattern import NAMES, Pattern
-from discreet.model.release import Custodian, Release
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.tables.method import Method
 from discreet.tables.suppress import Suppress
+from discreet.verbs.already import Items, gather
 from discreet.verbs.audit import HIDDEN, audit
 from discreet.verbs.patterns import on_tables, with_pattern
 from discreet.verbs.protect import protect, refuse_unassessed
@@ -137,6 +138,9 @@ class Repair:
             return "unsafe under the rules, and the pattern did not withhold it"
         if before == CellStatus.UNSAFE:
             return "not unsafe under the rules; stays withheld"
+        system = self.audit.system
+        if system.unsafe[system.of[number][row]]:
+            return "unsafe in another table, and the pattern did not withhold it"
         served = self._served.get((number, row), [])
         if not served:
             return "withheld so that all names and variables of a cell have the same fate"
@@ -146,7 +150,7 @@ class Repair:
     @cached_property
     def _served(self) -> dict[tuple[int, int], list[str]]:
         """For every added secondary the unsafe cells whose certificates change it."""
-        tables = self.release.custodian.tables.tables
+        system = self.audit.system
         wanted = {(n, r) for n, (_, hidden) in enumerate(self._masks) for r in np.flatnonzero(hidden).tolist()}
         result: dict[tuple[int, int], list[str]] = {}
         for evidence in self.release.custodian.evidence:
@@ -166,15 +170,23 @@ class Repair:
             users = proof[ranges(first[used], count[used])]
             for e, user in np.unique(np.column_stack((entry, users)), axis=0).tolist():
                 place = (int(c.entry_table[e]), int(c.entry_row[e]))
-                home, row = int(p.table[user]), int(p.row[user])
-                label = f"{tables[home].name}: " if len(tables) > 1 else ""
-                name = f"{label}{tables[home].cell_name(row)}"
-                if place in wanted and place != (home, row) and name not in result.setdefault(place, []):
+                if place not in wanted:
+                    continue
+                # A cell that stands in several tables is named once, and serves others, not itself.
+                target = int(system.of[int(p.table[user])][int(p.row[user])])
+                name = system.cell_name(target)
+                if target != system.of[place[0]][place[1]] and name not in result.setdefault(place, []):
                     result[place].append(name)
         return result
 
 
-def repair(tables: Table | TableSet, pattern: Pattern | str | Path, method: Method | None = None) -> Repair:
+def repair(
+    tables: Table | TableSet,
+    pattern: Pattern | str | Path,
+    method: Method | None = None,
+    *,
+    already_published: Items = None,
+) -> Repair:
     """Audit any pattern as it stands and complete it to a certified one.
 
     The pattern's cells stay withheld and its forced cells published; unsafe cells are withheld in any case. What else
@@ -188,6 +200,8 @@ def repair(tables: Table | TableSet, pattern: Pattern | str | Path, method: Meth
         From ``release.pattern()`` or ``ds.read_pattern``, or the path of a file that ``pattern.write`` made.
     method
         How to complete it; ``ds.Suppress()`` by default.
+    already_published
+        What is out already, as in :func:`protect`. The pattern is audited and completed together with all of it.
 
     Returns
     -------
@@ -220,12 +234,11 @@ def repair(tables: Table | TableSet, pattern: Pattern | str | Path, method: Meth
     for table in whole:
         refuse_unassessed(table)
     before = on_tables(given, whole)
+    already = gather(whole, already_published)
     marked = whole.replaced([with_pattern(table, status) for table, status in zip(whole, before, strict=True)])
     insiders = chosen.insiders if isinstance(chosen, Suppress) else "full"
-    found = audit(whole, pattern=given, insiders=insiders)
-    done = protect(marked, chosen)
-    custodian = done.custodian
+    found = audit(whole, pattern=given, already_published=already, insiders=insiders)
+    done = protect(marked, chosen, already_published=already)
     cells = {word: given.count(word) for word in ("unsafe", "secondary", "forced")}
-    log = {**custodian.log, "pattern": {"name": given.name, "digest": given.digest, "cells": cells}}
-    release = Release(done.public, Custodian(custodian.tables, custodian.status, custodian.evidence, log))
-    return Repair(release, found, given, before)
+    log = {**done.custodian.log, "pattern": {"name": given.name, "digest": given.digest, "cells": cells}}
+    return Repair(Release(done.public, done.custodian.with_log(log)), found, given, before)

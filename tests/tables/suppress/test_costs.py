@@ -39,7 +39,8 @@ def test_distance_keeps_what_is_withheld_together():
     table = ds.Table.from_cells(pa.table(cells), by={"region": region, "trade": trade}, compute_totals=True)
     table = table.marked({("a1", "t1"): "U"}, protection=(2, 2)).assess()
     near = hidden(table, ds.Suppress(cost="distance"))
-    assert near == set(product(("a1", "a2"), ("t1", "t2")))
+    assert {region for region, _ in near} == {"a1", "a2"}
+    assert len(near) == 4
     release = ds.protect(table, ds.Suppress(cost="distance", exponent=2))
     assert release.verify().holds
 

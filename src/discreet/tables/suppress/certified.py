@@ -15,18 +15,20 @@ import numpy as np
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.solve.local import LocalPrograms
+from discreet.solve.local import STEEP, LocalPrograms
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.families import Families, Member, Unprotected
 
 CLOSE = 1e-9
 MOST_ROUNDS = 3
-NEARBY, FURTHER = (250, 600), (250, 1_500)
+NEARBY, FURTHER = ((250, STEEP), (600, STEEP)), ((250, STEEP), (1_500, STEEP))
 """Neighbourhoods in which secondaries are replaced, the dearest fifth in larger ones; finding nothing is no loss."""
 WORTH = 1e-3
 """A further round is made while the last one saved this share of the cost."""
-WIDE, NARROW, WIDELY = 1_500, 400, 5
+WIDE, NARROW, WIDELY, AT_MOST = 1_500, 400, 5, 2_500
 """Cells among which something cheaper is looked for: many for the first fifth, which decide on the cost."""
+LITTLE = 0.02
+"""Secondaries that together cost no more than this share are not worth giving up."""
 IMPROVEMENT, AT_LEAST = 2, 100_000
 """Giving up secondaries may take so many times the iterations that the first pattern took, or so many."""
 
@@ -67,8 +69,8 @@ def needed_levels(system: System) -> tuple[Ints, Ints]:
 
 
 def movable_cells(system: System) -> Bools:
-    """Cells that may be withheld."""
-    return ~system.forced & ~(system.empty & ~system.unsafe)
+    """Cells that may be withheld, and are not known from before."""
+    return ~system.forced & ~system.known & ~(system.empty & ~system.unsafe)
 
 
 def certify(
@@ -102,9 +104,10 @@ class _Search:
     def run(self) -> Pattern:
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
+        widely = min(len(order) // WIDELY + 1, AT_MOST)
         for done, target in enumerate(order.tolist()):
             checkpoint("protect", done, len(order))
-            self.programs.second = WIDE if done * WIDELY < len(order) else NARROW
+            self.programs.second = WIDE if done < widely else NARROW
             if self._struck():
                 self.programs.second = self.programs.rounds = 0
             found = self.maker.make(target, [])
@@ -163,12 +166,14 @@ class _Search:
         programs = self.programs
         secondary = np.flatnonzero(programs.withheld & ~programs.required)
         secondary = secondary[np.lexsort((secondary, -programs.cost[secondary]))]
+        left = np.cumsum(programs.cost[secondary][::-1])[::-1]
+        secondary = secondary[left > LITTLE * left[:1]]
+        widely = min(len(secondary) // WIDELY + 1, AT_MOST)
         for done, cell in enumerate(secondary.tolist()):
             checkpoint(stage, done, len(secondary))
             if self._done():
                 break
-            dear = done * WIDELY < len(secondary)
-            programs.sizes, programs.second = (FURTHER, WIDE) if dear else (NEARBY, NARROW)
+            programs.sizes, programs.second = (FURTHER, WIDE) if done < widely else (NEARBY, NARROW)
             if programs.withheld[cell]:
                 self._give_up(cell)
         checkpoint(stage, len(secondary), len(secondary))

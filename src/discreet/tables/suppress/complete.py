@@ -20,7 +20,7 @@ def complete(
     Families are first looked for among the unsafe and the given cells alone, so that a pattern which is safe as it
     stands stays as it is; only cells without one may cost anything. Limits count for these.
     """
-    if not system.given.any():
+    if not (system.given & system.now & ~system.known).any():
         return certify(system, cost, attackers, Limits(effort, seconds))
     # A limit that strikes at once means the plainest search, which is enough where everything is free.
     within = certify(system, cost, attackers, Limits(effort=0), allowed=system.unsafe | system.given)

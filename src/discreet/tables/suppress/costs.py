@@ -132,9 +132,10 @@ def _hinted(system: System, cost: Floats, hints: Sequence[Mapping[str, Any]]) ->
 def _hint_cells(system: System, hints: Sequence[Mapping[str, Any]]) -> Ints:
     """Number of each hint's cell."""
     result = np.zeros(len(hints), np.int64)
-    names = [table.name for table in system.tables]
+    tables = system.tables.tables[: system.present]
+    names = [table.name for table in tables]
     homes = np.array([_home(entry, names) for entry in hints], np.int64)
-    for number, table in enumerate(system.tables):
+    for number, table in enumerate(tables):
         mine = np.flatnonzero(homes == number)
         cells = [_codes(table, hints[i]["cell"]) for i in mine.tolist()]
         rows = _rows(table, cells)
@@ -221,7 +222,7 @@ def _preferred(system: System, prefer: Sequence[Mapping[str, Any]]) -> tuple[Int
     Codes change from period to period, so that cells which are gone are only reported; a pattern of which nothing is
     left was meant for something else.
     """
-    names = [table.name for table in system.tables]
+    names = [table.name for table in system.tables.tables[: system.present]]
     found: list[Ints] = [np.zeros(0, np.int64)]
     gone: list[str] = []
     for entry in prefer:

@@ -16,6 +16,8 @@ from discreet.solve.local import LocalPrograms
 from discreet.solve.small import Alternative
 from discreet.tables.suppress.attackers import EVERYBODY, Attackers
 
+NEARBY, EVERYWHERE = 600, 10**9
+"""Cells among which a certificate against insiders is looked for first, and then."""
 SMALL_SHARE = 1_000
 """That a cell moves at all is shown with this part of its level."""
 
@@ -91,7 +93,7 @@ class Families:
         excluded = attackers.excluded(target, direction, level)
         left = self._left(target, mine, excluded)
         while left is EVERYBODY or left:
-            more = self._against(target, use, direction, level, left, budget)
+            more = self._against(target, use, (direction,), level, left, budget)
             if more is None:
                 return Unprotected(use, _named(left))
             mine = [*mine, more]
@@ -110,10 +112,7 @@ class Families:
         left = self._left(target, family, excluded)
         level = max(1, max(int(self.up[target]), int(self.down[target])) // SMALL_SHARE)
         while left is EVERYBODY or left:
-            more = None
-            for direction in (1, -1):
-                if more is None and self._room(target, direction, level):
-                    more = self._against(target, MOVES, direction, level, left, budget)
+            more = self._against(target, MOVES, (1, -1), level, left, budget)
             if more is None:
                 return Unprotected(MOVES, _named(left))
             family = [*family, more]
@@ -123,14 +122,22 @@ class Families:
         return family
 
     def _against(
-        self, target: int, use: int, direction: int, level: int, left: set[int] | None, budget: float
+        self, target: int, use: int, directions: tuple[int, ...], level: int, left: set[int] | None, budget: float
     ) -> Member | None:
-        """A member that the insiders who are left cannot rule out; one that one of them cannot, where that is all."""
+        """A member that the insiders who are left cannot rule out; one that one of them cannot, where that is all.
+
+        Both are looked for nearby before anything is looked for further away.
+        """
         named = set() if left is None else left
-        found = self._find(target, direction, level, budget, named)
-        if found is None and len(named) > 1:
-            found = self._find(target, direction, level, budget, {min(named)})
-        return None if found is None else Member(use, found, 1)
+        wanted = [named, {min(named)}] if len(named) > 1 else [named]
+        for largest in (NEARBY, EVERYWHERE):
+            for insiders in wanted:
+                for direction in directions:
+                    if self._room(target, direction, level):
+                        found = self._find(target, direction, level, budget, insiders, largest)
+                        if found is not None:
+                            return Member(use, found, 1)
+        return None
 
     def _left(self, target: int, members: list[Member], excluded: set[int]) -> set[int] | None:
         """Insiders who rule out all members."""
@@ -148,14 +155,16 @@ class Families:
             return high >= NO_UPPER or value + level <= high
         return low <= NO_LOWER or value - level >= low
 
-    def _find(self, target: int, direction: int, level: int, budget: float, insiders: set[int]) -> Alternative | None:
+    def _find(
+        self, target: int, direction: int, level: int, budget: float, insiders: set[int], largest: int = EVERYWHERE
+    ) -> Alternative | None:
         programs = self.programs
         if insiders:
             alone, cells, floor = self.attackers.knowledge(insiders)
             with programs.fixed(alone[alone != target], cells, floor):
-                found = programs.find(target, direction, level, budget - self.spent)
+                found = programs.find(target, direction, level, budget - self.spent, largest)
         else:
-            found = programs.find(target, direction, level, budget - self.spent)
+            found = programs.find(target, direction, level, budget - self.spent, largest)
         if found is not None:
             fresh = found.cells[~programs.withheld[found.cells]]
             self.new.append(fresh)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -66,9 +66,9 @@ class Suppress(Method):
         The same in seconds; the log keeps the effort at which the limit struck.
     accept
         Cells that may stay withheld without a proof of their level, where none can be found: mappings with ``cells``
-        (lists of codes) or ``class`` (``"impossible"``, ``"undecided"``), ``reason``, ``name`` and, where there are
-        several tables, ``table``; or the path of a csv or yaml file of them. They stay in the evidence, and every
-        verdict lists them.
+        (lists of codes) or ``class`` (``"impossible"``, ``"undecided"``, or ``"revealed"`` by what is already
+        published), ``reason``, ``name`` and, where there are several tables, ``table``; or the path of a csv or yaml
+        file of them. They stay in the evidence, and every verdict lists them.
     algorithm
         ``"certified"``, or ``"optimal"``: the cheapest pattern against outsiders by cutting planes, completed for
         insiders and certified; for tables of about a thousand cells. The log says what the cheapest pattern costs at
@@ -128,11 +128,15 @@ class Suppress(Method):
         accept, hints, prefer = self._read("accept"), self._read("hints"), self._read("prefer")
         counted = [t.holders is not None or "holding" in t.contributions for t in system.tables]
         insiders = self.insiders if any(counted) else None
-        attackers = Attackers(system, insiders, self.known_within)
         system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
-        pattern = complete(system, cost, attackers, self.effort, self.time_limit)
+        # What was published before cannot be hidden; it is withheld from these tables and reported.
+        out = system.unsafe & system.known
+        hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
+        attackers = Attackers(hidden, insiders, self.known_within)
+        _know_figures(system, attackers)
+        pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
         if self.algorithm == "optimal":
-            pattern = improve_to_optimum(system, cost, attackers, pattern, self.time_limit)
+            pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit)
         left, taken = accepted(system, classify(system, attackers, pattern.unprotected), accept)
         if left:
             raise failures_error(system, left)
@@ -144,6 +148,7 @@ class Suppress(Method):
             unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
             uncounted=not all(counted),
             accepted=len(taken),
+            already=system.already,
         )
         withheld = _one_pattern(system, pattern.withheld)
         evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken)
@@ -160,16 +165,23 @@ class Suppress(Method):
         return given
 
 
+def _know_figures(system: System, attackers: Attackers) -> None:
+    """What everybody knows of cells to within some per cent says nothing of the sums behind figures."""
+    attackers.lower = np.where(system.in_tables, attackers.lower, system.lower_bound)
+    attackers.upper = np.where(system.in_tables, attackers.upper, system.upper_bound)
+
+
 def _one_pattern(system: System, withheld: Bools) -> Bools:
     """Withhold the same cells in all value variables, where that was asked."""
     if not system.tables.one_pattern:
         return withheld
     places, size = cell_identities(system.tables, by_value=False)
     hidden = np.zeros(size, np.bool_)
-    for place, cells in zip(places, system.of, strict=True):
+    pairs = list(zip(places, system.of, strict=True))[: system.present]
+    for place, cells in pairs:
         hidden[place[withheld[cells]]] = True
     result = withheld.copy()
-    for place, cells in zip(places, system.of, strict=True):
+    for place, cells in pairs:
         result[cells[hidden[place] & ~system.empty[cells]]] = True
     clash = result & system.forced
     if clash.any():
