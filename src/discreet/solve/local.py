@@ -19,9 +19,18 @@ from discreet.solve.small import BY_COST, FLAT, KEEP_OFF, STEEP, Alternative, Pa
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SIZES = ((80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP), (1_500, FLAT), (6_000, FLAT), (10**9, FLAT))
+SIZES = (
+    (80, STEEP),
+    (250, STEEP),
+    (600, STEEP),
+    (1_500, STEEP),
+    (1_500, FLAT),
+    (6_000, FLAT),
+    (25_000, FLAT),
+    (10**9, FLAT),
+)
 """Neighbourhoods that are tried one after the other until something moves: cells, and how distance is measured."""
-QUICK = 600
+QUICK = 1_500
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 SECOND, FURTHER = 1_500, 6_000
 """Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""

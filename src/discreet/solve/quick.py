@@ -13,9 +13,35 @@ from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
 from discreet.solve.neighbourhood import nearest, program_of, settle
 from discreet.solve.small import COST_RANGE, EXACT, FAR, FEWER_CELLS, KEEP_OFF, LEAST_ROOM, ZERO
 
-TINY = 1e-9
+TINY, ROUNDING = 1e-9, 1e-12
 MOST_PIVOTS = 4
 NONE, FOUND, UNKNOWN = 0, 1, 2
+
+
+@kernel("f8[:,::1](f8[:,::1], i8, i8, i8, i8, i8[::1], i4[::1], i8[::1], i8[::1])")
+def _opened(
+    table: Floats,
+    number: int,
+    row: int,
+    width: int,
+    n: int,
+    row_start: Ints,
+    row_cell: Codes,
+    row_sign: Ints,
+    column_of: Ints,
+) -> Floats:
+    """The tableau with a relation written into its row ``number``; it grows where it has to."""
+    if number == len(table):
+        larger = np.empty((2 * len(table), table.shape[1]))
+        larger[:number] = table
+        table = larger
+    table[number, :width] = 0.0
+    for e in range(row_start[row], row_start[row + 1]):
+        for way in range(2):
+            column = column_of[row_cell[e] + way * n]
+            if column >= 0:
+                table[number, column] = row_sign[e] if way == 0 else -row_sign[e]
+    return table
 
 
 @kernel("i8(i4[::1], i4[::1], i8[::1], i8, i8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], i8[::1])")
@@ -37,36 +63,52 @@ def cheapest(
 
     Cells rise by at most ``up`` at a charge of ``rise`` and fall by at most ``down`` at ``fall``. All charges are
     positive, so that standing still is dual feasible, and every pivot repairs one relation or bound at the least
-    charge. Cells with little room go to their bounds on the way without a pivot.
+    charge. Cells with little room go to their bounds on the way without a pivot. A relation enters the tableau when one
+    of its cells moves: most never do.
     """
     effort[0] += 1
     n = len(start) - 1
-    table = np.zeros((rows, 2 * n))
+    row_start = np.zeros(rows + 1, np.int64)
+    for e in range(len(index)):
+        row_start[index[e] + 1] += 1
+    for i in range(rows):
+        row_start[i + 1] += row_start[i]
+    row_cell, row_sign = np.empty(len(index), np.int32), np.empty(len(index), np.int64)
+    fill = row_start[:-1].copy()
+    for k in range(n):
+        for e in range(start[k], start[k + 1]):
+            row_cell[fill[index[e]]] = k
+            row_sign[fill[index[e]]] = sign[e]
+            fill[index[e]] += 1
     cost, room = np.empty(2 * n), np.empty(2 * n)
     high = np.zeros(2 * n, np.bool_)
-    name = np.empty(2 * n, np.int64)
+    name, column_of = np.empty(2 * n, np.int64), np.full(2 * n, -1, np.int64)
     width = 0
+    for way in range(2):
+        for k in range(n):
+            most = up[k] if way == 0 else down[k]
+            if k != at and most > 0.0:
+                cost[width] = rise[k] if way == 0 else fall[k]
+                room[width] = most
+                name[width] = k + way * n
+                column_of[k + way * n] = width
+                width += 1
+    table = np.empty((min(rows, 32), width))
+    place = np.full(rows, -1, np.int64)
     value, top = np.zeros(rows), np.zeros(rows)
     basic = np.full(rows, -1, np.int64)
-    for k in range(n):
-        if k == at:
-            for e in range(start[k], start[k + 1]):
-                value[index[e]] -= sign[e] * direction
-            continue
-        for way in range(2):
-            most = up[k] if way == 0 else down[k]
-            if most <= 0.0:
-                continue
-            for e in range(start[k], start[k + 1]):
-                table[index[e], width] = sign[e] if way == 0 else -sign[e]
-            cost[width] = rise[k] if way == 0 else fall[k]
-            room[width] = most
-            name[width] = k + way * n
-            width += 1
+    used = np.empty(width, np.int64)
+    opened = 0
+    for e in range(start[at], start[at + 1]):
+        if place[index[e]] < 0:
+            place[index[e]] = opened
+            table = _opened(table, opened, index[e], width, n, row_start, row_cell, row_sign, column_of)
+            opened += 1
+        value[place[index[e]]] -= sign[e] * direction
     answer = UNKNOWN
     for _ in range(MOST_PIVOTS * rows + 50):
         row, gap = -1, TINY
-        for i in range(rows):
+        for i in range(opened):
             off = -value[i] if value[i] < 0.0 else value[i] - top[i]
             if off > gap:
                 row, gap = i, off
@@ -75,10 +117,16 @@ def cheapest(
             break
         effort[1] += 1
         below = value[row] < 0.0
+        count = 0
+        for j in range(width):
+            if table[row, j] != 0.0:
+                used[count] = j
+                count += 1
         column = -1
         while True:
             column, least, size = -1, np.inf, 0.0
-            for j in range(width):
+            for u in range(count):
+                j = used[u]
                 a = table[row, j]
                 if below != high[j]:
                     a = -a
@@ -88,11 +136,17 @@ def cheapest(
                         column, least, size = j, ratio, a
             if column < 0:
                 break
+            cell = name[column] % n
+            for e in range(start[cell], start[cell + 1]):
+                if place[index[e]] < 0:
+                    place[index[e]] = opened
+                    table = _opened(table, opened, index[e], width, n, row_start, row_cell, row_sign, column_of)
+                    opened += 1
             if room[column] * size >= gap - TINY:
                 break
             # Going all the way to the other bound is not enough: it goes there, and the search continues.
             far = -room[column] if high[column] else room[column]
-            for i in range(rows):
+            for i in range(opened):
                 if table[i, column] != 0.0:
                     value[i] -= table[i, column] * far
             high[column] = not high[column]
@@ -103,39 +157,45 @@ def cheapest(
         pivot = table[row, column]
         bound = 0.0 if below else top[row]
         step = (value[row] - bound) / pivot
-        for i in range(rows):
+        for i in range(opened):
             if table[i, column] != 0.0:
                 value[i] -= table[i, column] * step
         entering = step + (room[column] if high[column] else 0.0)
         charge = cost[column]
-        for j in range(width):
+        for u in range(count):
+            j = used[u]
             table[row, j] /= pivot
-        for j in range(width):
             cost[j] -= charge * table[row, j]
-        for i in range(rows):
+        for i in range(opened):
             factor = table[i, column]
             if i != row and factor != 0.0:
-                for j in range(width):
-                    table[i, j] -= factor * table[row, j]
+                for u in range(count):
+                    j = used[u]
+                    new = table[i, j] - factor * table[row, j]
+                    table[i, j] = new if abs(new) > ROUNDING else 0.0
                 table[i, column] = -factor / pivot
         table[row, column] = 1.0 / pivot
         cost[column] = -charge / pivot
         gone, limit, who = basic[row], top[row], name[column]
         basic[row], top[row], value[row] = who, room[column], entering
+        column_of[who] = -1
         if gone < 0:
             # A relation that holds from now on leaves no column behind.
             width -= 1
-            for i in range(rows):
-                table[i, column] = table[i, width]
-            cost[column], room[column] = cost[width], room[width]
-            high[column], name[column] = high[width], name[width]
+            if column != width:
+                for i in range(opened):
+                    table[i, column] = table[i, width]
+                cost[column], room[column] = cost[width], room[width]
+                high[column], name[column] = high[width], name[width]
+                column_of[name[width]] = column
         else:
             room[column], high[column], name[column] = limit, not below, gone
+            column_of[gone] = column
     if answer != FOUND:
         return answer
     moves[:] = 0.0
     moves[at] = direction
-    for i in range(rows):
+    for i in range(opened):
         if basic[i] >= 0:
             if basic[i] < n:
                 moves[basic[i]] += value[i]
