@@ -9,28 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
 from discreet.solve.small import BY_COST, FLAT, KEEP_OFF, STEEP, Alternative, Part, SmallProgram, Solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SIZES = (
-    (80, STEEP),
-    (250, STEEP),
-    (600, STEEP),
-    (1_500, STEEP),
-    (1_500, FLAT),
-    (6_000, FLAT),
-    (25_000, FLAT),
-    (10**9, FLAT),
-)
+_NEAR = (80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP)
+SIZES = (*_NEAR, (3_000, FLAT), (10_000, FLAT), (40_000, FLAT), (10**9, FLAT))
 """Neighbourhoods that are tried one after the other until something moves: cells, and how distance is measured."""
-QUICK = 1_500
+QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 SECOND, FURTHER = 1_500, 6_000
 """Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""
@@ -48,15 +40,9 @@ class Graph:
         self.opened = np.zeros(matrix.shape[0], np.int8)
         self.key, self.item = np.empty(matrix.nnz + 1), np.empty(matrix.nnz + 1, np.int32)
         self.place = np.full(matrix.shape[0], -1, np.int32)
-
-    @property
-    def _lists(self) -> tuple[Codes, Codes, Ints, Codes, Codes, Ints]:
-        by_cell = (self.cell_start, self.cell_row, self.coefficient)
-        return (*by_cell, self.row_start, self.row_cell, self.row_coefficient)
-
-    @property
-    def _scratch(self) -> tuple[Floats, Status, Status, Floats, Codes]:
-        return self.distance, self.rises, self.opened, self.key, self.item
+        by_cell, by_row = (self.cell_start, self.cell_row, self.coefficient), (self.row_start, self.row_cell)
+        self.lists: tuple[Any, ...] = (*by_cell, *by_row, self.row_coefficient)
+        self.scratch: tuple[Any, ...] = (self.distance, self.rises, self.opened, self.key, self.item)
 
     def nearest(
         self,
@@ -74,7 +60,7 @@ class Graph:
 
         known = (programs.weight, programs.room, programs.headroom, programs.movable)
         search = (target, direction, most, measure, budget, step, float(level))
-        return nearest(*search, *known, *self._lists, *self._scratch)
+        return nearest(*search, *known, *self.lists, *self.scratch)
 
     def quick(
         self,
@@ -92,8 +78,11 @@ class Graph:
 
         p = programs
         search = (target, direction, level, most, measure, budget, step, p.rounds)
-        known = (p.cost, p.weight, p.room, p.headroom, p.movable, p.withheld, p.value, p.lower, p.upper)
-        return quick_alternative(*search, *known, *self._lists, *self._scratch, self.place, p.solver.effort)
+        known: tuple[Any, ...] = (p.cost, p.weight, p.room, p.headroom, p.movable, p.withheld)
+        bounds: tuple[Any, ...] = (p.value, p.lower, p.upper)
+        scratch: tuple[Any, ...] = (*self.scratch, self.place, p.solver.effort)
+        found: tuple[Codes, Ints, float] = quick_alternative(*search, *known, *bounds, *self.lists, *scratch)
+        return found
 
     def among(self, target: int, chosen: Codes) -> tuple[Codes, Codes, Codes, Ints]:
         """Those of the chosen cells that can move, and the relations among them."""
@@ -203,7 +192,8 @@ class LocalPrograms:
         step = float(self.price[target])
         if quick:
             cells, amount, cost = self.graph.quick(self, target, direction, level, most, measure, budget, step)
-            return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
+            if not np.isnan(cost):
+                return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
         chosen = self.graph.nearest(self, target, direction, level, most, measure, budget, step)
         return self._among(target, direction, level, chosen, budget), len(chosen) < most
 

@@ -14,7 +14,8 @@ from discreet.solve.neighbourhood import nearest, program_of, settle
 from discreet.solve.small import COST_RANGE, EXACT, FAR, FEWER_CELLS, KEEP_OFF, LEAST_ROOM, ZERO
 
 TINY, ROUNDING = 1e-9, 1e-12
-MOST_PIVOTS = 4
+MOST_WORK = 4_000_000
+"""Entries of the tableau that are looked at before the general solver is called: it is faster where many cells move."""
 NONE, FOUND, UNKNOWN = 0, 1, 2
 
 
@@ -106,7 +107,8 @@ def cheapest(
             opened += 1
         value[place[index[e]]] -= sign[e] * direction
     answer = UNKNOWN
-    for _ in range(MOST_PIVOTS * rows + 50):
+    work = 0
+    while work < MOST_WORK:
         row, gap = -1, TINY
         for i in range(opened):
             off = -value[i] if value[i] < 0.0 else value[i] - top[i]
@@ -117,6 +119,7 @@ def cheapest(
             break
         effort[1] += 1
         below = value[row] < 0.0
+        work += width + opened
         count = 0
         for j in range(width):
             if table[row, j] != 0.0:
@@ -169,6 +172,7 @@ def cheapest(
         for i in range(opened):
             factor = table[i, column]
             if i != row and factor != 0.0:
+                work += count
                 for u in range(count):
                     j = used[u]
                     new = table[i, j] - factor * table[row, j]
@@ -306,7 +310,8 @@ def quick_alternative(
 ) -> tuple[Codes, Ints, float]:
     """Cells, amounts and cost of an exact alternative in the neighbourhood of a cell; no cells where none was found.
 
-    The cost is then minus infinity where all cells within reach were looked at and there is none among them. The
+    The cost is then minus infinity where all cells within reach were looked at and there is none among them, and not a
+    number where this solver does not know. The
     arguments are those of :class:`discreet.solve.local.LocalPrograms`; ``effort`` counts programs and pivots.
     """
     no_cells, no_amounts = np.empty(0, np.int32), np.empty(0, np.int64)
@@ -350,6 +355,8 @@ def quick_alternative(
         found = cheapest(start, index, sign, rows, at, float(direction), up, down, rise, fall, moves, effort)
         if again == 0 and found == NONE:
             return no_cells, no_amounts, for_certain
+        if again == 0 and found == UNKNOWN:
+            return no_cells, no_amounts, np.nan
         if found != FOUND:
             break
         price = 0.0

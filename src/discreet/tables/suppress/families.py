@@ -63,7 +63,8 @@ class Families:
                 return found
             family += found
         if self.attackers.insiders == "nonzero" and family:
-            return self._moves(target, family, [m for m in kept if m.use == MOVES], budget)
+            spare = [Member(MOVES, m.alternative, m.sign) for m in kept if m not in family]
+            return self._moves(target, family, spare, budget)
         return family
 
     def _reversed(self, target: int, use: int, level: int, family: list[Member], mine: list[Member]) -> list[Member]:
@@ -91,7 +92,7 @@ class Families:
         if attackers.insiders != "full":
             return mine[:1]
         excluded = attackers.excluded(target, direction, level)
-        left = self._left(target, mine, excluded)
+        mine, left = self._enough(target, [], mine, excluded)
         while left is EVERYBODY or left:
             more = self._against(target, use, (direction,), level, left, budget)
             if more is None:
@@ -103,13 +104,12 @@ class Families:
         return mine
 
     def _moves(
-        self, target: int, family: list[Member], kept: list[Member], budget: float
+        self, target: int, family: list[Member], spare: list[Member], budget: float
     ) -> list[Member] | Unprotected:
-        """Let the cell move for every insider, by however little."""
+        """Let the cell move for every insider, by however little; spare members are taken where they help."""
         contributors, holder = self.attackers.contributors[target], int(self.attackers.holder[target, 0])
         excluded = {holder} if contributors == 1 else set()
-        family = [*family, *kept]
-        left = self._left(target, family, excluded)
+        family, left = self._enough(target, family, spare, excluded)
         level = max(1, max(int(self.up[target]), int(self.down[target])) // SMALL_SHARE)
         while left is EVERYBODY or left:
             more = self._against(target, MOVES, (1, -1), level, left, budget)
@@ -138,6 +138,19 @@ class Families:
                         if found is not None:
                             return Member(use, found, 1)
         return None
+
+    def _enough(
+        self, target: int, family: list[Member], spare: list[Member], excluded: set[int]
+    ) -> tuple[list[Member], set[int] | None]:
+        """The family with those spare members that leave fewer insiders, and the insiders who are left."""
+        left = self._left(target, family, excluded)
+        for member in spare:
+            if left is not EVERYBODY and not left:
+                break
+            fewer = self._left(target, [member], excluded)
+            if fewer is not EVERYBODY and (left is EVERYBODY or not left <= fewer):
+                family, left = [*family, member], fewer if left is EVERYBODY else left & fewer
+        return family, left
 
     def _left(self, target: int, members: list[Member], excluded: set[int]) -> set[int] | None:
         """Insiders who rule out all members."""
