@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Audit:
         For every withheld cell the worst that an insider can do (:class:`Finding`); None when none was considered.
     why_no_insiders
         Why none was, or why not for all cells.
+    published
+        Unsafe cells that are not withheld at all, besides those that were published before or elsewhere.
     """
 
     system: System
@@ -45,6 +47,14 @@ class Audit:
     attackers: tuple[str, ...] = (EXTERNAL,)
     insiders: Status | None = None
     why_no_insiders: str = "not asked for"
+    published: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def holds(self) -> bool:
+        """Whether every unsafe cell that was looked at is known to nobody and keeps its level against all attackers."""
+        exact = self.intervals.recoverable & self.system.unsafe[self.intervals.cells]
+        known = len(self.published) + self.revealed
+        return not (known or self.short or exact.any() or self.short_insiders or self.recoverable_insiders)
 
     @property
     def withheld_cells(self) -> Ints:
@@ -119,6 +129,7 @@ class Audit:
             "withheld": len(self.withheld_cells),
             "unsafe": unsafe,
             "looked_at": looked_at,
+            "published": len(self.published),
             "short": self.short,
             "recoverable": self.recoverable,
             "short_insiders": self.short_insiders,
@@ -136,6 +147,8 @@ class Audit:
         ]
         if sampled:
             lines.append(f"  looked at: a random sample of {count['looked_at']:,} unsafe cells")
+        if len(self.published):
+            lines.append(f"  unsafe cells that are published: {len(self.published):,}")
         lines += [
             f"  unsafe cells short of their level: {self.short:,}",
             f"  {'unsafe' if sampled else 'withheld'} cells that can be worked out exactly: {self.recoverable:,}",

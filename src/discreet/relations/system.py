@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, NeedsError
+from discreet.errors import InputError, NeedsError, listed
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Floats, Ints, pointers, ranges
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation, as_set
 from discreet.model.units import unit_text
 from discreet.relations.build import Equations, table_equations
+from discreet.relations.distance import distance_in_relations
 from discreet.relations.figures import hidden_sums
 from discreet.relations.identity import cell_identities
 from discreet.relations.variables import Places, VariableRows, places, variable_rows
@@ -149,7 +150,12 @@ class System:
         return f"'{text}'{' at ' + others if others else ''} in table {table.name!r}"
 
     def cost(self, kind: str) -> Floats:
-        """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log`` or ``variable``."""
+        """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log``, ``variable`` or ``distance``.
+
+        The last is how many relations away the nearest unsafe cell is. Cells that are not published now cost nothing.
+        """
+        if kind == "distance":
+            return np.where(self.now, distance_in_relations(self.matrix, np.flatnonzero(self.unsafe)), 0.0)
         result = np.zeros(len(self), np.float64)
         for table, of in list(zip(self.tables, self.of, strict=True))[: self.present]:
             np.maximum.at(result, of, _table_cost(table, kind, 10.0 ** (self.decimals - table.decimals)))
@@ -179,6 +185,16 @@ class System:
             "rounded or weighted tables (slack=).",
             details=f"The parts less the total give {unit_text(int(residual[worst]), self.decimals)}.",
         )
+
+    def check_bounds(self) -> None:
+        """Raise with the cells named when what everybody is said to know of a cell is not true of it."""
+        wrong = np.flatnonzero((self.value < self.lower_bound) | (self.value > self.upper_bound))
+        if len(wrong):
+            names = [self.cell_name(cell) for cell in wrong.tolist()]
+            raise InputError(
+                f"{len(wrong)} cells lie outside the bounds that everybody knows of them: {listed(names, 5)}.",
+                hint="Correct the bounds (lower_bound, upper_bound) or the values.",
+            )
 
     def shared(self) -> list[tuple[str, str, int]]:
         """Which tables share cells, and how many."""

@@ -117,7 +117,7 @@ class SmallProgram:
     def __init__(self, part: Part, target: int, direction: int, level: int, solver: Solver) -> None:
         self.part, self.direction, self.level, self.solver = part, direction, level, solver
         self.at = int(np.flatnonzero(part.cells == target)[0])
-        self.rows = int(part.index.max()) + 1
+        self.rows = int(part.index.max(initial=-1)) + 1
         rise = np.where(part.upper >= NO_UPPER, np.inf, part.upper.astype(np.float64) - part.value)
         fall = np.where(part.lower <= NO_LOWER, np.inf, part.value - part.lower.astype(np.float64))
         self.up, self.down = np.minimum(rise / level, FAR), np.minimum(fall / level, FAR)
@@ -218,7 +218,7 @@ class SmallProgram:
 
         part = self.part
         amount, unknown = self._at_bounds(moves)
-        small = float(np.abs(moves).sum()) * self.level * float(np.abs(part.coefficient).max()) < EXACT
+        small = float(np.abs(moves).sum()) * self.level * float(np.abs(part.coefficient).max(initial=1)) < EXACT
         if small and settle(part.start, part.index, part.coefficient, self.rows, amount, unknown):
             return self._checked(amount, 1)
         return self._rational(amount, unknown)

@@ -59,7 +59,12 @@ def replay(release: Release, log: Mapping[str, Any] | None = None) -> Release:
         tables.append(assess(table.with_(assessment=None), *rules, profile=entry["profile"], **entry["options"]))
     methods = [method_from_record(_as_it_struck(record, steps["effort"])) for record in steps["protect"]]
     custodian = release.custodian
-    return protect(custodian.tables.replaced(tables), *methods, already_published=custodian.already)
+    again = protect(custodian.tables.replaced(tables), *methods, already_published=custodian.already)
+    if "pattern" not in steps:
+        return again
+    # The cells of the given pattern stand in the tables as they were marked; the log says which pattern it was.
+    found = again.custodian
+    return Release(again.public, found.with_log({**found.log, "pattern": steps["pattern"]}))
 
 
 def _as_it_struck(record: Mapping[str, Any], effort: Mapping[str, int]) -> dict[str, Any]:
@@ -106,6 +111,7 @@ def summary(release: Release) -> str:
         lines += [f"  against {attacker}" for attacker in evidence.claim.attackers]
         lines += [f"  together with {text}" for text in evidence.claim.together_with]
         lines += [f"  not considered: {text}" for text in evidence.claim.not_considered]
+    lines += [f"note: {text}" for text in release.custodian.log.get("notes", ())]
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from discreet.errors import ParameterError, ProtectionError, listed, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.model.evidence import DOWN, MOVES, Acceptance
+from discreet.model.table import Table
 from discreet.relations import System
 from discreet.relations.system import FIGURE
 from discreet.solve.bound import Bound, furthest
@@ -133,9 +134,15 @@ def failures_error(system: System, failures: Sequence[Failure]) -> ProtectionErr
     )
 
 
-def check_acceptances(accept: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse acceptances that are incomplete or misspelt."""
-    for entry in accept:
+def plain_acceptances(accept: Any) -> tuple[dict[str, Any], ...]:
+    """Acceptances as plain data; incomplete and misspelt ones are refused."""
+    result = []
+    for entry in [accept] if isinstance(accept, Mapping) else accept:
+        if not isinstance(entry, Mapping):
+            raise ParameterError(
+                f"An acceptance is a {type(entry).__name__}.",
+                hint="Give mappings with cells or class, reason and name.",
+            )
         for field in entry:
             if field not in FIELDS:
                 raise ParameterError(unknown_name("field", str(field), FIELDS, "an acceptance"))
@@ -148,6 +155,11 @@ def check_acceptances(accept: Sequence[Mapping[str, Any]]) -> None:
             raise ParameterError("An acceptance names either cells or a class.", hint="Give cells=[[codes]] or class=.")
         if entry.get("class", "impossible") not in CLASSES:
             raise ParameterError(unknown_name("class", str(entry["class"]), CLASSES))
+        plain = dict(entry)
+        if "cells" in entry:
+            plain["cells"] = [dict(cell) if isinstance(cell, Mapping) else list(cell) for cell in entry["cells"]]
+        result.append(plain)
+    return tuple(result)
 
 
 def accepted(
@@ -175,6 +187,14 @@ def _covers(system: System, entry: Mapping[str, Any], failure: Failure) -> bool:
             continue
         for row in np.flatnonzero(cells == failure.cell).tolist():
             codes = table.spec_codes(table.codes[row].tolist())
-            if entry.get("class") == failure.kind or list(codes) in [list(c) for c in entry.get("cells", ())]:
+            if entry.get("class") == failure.kind or any(_names(c, table, codes) for c in entry.get("cells", ())):
                 return True
     return False
+
+
+def _names(cell: Mapping[str, str] | Sequence[str], table: Table, codes: Sequence[str]) -> bool:
+    """Whether an accepted cell has these codes; variables that it leaves out stand at their total."""
+    if not isinstance(cell, Mapping):
+        return list(cell) == list(codes)
+    totals = {variable: hierarchy.total for variable, hierarchy in table.spec.by.items()}
+    return {**totals, **cell} == dict(zip(table.variables, codes, strict=True))
