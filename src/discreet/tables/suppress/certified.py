@@ -25,11 +25,11 @@ CLOSE = 1e-9
 MOST_ROUNDS = 3
 NEARBY, FURTHER = ((250, STEEP), (600, STEEP)), ((250, STEEP), (1_500, STEEP))
 """Neighbourhoods in which secondaries are replaced, the dearest fifth in larger ones; finding nothing is no loss."""
-WORTH = 1e-3
+WORTH = 5e-3
 """A further round is made while the last one saved this share of the cost."""
-WIDEST, WIDE, NARROW, WIDELY = 25_000, 1_500, 600, 5
+WIDEST, WIDE, NARROW, WIDELY = 20_000, 1_500, 600, 5
 """Cells among which something cheaper is looked for: many for the first fifth, which decide on the cost."""
-FIRST = 3_000_000
+FIRST = 1_000_000
 """The first cells of all decide most: so many neighbours are looked at for them, shared out by rank."""
 SHARED = 3
 """So many certificates of larger cells are remembered for a small cell that they move far enough."""
