@@ -16,20 +16,21 @@ from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.evidence import DOWN, MOVES, UP
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.solve.local import LocalPrograms
-from discreet.solve.small import STEEP
+from discreet.solve.local import QUICK, LocalPrograms
+from discreet.solve.small import STEEP, Alternative
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.families import Families, Member, Unprotected
 
 CLOSE = 1e-9
-MOST_ROUNDS = 3
+ROUNDS = ((0.0, 0.5), (0.5, 0.8), (0.8, 1.0))
+"""Rounds in which secondaries are given up, and the part of that work which each is expected to take."""
 NEARBY, FURTHER = ((250, STEEP), (600, STEEP)), ((250, STEEP), (1_500, STEEP))
 """Neighbourhoods in which secondaries are replaced, the dearest fifth in larger ones; finding nothing is no loss."""
 WORTH = 5e-3
 """A further round is made while the last one saved this share of the cost."""
 WIDEST, WIDE, NARROW, WIDELY = 20_000, 1_500, 600, 5
 """Cells among which something cheaper is looked for: many for the first fifth, which decide on the cost."""
-FIRST = 1_000_000
+FIRST = 1_500_000
 """The first cells of all decide most: so many neighbours are looked at for them, shared out by rank."""
 SHARED = 3
 """So many certificates of larger cells are remembered for a small cell that they move far enough."""
@@ -37,6 +38,8 @@ MANY = 300
 """A secondary with more users than this stays."""
 LITTLE = 0.02
 """Secondaries that together cost no more than this share are not worth giving up."""
+FIRST_PATTERN = 0.65
+"""Part of the work that the first pattern is expected to take."""
 IMPROVEMENT, AT_LEAST = 2, 100_000
 """Giving up secondaries may take so many times the iterations that the first pattern took, or so many."""
 
@@ -110,15 +113,17 @@ class _Search:
         self.users: dict[int, set[int]] = defaultdict(set)
         self.waiting = np.zeros(len(system), np.bool_)
         self.shared: dict[int, list[Member]] = {}
-        self.last = 0
+        self.remembered = np.zeros((len(system), 3), np.int8)
+        self.last = self.work = 0
 
     def run(self) -> Pattern:
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
         widely = len(order) // WIDELY + 1
         self.waiting[order[widely:]] = True
+        ahead = self._work(len(order), widely)
         for done, target in enumerate(order.tolist()):
-            checkpoint("protect", done, len(order))
+            checkpoint("protect", int(ahead[done]), self.work)
             self.programs.second = _width(done) if done < widely else NARROW
             if self._struck():
                 self.programs.second = self.programs.rounds = 0
@@ -128,37 +133,46 @@ class _Search:
                 self.unprotected[target] = found
             else:
                 self._keep(target, found)
-                self._share(found)
+                self._share(self.maker.found)
         self._drop_unused()
         first = self.programs.solver.iterations
         self.last = first + max(IMPROVEMENT * first, AT_LEAST)
         before = np.inf
         self.programs.solver.thorough = False
-        for number in range(MOST_ROUNDS):
+        for number in range(len(ROUNDS)):
             price = self._price()
             if self._done() or before - price < WORTH * price:
                 break
             before = price
-            self._improve(f"improve, round {number + 1}")
-        checkpoint("protect", len(order), len(order))
+            self._improve(ROUNDS[number])
+        checkpoint("protect", self.work, self.work)
         return Pattern(self.programs.withheld, self.families, self.unprotected, self._effort())
 
-    def _share(self, family: list[Member]) -> None:
-        """Remember the certificates of a cell for smaller ones that they move far enough.
+    def _work(self, count: int, widely: int) -> Floats:
+        """How much work lies before each cell, in microseconds of an ordinary machine; sets the whole ``work``."""
+        width = np.array([min(_width(rank), len(self.unsafe)) for rank in range(widely)], np.float64)
+        each = np.full(count, 1_200.0)
+        each[:widely] = np.where(width > QUICK, 12.0 * width, 3.0 * width)[:count]
+        before: Floats = np.cumsum(each) - each
+        self.work = int((before[-1] + each[-1]) / FIRST_PATTERN) if count else 1
+        return before
+
+    def _share(self, found: list[Alternative]) -> None:
+        """Remember new certificates of a cell for smaller ones that they move.
 
         Larger cells do not share: where many of them hang on one certificate, nothing can be given up any more.
         """
-        for alternative in {id(m.alternative): m.alternative for m in family}.values():
+        for alternative in found:
             waiting = np.flatnonzero(self.waiting[alternative.cells])
             if not len(waiting) or alternative.denominator != 1:
                 continue
             cells, amount = alternative.cells[waiting], alternative.amount[waiting]
             enough = np.where(amount > 0, amount >= self.up[cells], -amount >= self.down[cells])
             uses = np.where(enough, np.where(amount > 0, UP, DOWN), MOVES)
-            for cell, use in zip(cells.tolist(), uses.tolist(), strict=True):
-                known = self.shared.setdefault(cell, [])
-                if sum(member.use == use for member in known) < SHARED:
-                    known.append(Member(use, alternative, 1))
+            wanted = self.remembered[cells, uses] < SHARED
+            self.remembered[cells[wanted], uses[wanted]] += 1
+            for cell, use in zip(cells[wanted].tolist(), uses[wanted].tolist(), strict=True):
+                self.shared.setdefault(cell, []).append(Member(use, alternative, 1))
 
     def _struck(self) -> bool:
         return self.limits.struck(self.programs.solver.programs)
@@ -196,22 +210,22 @@ class _Search:
 
     # ---- improvement --------------------------------------------------------------------------------------
 
-    def _improve(self, stage: str) -> None:
-        """Give up secondaries, the dearest first, where that makes the pattern cheaper."""
+    def _improve(self, part: tuple[float, float]) -> None:
+        """Give up secondaries, the dearest first, where that makes the pattern cheaper; ``part`` is for progress."""
         programs = self.programs
         secondary = np.flatnonzero(programs.withheld & ~programs.required)
         secondary = secondary[np.lexsort((secondary, -programs.cost[secondary]))]
         left = np.cumsum(programs.cost[secondary][::-1])[::-1]
         secondary = secondary[left > LITTLE * left[:1]]
         widely = len(secondary) // WIDELY + 1
+        first, last = (self.work * (FIRST_PATTERN + (1 - FIRST_PATTERN) * share) for share in part)
         for done, cell in enumerate(secondary.tolist()):
-            checkpoint(stage, done, len(secondary))
+            checkpoint("protect", int(first + (last - first) * done / len(secondary)), self.work)
             if self._done():
                 break
             programs.sizes, programs.second = (FURTHER, _width(done)) if done < widely else (NEARBY, NARROW)
             if programs.withheld[cell]:
                 self._give_up(cell)
-        checkpoint(stage, len(secondary), len(secondary))
 
     def _give_up(self, cell: int) -> None:
         """Publish a cell, and all that only its users needed, if these can be protected at less cost without it."""

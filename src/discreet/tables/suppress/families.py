@@ -44,14 +44,16 @@ class Families:
         self.programs, self.attackers = programs, attackers
         self.up, self.down = up, down
         self.new: list[np.ndarray] = []
+        self.found: list[Alternative] = []
         self.spent = 0.0
 
     def make(self, target: int, kept: list[Member], budget: float = np.inf) -> list[Member] | Unprotected:
         """A family for a cell that costs less than ``budget``; members that were kept are used as far as they go.
 
-        ``new`` lists what was withheld for it and ``spent`` what that cost, also where the family was not completed.
+        ``found`` lists the alternatives that were found for it, ``new`` what was withheld and ``spent`` what that cost,
+        also where the family was not completed.
         """
-        self.new, self.spent = [], 0.0
+        self.new, self.found, self.spent = [], [], 0.0
         family: list[Member] = []
         for use, direction, level in ((UP, 1, int(self.up[target])), (DOWN, -1, int(self.down[target]))):
             if not level:
@@ -181,6 +183,7 @@ class Families:
         if found is not None:
             fresh = found.cells[~programs.withheld[found.cells]]
             self.new.append(fresh)
+            self.found.append(found)
             self.spent += found.cost
             programs.withhold(fresh)
         return found
