@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _NEAR = (80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP)
-SIZES = (*_NEAR, (3_000, FLAT), (10_000, FLAT), (40_000, FLAT), (10**9, FLAT))
+SIZES = (*_NEAR, (3_000, FLAT), (10_000, FLAT), (40_000, FLAT), (200_000, FLAT))
 """Neighbourhoods that are tried one after the other until something moves: cells, and how distance is measured."""
 QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
