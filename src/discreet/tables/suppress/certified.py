@@ -28,7 +28,7 @@ NEARBY, FURTHER = ((250, STEEP), (600, STEEP)), ((250, STEEP), (1_500, STEEP))
 """Neighbourhoods in which secondaries are replaced, the dearest fifth in larger ones; finding nothing is no loss."""
 WORTH = 5e-3
 """A further round is made while the last one saved this share of the cost."""
-WIDEST, WIDE, NARROW, WIDELY = 20_000, 1_500, 600, 5
+WIDEST, WIDE, NARROW, WIDELY, AT_MOST = 20_000, 1_500, 600, 5, 20_000
 """Cells among which something cheaper is looked for: many for the first fifth, which decide on the cost."""
 FIRST = 1_500_000
 """The first cells of all decide most: so many neighbours are looked at for them, shared out by rank."""
@@ -119,7 +119,7 @@ class _Search:
     def run(self) -> Pattern:
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
-        widely = len(order) // WIDELY + 1
+        widely = min(len(order) // WIDELY + 1, AT_MOST)
         self.waiting[order[widely:]] = True
         ahead = self._work(len(order), widely)
         for done, target in enumerate(order.tolist()):
@@ -217,7 +217,7 @@ class _Search:
         secondary = secondary[np.lexsort((secondary, -programs.cost[secondary]))]
         left = np.cumsum(programs.cost[secondary][::-1])[::-1]
         secondary = secondary[left > LITTLE * left[:1]]
-        widely = len(secondary) // WIDELY + 1
+        widely = min(len(secondary) // WIDELY + 1, AT_MOST)
         first, last = (self.work * (FIRST_PATTERN + (1 - FIRST_PATTERN) * share) for share in part)
         for done, cell in enumerate(secondary.tolist()):
             checkpoint("protect", int(first + (last - first) * done / len(secondary)), self.work)
