@@ -24,13 +24,14 @@ Draws = npt.NDArray[np.uint64]
 
 
 def checked_key(key: Any) -> bytes:
-    """The secret key itself; anything that is no 256-bit key is refused.
+    """The secret itself, of bytes or of an object that holds it as ``secret``; what is no 256-bit key is refused.
 
     Examples
     --------
     >>> len(checked_key(bytes(32)))
     32
     """
+    key = getattr(key, "secret", key)
     if isinstance(key, int | np.integer):
         raise ParameterError(
             "A whole number is no secret: whoever tries numbers finds it.",

@@ -19,7 +19,8 @@ Mode = Literal["at_most", "exact", "lower_stay"]
 MODES: tuple[Mode, ...] = ("at_most", "exact", "lower_stay")
 EDGE = 1e-9
 """A variance this close to the least or largest possible one leaves some changes no probability."""
-STEPS = 500
+STEPS = 200
+ROUNDING = 2e-15
 STAY_STEP = 0.05
 
 
@@ -306,7 +307,7 @@ def _step(
     while length > 1e-12:
         tried = multipliers + length * direction
         new_value, probability = _dual(tried, rows, targets)
-        if new_value <= value + 1e-4 * length * slope:
+        if new_value <= value + 1e-4 * length * slope + ROUNDING * max(1.0, abs(value)):
             return tried, new_value, probability
         length /= 2
     return None
