@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError, ParameterError
+from discreet.measures.loss import cumulative, information_loss
 from discreet.model.noise_table import FRACTIONS
 from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts, perturbed_means, perturbed_weighted_counts
-from discreet.tables.perturb.loss import cumulative, information_loss
 from discreet.tables.perturb.record_keys import check_record_keys, record_keys
 
 KEY = bytes(range(32))
