@@ -199,8 +199,8 @@ def shares(found: list[float], values: list[float]) -> list[float]:
 
 def test_small_count_rounding_has_the_two_outcomes_and_no_other():
     """Card 004: 2000 keys; each outcome with probability one half."""
+    from discreet.engine.draws import draws
     from discreet.tables.perturb.cover import cover_of
-    from discreet.tables.perturb.draws import draws
     from discreet.tables.perturb.small_counts import rounded_small_counts
 
     by = {name: ds.Hierarchy.flat(codes) for name, codes in (("party", "ABC"), ("age", "ymo"), ("sex", "mf"))}

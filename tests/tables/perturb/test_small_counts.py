@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.engine.draws import draws
 from discreet.errors import InputError, ParameterError
 from discreet.tables.perturb.cover import cover_of
-from discreet.tables.perturb.draws import draws
 from discreet.tables.perturb.small_counts import rounded_small_counts
 
 BY = {

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from discreet.engine.draws import draws, fractions, whole_numbers
 from discreet.engine.identities import identities_of
 from discreet.errors import InputError, ParameterError
 from discreet.model.arrays import Floats, Ints
 from discreet.model.noise_table import FRACTIONS
-from discreet.tables.perturb.draws import draws, fractions, whole_numbers
 
 FEW = 10
 """So many more equal keys than chance gives are tolerated."""

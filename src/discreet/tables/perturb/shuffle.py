@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.engine.draws import checked_key, draws
 from discreet.errors import ParameterError
 from discreet.model.arrays import Ints
 from discreet.model.noise_table import NoiseTable
-from discreet.tables.perturb.draws import checked_key, draws
 
 ARRANGEMENTS = 64
 

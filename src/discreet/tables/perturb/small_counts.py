@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.engine.draws import Draws
 from discreet.errors import InputError, ParameterError
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Ints
 from discreet.progress import checkpoint
 from discreet.tables.perturb.cover import Cover
-from discreet.tables.perturb.draws import Draws
 
 AT_ONCE = 1000
 NARROW = 100
@@ -54,7 +54,7 @@ def rounded_small_counts(
     cover
         Published cells over the inner ones.
     draw
-        One draw for each inner cell (:func:`~discreet.tables.perturb.draws.draws` of its identity), which settles
+        One draw for each inner cell (:func:`~discreet.engine.draws.draws` of its identity), which settles
         ties; the same draws give the same result in any order of cells.
     base
         Rounding base.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from discreet.engine.draws import checked_key, draws, fractions, siphash, whole_numbers
 from discreet.errors import ParameterError
-from discreet.tables.perturb.draws import checked_key, draws, fractions, siphash, whole_numbers
 
 KEY = bytes(range(32))
 
