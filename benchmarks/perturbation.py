@@ -207,7 +207,7 @@ def map_ours(points: int, algorithm: str) -> Timing:
 
     rng = np.random.default_rng(1)
     x, y = rng.normal(0, 1, points), rng.normal(0, 1, points)
-    grid = HexGrid("x", "y", 0.042)
+    grid = HexGrid("x", "y", 0.056)
 
     def run() -> Any:
         places, counts, _ = occupied_hexagons(grid.cells(x, y))

@@ -59,7 +59,7 @@ def test_the_shipment_is_the_cheapest(seed):
     rng = np.random.default_rng(seed)
     supply, demand = rng.integers(1, 3, 3), rng.integers(1, 3, 2)
     cost = rng.integers(1, 6, (3, 2))
-    found = cheapest_shipment(cost, supply, demand)
+    found = cheapest_shipment(lambda d, r: cost[np.ix_(d, r)], supply, demand)
     total = min(supply.sum(), demand.sum())
     assert found.units.sum() == total
     best = min(
@@ -70,6 +70,28 @@ def test_the_shipment_is_the_cheapest(seed):
         and all(sum(plan[r::2]) <= demand[r] for r in range(2))
     )
     assert (cost[found.donor, found.receiver] * found.units).sum() == best
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.booleans())
+def test_the_flow_is_as_cheap_as_the_linear_program(seed, areas):
+    counts, places = random_map(seed)
+    if areas:
+        edges = np.argwhere(places.distances(np.arange(len(places)), np.arange(len(places))) == 1)
+        geometry = Adjacency([str(k) for k in range(len(places))], [(str(a), str(b)) for a, b in edges])
+    else:
+        geometry = places
+    small, donors = np.flatnonzero(counts < 3), np.flatnonzero(counts > 3)
+    try:
+        found = redistributed(counts, geometry, outliers="none", algorithm="optimal")
+    except ProtectionError:
+        return
+    steps = geometry.distances(donors, small)
+    best = cheapest_shipment(lambda d, r: steps[np.ix_(d, r)], counts[donors] - 3, 3 - counts[small])
+    assert found.moves.distance == (steps[best.donor, best.receiver] * best.units).sum()
+    assert all(
+        geometry.distances(np.array([s]), np.array([t]))[0, 0] == d for s, t, _, d in zip(*found.moves, strict=True)
+    )
 
 
 def test_a_map_that_is_too_fine_is_refused_and_a_coarser_grid_is_found():

@@ -9,6 +9,7 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, ProtectionError
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Ints
+from discreet.tables.redistribute.flow import fewest_steps
 from discreet.tables.redistribute.grid import FAR, Geometry
 from discreet.tables.redistribute.transport import cheapest_shipment
 
@@ -204,8 +205,10 @@ def fill_up(small: Ints, donors: Ints, steps: Ints, count: Ints, threshold: int)
 
 
 def _optimal(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> Moves:
-    small, donors = left[now[left] < threshold], left[now[left] > threshold]
-    return _shipped(donors, small, now[donors] - threshold, threshold - now[small], geometry)
+    spare = np.zeros(len(now), np.int64)
+    spare[left] = now[left] - threshold
+    found = fewest_steps(geometry.network(), np.maximum(spare, 0), np.maximum(-spare, 0))
+    return Moves(*np.ascontiguousarray(found.T))
 
 
 def _equal(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> Moves:
@@ -225,9 +228,14 @@ def _equal(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> Moves:
 def _shipped(donors: Ints, small: Ints, supply: Ints, demand: Ints, geometry: Geometry) -> Moves:
     if not len(small):
         return _no_moves()
-    steps = geometry.distances(donors, small)
-    found = cheapest_shipment(steps, supply, demand)
-    away = steps[found.donor, found.receiver]
+    found = cheapest_shipment(lambda d, r: geometry.distances(donors[d], small[r]), supply, demand)
+    away = np.array(
+        [
+            int(geometry.distances(donors[[d]], small[[r]])[0, 0])
+            for d, r in zip(found.donor.tolist(), found.receiver.tolist(), strict=True)
+        ],
+        np.int64,
+    )
     if np.any(away >= FAR):
         raise ProtectionError("A small cell cannot be reached from any cell with units to spare.")
     return Moves(donors[found.donor], small[found.receiver], found.units, away)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, unknown_name
 from discreet.model.arrays import Bools, Floats, Ints
+from discreet.tables.redistribute.flow import Network, network_of
 
 FAR = 2**30
 """Distance of cells that no path joins."""
@@ -24,6 +26,9 @@ class Geometry(Protocol):
 
     def distances(self, rows: Ints, columns: Ints) -> Ints:
         """Steps from some cells to others."""
+
+    def network(self) -> Network:
+        """All places that a path may lead over, and which of them the cells are."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,17 @@ class Hexagons:
         steps: Ints = np.maximum(np.maximum(np.abs(q), np.abs(r)), np.abs(q + r))
         return steps
 
+    def network(self) -> Network:
+        """All hexagons of the box around the cells: shortest paths need not leave it."""
+        low = self.cells.min(axis=0)
+        wide, high = (self.cells.max(axis=0) - low + 1).tolist()
+        place = np.arange(wide * high).reshape(wide, high)
+        pairs = [(place[:-1], place[1:]), (place[:, :-1], place[:, 1:]), (place[:-1, 1:], place[1:, :-1])]
+        one = np.concatenate([a.ravel() for a, _ in pairs])
+        two = np.concatenate([b.ravel() for _, b in pairs])
+        node = (self.cells - low) @ np.array([high, 1])
+        return network_of(np.concatenate([one, two]), np.concatenate([two, one]), wide * high, node)
+
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
@@ -156,13 +172,22 @@ class Adjacency:
     def __len__(self) -> int:
         return len(self.codes)
 
+    @cached_property
+    def _ends(self) -> Ints:
+        index = {code: at for at, code in enumerate(self.codes)}
+        ends = np.array([[index[a], index[b]] for a, b in self.pairs], np.int64).reshape(-1, 2)
+        return np.unique(np.concatenate([ends, ends[:, ::-1]]), axis=0)
+
+    def network(self) -> Network:
+        """The areas themselves."""
+        return network_of(self._ends[:, 0], self._ends[:, 1], len(self), np.arange(len(self)))
+
     def distances(self, rows: Ints, columns: Ints) -> Ints:
         """Steps between areas; a very large number where no path leads."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import dijkstra
 
-        index = {code: at for at, code in enumerate(self.codes)}
-        ends = np.array([[index[a], index[b]] for a, b in self.pairs], np.int64).reshape(-1, 2)
+        ends = self._ends
         ones = np.ones(len(ends))
         graph = csr_array((ones, (ends[:, 0], ends[:, 1])), shape=(len(self), len(self)))
         found = dijkstra(graph, directed=False, unweighted=True, indices=rows)[:, columns]
