@@ -189,10 +189,14 @@ def small_counts(scale: float) -> Sequence[Measure]:
         ours = apart(small_ours, folder, variables)
     inner, published, largest, mean = ours.answer
     settings = (
-        f"{inner:,} inner cells, {published:,} published; largest deviation {largest}, mean {mean:.3f}; deviations "
-        "depend on the data, and those of the R package's run (9 and 0.526) are not public"
+        f"{inner:,} inner cells, {published:,} published; the deviations of the peer column are those of a run of the R "
+        "package on data that are not at hand: they depend on the data"
     )
-    return [Measure("clock s, against the limit", ours.warm, 30.0, 1.0, settings)]
+    return [
+        Measure("clock s, against the limit", ours.warm, 30.0, 1.0, settings),
+        Measure("largest deviation", largest, 9.0, 1.0, settings),
+        Measure("mean deviation", mean, 0.53, 1.0, settings),
+    ]
 
 
 # ---- table server and maps ---------------------------------------------------------------------------------------
