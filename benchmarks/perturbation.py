@@ -189,7 +189,7 @@ def small_counts(scale: float) -> Sequence[Measure]:
         ours = apart(small_ours, folder, variables)
     inner, published, largest, mean = ours.answer
     settings = (
-        f"{inner:,} inner cells, {published:,} published; the deviations of the peer column are those of a run of the R "
+        f"{inner:,} inner cells, {published:,} published; the peer column has the deviations of a run of the R "
         "package on data that are not at hand: they depend on the data"
     )
     return [
