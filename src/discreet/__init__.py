@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from discreet.model.noise_table import NoiseTable
 from discreet.model.pattern import Pattern
 from discreet.model.release import PublicRelease, Release
 from discreet.model.table import Table
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
+    from discreet.files.noise_tables import read_noise_table, write_noise_table
     from discreet.files.pattern import read_pattern
     from discreet.generate import examples
     from discreet.model.already import PublishedCells
@@ -56,6 +58,7 @@ _HOME = {
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy"),
     "discreet.files.pattern": ("read_pattern",),
+    "discreet.files.noise_tables": ("read_noise_table", "write_noise_table"),
     "discreet.model.already": ("PublishedCells",),
     "discreet.model.figure": ("Figure",),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
@@ -88,7 +91,7 @@ _HOME = {
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
 _MODULES = {"examples": "discreet.generate.examples", "generate": "discreet.generate"}
 
-__all__ = ["Pattern", "Release", "Table", "TableSet", *_WHERE, *_MODULES]
+__all__ = ["NoiseTable", "Pattern", "Release", "Table", "TableSet", *_WHERE, *_MODULES]
 
 
 def _verb(home: str, name: str) -> Callable[..., Any]:
@@ -117,6 +120,8 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (TableSet, "repair", "discreet.verbs.repair", "repair"),
     (TableSet, "shared", "discreet.verbs.audit", "shared_cells"),
     (Pattern, "write", "discreet.files.pattern", "write_pattern"),
+    (NoiseTable, "image", "discreet.report.noise", "noise_image"),
+    (NoiseTable, "shuffled", "discreet.tables.perturb.shuffle", "shuffled"),
     (PublicRelease, "page", "discreet.report", "public_report"),
     (Release, "audit", "discreet.verbs.audit", "audit"),
     (Release, "pattern", "discreet.model.pattern", "pattern_of"),
@@ -129,6 +134,9 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
 for _noun, _name, _home, _function in _VERBS:
     setattr(_noun, _name, _verb(_home, _function))
 Table.from_cells = staticmethod(_verb("discreet.verbs.ready_made", "table_from_cells"))  # type: ignore[attr-defined]
+NoiseTable.maximum_entropy = staticmethod(  # type: ignore[attr-defined]
+    _verb("discreet.tables.perturb.entropy", "maximum_entropy")
+)
 
 
 def __getattr__(name: str) -> Any:

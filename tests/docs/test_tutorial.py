@@ -17,7 +17,16 @@ def blocks(path: str) -> list[tuple[str, str]]:
     return BLOCK.findall((ROOT / path).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("page", "least"), [("docs/tutorial.md", 12), ("docs/already-published.md", 3)])
+@pytest.mark.parametrize(
+    ("page", "least"),
+    [
+        ("docs/tutorial.md", 12),
+        ("docs/already-published.md", 3),
+        ("docs/methods/cell-key.md", 3),
+        ("docs/methods/small-counts.md", 1),
+        ("docs/methods/noise-and-swapping.md", 1),
+    ],
+)
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.engine.cells import Above, LeafCells, RowFinder, all_cells, cells_above, rolled_up, row_finder
 from discreet.engine.contributions import ContributorRecords, contributions_of, kept_of, one_each
+from discreet.engine.rollup import rolled_up_by_variable, signed
 from discreet.model.arrays import Ints
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
@@ -69,9 +70,13 @@ class ColumnPlan:
         """The finished table from sums of the finest cells (one row a column of :attr:`summed`)."""
         spec, records = self.spec, self.records
         shape = [len(h) for h in spec.hierarchies]
-        cells = all_cells(leaf.keys, spec.hierarchies, spec.cells == "all")
-        above = cells_above(leaf.keys, cells, spec.hierarchies)
-        whole = rolled_up(self._with_counts(leaf), above, len(cells), modulus)
+        if self._one_each and spec.cells != "all":
+            whole = rolled_up_by_variable(self._with_counts(leaf), spec.hierarchies, modulus)
+            cells, above = whole.keys, None
+        else:
+            cells = all_cells(leaf.keys, spec.hierarchies, spec.cells == "all")
+            above = cells_above(leaf.keys, cells, spec.hierarchies)
+            whole = rolled_up(self._with_counts(leaf), above, len(cells), modulus)
         sums = dict(zip(self.columns, whole.sums, strict=True))
         amounts = records.scale(spec.value)
         contributions, holders = self._contributors(whole.records, sums[spec.value], above, leaf.keys, shape, feed)
@@ -96,11 +101,18 @@ class ColumnPlan:
             source=records.data,
         )
 
+    @property
+    def _one_each(self) -> bool:
+        """Whether every record is a contributor of its own that counts once, so that nobody need be looked for."""
+        data = self.records.data
+        named = data.contributor or data.waiver or data.request
+        return self.watched is None and not named and not signed(self.spec.hierarchies)
+
     def _contributors(
-        self, count: Ints, value: Ints, above: Above, leaves: Ints, shape: Sequence[int], feed: Feed
+        self, count: Ints, value: Ints, above: Above | None, leaves: Ints, shape: Sequence[int], feed: Feed
     ) -> tuple[dict[str, Contributions], Holders | None]:
         data, top = self.records.data, self.spec.top
-        if self.watched is None and not (data.contributor or data.waiver or data.request or above.signed):
+        if above is None or self._one_each:
             unit = 10 ** self.records.scale(None).decimals
             return dict.fromkeys(self.spec.levels, one_each(count, value, unit, top)), None
         rows = row_finder(leaves, shape)

@@ -1,0 +1,254 @@
+"""Cell keys, small counts, drop/add and maps: against the steps of the peers in pandas, or against the time allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.registry import Measure, Timing, apart, case, scratch, timed
+from benchmarks.tabulation import CENSUS_BY, digest_of, frame_of, write_census
+
+KEY = bytes(range(32))
+HYPERCUBE = ("area", "sex", "age_group", "marital", "birth", "education", "labour", "occupation")
+
+
+# ---- cell-key counts from ten million records ------------------------------------------------------------------
+
+KEYS = 256
+
+
+def write_keyed_census(folder: Path, records: int) -> None:
+    """The census with whole record keys below 256, as the peer wants them, and a noise table of 750 rows."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import discreet as ds
+
+    write_census(folder, records)
+    columns = pq.read_table(folder / "records.parquet", columns=[*CENSUS_BY, "record_key"])
+    whole = np.floor(columns["record_key"].to_numpy() * KEYS).astype(np.int32)
+    plain = {name: columns[name].cast(pa.string()) for name in CENSUS_BY}
+    pq.write_table(pa.table({**plain, "record_key": whole}), folder / "keyed.parquet")
+    noise = ds.NoiseTable.maximum_entropy(D=5, V=3, js=2).quantised(KEYS)
+    rows = [min(value, len(noise) - 1) for value in range(751)]
+    parts = [slice(int(noise.start[row]), int(noise.start[row + 1])) for row in rows]
+    long = ds.NoiseTable.from_intervals(
+        [(float(value), noise.change[part], noise.upper[part]) for value, part in enumerate(parts)], modulus=KEYS
+    )
+    ds.write_noise_table(long, folder / "noise.csv", layout="ons")
+
+
+def counts_ours(folder: Path) -> Timing:
+    import discreet as ds
+    from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts
+
+    listing = json.loads((folder / "codes.json").read_text())
+    by = {name: ds.Hierarchy.flat(codes, total=None) for name, codes in listing.items()}
+    noise = ds.read_noise_table(folder / "noise.csv", cycle=250)
+
+    def run() -> Any:
+        table: Any = ds.tabulate(ds.Microdata(folder / "keyed.parquet", record_key="record_key"), by=by)
+        found = perturbed_counts(table.value, cell_keys(table.key_sum, table.key_modulus, noise), noise)
+        return frame_of(table, {"count": found.value})
+
+    return timed(run, digest_of, repeats=3)
+
+
+def counts_pandas(folder: Path) -> Timing:
+    """The same in pandas, in the steps of cell_key_perturbation: a grouping, a pivot that adds empty cells, a second
+    grouping, and two joins; the empty cells are dropped again, because the other side does not list them."""
+    import pandas as pd
+    import pyarrow as pa
+
+    noise = pd.read_csv(folder / "noise.csv")
+    by = list(CENSUS_BY)
+
+    def run() -> Any:
+        data = pd.read_parquet(folder / "keyed.parquet")
+        cells = data.groupby(by).size().reset_index(name="count")
+        cells = pd.pivot_table(cells, index=by, values="count", fill_value=0, dropna=False, aggfunc="sum").reset_index()
+        keys = data.groupby(by).agg(ckey=("record_key", "sum")).reset_index()
+        keys["ckey"] %= KEYS
+        cells = cells.merge(keys, how="left", on=by)
+        cells = cells[cells["count"] > 0].astype({"count": "int64", "ckey": "int64"})
+        cells["pcv"] = cells["count"].where(cells["count"] <= 750, (cells["count"] - 1) % 250 + 501)
+        cells = cells.merge(noise, how="left", on=["pcv", "ckey"])
+        cells["count"] += cells["pvalue"].fillna(0).astype("int64")
+        return pa.Table.from_pandas(cells[[*by, "count"]], preserve_index=False)
+
+    return timed(run, digest_of, repeats=1)
+
+
+@case("cell-key-counts")
+def cell_key_counts(scale: float) -> Sequence[Measure]:
+    """Perturbed counts of leaf cells, from a Parquet file with text codes to a frame with text codes."""
+    records = int(10_000_000 * scale)
+    with scratch() as folder:
+        apart(write_keyed_census, folder, records)
+        ours, theirs = apart(counts_ours, folder), apart(counts_pandas, folder)
+    if ours.answer != theirs.answer:
+        raise AssertionError("The two sides give different answers.")
+    settings = (
+        f"{records:,} records by {', '.join(CENSUS_BY)}, keys modulo {KEYS}: clock s warm (cold) {ours.warm:.2f} "
+        f"({ours.cold:.2f}) against pandas {theirs.warm:.2f} ({theirs.cold:.2f}); peak GiB {ours.peak:.2f} against "
+        f"{theirs.peak:.2f}; the peer's steps without its checks"
+    )
+    return [Measure("clock s, against pandas", ours.warm, theirs.warm, 0.1, settings)]
+
+
+# ---- all margins -------------------------------------------------------------------------------------------------
+
+
+def write_population(folder: Path, records: int, areas: int) -> None:
+    from discreet.generate import census_population
+
+    population = census_population(records, areas=areas)
+    population.write(folder)
+    (folder / "parents.json").write_text(json.dumps(dict(population.parents)))
+
+
+def margins_ours(folder: Path, variables: Sequence[str], repeats: int) -> Timing:
+    import discreet as ds
+    from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts
+
+    parents = json.loads((folder / "parents.json").read_text())
+    by = {name: ds.Hierarchy.from_parents(parents[name], total="Total") for name in variables}
+    noise = ds.NoiseTable.maximum_entropy(D=5, V=3, js=2)
+
+    def run() -> Any:
+        table: Any = ds.tabulate(ds.Microdata(folder / "records.parquet", record_key="record_key"), by=by)
+        return perturbed_counts(table.value, cell_keys(table.key_sum, table.key_modulus, noise), noise)
+
+    return timed(run, lambda found: len(found.value), repeats=repeats)
+
+
+@case("cell-key-margins")
+def cell_key_margins(scale: float) -> Sequence[Measure]:
+    """All margins of a hierarchical table of about 1.3 million cells from a million records: 2 s of CPU allowed."""
+    records = int(1_000_000 * scale)
+    variables = ("area", "age_group", "sex", "labour", "education")
+    with scratch() as folder:
+        apart(write_population, folder, records, 600)
+        ours = apart(margins_ours, folder, variables, 3)
+    settings = f"{records:,} records by {', '.join(variables)}: {ours.answer:,} cells; CPU s cold {ours.cold_cpu:.2f}"
+    return [Measure("CPU s, against the limit", ours.warm_cpu, 2.0, 1.0, settings)]
+
+
+@case("cell-key-hypercube")
+def cell_key_hypercube(scale: float) -> Sequence[Measure]:
+    """All margins of eight variables of a census: 30 s allowed."""
+    records = int(100_000 * scale)
+    with scratch() as folder:
+        apart(write_population, folder, records, 20)
+        ours = apart(margins_ours, folder, HYPERCUBE, 1)
+    settings = f"{records:,} records by {', '.join(HYPERCUBE)}: {ours.answer:,} cells, peak {ours.peak:.2f} GiB"
+    return [Measure("clock s, against the limit", ours.warm, 30.0, 1.0, settings)]
+
+
+# ---- small counts ------------------------------------------------------------------------------------------------
+
+
+def small_ours(folder: Path, variables: Sequence[str]) -> Timing:
+    import numpy as np
+
+    import discreet as ds
+    from discreet.engine.draws import draws
+    from discreet.tables.perturb.cover import cover_of
+    from discreet.tables.perturb.small_counts import rounded_small_counts
+
+    parents = json.loads((folder / "parents.json").read_text())
+    by = {name: ds.Hierarchy.from_parents(parents[name], total="Total") for name in variables}
+    leaves = {name: ds.Hierarchy.flat(h.base_codes, total=None) for name, h in by.items()}
+    table: Any = ds.tabulate(ds.Microdata(folder / "records.parquet"), by=leaves)
+    places = [np.array([h.position(c) for c in leaves[n].codes], np.int32) for n, h in by.items()]
+    codes = np.stack([place[table.codes[:, k]] for k, place in enumerate(places)], axis=1)
+    draw = draws(KEY, "small_counts", 1, *codes.T.astype(np.int64))
+
+    def run() -> Any:
+        cover = cover_of(np.ascontiguousarray(codes), by)
+        return cover, rounded_small_counts(table.value, cover, draw)
+
+    def digest(answer: Any) -> list[float]:
+        cover, found = answer
+        off = np.abs(found.published - cover.sums(table.value))
+        return [cover.inner, cover.size, int(off.max()), float(off.mean())]
+
+    return timed(run, digest, repeats=1)
+
+
+@case("small-counts")
+def small_counts(scale: float) -> Sequence[Measure]:
+    """Small count rounding of about 222,000 inner cells that publish 1.3 million: 30 s allowed."""
+    records = int(8_000_000 * scale)
+    variables = ("area", "age_group", "sex", "labour", "education")
+    with scratch() as folder:
+        apart(write_population, folder, records, 345)
+        ours = apart(small_ours, folder, variables)
+    inner, published, largest, mean = ours.answer
+    settings = (
+        f"{inner:,} inner cells, {published:,} published; the peer column has the deviations of a run of the R "
+        "package on data that are not at hand: they depend on the data"
+    )
+    return [
+        Measure("clock s, against the limit", ours.warm, 30.0, 1.0, settings),
+        Measure("largest deviation", largest, 9.0, 1.0, settings),
+        Measure("mean deviation", mean, 0.53, 1.0, settings),
+    ]
+
+
+# ---- table server and maps ---------------------------------------------------------------------------------------
+
+
+def drop_add_ours(records: int) -> Timing:
+    import numpy as np
+
+    from discreet.tables.perturb.drop_add import dropped_and_added, permanent_numbers
+
+    rng = np.random.default_rng(1)
+    codes = np.stack([rng.integers(0, 20, records), rng.integers(0, 50, records)], axis=1)
+    numbers = permanent_numbers(np.arange(records), KEY)
+    return timed(lambda: dropped_and_added(codes, (20, 50), numbers, KEY), lambda found: int(found.counts.sum()))
+
+
+@case("drop-add")
+def drop_add(scale: float) -> Sequence[Measure]:
+    """A two-way table over a million loaded records: 100 ms allowed."""
+    records = int(1_000_000 * scale)
+    ours = apart(drop_add_ours, records)
+    settings = f"{records:,} records, 20 by 50 codes; cold {1000 * ours.cold:.0f} ms"
+    return [Measure("clock ms, against the limit", 1000 * ours.warm, 100.0, 1.0, settings)]
+
+
+def map_ours(points: int, algorithm: str) -> Timing:
+    import numpy as np
+
+    from discreet.tables.redistribute.counts import redistributed
+    from discreet.tables.redistribute.grid import HexGrid, occupied_hexagons
+
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(0, 1, points), rng.normal(0, 1, points)
+    grid = HexGrid("x", "y", 0.056)
+
+    def run() -> Any:
+        places, counts, _ = occupied_hexagons(grid.cells(x, y))
+        return redistributed(counts, places, outliers="redistribute", algorithm=algorithm)  # type: ignore[arg-type]
+
+    return timed(run, lambda found: [len(found.before), found.moves.distance], repeats=1)
+
+
+@case("hexagon-map")
+def hexagon_map(scale: float) -> Sequence[Measure]:
+    """A hundred thousand points on about ten thousand hexagons, by the nearest donor and at least distance: 5 s."""
+    points = int(100_000 * scale)
+    nearest, optimal = apart(map_ours, points, "nearest"), apart(map_ours, points, "optimal")
+    settings = (
+        f"{points:,} points, {nearest.answer[0]:,} hexagons; steps of all units {nearest.answer[1]:,} by the nearest "
+        f"donor, {optimal.answer[1]:,} at least"
+    )
+    return [
+        Measure("clock s, nearest donor, against the limit", nearest.warm, 5.0, 1.0, settings),
+        Measure("clock s, optimum, against the limit", optimal.warm, 5.0, 1.0, settings),
+    ]

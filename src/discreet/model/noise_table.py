@@ -1,0 +1,220 @@
+"""Noise tables: which change a cell key stands for, for every count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.errors import InputError, ParameterError
+from discreet.model.arrays import Floats, Ints, pointers
+
+FRACTIONS = 10**15
+"""How many steps fractional cell keys have; the engine sums record keys to the same modulus."""
+NOT_ONE = 1e-6
+"""How far the probabilities of a row may be from one when they come from a file with few digits."""
+
+
+class NoiseRow(NamedTuple):
+    """One row: changes with their probabilities, in the order in which cell keys meet them."""
+
+    value: float
+    change: Floats
+    probability: Floats
+
+    @property
+    def mean(self) -> float:
+        """Expected change."""
+        return float(self.change @ self.probability)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the change."""
+        return float(self.change**2 @ self.probability) - self.mean**2
+
+    @property
+    def stay(self) -> float:
+        """Probability of no change."""
+        return float(self.probability[self.change == 0].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseTable:
+    """Changes by count and cell key, exact: cell keys are whole numbers below ``modulus``.
+
+    Make one by :meth:`maximum_entropy`, read one by ``ds.read_noise_table``, or give probabilities to
+    :meth:`from_probabilities`.
+
+    Parameters
+    ----------
+    values
+        Value of each row, ascending, first 0. Counts between and above use the last row that is not above them;
+        magnitudes are interpolated.
+    start
+        Where the intervals of each row begin (and where the last end).
+    upper
+        Upper limit of each interval of cell keys, the limit itself left out; the last of a row is ``modulus``.
+    change
+        Change of each interval, in units of ``1 / step``.
+    modulus
+        How many cell keys there are: 10**15 stands for fractions, 256 or 4096 for whole record keys.
+    step
+        How many units make a change of one (1 for counts).
+    cycle
+        How many of the last rows are used again and again for larger counts; 1 uses the last one only.
+    """
+
+    values: Floats
+    start: Ints
+    upper: Ints
+    change: Ints
+    modulus: int = FRACTIONS
+    step: int = 1
+    cycle: int = 1
+
+    def __post_init__(self) -> None:
+        if self.modulus < 2 or self.step < 1:
+            raise ParameterError("A noise table needs modulus >= 2 and step >= 1.")
+        if len(self.values) == 0 or self.values[0] != 0 or np.any(np.diff(self.values) <= 0):
+            raise InputError("The rows of a noise table must ascend from 0.", hint="Give each value one row.")
+        if not 1 <= self.cycle < max(len(self.values), 2):
+            raise ParameterError(f"cycle={self.cycle} must lie in 1 .. {max(len(self.values) - 1, 1)}.")
+        if len(self.start) != len(self.values) + 1 or self.start[-1] != len(self.upper) != len(self.change):
+            raise InputError("The columns of the noise table do not fit together.")
+        lengths = np.diff(self.start)
+        if lengths.min() < 1:
+            raise InputError("A row of the noise table has no change.", hint="A row that changes nothing has change 0.")
+        first = np.zeros(len(self.upper), np.bool_)
+        first[self.start[:-1]] = True
+        before = np.where(first, 0, np.roll(self.upper, 1))
+        if np.any(self.upper <= before) or np.any(self.upper[self.start[1:] - 1] != self.modulus):
+            raise InputError("The limits of a row of the noise table must ascend to its modulus.")
+        if np.any(self.change[: self.start[1]] != 0):
+            raise InputError("The row of the noise table for 0 must change nothing.", hint="Empty cells stay empty.")
+        below = np.repeat(self.values, lengths) * self.step + self.change < 0
+        if below.any():
+            value = np.repeat(self.values, lengths)[below][0]
+            raise InputError(
+                f"The row of the noise table for {value:g} leads below zero.", hint="Changes may not exceed the count."
+            )
+
+    @classmethod
+    def from_probabilities(
+        cls, rows: Mapping[float, Mapping[float, float] | Iterable[tuple[float, float]]], *, step: int = 1
+    ) -> NoiseTable:
+        """A table from probabilities: for every value the changes, in the order of the keys, with their probabilities.
+
+        Examples
+        --------
+        >>> NoiseTable.from_probabilities({1: {-1: 0.5, 1: 0.5}}).row(1).variance
+        1.0
+        """
+        built: list[tuple[float, Ints, Ints]] = []
+        wanted = dict(rows)
+        wanted.setdefault(0.0, [(0.0, 1.0)])
+        for value, given in sorted(wanted.items()):
+            pairs = list(given.items()) if isinstance(given, Mapping) else list(given)
+            change = np.array([pair[0] for pair in pairs], np.float64)
+            probability = np.array([pair[1] for pair in pairs], np.float64)
+            built.append((float(value), whole_changes(value, change, step), limits_of(value, probability)))
+        return cls.from_intervals(built, step=step)
+
+    @classmethod
+    def from_intervals(
+        cls, rows: Sequence[tuple[float, Ints, Ints]], *, modulus: int = FRACTIONS, step: int = 1, cycle: int = 1
+    ) -> NoiseTable:
+        """A table from rows of (value, changes in units, upper limits of keys); intervals without keys are left out."""
+        kept = [(value, change, upper, np.diff(upper, prepend=0) > 0) for value, change, upper in rows]
+        return cls(
+            np.array([row[0] for row in kept], np.float64),
+            pointers(np.array([int(row[3].sum()) for row in kept], np.int64)),
+            np.concatenate([row[2][row[3]] for row in kept]).astype(np.int64),
+            np.concatenate([row[1][row[3]] for row in kept]).astype(np.int64),
+            modulus,
+            step,
+            cycle,
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"NoiseTable({len(self)} rows, changes {self.least:g} .. {self.largest:g}, modulus {self.modulus:,})"
+
+    def row(self, value: float) -> NoiseRow:
+        """The row of a count."""
+        return self.at(int(self.rows_of(np.array([value]))[0]))
+
+    def at(self, number: int) -> NoiseRow:
+        """A row by its number."""
+        part = slice(int(self.start[number]), int(self.start[number + 1]))
+        width = np.diff(self.upper[part], prepend=0)
+        return NoiseRow(float(self.values[number]), self.change[part] / self.step, width / self.modulus)
+
+    def rows_of(self, values: Floats | Ints) -> Ints:
+        """Number of the row of each count."""
+        found = np.searchsorted(self.values, values, side="right") - 1
+        if self.cycle > 1:
+            last = int(self.values[-1])
+            beyond = values > last
+            again = len(self) - self.cycle + (np.asarray(values, np.int64) - last - 1) % self.cycle
+            found = np.where(beyond, again, found)
+        return found.astype(np.int64)
+
+    @property
+    def least(self) -> float:
+        """The largest change downwards, as a negative number."""
+        return float(self.change.min()) / self.step
+
+    @property
+    def largest(self) -> float:
+        """The largest change upwards."""
+        return float(self.change.max()) / self.step
+
+    @property
+    def forbidden(self) -> list[int]:
+        """Small positive results that never occur, although larger ones do: 1 .. js."""
+        if self.step != 1:
+            return []
+        results = set((np.repeat(self.values, np.diff(self.start)) + self.change).astype(np.int64).tolist())
+        return [value for value in range(1, min(results - {0}, default=1)) if value not in results]
+
+    def quantised(self, modulus: int) -> NoiseTable:
+        """The same table for whole record keys: limits are rounded to so many keys, which moves means a little."""
+        upper = -(-(self.upper.astype(object) * 2 * modulus - self.modulus) // (2 * self.modulus))
+        limits = np.array(upper, np.int64)
+        rows = [
+            (float(value), self.change[a:b], limits[a:b])
+            for value, a, b in zip(self.values, self.start[:-1], self.start[1:], strict=True)
+        ]
+        return NoiseTable.from_intervals(rows, modulus=modulus, step=self.step, cycle=self.cycle)
+
+
+def limits_of(value: float, probability: Floats, modulus: int = FRACTIONS) -> Ints:
+    """Upper limits of cell keys for the probabilities of a row; an error when they are not probabilities."""
+    total = float(probability.sum()) if len(probability) else 0.0
+    if not np.isfinite(probability).all() or probability.min(initial=0.0) < 0:
+        raise InputError(f"The row of the noise table for {value:g} has a probability below zero or none at all.")
+    if abs(total - 1) > NOT_ONE:
+        raise InputError(
+            f"The probabilities of the noise table for {value:g} sum to {total:.8g}, not to 1.",
+            hint="Complete the row; every count needs a change for every cell key.",
+        )
+    upper = np.rint(np.cumsum(probability) / total * modulus).astype(np.int64)
+    upper[np.flatnonzero(probability)[-1] :] = modulus
+    result: Ints = upper
+    return result
+
+
+def whole_changes(value: float, change: Floats, step: int) -> Ints:
+    """Changes in units of a step; an error when one is no multiple of it."""
+    units = np.rint(change * step)
+    if np.any(np.abs(units - change * step) > 1e-6):
+        raise InputError(
+            f"The row of the noise table for {value:g} has changes that are no multiples of 1/{step}.",
+            hint="Counts need whole changes; give step= for magnitudes.",
+        )
+    result: Ints = units.astype(np.int64)
+    return result

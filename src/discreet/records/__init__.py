@@ -1,0 +1,1 @@
+"""Methods that change records before they are tabulated."""

@@ -1,0 +1,166 @@
+"""Additive tables nearest to published numbers, and the inner cells that they suggest.
+
+Inner cells are those of the finest cross-classification, zero cells included. ``cover`` is a sparse matrix with one row
+for each inner and one column for each published cell, 1 where the published cell contains the inner one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from discreet.errors import InputError, ParameterError
+from discreet.jit import kernel
+from discreet.model.arrays import Bools, Codes, Floats, Ints
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array, csr_array
+
+ZeroRule = Literal["cascade", "negatives_only", "nnls", "none"]
+LIMIT = 1e-10
+CYCLES = 1000
+DENSE = 4_000_000
+
+
+class Restored(NamedTuple):
+    """An additive table without negative values, and which inner cells it leaves room for."""
+
+    value: Floats
+    possible: Bools
+    rounds: int
+
+
+def checked_cover(cover: csr_array, published: Floats) -> csr_array:
+    """The matrix in row order; an error where it does not fit the published cells."""
+    from scipy.sparse import csr_array
+
+    rows = csr_array(cover)
+    if rows.shape[1] != len(published):
+        raise InputError(f"The matrix has {rows.shape[1]} published cells, {len(published)} values are given.")
+    if not np.isfinite(published).all():
+        raise InputError("A published value is missing.", hint="Withheld cells cannot be restored here.")
+    if np.any(np.diff(rows.indptr) == 0):
+        raise InputError(
+            "An inner cell lies in no published cell.", hint="Leave such cells out, or publish a total over them."
+        )
+    if np.any(np.bincount(rows.indices, minlength=rows.shape[1]) == 0):
+        raise InputError("A published cell has no inner cell.", hint="Complete the inner table with its zero cells.")
+    return rows
+
+
+def restored(published: Floats, cover: csr_array, *, rule: ZeroRule = "cascade", limit: float = LIMIT) -> Restored:
+    """The additive table nearest to published numbers by least squares, without negative values.
+
+    Parameters
+    ----------
+    published
+        Published numbers, additive or not.
+    cover
+        Inner by published cells.
+    rule
+        What happens to fits below ``limit``. ``"cascade"``: they become zero, and so does every published zero, with
+        all inner cells below them, and the rest is fitted again, until nothing falls below the limit.
+        ``"negatives_only"``: only the fits become zero. ``"nnls"``: inner cells are not negative. ``"none"``: the
+        plain fit.
+    limit
+        Fits below it are taken for zero.
+
+    Notes
+    -----
+    Source: card 004-fair-risk-utility.
+    """
+    if rule not in ("cascade", "negatives_only", "nnls", "none"):
+        raise ParameterError(f"rule={rule!r} is not known.", hint="Use cascade, negatives_only, nnls or none.")
+    rows = checked_cover(cover, published)
+    every = np.ones(rows.shape[0], np.bool_)
+    if rule == "nnls":
+        return Restored(_nonnegative(published, rows), every, 1)
+    fit = _least_squares(published, rows)
+    if rule == "none" or not np.any(fit < limit):
+        return Restored(fit, every, 1)
+    zero = published == 0 if rule == "cascade" else np.zeros(len(published), np.bool_)
+    rounds = 1
+    while np.any((fit < limit) & ~zero) or rounds == 1:
+        zero |= fit < limit
+        possible = rows @ zero.astype(np.float64) == 0
+        left = np.flatnonzero(~zero)
+        fit = np.zeros(len(published))
+        if possible.any():
+            fit[left] = _least_squares(published[left], rows[np.flatnonzero(possible)][:, left])
+        zero |= rows[np.flatnonzero(possible)].sum(axis=0) == 0
+        rounds += 1
+    return Restored(np.maximum(fit, 0.0), rows @ zero.astype(np.float64) == 0, rounds)
+
+
+def _least_squares(published: Floats, rows: csr_array) -> Floats:
+    """Projection of the published numbers on what inner cells can add up to."""
+    from scipy.sparse.linalg import lsmr
+
+    design = rows.T.tocsr()
+    if design.shape[0] * design.shape[1] <= DENSE and design.shape[0] <= 2000:
+        dense = design.toarray()
+        fitted: Floats = dense @ np.linalg.lstsq(dense, published, rcond=None)[0]
+        return fitted
+    inner = lsmr(design, published, atol=1e-13, btol=1e-13, maxiter=10_000)[0]
+    fitted = design @ inner
+    return fitted
+
+
+def _nonnegative(published: Floats, rows: csr_array) -> Floats:
+    from scipy.optimize import lsq_linear, nnls
+
+    design = rows.T.tocsr()
+    if design.shape[0] * design.shape[1] <= DENSE:
+        inner = nnls(design.toarray(), published)[0]
+    else:
+        inner = lsq_linear(design, published, bounds=(0, np.inf), tol=1e-12, lsmr_tol="auto").x
+    fitted: Floats = design @ np.maximum(inner, 0.0)
+    return fitted
+
+
+def expected_inner(additive: Floats, cover: csr_array) -> Floats:
+    """Expected inner frequencies of an additive table, by iterative proportional fitting from ones.
+
+    Raises
+    ------
+    InputError
+        When no inner table adds up to the numbers; ``rule="nnls"`` gives numbers that one adds up to.
+    """
+    rows = checked_cover(cover, additive)
+    if additive.min(initial=0.0) < 0:
+        raise InputError("The additive table has negative values.", hint="Restore it first.")
+    columns: csc_array = rows.tocsc()
+    inner: Floats = (rows @ (additive == 0).astype(np.float64) == 0).astype(np.float64)
+    worst = fit_proportionally(
+        columns.indptr.astype(np.int64), columns.indices.astype(np.int32), additive, inner, CYCLES
+    )
+    scale = max(1.0, float(additive.max(initial=0.0)))
+    if worst > 1e-8 * scale:
+        raise InputError(
+            "No inner table without negative cells adds up to these numbers.",
+            hint="Restore the table with rule='nnls' first.",
+        )
+    return inner
+
+
+@kernel("f8(i8[::1], i4[::1], f8[::1], f8[::1], i8)")
+def fit_proportionally(start: Ints, member: Codes, target: Floats, inner: Floats, cycles: int) -> float:
+    """Scale inner cells to each published cell in turn until nothing changes; gives the largest remaining gap."""
+    gap = 0.0
+    for _ in range(cycles):
+        moved, gap = 0.0, 0.0
+        for j in range(len(target)):
+            total = 0.0
+            for at in range(start[j], start[j + 1]):
+                total += inner[member[at]]
+            gap = max(gap, abs(total - target[j]))
+            if total == 0.0:
+                continue
+            factor = target[j] / total
+            for at in range(start[j], start[j + 1]):
+                moved = max(moved, abs(inner[member[at]] * (factor - 1.0)))
+                inner[member[at]] *= factor
+        if moved < 1e-12:
+            break
+    return gap

@@ -1,0 +1,123 @@
+"""Record keys: permanent numbers of records that survive a new delivery of the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.engine.draws import draws, fractions, whole_numbers
+from discreet.engine.identities import identities_of
+from discreet.errors import InputError, ParameterError
+from discreet.model.arrays import Floats, Ints
+from discreet.model.noise_table import FRACTIONS
+
+FEW = 10
+"""So many more equal keys than chance gives are tolerated."""
+
+
+def record_keys(ids: Any, key: bytes, *, version: int = 1, modulus: int | None = None) -> Floats | Ints:
+    """Record keys from stable identifiers by a keyed hash.
+
+    The same identifier has the same record key in every file, whatever its place, so that a corrected or enlarged
+    file keeps the noise of the cells that did not change. Raise ``version`` to draw all keys anew.
+
+    Parameters
+    ----------
+    ids
+        Identifier of each record: numbers or texts (Arrow array, numpy array or list), without gaps or doubles.
+    key
+        The secret key of 32 bytes.
+    version
+        Version of the keys.
+    modulus
+        ``None`` for fractions in [0, 1); 256 or 4096 for whole keys below it.
+
+    Returns
+    -------
+    numpy.ndarray
+        One key a record, for the column that ``Microdata(record_key=)`` names.
+
+    Examples
+    --------
+    >>> one = record_keys(["a", "b"], bytes(32))
+    >>> two = record_keys(["c", "b", "a"], bytes(32))
+    >>> bool(one[0] == two[2] and one[1] == two[1])
+    True
+    """
+    if modulus is not None and not 2 <= modulus <= 2**31:
+        raise ParameterError(f"modulus={modulus} must lie in 2 .. {2**31}.", hint="Usual are 256 and 4096.")
+    drawn = draws(key, "record_key", version, _identities(ids))
+    if modulus is None:
+        made = fractions(drawn)
+        check_record_keys(made)
+        return made
+    return whole_numbers(drawn, modulus)
+
+
+def _identities(ids: Any) -> Ints:
+    import pyarrow as pa
+
+    column = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    column = column if isinstance(column, pa.Array) else pa.array(column)
+    if column.null_count:
+        raise InputError(
+            f"{column.null_count} records have no identifier.", hint="Every record needs one that it keeps for good."
+        )
+    found = identities_of(column)
+    ordered = np.sort(found)
+    same = int((np.diff(ordered) == 0).sum())
+    if same:
+        distinct = len(column.unique())
+        if distinct < len(column):
+            raise InputError(
+                f"{len(column) - distinct} records have the identifier of another record.",
+                hint="Record keys belong to single records; number the records of a household or firm.",
+            )
+        raise InputError(
+            f"{same} identifiers cannot be told apart by their 62-bit numbers.",
+            hint="Use shorter identifiers: whole numbers of at most 18 digits are never mixed up.",
+        )
+    return found
+
+
+def check_record_keys(keys: Any, modulus: int | None = None) -> None:
+    """Refuse record keys that are missing, out of range, or equal far more often than chance makes them.
+
+    Parameters
+    ----------
+    keys
+        Fractions in [0, 1), or whole numbers when ``modulus`` is given.
+    modulus
+        Whole keys lie below it.
+    """
+    given = np.asarray(keys)
+    if given.dtype.kind not in "iuf":
+        raise InputError("Record keys must be numbers.")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise InputError(f"{int((~np.isfinite(given)).sum())} record keys are missing.", hint="Give every record one.")
+    if modulus is None:
+        if given.size and (given.min() < 0 or given.max() >= 1):
+            raise InputError("Record keys must be fractions in [0, 1).", hint="Give modulus= for whole keys.")
+        units, space = np.rint(given * FRACTIONS).astype(np.int64), FRACTIONS
+    else:
+        if given.size and (given.min() < 0 or given.max() >= modulus or np.any(given != np.rint(given))):
+            raise InputError(f"Record keys must be whole numbers in 0 .. {modulus - 1}.")
+        units, space = given.astype(np.int64), modulus
+    n = len(units)
+    if modulus is None:
+        equal = int((np.diff(np.sort(units)) == 0).sum())
+        expected = n * (n - 1) / 2 / space
+        if equal > FEW + expected + 6 * np.sqrt(expected):
+            raise InputError(
+                f"{equal} of {n} record keys occur more than once; chance gives about {expected:.0f}.",
+                hint="Keys with few digits or drawn per group protect little; make them with record_keys().",
+            )
+        return
+    counts = np.bincount(units, minlength=space)
+    spread = float(((counts - n / space) ** 2).sum()) / (n / space) if n else 0.0
+    if n >= 20 * space and spread > space + 10 * np.sqrt(2 * space):
+        raise InputError(
+            f"The {n} record keys are not spread evenly over 0 .. {space - 1}.",
+            hint="Check that the modulus is that of the keys, or make them with record_keys(modulus=).",
+        )

@@ -1,0 +1,1 @@
+"""Maps without small cells: units or value move to cells close by."""

@@ -1,0 +1,284 @@
+"""Maps of magnitudes: contributors or value move to cells close by until no rule fails (card 000-magnitude)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.errors import InputError, ParameterError, ProtectionError
+from discreet.model.arrays import Floats, Ints
+from discreet.tables.redistribute.grid import FAR, Geometry
+
+
+@dataclass(frozen=True)
+class MapRules:
+    """When a cell of a map of magnitudes is sensitive; what is left out is not tested.
+
+    Parameters
+    ----------
+    threshold
+        Least number of contributors.
+    max_share
+        A largest contributor above this share is too much.
+    dominance
+        (n, k): the n largest together reach the share k.
+    p
+        p% rule: the remainder without the two largest is below p per cent of the largest.
+    tolerance
+        Relative slack of all comparisons, so that a repaired cell on its limit is not called sensitive.
+    margin
+        How far below its limit the (n, k) rule is repaired, because it fails on the limit already.
+    """
+
+    threshold: int = 3
+    max_share: float | None = None
+    dominance: tuple[int, float] | None = None
+    p: float | None = None
+    tolerance: float = 1e-12
+    margin: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if self.threshold < 2:
+            raise ParameterError(f"threshold={self.threshold} must be at least 2.")
+        if self.max_share is not None and not 0 < self.max_share < 1:
+            raise ParameterError(f"max_share={self.max_share} must lie between 0 and 1.")
+        if self.dominance is not None and (self.dominance[0] < 1 or not 0 < self.dominance[1] < 1):
+            raise ParameterError(f"dominance={self.dominance} must be (n >= 1, 0 < k < 1).")
+        if self.p is not None and not 0 < self.p <= 100:
+            raise ParameterError(f"p={self.p} must lie in (0, 100].")
+        if not 0 <= self.tolerance < self.margin:
+            raise ParameterError("margin must exceed tolerance.")
+
+    def broken(self, values: Floats) -> str:
+        """The first dominance rule that a cell breaks, or nothing: ``share``, ``dominance`` or ``p``."""
+        v = np.sort(values)[::-1]
+        total = float(v.sum())
+        if total <= 0:
+            return ""
+        if self.max_share is not None and v[0] > self.max_share * total * (1 + self.tolerance):
+            return "share"
+        if self.dominance is not None:
+            n, k = self.dominance
+            if v[:n].sum() >= k * total * (1 - self.tolerance):
+                return "dominance"
+        if self.p is not None:
+            rest = total - float(v[:2].sum())
+            if rest < self.p / 100 * v[0] * (1 - self.tolerance):
+                return "p"
+        return ""
+
+    def hopeless(self, contributors: int) -> str:
+        """Why a cell of so many contributors cannot be repaired by value, if it cannot."""
+        if self.max_share is not None and self.max_share < 1 / contributors:
+            return f"{contributors} equal contributors already exceed the share of {self.max_share:g}"
+        if self.dominance is not None and self.dominance[1] <= self.dominance[0] / contributors:
+            return f"the {self.dominance[0]} largest of {contributors} equal contributors reach {self.dominance[1]:g}"
+        if self.p is not None and contributors < 3:
+            return "the p% rule needs three contributors"
+        return ""
+
+    def repaired(self, values: Floats, rule: str) -> Floats:
+        """Values with the dominating ones reduced to their limit; the others stay.
+
+        Examples
+        --------
+        >>> MapRules(max_share=0.5).repaired(np.array([48.0, 7, 4, 9, 6]), "share").tolist()
+        [26.0, 7.0, 4.0, 9.0, 6.0]
+        """
+        order = np.argsort(-values, kind="stable")
+        total = float(values.sum())
+        result = values.copy()
+        if rule == "share" and self.max_share is not None:
+            result[order[0]] = self.max_share / (1 - self.max_share) * (total - values[order[0]])
+        elif rule == "dominance" and self.dominance is not None:
+            n, k = self.dominance
+            largest = order[:n]
+            together = float(values[largest].sum())
+            wanted = k / (1 - k) * (total - together) * (1 - self.margin)
+            result[largest] = values[largest] * (wanted / together)
+        elif rule == "p" and self.p is not None:
+            result[order[0]] = 100 / self.p * (total - float(values[order[:2]].sum()))
+        return result
+
+
+class ContributorMove(NamedTuple):
+    """A contributor that moved from one cell to another."""
+
+    contributor: int
+    source: int
+    target: int
+    value: float
+    steps: int
+
+
+class ValueMove(NamedTuple):
+    """Value that a repaired cell handed to a neighbour, and the rule that asked for it."""
+
+    source: int
+    target: int
+    value: float
+    rule: str
+
+
+class RepairedMap(NamedTuple):
+    """Contributors after the repair, all moves, and cells that could not be repaired, with the reason."""
+
+    cell: Ints
+    contributor: Ints
+    value: Floats
+    contributor_moves: list[ContributorMove]
+    value_moves: list[ValueMove]
+    unresolved: dict[int, str]
+
+    @property
+    def distance(self) -> int:
+        """Steps of all contributors that moved (mu)."""
+        return sum(move.steps for move in self.contributor_moves)
+
+    @property
+    def share_moved(self) -> float:
+        """Value handed over, as a share of the total."""
+        total = float(self.value.sum())
+        return sum(move.value for move in self.value_moves) / total if total else 0.0
+
+
+class _Cells:
+    """Contributors of every cell, which may move; one identity counts once in a cell."""
+
+    def __init__(self, cell: Ints, contributor: Ints, value: Floats) -> None:
+        self.members: dict[int, dict[int, float]] = {}
+        for c, who, amount in zip(cell.tolist(), contributor.tolist(), value.tolist(), strict=True):
+            inside = self.members.setdefault(c, {})
+            inside[who] = inside.get(who, 0.0) + amount
+        self.members = {c: m for c, m in self.members.items() if sum(m.values()) > 0}
+
+    def values(self, cell: int) -> tuple[list[int], Floats]:
+        ids = sorted(self.members[cell])
+        return ids, np.array([self.members[cell][who] for who in ids])
+
+    def set_values(self, cell: int, ids: list[int], values: Floats) -> None:
+        self.members[cell] = dict(zip(ids, values.tolist(), strict=True))
+
+
+def repaired_map(
+    cell: Ints, contributor: Ints, value: Floats, geometry: Geometry, rules: MapRules, *, most_repairs: int = 1000
+) -> RepairedMap:
+    """Move contributors, then value, until no cell is sensitive.
+
+    Parameters
+    ----------
+    cell
+        Cell of each contribution, by its number in the geometry.
+    contributor
+        Identity (holding) of each contribution.
+    value
+        Contributions of at least zero.
+    geometry
+        Where the cells lie.
+    rules
+        What makes a cell sensitive.
+    most_repairs
+        How often one cell is repaired before it is given up.
+    """
+    if len(value) and (not np.isfinite(value).all() or value.min() < 0):
+        raise InputError("Contributions must be numbers of at least zero.")
+    if len(cell) and (cell.min() < 0 or cell.max() >= len(geometry)):
+        raise InputError("A contribution lies in a cell that the map does not have.")
+    cells = _Cells(cell, contributor, value)
+    contributor_moves = _fill_up(cells, geometry, rules.threshold)
+    value_moves: list[ValueMove] = []
+    unresolved: dict[int, str] = {}
+    there = np.array(sorted(cells.members), np.int64)
+    for c in there.tolist():
+        _repair(c, cells, there, geometry, rules, most_repairs, value_moves, unresolved)
+    rows = [(c, who, amount) for c, inside in sorted(cells.members.items()) for who, amount in sorted(inside.items())]
+    columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
+    return RepairedMap(
+        np.array(columns[0], np.int64),
+        np.array(columns[1], np.int64),
+        np.array(columns[2], np.float64),
+        contributor_moves,
+        value_moves,
+        unresolved,
+    )
+
+
+def _fill_up(cells: _Cells, geometry: Geometry, threshold: int) -> list[ContributorMove]:
+    """Give cells with few contributors the smallest ones of the nearest cells that have more than enough."""
+    members = cells.members
+    if sum(len(inside) for inside in members.values()) < threshold * len(members):
+        raise ProtectionError(
+            f"The map is too fine: {len(members)} cells hold less than {threshold} contributors each on average.",
+            hint="Use a coarser grid.",
+        )
+    moves: list[ContributorMove] = []
+    there = np.array(sorted(members), np.int64)
+    few = sorted((c for c in members if len(members[c]) < threshold), key=lambda c: (len(members[c]), c))
+    for c in few:
+        steps = dict(zip(there.tolist(), geometry.distances(np.array([c]), there)[0].tolist(), strict=True))
+        while len(members[c]) < threshold:
+            offers = [
+                (steps[d], amount, d, who)
+                for d in members
+                if len(members[d]) > threshold and steps[d] < FAR
+                for who, amount in members[d].items()
+                if who not in members[c]
+            ]
+            if not offers:
+                raise ProtectionError("A cell finds no contributor to take in.", hint="Use a coarser grid.")
+            away, amount, donor, who = min(offers)
+            del members[donor][who]
+            members[c][who] = amount
+            moves.append(ContributorMove(who, donor, c, amount, away))
+    return moves
+
+
+def _repair(
+    c: int,
+    cells: _Cells,
+    there: Ints,
+    geometry: Geometry,
+    rules: MapRules,
+    most_repairs: int,
+    moves: list[ValueMove],
+    unresolved: dict[int, str],
+) -> None:
+    ids, values = cells.values(c)
+    rule = rules.broken(values)
+    if not rule:
+        return
+    reason = rules.hopeless(int((values > 0).sum()))
+    target = None if reason else _receiver(c, cells, there, geometry, rules)
+    if target is None:
+        unresolved[c] = reason or "no neighbouring cell can take value"
+        return
+    handed: dict[str, float] = {}
+    before = values.copy()
+    for _ in range(most_repairs):
+        new = rules.repaired(values, rule)
+        handed[rule] = handed.get(rule, 0.0) + float((values - new).sum())
+        values = new
+        rule = rules.broken(values)
+        if not rule:
+            break
+    else:
+        unresolved[c] = f"still sensitive after {most_repairs} repairs"
+        return
+    if values.sum() <= 0:
+        unresolved[c] = "nothing would remain"
+        return
+    cells.set_values(c, ids, values)
+    # In proportion, so that no rule's outcome changes where the value goes.
+    other_ids, others = cells.values(target)
+    cells.set_values(target, other_ids, others * (1 + float((before - values).sum()) / float(others.sum())))
+    moves.extend(ValueMove(c, target, amount, name) for name, amount in handed.items())
+
+
+def _receiver(c: int, cells: _Cells, there: Ints, geometry: Geometry, rules: MapRules) -> int | None:
+    """The neighbour that takes the value: one that breaks no rule if there is one, with the smallest contributor."""
+    near = there[geometry.distances(np.array([c]), there)[0] == 1].tolist()
+    if not near:
+        return None
+    return int(min(near, key=lambda d: (rules.broken(cells.values(d)[1]) != "", min(cells.members[d].values()), d)))

@@ -1,0 +1,152 @@
+"""Figures of the cards on re-distribution (000)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet.measures.redistribution import map_measures
+from discreet.tables.redistribute.counts import redistributed
+from discreet.tables.redistribute.grid import Hexagons
+from discreet.tables.redistribute.magnitudes import MapRules, repaired_map
+
+ROW = np.array([1, 8, 3, 4, 4, 2, 9, 1, 2, 1])
+PLACES = Hexagons(np.array([[q, 0] for q in (0, 1, 2, 3, 4, 5, 6, 12, 18, 19)]))
+
+
+def test_outliers_of_the_test_row():
+    found = redistributed(ROW, PLACES)
+    assert np.flatnonzero(found.outlier).tolist() == [7, 8, 9]
+    assert found.lost == 4
+    moved = redistributed(ROW, PLACES, outliers="redistribute")
+    assert moved.before[:7].tolist() == [1, 8, 3, 4, 4, 3, 12]
+    assert moved.before.sum() == 35
+    assert moved.outlier_moves.distance == 44
+    assert np.maximum(3 - moved.before[:7], 0).sum() == 2
+
+
+def test_algorithm_1_on_the_test_row():
+    found = redistributed(ROW, PLACES)
+    assert found.after[:7].tolist() == [3, 6, 3, 4, 4, 3, 8]
+    assert found.moves.distance == 3
+    assert redistributed(ROW, PLACES, algorithm="optimal").moves.distance == 3
+    measures = map_measures(found.before, found.after, *found.moves)
+    assert measures.change_sum == 6
+    assert measures.change_mean == pytest.approx(6 / 7)
+    counts = [1, 2, 3, 4, 8, 9]
+    assert [measures.by_count[u].u1 for u in counts] == pytest.approx([200, 50, 0, 0, 25, 100 / 9])
+    assert [measures.by_count[u].u3 for u in counts] == [1, 0.5, 0, 0, 1, 0.5]
+    assert measures.by_count[4].r1 == np.inf
+    assert [measures.by_count[u].r1 for u in (1, 2, 3, 8, 9)] == [None] * 5
+    assert [measures.by_count[u].r2 for u in counts] == [0, 0, 1, 1, 0, 0]
+
+
+def test_algorithm_2_on_the_test_row():
+    found = redistributed(ROW, PLACES, algorithm="equal")
+    assert found.after[:7].tolist() == [3, 7, 3, 3, 3, 3, 9]
+    assert found.moves.distance == 5
+    assert map_measures(found.before, found.after, *found.moves).change_sum == 6
+
+
+def test_the_row_of_four():
+    places = Hexagons(np.array([[q, 0] for q in range(4)]))
+    found = redistributed(np.array([1, 5, 5, 2]), places)
+    assert found.after.tolist() == [3, 3, 4, 3]
+    assert found.moves.distance == 3
+    five = map_measures(found.before, found.after, *found.moves).by_count[5]
+    assert (five.r1, five.u1, five.u3) == pytest.approx((4, 30, 1.5))
+
+
+def test_the_five_hexagons():
+    coordinates = [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1)]
+    counts = dict(zip(coordinates, [1, 5, 4, 2, 7], strict=True))
+    ordered = sorted(coordinates)
+    places, values = Hexagons(np.array(ordered)), np.array([counts[c] for c in ordered])
+    expected = {"nearest": [3, 3, 4, 3, 6], "equal": [3, 4, 3, 3, 6]}
+    for algorithm, after in expected.items():
+        found = redistributed(values, places, algorithm=algorithm)
+        assert [found.after[ordered.index(c)] for c in coordinates] == after
+        assert found.moves.distance == 3
+    assert redistributed(values, places, algorithm="optimal").moves.distance == 3
+
+
+# ---- magnitudes ---------------------------------------------------------------------------------------------------
+
+
+def values_after(rules: MapRules, values: list[float], rule: str) -> np.ndarray:
+    return rules.repaired(np.array(values, float), rule)
+
+
+def test_the_p_percent_repair():
+    rules = MapRules(p=10)
+    values = [178, 99, 2, 1, 4, 3, 2]
+    assert rules.broken(np.array(values, float)) == "p"
+    assert MapRules(p=5).broken(np.array(values, float)) == ""
+    after = values_after(rules, values, "p")
+    assert after[0] == pytest.approx(120)
+    assert sum(values) - after.sum() == pytest.approx(58)
+    assert rules.broken(after) == ""
+    assert rules.broken(np.array([1.2, *values[1:]])) == "p"
+
+
+def test_the_maximum_share_repair():
+    rules = MapRules(max_share=0.5)
+    values = [48, 7, 4, 9, 6]
+    assert rules.broken(np.array(values, float)) == "share"
+    assert MapRules(max_share=0.9).broken(np.array(values, float)) == ""
+    after = values_after(rules, values, "share")
+    assert after[0] == 26
+    assert after[0] / after.sum() == 0.5
+    assert rules.broken(after) == ""
+    largest, rest, printed = 48.0, 26.0, [48.0]
+    for _ in range(4):
+        largest = 0.5 * (largest + rest)
+        printed.append(largest)
+    assert printed == [48, 37, 31.5, 28.75, 27.375]
+
+
+def test_the_dominance_repair():
+    rules = MapRules(dominance=(2, 0.8))
+    values = [60, 25, 10, 5]
+    assert rules.broken(np.array(values, float)) == "dominance"
+    after = values_after(rules, values, "dominance")
+    assert after[:2] == pytest.approx([42.353, 17.647], abs=1e-3)
+    assert sum(values) - after.sum() == pytest.approx(25, abs=1e-4)
+    assert after[0] / after[1] == pytest.approx(60 / 25)
+    assert rules.broken(after) == ""
+
+
+def test_the_threshold_repair():
+    places = Hexagons(np.array([[q, 0] for q in range(3)]))
+    cell = np.array([0, 1, 1, 1, 1, 2, 2, 2, 2, 2])
+    value = np.array([5, 9, 4, 7, 8, 3, 6, 10, 12, 2], float)
+    found = repaired_map(cell, np.arange(10), value, places, MapRules(threshold=3))
+    lists = [sorted(found.value[found.cell == c].tolist()) for c in range(3)]
+    assert lists == [[2, 4, 5], [7, 8, 9], [3, 6, 10, 12]]
+    assert found.distance == 3
+    assert found.value.sum() == 66
+
+
+@pytest.mark.parametrize("grids", [20, pytest.param(300, marks=pytest.mark.paper)])
+def test_random_hexagon_maps_are_repaired(grids):
+    """Card 000: 6 x 6 hexagons, 1-8 lognormal(3, 1.3) contributors, m = .5, (2, .85), p = 10."""
+    rules = MapRules(3, max_share=0.5, dominance=(2, 0.85), p=10)
+    places = Hexagons(np.array([[q, r] for q in range(6) for r in range(6)]))
+    shares, net = [], []
+    for seed in range(grids):
+        rng = np.random.default_rng(seed)
+        cell = np.repeat(np.arange(36), rng.integers(1, 9, 36))
+        value = rng.lognormal(3, 1.3, len(cell))
+        found = repaired_map(cell, np.arange(len(cell)), value, places, rules)
+        assert not found.unresolved
+        assert len(found.value) == len(value)
+        assert found.value.sum() == pytest.approx(value.sum(), rel=1e-9)
+        for c in range(36):
+            inside = found.value[found.cell == c]
+            assert len(inside) >= 3
+            assert rules.broken(inside) == ""
+        shares.append(found.share_moved)
+        change = np.bincount(found.cell, found.value, 36) - np.bincount(cell, value, 36)
+        net.append(np.abs(change).sum() / 2 / value.sum())
+    assert np.mean(shares) == pytest.approx(0.30, abs=0.05)
+    assert np.mean(net) == pytest.approx(0.23, abs=0.05)
