@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 _NEAR = (80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP)
 SIZES = (*_NEAR, (3_000, FLAT), (10_000, FLAT), (40_000, FLAT), (200_000, FLAT))
-"""Neighbourhoods that are tried one after the other until something moves: cells, and how distance is measured."""
+"""Neighbourhoods that are tried one after the other until something moves: cells, and how distance is measured.
+
+The last one is the whole system; in a larger one programs of its size would take minutes, and it is left out.
+"""
 QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 SECOND, FURTHER = 1_500, 6_000
@@ -132,7 +135,7 @@ class LocalPrograms:
         self.withheld = required.copy()
         self.weight = self.cost.copy()
         self.solver = Solver()
-        self.sizes: Sequence[tuple[int, int]] = SIZES
+        self.sizes: Sequence[tuple[int, int]] = SIZES if len(value) <= SIZES[-1][0] else SIZES[:-1]
         self.second, self.rounds = SECOND, 1
 
     def withhold(self, cells: Codes | Ints) -> None:
