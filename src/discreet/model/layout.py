@@ -34,10 +34,17 @@ class Column(NamedTuple):
     kind: int
 
 
-def cell_columns(table: Table, status: Status, lower: Ints, upper: Ints) -> list[Column]:
-    """All columns of a custodian's cell file after the codes; ``lower`` and ``upper`` bound the attacker's view."""
+def cell_columns(
+    table: Table, status: Status, lower: Ints, upper: Ints, published: Ints | None = None, decimals: int = 0
+) -> list[Column]:
+    """All columns of a custodian's cell file after the codes; ``lower`` and ``upper`` bound the attacker's view.
+
+    ``published`` are altered values in units of ``10 ** -decimals``.
+    """
     value = table.decimals
     columns = [Column("value", table.value, value)]
+    if published is not None:
+        columns.append(Column("published", published, decimals))
     holding = table.contributions.get("holding")
     if holding is not None:
         columns.append(Column("contributors", holding.count, 0))
@@ -107,6 +114,7 @@ def column_kinds(description: Mapping[str, Any], names: list[str]) -> dict[str, 
         "manual": 0,
         "holders": 0,
         "weighted": int(description["weight_decimals"]),
+        "published": int(description.get("published_decimals", 0)),
     }
     kinds = {}
     for name in names:

@@ -100,5 +100,5 @@ def _line(table: PublicTable, row: int) -> PublicLine:
     return PublicLine(
         names=names_of(codes, labels),
         value=number(int(table.value[row]), table.decimals) if shown else "",
-        status="V" if shown else "E" if table.empty[row] else "X",
+        status=("A" if table.altered else "V") if shown else "E" if table.empty[row] else "X",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,10 +11,11 @@ from discreet.attack import Audit, External, attack_by_insiders
 from discreet.errors import ParameterError
 from discreet.model.arrays import Bools
 from discreet.model.evidence import EXTERNAL, INSIDERS
-from discreet.model.release import Release
+from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
+from discreet.tables.method import method_from_record
 
 EXACT_UP_TO = 5_000
 """Both ends of every interval are found without asking up to so many withheld cells."""
@@ -76,9 +78,14 @@ def audit(
         wanted = _sample(system, withheld, sample, seed)
     if exact is None:
         exact = sample is None and int(withheld.sum()) <= EXACT_UP_TO
+    altered = isinstance(subject, Release) and subject.custodian.published is not None
+    if altered and sample is None:
+        wanted = system.unsafe[withheld]
     attack = External(system, withheld, wanted)
     attack.run(exact, seed)
     found = attack.intervals(exact)
+    if altered:
+        return Audit(system, found, (METHOD_KNOWN,), why_no_insiders="the values are altered")
     if insiders is None:
         return Audit(system, found)
     unsafe = system.unsafe[attack.cells] & attack.wanted
@@ -88,6 +95,9 @@ def audit(
     why = "" if known.sum() == unsafe.sum() else f"in {int((unsafe & ~known).sum()):,} cells, of tables without any"
     verdicts = attack_by_insiders(attack, insiders == "full", seed)
     return Audit(system, found, (EXTERNAL, INSIDERS[insiders]), verdicts, why)
+
+
+METHOD_KNOWN = "external: knows the publication, the relations, the bounds of each cell, and the method"
 
 
 def _refuse(insiders: object, sample: object) -> None:
@@ -101,6 +111,8 @@ def _pattern(subject: Release | Table | TableSet) -> tuple[System, Bools]:
     """Cells and relations, and which cells nobody is told."""
     already = None
     if isinstance(subject, Release):
+        if subject.custodian.published is not None:
+            return _behind_altered(subject.custodian)
         tables, already = subject.custodian.tables, subject.custodian.already
         hidden = [subject.custodian.withheld(number) for number in range(len(tables))]
     elif isinstance(subject, Table | TableSet):
@@ -110,6 +122,19 @@ def _pattern(subject: Release | Table | TableSet) -> tuple[System, Bools]:
         raise ParameterError(f"Cannot audit a {type(subject).__name__}.", hint="Give a release, a table or a set.")
     system = build_system(tables, already)
     return system, system.withheld(hidden)
+
+
+def _behind_altered(custodian: Custodian) -> tuple[System, Bools]:
+    """Cells with what somebody who knows the method can tell of each; no true value is told."""
+    assert custodian.published is not None
+    system = build_system(custodian.tables, custodian.already)
+    published = system.value.copy()
+    for cells, values in zip(system.of, custodian.published, strict=True):
+        published[cells] = values
+    method = method_from_record(custodian.evidence[0].method)
+    lower, upper = method.limits(system, published)
+    told = (system.empty | (lower == upper)) & ~system.unsafe
+    return replace(system, lower_bound=lower, upper_bound=upper), ~told
 
 
 def _sample(system: System, withheld: Bools, sample: int, seed: int) -> Bools:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.errors import ParameterError, ProtectionError, unknown_name
+from discreet.keys import Key
 from discreet.model.arrays import Bools
 from discreet.model.evidence import Evidence, suppression_claim
 from discreet.relations import System
@@ -103,7 +104,7 @@ class Suppress(Method):
         object.__setattr__(self, "accept", tuple(self.accept))
         check_acceptances(self.accept)
 
-    def run(self, system: System) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> Outcome:
         """Protect the cells of a system."""
         counted = [t.holders is not None or "holding" in t.contributions for t in system.tables]
         insiders = self.insiders if any(counted) else None
