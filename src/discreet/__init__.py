@@ -15,7 +15,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
-    from discreet import generate
+    from discreet import generate, measures
     from discreet.errors import DiscreetError
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
     from discreet.generate import examples
@@ -79,7 +79,11 @@ _HOME = {
     "discreet.verify": ("check_folder",),
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
-_MODULES = {"examples": "discreet.generate.examples", "generate": "discreet.generate"}
+_MODULES = {
+    "examples": "discreet.generate.examples",
+    "generate": "discreet.generate",
+    "measures": "discreet.measures",
+}
 
 __all__ = ["Release", "Table", "TableSet", *_WHERE, *_MODULES]
 

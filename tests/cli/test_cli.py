@@ -99,7 +99,7 @@ def test_the_demo_runs_again_and_again(tmp_path):
 def test_an_interrupt_ends_with_code_130_and_writes_nothing(folder: Path, monkeypatch):  # noqa: F811
     import discreet.verbs.recipe as recipe
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(recipe, "protect", interrupt)

@@ -54,6 +54,7 @@ def public_report(public: PublicRelease, *, title: str = "", notes: Sequence[str
         title=title or f"About the published tables: {names}",
         notes=[str(note) for note in notes],
         tables=[_part(table, most_cells) for table in public.tables],
+        altered=any(table.altered for table in public.tables),
     )
 
 

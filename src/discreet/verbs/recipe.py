@@ -17,6 +17,7 @@ from discreet.errors import InputError, ParameterError, VerificationError, liste
 from discreet.files.frames import code_text, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
 from discreet.files.release_folder import refuse_foreign
+from discreet.keys import Key
 from discreet.model.already import PublishedCells
 from discreet.model.condition import parse_conditions
 from discreet.model.figure import Figure
@@ -312,6 +313,11 @@ class Kitchen:
             delimiter=data.delimiter,
         )
 
+    def key(self, methods: Sequence[Method]) -> Key | None:
+        """The key that a method names a file for."""
+        files = [str(file) for method in methods if (file := getattr(method, "key_file", None)) is not None]
+        return Key.from_file(self.path(files[0])) if files else None
+
     def published(self, part: PublishedPart) -> tuple[str, Release | PublishedCells | Figure]:
         """Something that is already published, with its name."""
         if part.figure is not None:
@@ -458,7 +464,7 @@ def run_recipe(path: str | Path, *, allow_outside: bool = False, already_publish
         found_before.take(*kitchen.published(part))
     for item in already_published:
         found_before.take("", item)
-    release = protect(tables, *methods, already_published=found_before.gathered())
+    release = protect(tables, *methods, already_published=found_before.gathered(), key=kitchen.key(methods))
     custodian = release.custodian
     log = {**custodian.log, "recipe": text, "inputs": kitchen.inputs}
     release = Release(release.public, custodian.with_log(log))

@@ -14,7 +14,7 @@ def up_by_rule(rule: str, rest: Ints, step: int, draw: Floats) -> Bools:
     by a fair coin; ``unbiased``: with the chance that keeps the mean.
     """
     if rule == "conventional":
-        return np.asarray(2 * rest >= step)
+        return np.asarray(2 * rest >= step, np.bool_)
     if rule == "modified":
         return (2 * rest > step) | ((2 * rest == step) & (draw < 0.5))
     if rule == "fifty_fifty":
