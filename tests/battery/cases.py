@@ -24,11 +24,14 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "round-unbiased": lambda given: ds.Round(5, rule="unbiased", levels=False),
     "round-conventional": lambda given: ds.Round(5, rule="conventional", levels=False),
     "round-semi": lambda given: ds.Round(5, rule="semi", levels=False),
+    "adjust": lambda given: ds.Adjust(),
+    "adjust-randomised": lambda given: ds.Adjust(randomised=True, algorithm="directions"),
 }
 """Every method, with parameters that fit an input."""
 
 BAD_PARAMETERS = {
     "suppress": [{"cost": "valuee"}, {"algorithm": "magic"}, {"costs": "value"}],
+    "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
 NOT_FOR = {("round-semi", "linked"): "several definitions"}

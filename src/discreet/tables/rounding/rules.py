@@ -14,12 +14,13 @@ def up_by_rule(rule: str, rest: Ints, step: int, draw: Floats) -> Bools:
     by a fair coin; ``unbiased``: with the chance that keeps the mean.
     """
     if rule == "conventional":
-        return np.asarray(2 * rest >= step, np.bool_)
+        up: Bools = 2 * rest >= step
+        return up
     if rule == "modified":
         return (2 * rest > step) | ((2 * rest == step) & (draw < 0.5))
     if rule == "fifty_fifty":
         return (rest > 0) & (draw < 0.5)
-    return draw < rest / step
+    return np.asarray(draw < rest / step, np.bool_)
 
 
 def up_semi_controlled(rest: Ints, step: int, group: Ints, draw: Floats, common: Floats) -> Bools:
