@@ -21,12 +21,13 @@ from discreet.relations import System
 from discreet.relations.interior import interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.adjust.directions import choices, improved
+from discreet.tables.adjust.mdi import least_information, proportional
 from discreet.tables.adjust.moves import SHOWN, Moves, fixed_cells, limits_of_moves, needed, whole
 from discreet.tables.adjust.programs import Answer, Programs, Row
 from discreet.tables.method import Method, Outcome
 from discreet.tables.rounding.controlled import LEVELS, Problem, Search, round_controlled
 
-OBJECTIVES = ("l1", "l2", "linf", "compromise", "variance", "correlation")
+OBJECTIVES = ("l1", "l2", "linf", "compromise", "variance", "correlation", "mdi")
 QUALITY = ("compromise", "variance", "correlation")
 ALGORITHMS = ("auto", "optimal", "directions")
 WEIGHTS = ("unit", "value", "sqrt", "variable")
@@ -47,6 +48,8 @@ class Adjust(Method):
         ``"linf"``; or a list of them, each among the best of those before it. For quality: ``"compromise"`` keeps
         variance, correlation and regression of the unsafe cells near what they were (least absolute covariance of
         value and move), ``"variance"`` their variance, ``"correlation"`` makes that covariance large, for comparison.
+        ``"mdi"``: the other cells stay in proportion (least discrimination information), for one table of values that
+        are not negative; one-way margins are kept, all of them with ``fixed="margins"``.
     weight
         What a unit of each cell costs: ``"unit"`` 1, ``"value"`` 1/value, ``"sqrt"`` 1/sqrt(value), ``"variable"``
         the table's cost column.
@@ -67,6 +70,8 @@ class Adjust(Method):
         ``"optimal"``: an integer program from there on; ``"auto"`` takes the latter up to 30 unsafe cells.
     randomised
         Draw how far between its level and ``most`` (twice its level without one) each unsafe cell moves at least.
+    draws
+        For ``"mdi"``: random directions tried besides; 4,603 hit the best 0.1 % with 99 % confidence.
     effort
         Nodes of the integer program; 0 takes none.
     time_limit
@@ -91,6 +96,7 @@ class Adjust(Method):
     keep_mean: tuple[Any, ...] = ()
     algorithm: Literal["auto", "optimal", "directions"] = "auto"
     randomised: bool = False
+    draws: int = 0
     effort: int | None = None
     time_limit: float | None = None
     key_file: str | None = None
@@ -111,7 +117,7 @@ class Adjust(Method):
         ):
             if getattr(self, name) not in allowed:
                 raise ParameterError(unknown_name(f"{name}", str(getattr(self, name)), allowed))
-        for name, least in (("most", 1.0), ("limit", 0.0), ("effort", 0.0), ("time_limit", 0.0)):
+        for name, least in (("most", 1.0), ("limit", 0.0), ("draws", 0), ("effort", 0.0), ("time_limit", 0.0)):
             number = getattr(self, name)
             good = isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number)
             if number is not None and not (good and number >= least):
@@ -242,6 +248,8 @@ class _Solver:
         if not len(self.moves.unsafe):
             return Answer(np.zeros(len(self.system)), 0.0)
         first = self.method.objectives[0]
+        if first == "mdi":
+            return self._least_information()
         if first in QUALITY:
             return self._quality(first)
         start = self._started()
@@ -308,6 +316,17 @@ class _Solver:
             self.facts[name] = round(found.cost * unit ** (2 if name == "l2" else 1), 6)
             answer = found
         return answer
+
+    def _least_information(self) -> Answer:
+        """Unsafe cells at their safe values, the other finest cells in proportion."""
+        inner = interior(self.system)
+        problem = proportional(self.system, inner, self.moves, self.method.fixed == "margins")
+        best, found = least_information(problem, self.moves, int(self.method.draws))
+        if not np.isfinite(best.distance):
+            raise self._infeasible()
+        self.facts = {name: round(value * self.moves.grid, 6) for name, value in found.items() if np.isfinite(value)}
+        move = np.asarray(inner.sums @ (best.value - problem.original), np.float64)
+        return Answer(move, best.distance, directions=best.directions)
 
     # ---- quality -------------------------------------------------------------------------------------------
 

@@ -14,13 +14,14 @@ def up_by_rule(rule: str, rest: Ints, step: int, draw: Floats) -> Bools:
     by a fair coin; ``unbiased``: with the chance that keeps the mean.
     """
     if rule == "conventional":
-        up: Bools = 2 * rest >= step
-        return up
-    if rule == "modified":
-        return (2 * rest > step) | ((2 * rest == step) & (draw < 0.5))
-    if rule == "fifty_fifty":
-        return (rest > 0) & (draw < 0.5)
-    return np.asarray(draw < rest / step, np.bool_)
+        up = 2 * rest >= step
+    elif rule == "modified":
+        up = (2 * rest > step) | ((2 * rest == step) & (draw < 0.5))
+    elif rule == "fifty_fifty":
+        up = (rest > 0) & (draw < 0.5)
+    else:
+        up = draw < rest / step
+    return np.asarray(up, np.bool_)
 
 
 def up_semi_controlled(rest: Ints, step: int, group: Ints, draw: Floats, common: Floats) -> Bools:
