@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         Rule,
         ZeroUnsafe,
     )
-    from discreet.tables import Adjust, Method, Round, Suppress
+    from discreet.tables import Adjust, Intervals, Method, Round, Suppress
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
     from discreet.verbs.load import load
@@ -68,7 +68,7 @@ _HOME = {
         "Rule",
         "ZeroUnsafe",
     ),
-    "discreet.tables": ("Adjust", "Method", "Round", "Suppress"),
+    "discreet.tables": ("Adjust", "Intervals", "Method", "Round", "Suppress"),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
     "discreet.verbs.load": ("load",),

@@ -25,12 +25,14 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "round-conventional": lambda given: ds.Round(5, rule="conventional", levels=False),
     "round-semi": lambda given: ds.Round(5, rule="semi", levels=False),
     "adjust": lambda given: ds.Adjust(),
+    "intervals": lambda given: ds.Intervals(algorithm="directions"),
     "adjust-randomised": lambda given: ds.Adjust(randomised=True, algorithm="directions"),
 }
 """Every method, with parameters that fit an input."""
 
 BAD_PARAMETERS = {
     "suppress": [{"cost": "valuee"}, {"algorithm": "magic"}, {"costs": "value"}],
+    "intervals": [{"power": "sqrt"}, {"algorithm": "magic"}, {"powers": "ceil"}],
     "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }

@@ -100,7 +100,8 @@ def _fill(staging: Path, public: PublicRelease, custodian: Custodian, extra: Map
     for number, (table, status) in enumerate(zip(custodian.whole, custodian.whole_status, strict=True)):
         lower, upper = proven_interval(custodian, number)
         mine = custodian.published[number] if custodian.published is not None and number < present else None
-        columns = cell_columns(table, status, lower, upper, mine, custodian.decimals)
+        ends = custodian.intervals[number] if custodian.intervals is not None and number < present else None
+        columns = cell_columns(table, status, lower, upper, mine, custodian.decimals, ends)
         codes = code_text_columns(table.codes, [h.codes for h in table.spec.hierarchies])
         write_text_columns(
             closed / f"{names[table.name]}.csv",
@@ -165,17 +166,18 @@ def file_names(names: list[str]) -> dict[str, str]:
 
 
 def write_public_csv(path: Path, table: PublicTable) -> None:
-    """A public table as csv: code columns, value (empty where withheld), status."""
+    """A public table as csv: code columns, value (empty where withheld), ends of intervals if any, status."""
     import pyarrow as pa
 
+    names, columns = ["value"], [units_text(table.value, table.decimals, table.shown)]
+    if table.lower is not None and table.upper is not None:
+        wide = table.shown & (table.lower < table.upper)
+        names += ["lower", "upper"]
+        columns += [units_text(ends, table.decimals, wide) for ends in (table.lower, table.upper)]
     write_text_columns(
         path,
-        [*table.variables, "value", "status"],
-        [
-            *code_text_columns(table.codes, table.code_lists),
-            units_text(table.value, table.decimals, table.shown),
-            pa.array(table.status),
-        ],
+        [*table.variables, *names, "status"],
+        [*code_text_columns(table.codes, table.code_lists), *columns, pa.array(table.status)],
     )
 
 

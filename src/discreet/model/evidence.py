@@ -128,6 +128,11 @@ LIKELY = "what the rounding's probabilities or its objective make more likely"
 NOT_ADDITIVE = "that published sums differ from the sums of published values"
 NO_LEVELS = "protection levels: cells may be known more closely than their level"
 INSECURE = "that the draws came from a seed and not from a secret key"
+MADE_INTERVALS = "what the way in which intervals are made tells beyond the intervals themselves"
+HELD = (
+    "Every published interval holds the true value and values without one are true; published values add up; every "
+    "unsafe cell keeps its protection level over the relations of all tables together."
+)
 MOVED = (
     "Every unsafe cell is published at least its protection level away from its value; all relations add up; bounds, "
     "limits and fixed cells are kept."
@@ -175,6 +180,12 @@ def rounding_claim(
         INSECURE if insecure else "",
     )
     return Claim("round", statement, (ROUNDING_READER,), _left_out(universes, *left_out))
+
+
+def intervals_claim(*, universes: bool, insecure: bool) -> Claim:
+    """What interval publication may claim."""
+    left_out = _left_out(universes, MADE_INTERVALS, INSECURE if insecure else "")
+    return Claim("intervals", HELD, (EXTERNAL,), left_out)
 
 
 UP, DOWN, MOVES = 0, 1, 2

@@ -24,7 +24,8 @@ class PublicTable:
     """A table as the public sees it. Withheld values are not in it, not even hidden.
 
     ``value`` is in units of ``10 ** -decimals``; withheld and empty cells hold zero there and are not ``shown``.
-    ``altered`` says of the whole table that its values are not the true ones, never of single cells.
+    ``altered`` says of the whole table that its values are not the true ones, never of single cells. ``lower`` and
+    ``upper`` are ends of intervals that hold the true values, where a method publishes them; equal where it is true.
     """
 
     name: str
@@ -37,6 +38,8 @@ class PublicTable:
     shown: Bools
     empty: Bools
     altered: bool = False
+    lower: Ints | None = None
+    upper: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.value)
@@ -56,6 +59,11 @@ class PublicTable:
             result[variable] = [codes[i] for i in self.codes[rows, k].tolist()]
         numbers = (unit_number(v, self.decimals) for v in self.value[rows].tolist())
         result["value"] = [n if s else None for n, s in zip(numbers, self.shown[rows].tolist(), strict=True)]
+        if self.lower is not None and self.upper is not None:
+            exact = (self.lower == self.upper)[rows].tolist()
+            for name, ends in (("lower", self.lower), ("upper", self.upper)):
+                numbers = (unit_number(v, self.decimals) for v in ends[rows].tolist())
+                result[name] = [None if e else n for n, e in zip(numbers, exact, strict=True)]
         result["status"] = self.status[rows]
         return result
 
@@ -102,6 +110,7 @@ class Custodian:
     already: AlreadyPublished = field(default_factory=AlreadyPublished)
     published: tuple[Ints, ...] | None = None
     key: Key | None = None
+    intervals: tuple[tuple[Ints, Ints], ...] | None = None
 
     @cached_property
     def whole(self) -> TableSet:
@@ -137,7 +146,8 @@ class Custodian:
             if self.published is None:
                 shown.append(public_table(table, self.withheld(number)))
             else:
-                shown.append(altered_table(table, self.published[number], self.decimals))
+                ends = None if self.intervals is None else self.intervals[number]
+                shown.append(altered_table(table, self.published[number], self.decimals, ends))
         return PublicRelease(tuple(shown))
 
 
@@ -181,26 +191,36 @@ def public_table(table: Table, withheld: Bools) -> PublicTable:
     )
 
 
-def altered_table(table: Table, published: Ints, decimals: int) -> PublicTable:
+def altered_table(
+    table: Table, published: Ints, decimals: int, intervals: tuple[Ints, Ints] | None = None
+) -> PublicTable:
     """The public view of a table with altered values, in units of ``10 ** -decimals``, shown exactly."""
-    shown = altered_decimals(table, published, decimals)
+    everything = [published, *(intervals or ())]
+    shown = altered_decimals(table, np.concatenate(everything), decimals)
     empty = kept_empty(table, published)
-    if shown >= decimals:
-        value = rounded_units(published, decimals, shown)
-    else:
-        value = published // np.int64(10 ** (decimals - shown))
+    value, *ends = (np.where(empty, 0, _shown_exactly(column, decimals, shown)) for column in everything)
     return PublicTable(
         name=table.name,
         variables=table.variables,
         code_lists=tuple(h.codes for h in table.spec.hierarchies),
         labels=tuple(dict(h.labels) for h in table.spec.hierarchies),
         codes=table.codes.copy(),
-        value=np.where(empty, 0, value),
+        value=value,
         decimals=shown,
         shown=~empty,
         empty=empty,
         altered=True,
+        lower=ends[0] if ends else None,
+        upper=ends[1] if ends else None,
     )
+
+
+def _shown_exactly(value: Ints, decimals: int, shown: int) -> Ints:
+    """Values in other units, in which they are whole."""
+    if shown >= decimals:
+        return rounded_units(value, decimals, shown)
+    result: Ints = value // np.int64(10 ** (decimals - shown))
+    return result
 
 
 def altered_decimals(table: Table, published: Ints, decimals: int) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from discreet.attack import Audit
 from discreet.model.arrays import Ints
+from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
 from discreet.model.release import Custodian
 from discreet.model.table import Table
 from discreet.report.numbers import TableNumbers
@@ -16,6 +17,9 @@ from discreet.report.page import render
 from discreet.report.words import Name, names_of, number, percent
 from discreet.rules import reasons
 from discreet.verify import Verdict
+
+NO_CLAIM = {KNOWN_LEVELS, NO_LEVELS}
+"""What releases admit that do not claim levels against an attacker."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +51,14 @@ class AlteredPart:
     lines: tuple[AlteredLine, ...]
 
 
-def altered_page(custodian: Custodian, verdict: Verdict, audit: Audit | None, most: int, **context: Any) -> str:
-    """The page of a release with altered values."""
+def altered_page(custodian: Custodian, verdict: Verdict, short: int, most: int, common: Mapping[str, Any]) -> str:
+    """The page of a release with altered values; ``short`` is how many unsafe cells an audit found short."""
     parts = [_part(custodian, i, most) for i in range(len(custodian.tables))]
     facts = [(name.replace("_", " "), str(value)) for e in custodian.evidence for name, value in e.facts.items()]
     state = "refused" if verdict.refused else "proved" if verdict.proved else "unverified"
-    if state == "proved" and audit is not None and audit.short:
+    if state == "proved" and short and not NO_CLAIM & set(verdict.not_considered):
         state = "contradicted"
-    return render("altered.html", verdict=verdict, state=state, tables=parts, facts=facts, **context)
+    return render("altered.html", verdict=verdict, state=state, tables=parts, facts=facts, **common)
 
 
 def _part(custodian: Custodian, index: int, most: int) -> AlteredPart:

@@ -81,7 +81,8 @@ def custodian_report(
     custodian = release.custodian
     checked = check_release(custodian, release.public) if verdict is None else verdict
     if custodian.published is not None:
-        return altered_page(custodian, checked, audit, most_cells, **_common(release, audit, recipe, title, checked))
+        short = 0 if audit is None else audit.short
+        return altered_page(custodian, checked, short, most_cells, _common(release, audit, recipe, title, checked))
     deduced = deductions(release, audit)
     numbers = [TableNumbers(t, s) for t, s in zip(custodian.tables, custodian.status, strict=True)]
     pictured = numbers[:TABLES_IN_IMAGE]

@@ -21,11 +21,13 @@ class Outcome:
     """What a method did to a system: cells withheld, the evidence, and the values to publish where it alters them.
 
     ``published`` holds a value for every cell of the system, in its units; ``None`` where values stay what they are.
+    ``intervals`` are published beside them: ends that hold the true value, equal to it where it is published itself.
     """
 
     withheld: Bools
     evidence: Evidence
     published: Ints | None = None
+    intervals: tuple[Ints, Ints] | None = None
 
 
 @dataclass(frozen=True)

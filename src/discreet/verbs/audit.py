@@ -132,7 +132,13 @@ def _behind_altered(custodian: Custodian) -> tuple[System, Bools]:
     for cells, values in zip(system.of, custodian.published, strict=True):
         published[cells] = values
     method = method_from_record(custodian.evidence[0].method)
-    lower, upper = method.limits(system, published)
+    if custodian.intervals is None:
+        lower, upper = method.limits(system, published)
+    else:
+        lower, upper = system.value.copy(), system.value.copy()
+        for cells, (low, high) in zip(system.of, custodian.intervals, strict=True):
+            lower[cells], upper[cells] = low, high
+        lower, upper = np.maximum(lower, system.lower_bound), np.minimum(upper, system.upper_bound)
     told = (system.empty | (lower == upper)) & ~system.unsafe
     return replace(system, lower_bound=lower, upper_bound=upper), ~told
 

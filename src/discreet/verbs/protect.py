@@ -90,7 +90,11 @@ def protect(
     if key is not None:
         log["key"] = {"fingerprint": key.fingerprint, "made": key.made, "insecure": key.insecure}
     published = _published(system, outcome)
-    custodian = Custodian(whole, tuple(statuses), (outcome.evidence,), log, already, published, key)
+    intervals = None
+    if outcome.intervals is not None:
+        low, high = outcome.intervals
+        intervals = tuple((low[cells], high[cells]) for cells in system.of[: system.present])
+    custodian = Custodian(whole, tuple(statuses), (outcome.evidence,), log, already, published, key, intervals)
     return Release(custodian.public(), custodian)
 
 

@@ -20,6 +20,7 @@ from discreet.files.release_folder import refuse_foreign
 from discreet.keys import Key
 from discreet.model.already import PublishedCells
 from discreet.model.condition import parse_conditions
+from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
 from discreet.model.figure import Figure
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
@@ -472,7 +473,8 @@ def run_recipe(path: str | Path, *, allow_outside: bool = False, already_publish
     withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
     wanted = withheld <= AUDITED_WITHOUT_ASKING if recipe.output.audit == "auto" else recipe.output.audit
     found = audit(release) if wanted else None
-    short = 0 if found is None else _short_unaccepted(found, release)
+    claimed = not {KNOWN_LEVELS, NO_LEVELS} & set(verdict.not_considered)
+    short = 0 if found is None or not claimed else _short_unaccepted(found, release)
     if short:
         raise VerificationError(
             f"The audit finds {short} unsafe cells short of their level, against the certificates.",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools
-from discreet.model.evidence import Claim, Evidence, adjustment_claim, rounding_claim
+from discreet.model.evidence import Claim, Evidence, adjustment_claim, intervals_claim, rounding_claim
 from discreet.model.table import CellStatus
 from discreet.verify.certificates import check_certificates, read_certificates
 from discreet.verify.evidence import check_claim
@@ -192,24 +192,23 @@ def _check_rounding(
             verdict.refuse("round", "the stated worst violation is not that of the published values")
     elif reach != 1:
         verdict.refuse("round", "a rule that takes neighbouring multiples states a longer reach")
-    shown = (
-        _check_level_proofs(verdict, ground, evidence, rechecks, true, published, step, reach, rule) if levels else 0
-    )
+    shown = 0
+    if levels:
+        ends = rounding_interval(true, published, step, reach, rule)
+        shown = _check_proofs_within(verdict, ground, evidence, rechecks, true, *ends)
     verdict.prove(f"{allowed.statement} ({shown} cells with {len(evidence.certificates)} exact certificates)", before)
 
 
-def _check_level_proofs(
+def _check_proofs_within(
     verdict: Verdict,
     ground: Ground,
     evidence: Evidence,
     rechecks: Sequence[Recheck],
     true: Numbers,
-    published: Numbers,
-    step: int,
-    reach: int,
-    rule: str,
+    low: Numbers,
+    high: Numbers,
 ) -> int:
-    """Every unsafe cell reaches its levels in other tables that would have been rounded to multiples as near."""
+    """Every unsafe cell reaches its levels in other tables that lie within what the publication tells of each cell."""
     entries = read_certificates(verdict, ground, evidence.certificates)
     if entries is None:
         return 0
@@ -217,7 +216,6 @@ def _check_level_proofs(
     if targets is None:
         return 0
     known = Knowledge.of(ground, evidence.decimals, None)
-    low, high = rounding_interval(true, published, step, reach, rule)
     rise, fall = (np.minimum(np.maximum(room, 0), NO_UPPER - 1).astype(np.int64) for room in (high - true, true - low))
     known = Knowledge(np.minimum(known.rise, rise), np.minimum(known.fall, fall), known.whole)
     before = len(verdict.refused)
@@ -239,6 +237,40 @@ def rounding_interval(true: Numbers, published: Numbers, step: int, reach: int, 
     return published - distance + 1, published + distance - 1
 
 
+# ---- intervals ----------------------------------------------------------------------------------------------
+
+
+def _check_intervals(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    rechecks: Sequence[Recheck],
+    true: Numbers,
+    published: Numbers,
+) -> None:
+    """Intervals hold both values, other values are true, and levels are kept against who knows all of them."""
+    allowed = intervals_claim(universes=_several_universes(ground), insecure=bool(evidence.facts.get("insecure")))
+    _claims(verdict, evidence, allowed)
+    before = len(verdict.refused)
+    if ground.intervals is None:
+        verdict.refuse("intervals", "there are no intervals")
+        return
+    low, high = (ends.astype(true.dtype) for ends in ground.intervals)
+    outside = (true < low) | (true > high) | (published < low) | (published > high)
+    _refuse_where(verdict, ground, outside, "an interval does not hold the true and the published value", "intervals")
+    differs = [low != low[ground.twin], high != high[ground.twin]]
+    _refuse_where(
+        verdict, ground, differs[0] | differs[1], "cells that mean the same have other intervals", "intervals"
+    )
+    _check_additive(verdict, ground, published, "intervals")
+    shown = _check_proofs_within(verdict, ground, evidence, rechecks, true, low, high)
+    verdict.prove(f"{allowed.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
+
+
 Check = Callable[[Verdict, Ground, Evidence, Sequence[Recheck], Numbers, Numbers], None]
-ALTERING: dict[str, Check] = {"adjust": _check_adjustment, "round": _check_rounding}
+ALTERING: dict[str, Check] = {
+    "adjust": _check_adjustment,
+    "intervals": _check_intervals,
+    "round": _check_rounding,
+}
 """Methods that alter values, and how their claims are checked."""

@@ -154,7 +154,8 @@ def _check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease)
         if altered is None:
             _check_public_table(verdict, table, custodian.withheld(number), shown)
         else:
-            _check_altered_table(verdict, table, altered[number], custodian.decimals, shown)
+            ends = None if custodian.intervals is None else custodian.intervals[number]
+            _check_altered_table(verdict, table, altered[number], custodian.decimals, shown, ends)
     verdict.prove("the public tables show exactly the published cells and nothing else", before)
 
 
@@ -172,7 +173,12 @@ def _same_cells(verdict: Verdict, table: Table, shown: PublicTable, altered: boo
 
 
 def _check_altered_table(
-    verdict: Verdict, table: Table, published: NDArray[np.int64], decimals: int, shown: PublicTable
+    verdict: Verdict,
+    table: Table,
+    published: NDArray[np.int64],
+    decimals: int,
+    shown: PublicTable,
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
 ) -> None:
     """A public table with altered values shows all cells that are not empty, exactly as they were altered."""
     if not _same_cells(verdict, table, shown, altered=True):
@@ -181,10 +187,16 @@ def _check_altered_table(
     for row in np.flatnonzero((shown.empty != empty) | (shown.shown == empty))[:20].tolist():
         verdict.refuse("public", "a published cell is missing, or an empty one is shown", _name(table, row))
     finest = max(decimals, shown.decimals)
-    stated = np.where(empty, 0, published.astype(object)) * 10 ** (finest - decimals)
-    seen = shown.value.astype(object) * 10 ** (finest - shown.decimals)
-    for row in np.flatnonzero(np.asarray(stated != seen, np.bool_))[:20].tolist():
-        verdict.refuse("public", "a published value differs from the custodian's", _name(table, row))
+    pairs = [(published, shown.value)]
+    if ends is not None and shown.lower is not None and shown.upper is not None:
+        pairs += [(ends[0], shown.lower), (ends[1], shown.upper)]
+    elif ends is not None or shown.lower is not None or shown.upper is not None:
+        verdict.refuse("public", "the public table does not show the intervals that the custodian has", table.name)
+    for mine, theirs in pairs:
+        stated = np.where(empty, 0, mine.astype(object)) * 10 ** (finest - decimals)
+        seen = theirs.astype(object) * 10 ** (finest - shown.decimals)
+        for row in np.flatnonzero(np.asarray(stated != seen, np.bool_))[:20].tolist():
+            verdict.refuse("public", "a published value differs from the custodian's", _name(table, row))
 
 
 def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_], shown: PublicTable) -> None:

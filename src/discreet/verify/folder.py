@@ -29,8 +29,10 @@ from discreet.model.layout import (
     FLOAT,
     FORMAT,
     IDENTITY,
+    INTERVAL_COLUMNS,
     LETTER,
     PUBLIC_COLUMNS,
+    PUBLIC_INTERVAL_COLUMNS,
     claim_from,
     column_kinds,
     empty_means,
@@ -111,13 +113,14 @@ def read_custodian(folder: Path) -> Custodian:
     """The custodian's part of a saved release."""
     closed = folder / "custodian"
     description = json.loads((closed / "tables.json").read_text(encoding="utf-8"))
-    tables, statuses, published = [], [], []
+    tables, statuses, published, intervals = [], [], [], []
     for entry in description["tables"]:
-        table, status, altered = _read_cells(closed / entry["file"], entry)
+        table, status, altered, ends = _read_cells(closed / entry["file"], entry)
         tables.append(table)
         statuses.append(status)
         published += [] if altered is None else [altered]
-    if len(published) not in (0, len(tables)):
+        intervals += [] if ends is None else [ends]
+    if len(published) not in (0, len(tables)) or len(intervals) not in (0, len(published)):
         raise InputError("Values of some tables of the release are altered and those of others are not.")
     key = closed / "key.txt"
     return Custodian(
@@ -127,6 +130,7 @@ def read_custodian(folder: Path) -> Custodian:
         log=json.loads((closed / "log.json").read_text(encoding="utf-8")),
         already=_read_already(closed, description["already_published"]),
         published=tuple(published) or None,
+        intervals=tuple(intervals) or None,
         key=replace(Key.from_file(key), made=True) if key.is_file() else None,
     )
 
@@ -135,7 +139,7 @@ def _read_already(closed: Path, entry: Mapping[str, Any]) -> AlreadyPublished:
     """What was published before or elsewhere, with the custodian's cells of it."""
     tables = []
     for earlier in entry["tables"]:
-        table, status, _ = _read_cells(closed / Path(earlier["file"]).name, earlier)
+        table, status, _, _ = _read_cells(closed / Path(earlier["file"]).name, earlier)
         tables.append(EarlierTable(str(earlier["release"]), str(earlier["original"]), table, status))
     known = tuple(
         KnownCells(
@@ -155,7 +159,9 @@ def _read_already(closed: Path, entry: Mapping[str, Any]) -> AlreadyPublished:
     return AlreadyPublished(tuple(tables), equations, known, figures, tuple(map(str, entry["set_apart"])))
 
 
-def _read_cells(path: Path, entry: Mapping[str, Any]) -> tuple[Table, NDArray[np.int8], NDArray[np.int64] | None]:
+def _read_cells(
+    path: Path, entry: Mapping[str, Any]
+) -> tuple[Table, NDArray[np.int8], NDArray[np.int64] | None, tuple[NDArray[np.int64], NDArray[np.int64]] | None]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -175,7 +181,9 @@ def _read_cells(path: Path, entry: Mapping[str, Any]) -> tuple[Table, NDArray[np
     codes = np.empty_like(table.codes)
     for k, (variable, hierarchy) in enumerate(table.spec.by.items()):
         codes[:, k] = _positions(text[variable], {_shown(c): i for i, c in enumerate(hierarchy.codes)}, variable)
-    return table.with_(codes=codes), data["status"].astype(np.int8), data.get("published")
+    ends = [data[name] for name in INTERVAL_COLUMNS if name in data]
+    intervals = (ends[0], ends[1]) if len(ends) == 2 else None
+    return table.with_(codes=codes), data["status"].astype(np.int8), data.get("published"), intervals
 
 
 def _positions(column: Any, index: Mapping[str, int], variable: str) -> NDArray[np.int32]:
@@ -319,9 +327,12 @@ def _read_public(verdict: Verdict, folder: Path, custodian: Custodian) -> Public
     for number, (table, entry) in enumerate(zip(custodian.tables, description["tables"], strict=True)):
         decimals = table.decimals if table.spec.decimals is None else table.spec.decimals
         if custodian.published is not None:
-            decimals = altered_decimals(table, custodian.published[number], custodian.decimals)
+            ends = () if custodian.intervals is None else custodian.intervals[number]
+            everything = np.concatenate([custodian.published[number], *ends])
+            decimals = altered_decimals(table, everything, custodian.decimals)
         path = folder / "public" / Path(entry["file"]).name
-        made.append(_read_public_csv(verdict, path, table, decimals, custodian.published is not None))
+        kind = (custodian.published is not None, custodian.intervals is not None)
+        made.append(_read_public_csv(verdict, path, table, decimals, *kind))
     known = {Path(entry["file"]).name for entry in description["tables"]}
     for path in sorted((folder / "public").iterdir()):
         if path.name not in known:
@@ -329,27 +340,36 @@ def _read_public(verdict: Verdict, folder: Path, custodian: Custodian) -> Public
     return PublicRelease(tuple(made))
 
 
-def _read_public_csv(verdict: Verdict, path: Path, table: Table, decimals: int, altered: bool) -> PublicTable:
+def _read_public_csv(
+    verdict: Verdict, path: Path, table: Table, decimals: int, altered: bool, wide: bool
+) -> PublicTable:
     letter = "A" if altered else "V"
     index = [{_shown(c): i for i, c in enumerate(h.codes)} for h in table.spec.hierarchies]
     codes, values, shown, empty = [], [], [], []
+    ends: tuple[list[int], list[int]] = ([], [])
+    columns = PUBLIC_INTERVAL_COLUMNS if wide else PUBLIC_COLUMNS
     with path.open(encoding="utf-8", newline="") as stream:
         lines = csv.reader(stream)
-        if next(lines, None) != [*table.variables, *PUBLIC_COLUMNS]:
+        if next(lines, None) != [*table.variables, *columns]:
             verdict.refuse("public", "a public file has other columns than codes, value and status", path.name)
-            return _public(table, decimals, [], [], [], [], altered)
+            return _public(table, decimals, [], [], [], [], altered, None)
         for number, line in enumerate(lines, start=2):
-            *words, value, status = line
-            good = len(words) == len(index) and all(w in i for w, i in zip(words, index, strict=False))
+            full = len(line) == len(index) + len(columns)
+            value, status = (line[len(index)], line[-1]) if full else ("", "")
+            interval, words = line[-3:-1] if wide and full else ["", ""], line[: len(index)]
+            good = full and all(w in i for w, i in zip(words, index, strict=True))
             good = good and status in (letter, "X", "E") and (value != "") == (status == letter)
+            good = good and (interval[0] != "") == (interval[1] != "") and (value != "" or interval[0] == "")
             if not good:
                 verdict.refuse("public", f"line {number} is not a cell of the table", path.name)
                 continue
             codes.append([i[w] for w, i in zip(words, index, strict=True)])
             values.append(_units(value, decimals, path.name) if value else 0)
+            for column, end in zip(ends, interval, strict=True):
+                column.append(_units(end, decimals, path.name) if end else values[-1])
             shown.append(status == letter)
             empty.append(status == "E")
-    return _public(table, decimals, codes, values, shown, empty, altered)
+    return _public(table, decimals, codes, values, shown, empty, altered, ends if wide else None)
 
 
 def _units(text: str, decimals: int, name: str) -> int:
@@ -367,6 +387,7 @@ def _public(
     shown: list[bool],
     empty: list[bool],
     altered: bool,
+    ends: tuple[list[int], list[int]] | None,
 ) -> PublicTable:
     return PublicTable(
         name=table.name,
@@ -379,4 +400,6 @@ def _public(
         shown=np.array(shown, np.bool_),
         empty=np.array(empty, np.bool_),
         altered=altered,
+        lower=None if ends is None else np.array(ends[0], np.int64),
+        upper=None if ends is None else np.array(ends[1], np.int64),
     )

@@ -47,10 +47,16 @@ class Ground:
         self.now: Bools = np.arange(rows) < int(self.sizes[: self.present].sum())
         self.decimals = custodian.decimals
         self.published: Ints | None = None
+        self.intervals: tuple[Ints, Ints] | None = None
         if custodian.published is not None:
             self.published = np.concatenate(custodian.published)
             if len(self.published) != int(self.now.sum()) or self.published.dtype.kind != "i":
                 raise InputError("The altered values are not one whole number for every cell of the release.")
+            if custodian.intervals is not None:
+                low, high = (np.concatenate([pair[i] for pair in custodian.intervals]) for i in range(2))
+                if {len(low), len(high)} != {len(self.published)} or {low.dtype.kind, high.dtype.kind} != {"i"}:
+                    raise InputError("The intervals are not two whole numbers for every cell of the release.")
+                self.intervals = (low, high)
             self.withheld[self.now] = ~np.concatenate([table.empty for table in custodian.tables])
         before = ~self.withheld & ~self.now
         for number, known in self._known_rows():
