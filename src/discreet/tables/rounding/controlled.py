@@ -17,10 +17,13 @@ from discreet.progress import checkpoint
 from discreet.relations.interior import Interior
 from discreet.tables.rounding import kernels
 
-STEPS_A_CELL, FEWEST_STEPS, MOST_STEPS = 60, 300_000, 40_000_000
-HOT, COLD = 20.0, 0.3
+SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 600))
+"""Annealing from one temperature to another in so many steps a cell; the second where the first leaves something."""
+FEWEST_STEPS, MOST_STEPS = 300_000, 40_000_000
 PROGRAM_UP_TO = 6_000
-"""Integer programs are tried up to so many free cells."""
+"""Integer programs are tried up to so many free cells,"""
+PROGRAM_ENTRIES = 150_000
+"""and up to so many entries of the sums."""
 LEVELS = (1, 10, 100, 1_000, 10_000)
 """Nodes of the integer programs: each level starts from what the last one found."""
 DEFAULT_EFFORT = 1_000
@@ -127,7 +130,7 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
         value = np.asarray(sums @ x, np.int64)
     checkpoint("round", 1, 3)
     worst, bound = problem.violation(value), 0
-    small = len(problem.interior.cells) <= PROGRAM_UP_TO
+    small = len(problem.interior.cells) <= PROGRAM_UP_TO and sums.nnz <= PROGRAM_ENTRIES
     if worst > 0 and small:
         x, bound = _least_violation(problem, x, worst, search)
         value = np.asarray(sums @ x, np.int64)
@@ -158,14 +161,22 @@ def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> Ints:
+    """The best of several runs, each from where the last one ended best."""
     chosen, start, row, times = _columns(problem)
     movable = np.flatnonzero(high > low).astype(np.int64)
-    steps = int(np.clip(STEPS_A_CELL * len(movable), FEWEST_STEPS, MOST_STEPS))
-    z = np.asarray(problem.interior.sums[chosen] @ x, np.int64)
-    best = x.copy()
+    floor, ceil = problem.floor[chosen].copy(), problem.ceil[chosen].copy()
     state = np.array([seed * 2 + 1], np.uint64)
-    now, floor, ceil = x.copy(), problem.floor[chosen].copy(), problem.ceil[chosen].copy()
-    kernels.anneal(steps, state, start, row, times, now, low, high, movable, z, floor, ceil, HOT, COLD, best)
+    best = x.copy()
+    for hot, cold, each in SCHEDULE:
+        steps = int(np.clip(each * len(movable), FEWEST_STEPS, MOST_STEPS))
+        z = np.asarray(problem.interior.sums[chosen] @ best, np.int64)
+        now, found = best.copy(), best.copy()
+        worst = kernels.anneal(
+            steps, state, start, row, times, now, low, high, movable, z, floor, ceil, hot, cold, found
+        )
+        best = found
+        if worst == 0:
+            break
     return best
 
 
