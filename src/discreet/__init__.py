@@ -17,7 +17,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
-    from discreet import generate
+    from discreet import generate, measures
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         Rule,
         ZeroUnsafe,
     )
-    from discreet.tables import Method, Suppress
+    from discreet.tables import Adjust, Intervals, Method, Round, Suppress
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
     from discreet.verbs.load import load
@@ -77,7 +77,7 @@ _HOME = {
         "Rule",
         "ZeroUnsafe",
     ),
-    "discreet.tables": ("Method", "Suppress"),
+    "discreet.tables": ("Adjust", "Intervals", "Method", "Round", "Suppress"),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
     "discreet.verbs.load": ("load",),
@@ -89,7 +89,11 @@ _HOME = {
     "discreet.verify": ("check_folder",),
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
-_MODULES = {"examples": "discreet.generate.examples", "generate": "discreet.generate"}
+_MODULES = {
+    "examples": "discreet.generate.examples",
+    "generate": "discreet.generate",
+    "measures": "discreet.measures",
+}
 
 __all__ = ["NoiseTable", "Pattern", "Release", "Table", "TableSet", *_WHERE, *_MODULES]
 

@@ -10,15 +10,34 @@ import pyarrow as pa
 import discreet as ds
 from discreet.tables import Method
 
-METHODS: dict[str, Callable[[], Method]] = {
-    "suppress": lambda: ds.Suppress(),
-    "suppress-unity": lambda: ds.Suppress(cost="unity"),
-    "suppress-log": lambda: ds.Suppress(cost="log"),
+STUCK = "stuck"
+"""Stands for an input that no method can protect."""
+BASES = {"huge": 10**15, "counts": 5, "counts_three_way": 5, "one_cell": 3, "three_way": 20_000, STUCK: 1}
+"""Bases that suffice for the levels of each input."""
+
+METHODS: dict[str, Callable[[str], Method]] = {
+    "suppress": lambda given: ds.Suppress(),
+    "suppress-unity": lambda given: ds.Suppress(cost="unity"),
+    "suppress-log": lambda given: ds.Suppress(cost="log"),
+    "round": lambda given: ds.Round(BASES.get(given, 10_000)),
+    "round-random": lambda given: ds.Round(BASES.get(given, 50_000), objective="random"),
+    "round-unbiased": lambda given: ds.Round(5, rule="unbiased", levels=False),
+    "round-conventional": lambda given: ds.Round(5, rule="conventional", levels=False),
+    "round-semi": lambda given: ds.Round(5, rule="semi", levels=False),
+    "adjust": lambda given: ds.Adjust(),
+    "intervals": lambda given: ds.Intervals(algorithm="directions"),
+    "adjust-randomised": lambda given: ds.Adjust(randomised=True, algorithm="directions"),
 }
+"""Every method, with parameters that fit an input."""
 
 BAD_PARAMETERS = {
     "suppress": [{"cost": "valuee"}, {"algorithm": "magic"}, {"costs": "value"}],
+    "intervals": [{"power": "sqrt"}, {"algorithm": "magic"}, {"powers": "ceil"}],
+    "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
+    "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
+NOT_FOR = {("round-semi", "linked"): "several definitions"}
+"""Inputs that a method refuses, with a reason."""
 
 REGION = ds.Hierarchy.from_nested({"North": {"N1": None, "N2": ["N2a", "N2b"]}, "South": ["S1"], "West": ["W1", "W2"]})
 TRADE = ds.Hierarchy.from_nested({"A": ["A1", "A2", "A3"], "B": ["B1", "B2"]})

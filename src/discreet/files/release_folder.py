@@ -27,6 +27,8 @@ from discreet.progress import checkpoint
 
 OWN_FOLDERS = frozenset({"public", "custodian"})
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
+KEY_FILE = "key.txt"
+"""A key that was made for the release; keys from elsewhere are not copied."""
 
 
 def write_release(
@@ -51,6 +53,11 @@ def write_release(
     """
     folder = Path.cwd() / folder
     refuse_foreign(folder)
+    if custodian.key is not None and custodian.key.insecure:
+        raise OutputError(
+            "The release was drawn from insecure_seed=, so that anybody could undo it; it is not written.",
+            hint="Leave insecure_seed out, or give key_file=.",
+        )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
@@ -89,18 +96,22 @@ def _fill(staging: Path, public: PublicRelease, custodian: Custodian, extra: Map
     names = file_names([table.name for table in custodian.whole])
     for shown in public.tables:
         write_public_csv(open_ / f"{names[shown.name]}.csv", shown)
+    present = len(custodian.tables)
     for number, (table, status) in enumerate(zip(custodian.whole, custodian.whole_status, strict=True)):
         lower, upper = proven_interval(custodian, number)
-        columns = cell_columns(table, status, lower, upper)
+        mine = custodian.published[number] if custodian.published is not None and number < present else None
+        ends = custodian.intervals[number] if custodian.intervals is not None and number < present else None
+        columns = cell_columns(table, status, lower, upper, mine, custodian.decimals, ends)
         codes = code_text_columns(table.codes, [h.codes for h in table.spec.hierarchies])
         write_text_columns(
             closed / f"{names[table.name]}.csv",
             [*table.variables, *(column.name for column in columns)],
             [*codes, *(column_text(column) for column in columns)],
         )
+    altered = {} if custodian.published is None else {"published_decimals": custodian.decimals}
     description = {
         "format": FORMAT,
-        "tables": [{"file": f"{names[t.name]}.csv", **table_description(t)} for t in custodian.tables],
+        "tables": [{"file": f"{names[t.name]}.csv", **table_description(t), **altered} for t in custodian.tables],
         "equations": [str(equation) for equation in custodian.tables.equations],
         "one_pattern": custodian.tables.one_pattern,
         "evidence": [_write_evidence(closed, i, e) for i, e in enumerate(custodian.evidence)],
@@ -108,6 +119,8 @@ def _fill(staging: Path, public: PublicRelease, custodian: Custodian, extra: Map
     }
     _write_json(closed / "tables.json", description)
     _write_json(closed / "log.json", custodian.log)
+    if custodian.key is not None and custodian.key.made:
+        (closed / KEY_FILE).write_text(custodian.key.text + "\n", encoding="ascii")
     for name, text in extra.items():
         (staging / name).write_text(text, encoding="utf-8")
     return _seal(staging)
@@ -145,7 +158,7 @@ def file_names(names: list[str]) -> dict[str, str]:
     result: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"[^\w.-]+", "_", name).strip("._") or "table"
-        plain = f"{plain}_" if plain in ("tables", "log", "manifest", "report") else plain
+        plain = f"{plain}_" if plain in ("tables", "log", "manifest", "report", "key") else plain
         while plain.lower() in {used.lower() for used in result.values()}:
             plain += "_"
         result[name] = plain
@@ -153,27 +166,32 @@ def file_names(names: list[str]) -> dict[str, str]:
 
 
 def write_public_csv(path: Path, table: PublicTable) -> None:
-    """A public table as csv: code columns, value (empty where withheld), status."""
+    """A public table as csv: code columns, value (empty where withheld), ends of intervals if any, status."""
     import pyarrow as pa
 
+    names, columns = ["value"], [units_text(table.value, table.decimals, table.shown)]
+    if table.lower is not None and table.upper is not None:
+        wide = table.shown & (table.lower < table.upper)
+        names += ["lower", "upper"]
+        columns += [units_text(ends, table.decimals, wide) for ends in (table.lower, table.upper)]
     write_text_columns(
         path,
-        [*table.variables, "value", "status"],
-        [
-            *code_text_columns(table.codes, table.code_lists),
-            units_text(table.value, table.decimals, table.shown),
-            pa.array(table.status),
-        ],
+        [*table.variables, *names, "status"],
+        [*code_text_columns(table.codes, table.code_lists), *columns, pa.array(table.status)],
     )
 
 
 def proven_interval(custodian: Custodian, number: int) -> tuple[Ints, Ints]:
     """What an attacker cannot rule out of each withheld cell, as far as the certificates show it.
 
-    Published cells are known exactly; of a withheld cell an attacker knows at best the interval given here.
+    Published cells are known exactly; of a withheld cell an attacker knows at best the interval given here. Where
+    values are altered and nothing is proved of a cell, it is what lies between the true and the published value.
     """
     table = custodian.whole.tables[number]
     lower, upper = table.value.copy(), table.value.copy()
+    if custodian.published is not None and number < len(custodian.tables):
+        shown, step = custodian.published[number], 10 ** (custodian.decimals - table.decimals)
+        lower, upper = np.minimum(lower, shown // step), np.maximum(upper, -(-shown // step))
     for evidence in custodian.evidence:
         c = evidence.certificates
         mine = np.flatnonzero(c.entry_table == number)
@@ -211,6 +229,7 @@ def _write_evidence(closed: Path, number: int, evidence: Evidence) -> dict[str, 
         "decimals": evidence.decimals,
         "effort": dict(evidence.effort),
         "accepted": [{**vars(a), "cell": list(a.cell)} for a in evidence.accepted],
+        "facts": dict(evidence.facts),
         "files": files,
     }
 

@@ -119,6 +119,75 @@ class Certificates:
         return cls(np.zeros(1, np.int64), empty, np.zeros(0, np.bool_), empty, empty, empty)
 
 
+READER = "reader: takes the published values for the true ones"
+ROUNDING_READER = (
+    "external: knows the publication, the relations, the bounds of each cell, and the base and rule of the rounding"
+)
+KNOWN_LEVELS = "readers who know the protection levels or how the moves were found"
+LIKELY = "what the rounding's probabilities or its objective make more likely"
+NOT_ADDITIVE = "that published sums differ from the sums of published values"
+NO_LEVELS = "protection levels: cells may be known more closely than their level"
+INSECURE = "that the draws came from a seed and not from a secret key"
+MADE_INTERVALS = "what the way in which intervals are made tells beyond the intervals themselves"
+HELD = (
+    "Every published interval holds the true value and values without one are true; published values add up; every "
+    "unsafe cell keeps its protection level over the relations of all tables together."
+)
+MOVED = (
+    "Every unsafe cell is published at least its protection level away from its value; all relations add up; bounds, "
+    "limits and fixed cells are kept."
+)
+
+
+def _left_out(universes: bool, *others: str) -> tuple[str, ...]:
+    return (*((OTHER_UNIVERSES,) if universes else ()), EARLIER, CONTRIBUTORS, *(text for text in others if text))
+
+
+def adjustment_claim(*, universes: bool, insecure: bool) -> Claim:
+    """What adjustment may claim of tables of one or several universes, drawn with a key or from a seed."""
+    return Claim("adjust", MOVED, (READER,), _left_out(universes, KNOWN_LEVELS, INSECURE if insecure else ""))
+
+
+def rounding_claim(
+    base: str, *, additive: bool, reach: int, levels: bool, drawn: bool, universes: bool, insecure: bool
+) -> Claim:
+    """What rounding may claim.
+
+    Parameters
+    ----------
+    base
+        The base as text.
+    additive
+        Whether published values add up.
+    reach
+        How many steps of the base published values are away at most: each is nearer to its value than so many steps.
+    levels
+        Whether unsafe cells are shown to keep their levels.
+    drawn
+        Whether chance or an objective chose among the neighbouring multiples.
+    universes, insecure
+        Whether there are tables of several universes; whether draws came from a seed.
+    """
+    statement = f"Every value is a multiple of {base} and less than {reach} x {base} from the true one."
+    if additive:
+        statement += " All relations add up."
+    if levels:
+        statement += " Every unsafe cell keeps its protection level over the relations of all tables together."
+    left_out = (
+        "" if additive else NOT_ADDITIVE,
+        "" if levels else NO_LEVELS,
+        LIKELY if drawn else "",
+        INSECURE if insecure else "",
+    )
+    return Claim("round", statement, (ROUNDING_READER,), _left_out(universes, *left_out))
+
+
+def intervals_claim(*, universes: bool, insecure: bool) -> Claim:
+    """What interval publication may claim."""
+    left_out = _left_out(universes, MADE_INTERVALS, INSECURE if insecure else "")
+    return Claim("intervals", HELD, (EXTERNAL,), left_out)
+
+
 UP, DOWN, MOVES = 0, 1, 2
 """What a certificate shows of a cell: the upper level, the lower level, that the cell can move at all."""
 
@@ -142,6 +211,12 @@ class Proofs:
     def __len__(self) -> int:
         return len(self.table)
 
+    @classmethod
+    def none(cls) -> Proofs:
+        """No proofs."""
+        empty = np.zeros(0, np.int64)
+        return cls(empty, empty, np.zeros(1, np.int64), empty, np.zeros(0, np.int8))
+
 
 @dataclass(frozen=True)
 class Acceptance:
@@ -155,7 +230,10 @@ class Acceptance:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One method's claim with its proof."""
+    """One method's claim with its proof.
+
+    ``facts`` are numbers that the claim of a method that alters values rests on; the checker computes them anew.
+    """
 
     method: Mapping[str, Any]
     claim: Claim
@@ -164,3 +242,4 @@ class Evidence:
     proofs: Proofs
     effort: Mapping[str, int] = field(default_factory=dict)
     accepted: Sequence[Acceptance] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)

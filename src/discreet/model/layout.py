@@ -21,6 +21,8 @@ from discreet.model.table import NOBODY, Assessment, CellStatus, Contributions, 
 
 FORMAT = 1
 PUBLIC_COLUMNS = ("value", "status")
+PUBLIC_INTERVAL_COLUMNS = ("value", "lower", "upper", "status")
+INTERVAL_COLUMNS = ("published_lower", "published_upper")
 LETTER, FLAG, FLOAT, IDENTITY = -1, -2, -3, -4
 """Kinds of columns that are not numbers in units: one letter, true/false, floating point, who contributes (empty where
 there is nobody)."""
@@ -34,10 +36,25 @@ class Column(NamedTuple):
     kind: int
 
 
-def cell_columns(table: Table, status: Status, lower: Ints, upper: Ints) -> list[Column]:
-    """All columns of a custodian's cell file after the codes; ``lower`` and ``upper`` bound the attacker's view."""
+def cell_columns(
+    table: Table,
+    status: Status,
+    lower: Ints,
+    upper: Ints,
+    published: Ints | None = None,
+    decimals: int = 0,
+    intervals: tuple[Ints, Ints] | None = None,
+) -> list[Column]:
+    """All columns of a custodian's cell file after the codes; ``lower`` and ``upper`` bound the attacker's view.
+
+    ``published`` are altered values in units of ``10 ** -decimals``, and ``intervals`` the ends published beside them.
+    """
     value = table.decimals
     columns = [Column("value", table.value, value)]
+    if published is not None:
+        columns.append(Column("published", published, decimals))
+    if intervals is not None:
+        columns += [Column(name, ends, decimals) for name, ends in zip(INTERVAL_COLUMNS, intervals, strict=True)]
     holding = table.contributions.get("holding")
     if holding is not None:
         columns.append(Column("contributors", holding.count, 0))
@@ -107,6 +124,7 @@ def column_kinds(description: Mapping[str, Any], names: list[str]) -> dict[str, 
         "manual": 0,
         "holders": 0,
         "weighted": int(description["weight_decimals"]),
+        **dict.fromkeys(("published", *INTERVAL_COLUMNS), int(description.get("published_decimals", 0))),
     }
     kinds = {}
     for name in names:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import ParameterError, unknown_name
+from discreet.keys import Key
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, Bools, Codes, Ints, Status
 from discreet.model.display import html_of_columns, text_of_columns
@@ -23,6 +24,8 @@ class PublicTable:
     """A table as the public sees it. Withheld values are not in it, not even hidden.
 
     ``value`` is in units of ``10 ** -decimals``; withheld and empty cells hold zero there and are not ``shown``.
+    ``altered`` says of the whole table that its values are not the true ones, never of single cells. ``lower`` and
+    ``upper`` are ends of intervals that hold the true values, where a method publishes them; equal where it is true.
     """
 
     name: str
@@ -34,14 +37,18 @@ class PublicTable:
     decimals: int
     shown: Bools
     empty: Bools
+    altered: bool = False
+    lower: Ints | None = None
+    upper: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.value)
 
     @property
     def status(self) -> list[str]:
-        """``V`` value, ``X`` withheld, ``E`` empty."""
-        letters: list[str] = np.where(self.shown, "V", np.where(self.empty, "E", "X")).tolist()
+        """``V`` value, ``A`` altered value (in the whole table), ``X`` withheld, ``E`` empty."""
+        value = "A" if self.altered else "V"
+        letters: list[str] = np.where(self.shown, value, np.where(self.empty, "E", "X")).tolist()
         return letters
 
     def columns(self, most: int | None = None) -> dict[str, list[Any]]:
@@ -52,11 +59,17 @@ class PublicTable:
             result[variable] = [codes[i] for i in self.codes[rows, k].tolist()]
         numbers = (unit_number(v, self.decimals) for v in self.value[rows].tolist())
         result["value"] = [n if s else None for n, s in zip(numbers, self.shown[rows].tolist(), strict=True)]
+        if self.lower is not None and self.upper is not None:
+            exact = (self.lower == self.upper)[rows].tolist()
+            for name, ends in (("lower", self.lower), ("upper", self.upper)):
+                numbers = (unit_number(v, self.decimals) for v in ends[rows].tolist())
+                result[name] = [None if e else n for n, e in zip(numbers, exact, strict=True)]
         result["status"] = self.status[rows]
         return result
 
     def __repr__(self) -> str:
-        head = f"{self.name}: {len(self):,} cells, {int((~self.shown & ~self.empty).sum()):,} withheld"
+        what = "altered" if self.altered else f"{int((~self.shown & ~self.empty).sum()):,} withheld"
+        head = f"{self.name}: {len(self):,} cells, {what}"
         return f"{head}\n{text_of_columns(self.columns(12), len(self))}"
 
     def _repr_html_(self) -> str:
@@ -85,7 +98,9 @@ class Custodian:
 
     ``status`` is the final status of every cell of every table; ``log`` suffices to repeat the work; ``already`` is
     what was published before or elsewhere, with the values that belong to it. Certificates number the tables as they
-    stand in ``whole``: those of the release first, those of earlier releases behind them.
+    stand in ``whole``: those of the release first, those of earlier releases behind them. ``published`` are the values
+    of every table that a method altered, in units of ``10 ** -decimals`` of its evidence; ``key`` is the secret one of
+    a method that draws at random.
     """
 
     tables: TableSet
@@ -93,6 +108,9 @@ class Custodian:
     evidence: tuple[Evidence, ...]
     log: Mapping[str, Any]
     already: AlreadyPublished = field(default_factory=AlreadyPublished)
+    published: tuple[Ints, ...] | None = None
+    key: Key | None = None
+    intervals: tuple[tuple[Ints, Ints], ...] | None = None
 
     @cached_property
     def whole(self) -> TableSet:
@@ -109,10 +127,28 @@ class Custodian:
         return replace(self, log=log)
 
     def withheld(self, number: int) -> Bools:
-        """Cells of a table that are not published."""
+        """Cells of a table that are not published; a method that alters values publishes all."""
+        if self.published is not None:
+            return np.zeros(len(self.status[number]), np.bool_)
         status = self.status[number]
         result: Bools = (status == CellStatus.UNSAFE) | (status == CellStatus.SECONDARY)
         return result
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of altered values."""
+        return max((evidence.decimals for evidence in self.evidence), default=0)
+
+    def public(self) -> PublicRelease:
+        """What goes out."""
+        shown = []
+        for number, table in enumerate(self.tables):
+            if self.published is None:
+                shown.append(public_table(table, self.withheld(number)))
+            else:
+                ends = None if self.intervals is None else self.intervals[number]
+                shown.append(altered_table(table, self.published[number], self.decimals, ends))
+        return PublicRelease(tuple(shown))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,6 +189,51 @@ def public_table(table: Table, withheld: Bools) -> PublicTable:
         shown=shown,
         empty=table.empty & ~withheld,
     )
+
+
+def altered_table(
+    table: Table, published: Ints, decimals: int, intervals: tuple[Ints, Ints] | None = None
+) -> PublicTable:
+    """The public view of a table with altered values, in units of ``10 ** -decimals``, shown exactly."""
+    everything = [published, *(intervals or ())]
+    shown = altered_decimals(table, np.concatenate(everything), decimals)
+    empty = kept_empty(table, published)
+    value, *ends = (np.where(empty, 0, _shown_exactly(column, decimals, shown)) for column in everything)
+    return PublicTable(
+        name=table.name,
+        variables=table.variables,
+        code_lists=tuple(h.codes for h in table.spec.hierarchies),
+        labels=tuple(dict(h.labels) for h in table.spec.hierarchies),
+        codes=table.codes.copy(),
+        value=value,
+        decimals=shown,
+        shown=~empty,
+        empty=empty,
+        altered=True,
+        lower=ends[0] if ends else None,
+        upper=ends[1] if ends else None,
+    )
+
+
+def _shown_exactly(value: Ints, decimals: int, shown: int) -> Ints:
+    """Values in other units, in which they are whole."""
+    if shown >= decimals:
+        return rounded_units(value, decimals, shown)
+    result: Ints = value // np.int64(10 ** (decimals - shown))
+    return result
+
+
+def altered_decimals(table: Table, published: Ints, decimals: int) -> int:
+    """Decimals that altered values are shown with: those of the table, or more where these would round them."""
+    wanted = table.decimals if table.spec.decimals is None else table.spec.decimals
+    while wanted < decimals and np.any(published % 10 ** (decimals - wanted)):
+        wanted += 1
+    return wanted
+
+
+def kept_empty(table: Table, published: Ints) -> Bools:
+    """Cells shown as empty; none where a method gave some of them a value, so that the others do not stand out."""
+    return table.empty if not published[table.empty].any() else np.zeros(len(table), np.bool_)
 
 
 def rounded_units(value: Ints, decimals: int, wanted: int) -> Ints:

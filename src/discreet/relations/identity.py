@@ -63,13 +63,7 @@ def categories(tables: TableSet) -> list[Categories]:
     universes: dict[tuple[str, ...], int] = {}
     for table in tables:
         universes.setdefault(table.spec.identity[1:], len(universes))
-    merged: dict[tuple[int, str], Hierarchy] = {}
-    for identity, number in universes.items():
-        members = [table for table in tables if table.spec.identity[1:] == identity]
-        for v in variables:
-            own = {id(table.spec.by[v]): table.spec.by[v] for table in members if v in table.spec.by}
-            if own:
-                merged[number, v] = reduce(Hierarchy.merged, own.values())
+    merged = {(universes[identity], v): h for (identity, v), h in merged_hierarchies(tables).items()}
     found = []
     for table in tables:
         universe = universes[table.spec.identity[1:]]
@@ -77,6 +71,25 @@ def categories(tables: TableSet) -> list[Categories]:
         position = tuple(table.variables.index(v) if v in table.spec.by else None for v in variables)
         found.append(Categories(universe, of_codes, position))
     return found
+
+
+def merged_hierarchies(tables: TableSet) -> dict[tuple[tuple[str, ...], str], Hierarchy]:
+    """For every universe and variable all that its tables know of how the codes add up.
+
+    Raises
+    ------
+    InputError
+        When hierarchies of one variable in one universe contradict each other.
+    """
+    merged: dict[tuple[tuple[str, ...], str], Hierarchy] = {}
+    variables = list(dict.fromkeys(v for table in tables for v in table.variables))
+    for identity in dict.fromkeys(table.spec.identity[1:] for table in tables):
+        members = [table for table in tables if table.spec.identity[1:] == identity]
+        for v in variables:
+            own = {id(table.spec.by[v]): table.spec.by[v] for table in members if v in table.spec.by}
+            if own:
+                merged[identity, v] = reduce(Hierarchy.merged, own.values())
+    return merged
 
 
 def _of_codes(table: Table, variable: str, merged: Hierarchy | None) -> Ints:

@@ -14,6 +14,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.relations import build_system
 from discreet.report import findings, plots
+from discreet.report.altered import altered_page
 from discreet.report.cells import CellLine, CellList, cell_lines, secondary_cells, unsafe_cells
 from discreet.report.deduction import Deduction, deductions
 from discreet.report.numbers import CodeShare, TableNumbers
@@ -79,35 +80,46 @@ def custodian_report(
         raise ParameterError(f"most_cells={most_cells!r} is not allowed.", hint="Give a whole number of at least 0.")
     custodian = release.custodian
     checked = check_release(custodian, release.public) if verdict is None else verdict
+    if custodian.published is not None:
+        short = 0 if audit is None else audit.short
+        return altered_page(custodian, checked, short, most_cells, _common(release, audit, recipe, title, checked))
     deduced = deductions(release, audit)
     numbers = [TableNumbers(t, s) for t, s in zip(custodian.tables, custodian.status, strict=True)]
     pictured = numbers[:TABLES_IN_IMAGE]
     caption = findings.status_caption(pictured)
     return render(
         "custodian.html",
-        title=title or f"Disclosure control of {_names(custodian.tables)}",
         verdict=checked,
         state=findings.state(checked, deduced),
-        refusals=checked.refused[:REFUSALS],
-        refusals_more=max(len(checked.refused) - REFUSALS, 0),
         answers=findings.answers(numbers, deduced, checked, bool(recipe)),
         tables=[TablePart(n, d, most_cells) for n, d in zip(numbers, deduced, strict=True)],
-        several=len(numbers) > 1,
         shared=_shared(custodian.tables, audit),
         equations=[str(equation) for equation in custodian.tables.equations],
         one_pattern=custodian.tables.one_pattern,
         status_image=plots.status_image(pictured, caption),
         status_caption=caption,
         images_left_out=len(numbers) - len(pictured),
-        audited=audit is not None,
-        audit=_audit_numbers(audit),
-        methods=[_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
-        python=python_steps(custodian.tables, custodian.log),
-        log=log_text(custodian.log),
-        made_with=str(custodian.log.get("discreet", "unknown")),
-        recipe=recipe,
-        versions=versions(),
+        **_common(release, audit, recipe, title, checked),
     )
+
+
+def _common(release: Release, audit: Audit | None, recipe: str, title: str, verdict: Verdict) -> dict[str, Any]:
+    """What every page of a custodian has: heading, refusals, audit, and how to repeat the work."""
+    custodian = release.custodian
+    return {
+        "title": title or f"Disclosure control of {_names(custodian.tables)}",
+        "refusals": verdict.refused[:REFUSALS],
+        "refusals_more": max(len(verdict.refused) - REFUSALS, 0),
+        "several": len(custodian.tables) > 1,
+        "audited": audit is not None,
+        "audit": _audit_numbers(audit),
+        "methods": [_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
+        "python": python_steps(custodian.tables, custodian.log),
+        "log": log_text(custodian.log),
+        "made_with": str(custodian.log.get("discreet", "unknown")),
+        "recipe": recipe,
+        "versions": versions(),
+    }
 
 
 @dataclass(frozen=True, eq=False)

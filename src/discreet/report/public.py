@@ -54,6 +54,7 @@ def public_report(public: PublicRelease, *, title: str = "", notes: Sequence[str
         title=title or f"About the published tables: {names}",
         notes=[str(note) for note in notes],
         tables=[_part(table, most_cells) for table in public.tables],
+        altered=any(table.altered for table in public.tables),
     )
 
 
@@ -100,5 +101,5 @@ def _line(table: PublicTable, row: int) -> PublicLine:
     return PublicLine(
         names=names_of(codes, labels),
         value=number(int(table.value[row]), table.decimals) if shown else "",
-        status="V" if shown else "E" if table.empty[row] else "X",
+        status=("A" if table.altered else "V") if shown else "E" if table.empty[row] else "X",
     )

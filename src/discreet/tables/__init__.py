@@ -1,6 +1,9 @@
 """Methods that protect tables."""
 
+from discreet.tables.adjust import Adjust
+from discreet.tables.intervals import Intervals
 from discreet.tables.method import METHODS, Method, method_from_record
+from discreet.tables.rounding import Round
 from discreet.tables.suppress import Suppress
 
-__all__ = ["METHODS", "Method", "Suppress", "method_from_record"]
+__all__ = ["METHODS", "Adjust", "Intervals", "Method", "Round", "Suppress", "method_from_record"]

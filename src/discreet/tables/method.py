@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from discreet.errors import ParameterError, unknown_name
-from discreet.model.arrays import Bools
+from discreet.keys import Key
+from discreet.model.arrays import Bools, Ints
 from discreet.model.evidence import Evidence
 from discreet.relations import System
 
@@ -17,10 +18,17 @@ METHODS: dict[str, type[Method]] = {}
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a method did to a system: cells withheld, the evidence, and what the custodian should know besides."""
+    """What a method did to a system: cells withheld, the evidence, and the values to publish where it alters them.
+
+    ``published`` holds a value for every cell of the system, in its units; ``None`` where values stay what they are.
+    ``intervals`` are published beside them: ends that hold the true value, equal to it where it is published itself.
+    ``notes`` are for the custodian.
+    """
 
     withheld: Bools
     evidence: Evidence
+    published: Ints | None = None
+    intervals: tuple[Ints, Ints] | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -28,13 +36,18 @@ class Outcome:
 class Method(ABC):
     """Base of all methods. A method is made with its parameters, which are checked at once.
 
-    ``kind`` is its name in recipes, ``needs`` what a table must carry, ``secret`` whether it uses randomness
-    that must stay secret.
+    ``kind`` is its name in recipes, ``needs`` what a table must carry, ``alters`` whether it publishes values other
+    than the true ones.
     """
 
     kind: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ("cells",)
-    secret: ClassVar[bool] = False
+    alters: ClassVar[bool] = False
+
+    @property
+    def secret(self) -> bool:
+        """Whether it uses randomness that must stay secret, and so needs a key."""
+        return False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -42,8 +55,12 @@ class Method(ABC):
             METHODS[cls.kind] = cls
 
     @abstractmethod
-    def run(self, system: System) -> Outcome:
-        """Protect the cells of a system."""
+    def run(self, system: System, key: Key | None = None) -> Outcome:
+        """Protect the cells of a system; a secret method draws with the key."""
+
+    def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
+        """What somebody who knows the method can tell of each cell from an altered value: at least, at most."""
+        return system.lower_bound, system.upper_bound
 
     def record(self) -> dict[str, Any]:
         """The method as plain data."""

@@ -91,6 +91,11 @@ class Found:
 
     def release(self, name: str, release: Release) -> None:
         """Take in a release with all that it was itself certified with."""
+        if release.custodian.published is not None:
+            raise InputError(
+                f"Release {name!r} publishes altered values, which cannot be considered together with others yet.",
+                hint="Leave it out; the release then says that what was published before is not considered.",
+            )
         name = _unused(name, self.releases)
         self.releases.append(name)
         custodian, names = release.custodian, {}

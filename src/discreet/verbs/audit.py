@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -11,10 +12,11 @@ from discreet.errors import ParameterError
 from discreet.model.arrays import Bools, Status
 from discreet.model.evidence import EXTERNAL, INSIDERS
 from discreet.model.pattern import Pattern
-from discreet.model.release import Release
+from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
+from discreet.tables.method import method_from_record
 from discreet.verbs.already import Items, gather
 from discreet.verbs.patterns import on_tables
 from discreet.verbs.protect import refuse_unassessed
@@ -89,9 +91,14 @@ def audit(
         wanted = _sample(system, withheld, sample, seed)
     if exact is None:
         exact = sample is None and int(withheld.sum()) <= EXACT_UP_TO
+    altered = isinstance(subject, Release) and subject.custodian.published is not None
+    if altered and sample is None:
+        wanted = system.unsafe[withheld]
     attack = External(system, withheld, wanted)
     attack.run(exact, seed)
     found = attack.intervals(exact)
+    if altered:
+        return Audit(system, found, (METHOD_KNOWN,), why_no_insiders="the values are altered")
     if insiders is None:
         return Audit(system, found, published=exposed)
     unsafe = system.unsafe[attack.cells] & attack.wanted
@@ -101,6 +108,9 @@ def audit(
     why = "" if known.sum() == unsafe.sum() else f"in {int((unsafe & ~known).sum()):,} cells, of tables without any"
     verdicts = attack_by_insiders(attack, insiders == "full", seed)
     return Audit(system, found, (EXTERNAL, INSIDERS[insiders]), verdicts, why, exposed)
+
+
+METHOD_KNOWN = "external: knows the publication, the relations, the bounds of each cell, and the method"
 
 
 def _refuse(insiders: object, sample: object) -> None:
@@ -123,6 +133,8 @@ def _withheld(
                 hint="Protect its tables anew with already_published=.",
             )
         custodian = subject.custodian
+        if custodian.published is not None:
+            return _behind_altered(custodian)
         system = build_system(custodian.tables, custodian.already)
         return system, system.withheld([custodian.withheld(number) for number in range(len(custodian.tables))])
     if not isinstance(subject, Table | TableSet):
@@ -140,6 +152,25 @@ def _withheld(
         # A pattern may name a cell once where the table has it under several names.
         mine |= (status == 0) & np.isin(cells, cells[mine])
     return system, system.withheld(hidden)
+
+
+def _behind_altered(custodian: Custodian) -> tuple[System, Bools]:
+    """Cells with what somebody who knows the method can tell of each; no true value is told."""
+    assert custodian.published is not None
+    system = build_system(custodian.tables, custodian.already)
+    published = system.value.copy()
+    for cells, values in zip(system.of, custodian.published, strict=True):
+        published[cells] = values
+    method = method_from_record(custodian.evidence[0].method)
+    if custodian.intervals is None:
+        lower, upper = method.limits(system, published)
+    else:
+        lower, upper = system.value.copy(), system.value.copy()
+        for cells, (low, high) in zip(system.of, custodian.intervals, strict=True):
+            lower[cells], upper[cells] = low, high
+        lower, upper = np.maximum(lower, system.lower_bound), np.minimum(upper, system.upper_bound)
+    told = (system.empty | (lower == upper)) & ~system.unsafe
+    return replace(system, lower_bound=lower, upper_bound=upper), ~told
 
 
 def _sample(system: System, withheld: Bools, sample: int, seed: int) -> Bools:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.errors import VerificationError
-from discreet.model.release import PublicRelease, Release, public_table
+from discreet.model.release import Release
 from discreet.verify import check_folder
 from discreet.verify.folder import read_custodian
 
@@ -20,5 +20,4 @@ def load(folder: str | Path) -> Release:
             hint=f"Run: discreet verify {folder.name}",
         )
     custodian = read_custodian(folder)
-    shown = [public_table(table, custodian.withheld(number)) for number, table in enumerate(custodian.tables)]
-    return Release(PublicRelease(tuple(shown)), custodian)
+    return Release(custodian.public(), custodian)

@@ -6,17 +6,27 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 from discreet.errors import NeedsError, ParameterError
-from discreet.model.release import Custodian, PublicRelease, Release, public_table
+from discreet.keys import Key, find_key
+from discreet.model.already import AlreadyPublished
+from discreet.model.arrays import Ints
+from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
-from discreet.relations import build_system
-from discreet.tables.method import Method
+from discreet.relations import System, build_system
+from discreet.tables.method import Method, Outcome
 from discreet.verbs.already import Items, gather
 from discreet.verbs.given_files import with_files_read
 
 
-def protect(tables: Table | TableSet, *methods: Method | Sequence[Method], already_published: Items = None) -> Release:
+def protect(
+    tables: Table | TableSet,
+    *methods: Method | Sequence[Method],
+    already_published: Items = None,
+    key: Key | None = None,
+) -> Release:
     """Make a table or set safe to publish.
 
     Parameters
@@ -29,6 +39,8 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method], alrea
         What is out already, and what else comes out: releases or their folders, :class:`PublishedCells` of others,
         and :class:`Figure` for numbers derived from cells. A mapping gives them names. The release is protected
         together with all of it.
+    key
+        The key that a method draws with, in place of its key file, the environment or a new one.
 
     Returns
     -------
@@ -54,27 +66,65 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method], alrea
     if len(steps) > 1:
         raise ParameterError(
             f"{' and '.join(type(m).__name__ for m in steps)} cannot follow each other.",
-            hint="Give one method that withholds cells.",
+            hint="Give one method.",
         )
     steps = [with_files_read(step) for step in steps]
     whole = as_set(tables)
     for table in whole:
         refuse_unassessed(table)
     already = gather(whole, already_published)
+    method = steps[0]
+    if method.alters:
+        _refuse_beside_altered(whole, already, method)
     system = build_system(whole, already)
     system.check_additive()
     system.check_bounds()
-    outcome = steps[0].run(system)
-    statuses, shown = [], []
+    if not method.secret:
+        key = None
+    elif key is None:
+        key = find_key(getattr(method, "key_file", None), getattr(method, "insecure_seed", None))
+    outcome = method.run(system, key)
+    statuses = []
     for table, cells in zip(whole, system.of[: len(whole)], strict=True):
-        hidden = outcome.withheld[cells]
         status = table.status.copy()
-        status[hidden & ~table.unsafe] = CellStatus.SECONDARY
+        status[outcome.withheld[cells] & ~table.unsafe] = CellStatus.SECONDARY
         statuses.append(status)
-        shown.append(public_table(table, hidden))
     log = _log(whole, steps, outcome.evidence.effort)
     log |= {"notes": list(outcome.notes), "already_published": list(already.together_with())}
-    return Release(PublicRelease(tuple(shown)), Custodian(whole, tuple(statuses), (outcome.evidence,), log, already))
+    if key is not None:
+        log["key"] = {"fingerprint": key.fingerprint, "made": key.made, "insecure": key.insecure}
+    published = _published(system, outcome)
+    intervals = None
+    if outcome.intervals is not None:
+        low, high = outcome.intervals
+        intervals = tuple((low[cells], high[cells]) for cells in system.of[: system.present])
+    custodian = Custodian(whole, tuple(statuses), (outcome.evidence,), log, already, published, key, intervals)
+    return Release(custodian.public(), custodian)
+
+
+def _published(system: System, outcome: Outcome) -> tuple[Ints, ...] | None:
+    """Altered values by table."""
+    if outcome.published is None:
+        return None
+    return tuple(outcome.published[cells] for cells in system.of[: system.present])
+
+
+def _refuse_beside_altered(tables: TableSet, already: AlreadyPublished, method: Method) -> None:
+    """A method that publishes every cell with another value cannot withhold some, nor bend what is out."""
+    name = type(method).__name__
+    if already.tables or already.known or already.figures:
+        raise NeedsError(
+            f"{name} cannot consider what is already published: it alters values that are out.",
+            hint="Use ds.Suppress(), or leave already_published out; the release then says so.",
+        )
+    for table in tables:
+        given = table.status == CellStatus.SECONDARY
+        if given.any():
+            raise NeedsError(
+                f"Cell {table.cell_name(int(np.argmax(given)))} of table {table.name!r} is to be withheld, "
+                f"but {name} publishes every cell.",
+                hint="Remove the status M, or use ds.Suppress().",
+            )
 
 
 def refuse_unassessed(table: Table) -> None:

@@ -18,8 +18,10 @@ from discreet.files.frames import code_text, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
 from discreet.files.pattern import is_own, read_pattern
 from discreet.files.release_folder import refuse_foreign
+from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, PublishedCells
 from discreet.model.condition import parse_conditions
+from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
 from discreet.model.figure import Figure
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
@@ -368,6 +370,11 @@ class Kitchen:
             found.append(with_files_read(method_from_record(given), self.input))
         return found
 
+    def key(self, methods: Sequence[Method]) -> Key | None:
+        """The key that a method names a file for."""
+        files = [str(file) for method in methods if (file := getattr(method, "key_file", None)) is not None]
+        return Key.from_file(self.path(files[0])) if files else None
+
     def published(self, part: PublishedPart) -> tuple[str, Release | PublishedCells | Figure]:
         """Something that is already published, with its name."""
         if part.figure is not None:
@@ -530,7 +537,7 @@ def run_recipe(
     already = kitchen.already(tables, already_published)
     repaired = None
     if given is None or len(methods) != 1:
-        release = protect(tables, *methods, already_published=already)
+        release = protect(tables, *methods, already_published=already, key=kitchen.key(methods))
     else:
         repaired = repair(tables, given, methods[0], already_published=already)
         release = repaired.release
@@ -541,7 +548,8 @@ def run_recipe(
     withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
     wanted = withheld <= AUDITED_WITHOUT_ASKING if recipe.output.audit == "auto" else recipe.output.audit
     found = audit(release) if wanted else None
-    short = 0 if found is None else _short_unaccepted(found, release)
+    claimed = not {KNOWN_LEVELS, NO_LEVELS} & set(verdict.not_considered)
+    short = 0 if found is None or not claimed else _short_unaccepted(found, release)
     if short:
         raise VerificationError(
             f"The audit finds {short} unsafe cells short of their level, against the certificates.",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from discreet.errors import InputError
 from discreet.files.frames import to_frame as frame_of
 from discreet.files.release_folder import refuse_foreign, write_release
 from discreet.model.release import Release
@@ -59,7 +60,13 @@ def replay(release: Release, log: Mapping[str, Any] | None = None) -> Release:
         tables.append(assess(table.with_(assessment=None), *rules, profile=entry["profile"], **entry["options"]))
     methods = [method_from_record(_as_it_struck(record, steps["effort"])) for record in steps["protect"]]
     custodian = release.custodian
-    again = protect(custodian.tables.replaced(tables), *methods, already_published=custodian.already)
+    again = protect(custodian.tables.replaced(tables), *methods, already_published=custodian.already, key=custodian.key)
+    before, now = (dict(found.get("key", {})).get("fingerprint") for found in (steps, again.custodian.log))
+    if before != now:
+        raise InputError(
+            "The release was drawn with another key than the one at hand.",
+            hint="Give the same key file or environment variable as before.",
+        )
     if "pattern" not in steps:
         return again
     # The cells of the given pattern stand in the tables as they were marked; the log says which pattern it was.
@@ -98,6 +105,15 @@ def summary(release: Release) -> str:
     for number, table in enumerate(release.custodian.tables):
         status = release.custodian.status[number]
         count = {s: int((status == s).sum()) for s in CellStatus}
+        if release.custodian.published is not None:
+            shown = release.custodian.published[number] != table.value * 10 ** (
+                release.custodian.decimals - table.decimals
+            )
+            lines.append(
+                f"{table.name}: {len(table):,} cells, {count[CellStatus.UNSAFE]:,} unsafe, none withheld, "
+                f"{int(shown.sum()):,} changed, all published as altered"
+            )
+            continue
         published = count[CellStatus.SAFE] + count[CellStatus.FORCED]
         lines.append(
             f"{table.name}: {len(table):,} cells, {count[CellStatus.UNSAFE]:,} unsafe, "

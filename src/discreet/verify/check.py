@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.model.already import known_digest
 from discreet.model.release import Custodian, PublicRelease, PublicTable
 from discreet.model.table import CellStatus, Table
+from discreet.verify.altered import ALTERING, check_altered
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
 from discreet.verify.rules import Recheck
@@ -126,8 +127,16 @@ def _check_claims(verdict: Verdict, ground: Ground, custodian: Custodian, rechec
     unsafe = int(ground.unsafe.sum())
     if not custodian.evidence and unsafe:
         verdict.refuse("evidence", f"there are {unsafe} unsafe cells and no evidence that they are protected")
+    if custodian.published is not None and len(custodian.evidence) != 1:
+        verdict.refuse("evidence", "values are altered, and there is not one method that says how")
     for evidence in custodian.evidence:
-        check_evidence(verdict, ground, evidence, rechecks)
+        kind = str(evidence.claim.method)
+        if (custodian.published is not None) != (kind in ALTERING):
+            verdict.refuse("evidence", f"what {kind!r} claims does not fit whether values are altered")
+        elif kind in ALTERING:
+            check_altered(verdict, ground, evidence, rechecks)
+        else:
+            check_evidence(verdict, ground, evidence, rechecks)
 
 
 # ---- what is public -----------------------------------------------------------------------------------------
@@ -141,17 +150,57 @@ def _check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease)
         verdict.refuse("public", f"the public tables are not those of the release ({', '.join(names)})")
         return
     for number, shown in enumerate(public.tables):
-        _check_public_table(verdict, custodian.tables.tables[number], custodian.withheld(number), shown)
+        table, altered = custodian.tables.tables[number], custodian.published
+        if altered is None:
+            _check_public_table(verdict, table, custodian.withheld(number), shown)
+        else:
+            ends = None if custodian.intervals is None else custodian.intervals[number]
+            _check_altered_table(verdict, table, altered[number], custodian.decimals, shown, ends)
     verdict.prove("the public tables show exactly the published cells and nothing else", before)
 
 
-def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_], shown: PublicTable) -> None:
+def _same_cells(verdict: Verdict, table: Table, shown: PublicTable, altered: bool) -> bool:
     if shown.variables != table.variables or len(shown) != len(table):
         verdict.refuse("public", "the public table has other variables or another number of cells", table.name)
-        return
+        return False
     lists = tuple(h.codes for h in table.spec.hierarchies)
     if shown.code_lists != lists or not np.array_equal(shown.codes, table.codes):
         verdict.refuse("public", "the public table lists other cells", table.name)
+        return False
+    if shown.altered != altered:
+        verdict.refuse("public", "the public table does not say whether its values are altered", table.name)
+    return True
+
+
+def _check_altered_table(
+    verdict: Verdict,
+    table: Table,
+    published: NDArray[np.int64],
+    decimals: int,
+    shown: PublicTable,
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
+) -> None:
+    """A public table with altered values shows all cells that are not empty, exactly as they were altered."""
+    if not _same_cells(verdict, table, shown, altered=True):
+        return
+    empty = table.empty & (not published[table.empty].any())
+    for row in np.flatnonzero((shown.empty != empty) | (shown.shown == empty))[:20].tolist():
+        verdict.refuse("public", "a published cell is missing, or an empty one is shown", _name(table, row))
+    finest = max(decimals, shown.decimals)
+    pairs = [(published, shown.value)]
+    if ends is not None and shown.lower is not None and shown.upper is not None:
+        pairs += [(ends[0], shown.lower), (ends[1], shown.upper)]
+    elif ends is not None or shown.lower is not None or shown.upper is not None:
+        verdict.refuse("public", "the public table does not show the intervals that the custodian has", table.name)
+    for mine, theirs in pairs:
+        stated = np.where(empty, 0, mine.astype(object)) * 10 ** (finest - decimals)
+        seen = theirs.astype(object) * 10 ** (finest - shown.decimals)
+        for row in np.flatnonzero(np.asarray(stated != seen, np.bool_))[:20].tolist():
+            verdict.refuse("public", "a published value differs from the custodian's", _name(table, row))
+
+
+def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_], shown: PublicTable) -> None:
+    if not _same_cells(verdict, table, shown, altered=False):
         return
     for row in np.flatnonzero(hidden & (shown.shown | (shown.value != 0)))[:20].tolist():
         verdict.refuse("public", "a withheld cell is shown", _name(table, row))

@@ -36,7 +36,7 @@ def check_evidence(verdict: Verdict, ground: Ground, evidence: Evidence, recheck
     stated = _stated(verdict, ground, evidence)
     if stated is None:
         return
-    _check_claim(verdict, stated.claim, evidence.claim)
+    check_claim(verdict, stated.claim, evidence.claim)
     verdict.attackers += list(stated.claim.attackers)
     verdict.together_with += list(stated.claim.together_with)
     verdict.not_considered += list(evidence.claim.not_considered)
@@ -113,7 +113,7 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
     return Stated(insiders, None if within is None else Fraction(str(within)), claim)
 
 
-def _check_claim(verdict: Verdict, allowed: Claim, claim: Claim) -> None:
+def check_claim(verdict: Verdict, allowed: Claim, claim: Claim) -> None:
     """The release claims what this checker can show, and admits what it cannot."""
     if (claim.method, claim.statement, claim.attackers) != (allowed.method, allowed.statement, allowed.attackers):
         verdict.refuse("claim", "the release claims something that this checker cannot show")

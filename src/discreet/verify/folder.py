@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, InputError
+from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, EarlierTable, KnownCells
 from discreet.model.arrays import pointers
 from discreet.model.evidence import MOVES, UP, Acceptance, Certificates, Evidence, Proofs
@@ -27,14 +29,16 @@ from discreet.model.layout import (
     FLOAT,
     FORMAT,
     IDENTITY,
+    INTERVAL_COLUMNS,
     LETTER,
     PUBLIC_COLUMNS,
+    PUBLIC_INTERVAL_COLUMNS,
     claim_from,
     column_kinds,
     empty_means,
     table_from,
 )
-from discreet.model.release import Custodian, PublicRelease, PublicTable
+from discreet.model.release import Custodian, PublicRelease, PublicTable, altered_decimals
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation
 from discreet.verify.check import check_release
@@ -50,7 +54,7 @@ def check_folder(folder: Path | str) -> Verdict:
         return verdict
     try:
         custodian = read_custodian(folder)
-        public = _read_public(verdict, folder, custodian.tables)
+        public = _read_public(verdict, folder, custodian)
     except DiscreetError as error:
         verdict.refuse("files", str(error))
         return verdict
@@ -109,17 +113,25 @@ def read_custodian(folder: Path) -> Custodian:
     """The custodian's part of a saved release."""
     closed = folder / "custodian"
     description = json.loads((closed / "tables.json").read_text(encoding="utf-8"))
-    tables, statuses = [], []
+    tables, statuses, published, intervals = [], [], [], []
     for entry in description["tables"]:
-        table, status = _read_cells(closed / entry["file"], entry)
+        table, status, altered, ends = _read_cells(closed / entry["file"], entry)
         tables.append(table)
         statuses.append(status)
+        published += [] if altered is None else [altered]
+        intervals += [] if ends is None else [ends]
+    if len(published) not in (0, len(tables)) or len(intervals) not in (0, len(published)):
+        raise InputError("Values of some tables of the release are altered and those of others are not.")
+    key = closed / "key.txt"
     return Custodian(
         tables=TableSet(tables, description["equations"], description["one_pattern"]),
         status=tuple(statuses),
         evidence=tuple(_read_evidence(closed, entry) for entry in description["evidence"]),
         log=json.loads((closed / "log.json").read_text(encoding="utf-8")),
         already=_read_already(closed, description["already_published"]),
+        published=tuple(published) or None,
+        intervals=tuple(intervals) or None,
+        key=replace(Key.from_file(key), made=True) if key.is_file() else None,
     )
 
 
@@ -127,7 +139,7 @@ def _read_already(closed: Path, entry: Mapping[str, Any]) -> AlreadyPublished:
     """What was published before or elsewhere, with the custodian's cells of it."""
     tables = []
     for earlier in entry["tables"]:
-        table, status = _read_cells(closed / Path(earlier["file"]).name, earlier)
+        table, status, _, _ = _read_cells(closed / Path(earlier["file"]).name, earlier)
         tables.append(EarlierTable(str(earlier["release"]), str(earlier["original"]), table, status))
     known = tuple(
         KnownCells(
@@ -147,7 +159,9 @@ def _read_already(closed: Path, entry: Mapping[str, Any]) -> AlreadyPublished:
     return AlreadyPublished(tuple(tables), equations, known, figures, tuple(map(str, entry["set_apart"])))
 
 
-def _read_cells(path: Path, entry: Mapping[str, Any]) -> tuple[Table, NDArray[np.int8]]:
+def _read_cells(
+    path: Path, entry: Mapping[str, Any]
+) -> tuple[Table, NDArray[np.int8], NDArray[np.int64] | None, tuple[NDArray[np.int64], NDArray[np.int64]] | None]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -167,7 +181,9 @@ def _read_cells(path: Path, entry: Mapping[str, Any]) -> tuple[Table, NDArray[np
     codes = np.empty_like(table.codes)
     for k, (variable, hierarchy) in enumerate(table.spec.by.items()):
         codes[:, k] = _positions(text[variable], {_shown(c): i for i, c in enumerate(hierarchy.codes)}, variable)
-    return table.with_(codes=codes), data["status"].astype(np.int8)
+    ends = [data[name] for name in INTERVAL_COLUMNS if name in data]
+    intervals = (ends[0], ends[1]) if len(ends) == 2 else None
+    return table.with_(codes=codes), data["status"].astype(np.int8), data.get("published"), intervals
 
 
 def _positions(column: Any, index: Mapping[str, int], variable: str) -> NDArray[np.int32]:
@@ -244,6 +260,7 @@ def _read_evidence(closed: Path, entry: Mapping[str, Any]) -> Evidence:
         ),
         effort=entry["effort"],
         accepted=tuple(_accepted(accepted) for accepted in entry["accepted"]),
+        facts=dict(entry["facts"]),
     )
 
 
@@ -303,12 +320,19 @@ def _accepted(entry: Mapping[str, Any]) -> Acceptance:
     return Acceptance(entry["table"], tuple(entry["cell"]), entry["reason"], entry["name"])
 
 
-def _read_public(verdict: Verdict, folder: Path, tables: TableSet) -> PublicRelease:
+def _read_public(verdict: Verdict, folder: Path, custodian: Custodian) -> PublicRelease:
     """Public files read back line by line, with no more in them than codes, value and status."""
     description = json.loads((folder / "custodian" / "tables.json").read_text(encoding="utf-8"))
     made = []
-    for table, entry in zip(tables, description["tables"], strict=True):
-        made.append(_read_public_csv(verdict, folder / "public" / Path(entry["file"]).name, table))
+    for number, (table, entry) in enumerate(zip(custodian.tables, description["tables"], strict=True)):
+        decimals = table.decimals if table.spec.decimals is None else table.spec.decimals
+        if custodian.published is not None:
+            ends = () if custodian.intervals is None else custodian.intervals[number]
+            everything = np.concatenate([custodian.published[number], *ends])
+            decimals = altered_decimals(table, everything, custodian.decimals)
+        path = folder / "public" / Path(entry["file"]).name
+        kind = (custodian.published is not None, custodian.intervals is not None)
+        made.append(_read_public_csv(verdict, path, table, decimals, *kind))
     known = {Path(entry["file"]).name for entry in description["tables"]}
     for path in sorted((folder / "public").iterdir()):
         if path.name not in known:
@@ -316,27 +340,36 @@ def _read_public(verdict: Verdict, folder: Path, tables: TableSet) -> PublicRele
     return PublicRelease(tuple(made))
 
 
-def _read_public_csv(verdict: Verdict, path: Path, table: Table) -> PublicTable:
-    decimals = table.decimals if table.spec.decimals is None else table.spec.decimals
+def _read_public_csv(
+    verdict: Verdict, path: Path, table: Table, decimals: int, altered: bool, wide: bool
+) -> PublicTable:
+    letter = "A" if altered else "V"
     index = [{_shown(c): i for i, c in enumerate(h.codes)} for h in table.spec.hierarchies]
     codes, values, shown, empty = [], [], [], []
+    ends: tuple[list[int], list[int]] = ([], [])
+    columns = PUBLIC_INTERVAL_COLUMNS if wide else PUBLIC_COLUMNS
     with path.open(encoding="utf-8", newline="") as stream:
         lines = csv.reader(stream)
-        if next(lines, None) != [*table.variables, *PUBLIC_COLUMNS]:
+        if next(lines, None) != [*table.variables, *columns]:
             verdict.refuse("public", "a public file has other columns than codes, value and status", path.name)
-            return _public(table, decimals, [], [], [], [])
+            return _public(table, decimals, [], [], [], [], altered, None)
         for number, line in enumerate(lines, start=2):
-            *words, value, status = line
-            good = len(words) == len(index) and all(w in i for w, i in zip(words, index, strict=False))
-            good = good and status in ("V", "X", "E") and (value != "") == (status == "V")
+            full = len(line) == len(index) + len(columns)
+            value, status = (line[len(index)], line[-1]) if full else ("", "")
+            interval, words = line[-3:-1] if wide and full else ["", ""], line[: len(index)]
+            good = full and all(w in i for w, i in zip(words, index, strict=True))
+            good = good and status in (letter, "X", "E") and (value != "") == (status == letter)
+            good = good and (interval[0] != "") == (interval[1] != "") and (value != "" or interval[0] == "")
             if not good:
                 verdict.refuse("public", f"line {number} is not a cell of the table", path.name)
                 continue
             codes.append([i[w] for w, i in zip(words, index, strict=True)])
             values.append(_units(value, decimals, path.name) if value else 0)
-            shown.append(status == "V")
+            for column, end in zip(ends, interval, strict=True):
+                column.append(_units(end, decimals, path.name) if end else values[-1])
+            shown.append(status == letter)
             empty.append(status == "E")
-    return _public(table, decimals, codes, values, shown, empty)
+    return _public(table, decimals, codes, values, shown, empty, altered, ends if wide else None)
 
 
 def _units(text: str, decimals: int, name: str) -> int:
@@ -347,7 +380,14 @@ def _units(text: str, decimals: int, name: str) -> int:
 
 
 def _public(
-    table: Table, decimals: int, codes: list[list[int]], values: list[int], shown: list[bool], empty: list[bool]
+    table: Table,
+    decimals: int,
+    codes: list[list[int]],
+    values: list[int],
+    shown: list[bool],
+    empty: list[bool],
+    altered: bool,
+    ends: tuple[list[int], list[int]] | None,
 ) -> PublicTable:
     return PublicTable(
         name=table.name,
@@ -359,4 +399,7 @@ def _public(
         decimals=decimals,
         shown=np.array(shown, np.bool_),
         empty=np.array(empty, np.bool_),
+        altered=altered,
+        lower=None if ends is None else np.array(ends[0], np.int64),
+        upper=None if ends is None else np.array(ends[1], np.int64),
     )

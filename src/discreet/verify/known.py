@@ -27,8 +27,9 @@ class Ground:
     """All rows of a release and of earlier ones, numbered through their tables, with what does not depend on a method.
 
     ``withheld`` says which rows their own release withholds, ``known`` which ones were published before or elsewhere,
-    and ``hidden`` which ones nobody is told, in whatever table they stand. The first ``present`` tables are those of
-    this release.
+    and ``hidden`` which ones nobody is told, in whatever table they stand. Where values are altered, no true value is
+    told; ``published`` are the altered ones in units of ``decimals``. The first ``present`` tables are those of this
+    release.
     """
 
     def __init__(self, custodian: Custodian) -> None:
@@ -44,6 +45,19 @@ class Ground:
         self.unsafe: Bools = self.status == CellStatus.UNSAFE
         rows = int(self.sizes.sum())
         self.now: Bools = np.arange(rows) < int(self.sizes[: self.present].sum())
+        self.decimals = custodian.decimals
+        self.published: Ints | None = None
+        self.intervals: tuple[Ints, Ints] | None = None
+        if custodian.published is not None:
+            self.published = np.concatenate(custodian.published)
+            if len(self.published) != int(self.now.sum()) or self.published.dtype.kind != "i":
+                raise InputError("The altered values are not one whole number for every cell of the release.")
+            if custodian.intervals is not None:
+                low, high = (np.concatenate([pair[i] for pair in custodian.intervals]) for i in range(2))
+                if {len(low), len(high)} != {len(self.published)} or {low.dtype.kind, high.dtype.kind} != {"i"}:
+                    raise InputError("The intervals are not two whole numbers for every cell of the release.")
+                self.intervals = (low, high)
+            self.withheld[self.now] = ~np.concatenate([table.empty for table in custodian.tables])
         before = ~self.withheld & ~self.now
         for number, known in self._known_rows():
             before[self.first[number] + known] = True

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.errors import NeedsError, ParameterError, ProtectionError, unknown_name
+from discreet.keys import Key
 from discreet.model.arrays import Bools
 from discreet.model.evidence import Evidence, suppression_claim
 from discreet.relations import System
@@ -123,7 +124,7 @@ class Suppress(Method):
             as_file = str(given) if isinstance(given, str | Path) else None
             object.__setattr__(self, name, plain(given) if as_file is None else as_file)
 
-    def run(self, system: System) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> Outcome:
         """Protect the cells of a system."""
         accept, hints, prefer = self._read("accept"), self._read("hints"), self._read("prefer")
         counted = [t.holders is not None or "holding" in t.contributions for t in system.tables]
@@ -152,7 +153,7 @@ class Suppress(Method):
         )
         withheld = _one_pattern(system, pattern.withheld)
         evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken)
-        return Outcome(withheld, evidence, notes)
+        return Outcome(withheld, evidence, notes=notes)
 
     def _read(self, name: str) -> tuple[Mapping[str, Any], ...]:
         """What a parameter says, unless it is a file that nobody has read."""

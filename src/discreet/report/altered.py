@@ -1,0 +1,100 @@
+"""The custodian's report of a release with altered values: what was changed, by how much, and how to repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.model.arrays import Ints
+from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
+from discreet.model.release import Custodian
+from discreet.model.table import Table
+from discreet.report.numbers import TableNumbers
+from discreet.report.page import render
+from discreet.report.words import Name, names_of, number, percent
+from discreet.rules import reasons
+from discreet.verify import Verdict
+
+NO_CLAIM = {KNOWN_LEVELS, NO_LEVELS}
+"""What releases admit that do not claim levels against an attacker."""
+
+
+@dataclass(frozen=True)
+class AlteredLine:
+    """One unsafe cell: its value, what is published, and how far it had to stay hidden."""
+
+    names: tuple[Name, ...]
+    value: str
+    published: str
+    change: str
+    below: str
+    above: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AlteredPart:
+    """One table: how much was changed."""
+
+    name: str
+    variables: tuple[str, ...]
+    cells: int
+    unsafe: int
+    changed: int
+    mean: str
+    largest: str
+    total: str
+    share: str
+    lines: tuple[AlteredLine, ...]
+
+
+def altered_page(custodian: Custodian, verdict: Verdict, short: int, most: int, common: Mapping[str, Any]) -> str:
+    """The page of a release with altered values; ``short`` is how many unsafe cells an audit found short."""
+    parts = [_part(custodian, i, most) for i in range(len(custodian.tables))]
+    facts = [(name.replace("_", " "), str(value)) for e in custodian.evidence for name, value in e.facts.items()]
+    state = "refused" if verdict.refused else "proved" if verdict.proved else "unverified"
+    if state == "proved" and short and not NO_CLAIM & set(verdict.not_considered):
+        state = "contradicted"
+    return render("altered.html", verdict=verdict, state=state, tables=parts, facts=facts, **common)
+
+
+def _part(custodian: Custodian, index: int, most: int) -> AlteredPart:
+    assert custodian.published is not None
+    table, status = custodian.tables.tables[index], custodian.status[index]
+    numbers = TableNumbers(table, status)
+    change = custodian.published[index] - table.value * 10 ** (custodian.decimals - table.decimals)
+    size = np.abs(change)
+    base_change = int(size[numbers.base].sum())
+    base_value = numbers.base_value.total * 10 ** (custodian.decimals - table.decimals)
+    rows = numbers.largest(table.unsafe)[:most].tolist()
+    return AlteredPart(
+        name=table.name,
+        variables=table.variables,
+        cells=len(table),
+        unsafe=int(table.unsafe.sum()),
+        changed=int((change != 0).sum()),
+        mean=f"{float(size.mean()) / 10**custodian.decimals:,.4g}" if len(size) else "–",
+        largest=number(int(size.max(initial=0)), custodian.decimals),
+        total=number(int(size.sum()), custodian.decimals),
+        share=percent(base_change, base_value),
+        lines=tuple(_line(custodian, table, custodian.published[index], change, row) for row in rows),
+    )
+
+
+def _line(custodian: Custodian, table: Table, published: Ints, change: Ints, row: int) -> AlteredLine:
+    codes = table.spec_codes(table.codes[row].tolist())
+    labels = [h.label(code) for h, code in zip(table.spec.hierarchies, codes, strict=True)]
+    found, none = table.assessment, np.zeros(len(table), np.int64)
+    below, above = (none, none) if found is None else (found.lower, found.upper)
+    return AlteredLine(
+        names=names_of(codes, labels),
+        value=number(int(table.value[row]), table.decimals),
+        published=number(int(published[row]), custodian.decimals),
+        change=number(int(change[row]), custodian.decimals),
+        below=number(int(below[row]), table.decimals),
+        above=number(int(above[row]), table.decimals),
+        reasons=tuple(reasons(table, row)),
+    )

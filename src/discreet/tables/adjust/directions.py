@@ -1,0 +1,107 @@
+"""Directions of unsafe cells: several quick choices, the best of them, then flips where the prices promise a gain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.model.arrays import Bools, Floats
+from discreet.tables.adjust.moves import Moves
+from discreet.tables.adjust.programs import Answer, Programs
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+ROUNDS = 40
+"""So many rounds of flips are tried at most."""
+
+
+def choices(matrix: csr_array, moves: Moves) -> list[Bools]:
+    """Directions by quick rules: alternating from the largest level down, balanced over relations, all up, all down.
+
+    A cell that can move one way only moves that way.
+    """
+    count = len(moves.unsafe)
+    rise, fall = moves.can_rise, moves.can_fall
+    order = np.lexsort((np.arange(count), -np.maximum(moves.least_up, moves.least_down)))
+    alternating = np.zeros(count, np.bool_)
+    alternating[order[::2]] = True
+    made = [
+        _balanced(matrix, moves, order),
+        alternating,
+        ~alternating,
+        np.ones(count, np.bool_),
+        np.zeros(count, np.bool_),
+    ]
+    return [np.where(rise & fall, chosen, rise) for chosen in made]
+
+
+def _balanced(matrix: csr_array, moves: Moves, order: np.ndarray) -> Bools:
+    """From the largest level down: the way that leaves the relations of a cell more even."""
+    columns = matrix.tocsc()
+    left = np.zeros(matrix.shape[0])
+    up = np.zeros(len(order), np.bool_)
+    rise, fall = moves.can_rise, moves.can_fall
+    for i in order.tolist():
+        cell = moves.unsafe[i]
+        span = slice(columns.indptr[cell], columns.indptr[cell + 1])
+        rows, sign = columns.indices[span], columns.data[span]
+        risen = np.abs(left[rows] + sign * moves.least_up[i]).sum()
+        fallen = np.abs(left[rows] - sign * moves.least_down[i]).sum()
+        up[i] = rise[i] and (not fall[i] or risen < fallen)
+        left[rows] += sign * (moves.least_up[i] if up[i] else -moves.least_down[i])
+    return up
+
+
+def improved(programs: Programs, answer: Answer, rounds: int = ROUNDS) -> Answer:
+    """Flip the directions whose prices promise a gain, fewer at a time when that brings none."""
+    moves, best = programs.moves, answer
+    share = 1.0
+    for _ in range(rounds):
+        gain = _promised(programs, best)
+        worth = np.flatnonzero(gain > 1e-9)
+        if not len(worth):
+            break
+        take = worth[np.argsort(-gain[worth], kind="stable")][: max(1, int(share * len(worth)))]
+        directions = best.directions.copy() if best.directions is not None else np.zeros(len(moves.unsafe), np.bool_)
+        directions[take] ^= True
+        found = programs.cheapest(directions)
+        if found is not None and found.cost < best.cost - 1e-9:
+            best, share = found, min(1.0, 2 * share)
+        elif len(take) == 1:
+            # The prices that are left belong to the best answer again.
+            again = _one_by_one(programs, best, worth[np.argsort(-gain[worth], kind="stable")][1:30])
+            if again is None:
+                break
+            best, share = again, 0.1
+        else:
+            share /= 4
+    return best
+
+
+def _one_by_one(programs: Programs, best: Answer, candidates: np.ndarray) -> Answer | None:
+    for i in candidates.tolist():
+        assert best.directions is not None
+        directions = best.directions.copy()
+        directions[i] ^= True
+        found = programs.cheapest(directions)
+        if found is not None and found.cost < best.cost - 1e-9:
+            return found
+    return None
+
+
+def _promised(programs: Programs, answer: Answer) -> Floats:
+    """What flipping each unsafe cell saves if the prices of the relations stayed what they are."""
+    moves = programs.moves
+    assert answer.price is not None
+    assert answer.directions is not None
+    price = np.zeros(len(programs.place))
+    price[programs.free] = answer.price
+    mine = price[moves.unsafe]
+    weight = moves.weight[moves.unsafe]
+    up, down = moves.least_up, moves.least_down
+    now = np.where(answer.directions, (weight - mine) * up, (weight + mine) * down)
+    then = np.where(answer.directions, (weight + mine) * down, (weight - mine) * up)
+    possible = moves.can_rise & moves.can_fall
+    return np.where(possible, now - then, 0.0)

@@ -1,0 +1,338 @@
+"""Linear and integer programs of adjustment on HiGHS: moves up and down of every cell, relations kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.model.arrays import Bools, Floats, Ints
+from discreet.solve.program import started
+from discreet.tables.adjust.moves import FAR, Moves
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass
+class Answer:
+    """Moves of all cells in steps, what they cost, and for linear programs the price of each relation on the cells."""
+
+    move: Floats
+    cost: float
+    price: Floats | None = None
+    directions: Bools | None = None
+    bound: float | None = None
+    proven: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A further condition or objective: a linear form of the moves of some cells."""
+
+    cells: Ints
+    factor: Floats
+
+
+class Programs:
+    """All programs of one adjustment.
+
+    Columns are moves up, then moves down, of the cells that may move; further columns are added by the programs.
+    """
+
+    def __init__(self, matrix: csr_array, moves: Moves, kept: tuple[Row, ...] = (), everything: bool = False) -> None:
+        self.moves = moves
+        movable = (moves.most_up > 0) | (moves.most_down > 0)
+        movable[moves.unsafe] = True
+        self.free = np.arange(len(movable)) if everything else np.flatnonzero(movable)
+        self.place = np.full(matrix.shape[1], -1, np.int64)
+        self.place[self.free] = np.arange(len(self.free))
+        self.size = len(self.free)
+        self.sets = kept
+        self.relations = self._rows(matrix)
+        self.iterations = self.nodes = self.solved = 0
+        self._warm: Any = None
+
+    def _rows(self, matrix: csr_array) -> csr_array:
+        from scipy.sparse import csr_array, vstack
+
+        part = matrix[:, self.free].astype(np.float64)
+        part = part[np.flatnonzero(np.diff(part.indptr) > 0)]
+        extra = [self._form(row) for row in self.sets]
+        return csr_array(vstack([part, *extra])) if extra else csr_array(part)
+
+    def _form(self, row: Row) -> csr_array:
+        """A linear form as a row over the cells that may move."""
+        from scipy.sparse import csr_array
+
+        place = self.place[row.cells]
+        good = place >= 0
+        data = (row.factor[good], (np.zeros(int(good.sum()), np.int64), place[good]))
+        return csr_array(data, shape=(1, self.size))
+
+    # ---- bounds of the columns -----------------------------------------------------------------------------
+
+    def bounds(self, directions: Bools | None) -> tuple[Floats, Floats]:
+        """Least and most of all columns; unsafe cells move as the directions say."""
+        m = self.moves
+        upper = np.concatenate((m.most_up[self.free], m.most_down[self.free]))
+        lower = np.zeros(2 * self.size)
+        if directions is not None:
+            place = self.place[m.unsafe]
+            up, down = place[directions], place[~directions]
+            lower[up], upper[self.size + up] = m.least_up[directions], 0.0
+            lower[self.size + down], upper[down] = m.least_down[~directions], 0.0
+        return lower, upper
+
+    # ---- linear programs -----------------------------------------------------------------------------------
+
+    def cheapest(self, directions: Bools) -> Answer | None:
+        """Least weighted sum of absolute moves for given directions; ``None`` where there is none."""
+        import highspy
+
+        lower, upper = self.bounds(directions)
+        if np.any(lower > upper):
+            return None
+        if self._warm is None:
+            cost = np.tile(self.moves.weight[self.free], 2)
+            self._warm = started(self._model(cost, lower, upper))
+        else:
+            columns = np.arange(len(lower), dtype=np.int32)
+            self._warm.changeColsBounds(len(lower), columns, lower, upper)
+        self._warm.run()
+        self.solved += 1
+        info = self._warm.getInfo()
+        self.iterations += int(max(info.simplex_iteration_count, 0))
+        if self._warm.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        solution = self._warm.getSolution()
+        dual = np.array(solution.row_dual)
+        price = np.asarray(self.relations.T @ dual)
+        return Answer(
+            self._moves(np.array(solution.col_value)), float(info.objective_function_value), price, directions
+        )
+
+    def _moves(self, columns: Floats) -> Floats:
+        result = np.zeros(len(self.place))
+        result[self.free] = columns[: self.size] - columns[self.size : 2 * self.size]
+        return result
+
+    def _model(self, cost: Floats, lower: Floats, upper: Floats, extra: Any = None, sides: Any = None) -> Any:
+        """A model of moves that keep the relations; ``extra`` rows over all columns with lower and upper ``sides``."""
+        import highspy
+        from scipy.sparse import csc_array, csr_array, hstack, vstack
+
+        both = hstack([self.relations, -self.relations])
+        more = len(cost) - 2 * self.size
+        if more:
+            both = hstack([both, csr_array((both.shape[0], more))])
+        low = high = np.zeros(both.shape[0])
+        if extra is not None:
+            both = vstack([both, extra])
+            low, high = np.concatenate((low, sides[0])), np.concatenate((high, sides[1]))
+        matrix = csc_array(both)
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = matrix.shape
+        infinite = highspy.kHighsInf
+        model.col_cost_ = cost
+        model.col_lower_, model.col_upper_ = lower, np.where(upper >= FAR, infinite, upper)
+        model.row_lower_, model.row_upper_ = low, high
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
+        model.a_matrix_.value_ = matrix.data.astype(np.float64)
+        return model
+
+    # ---- the price of what stands in the way ---------------------------------------------------------------
+
+    def broken_limits(self, directions: Bools) -> Floats:
+        """Where no moves keep all limits: by how much each cell exceeds its own when they are broken least in all."""
+        import highspy
+        from scipy.sparse import eye_array, hstack
+
+        lower, upper = self.bounds(directions)
+        short = np.maximum(lower - upper, 0)
+        limit = np.maximum(upper, lower)
+        columns = 2 * self.size
+        one = eye_array(columns, format="csr")
+        sides = (np.full(columns, -highspy.kHighsInf), np.where(limit >= FAR, highspy.kHighsInf, limit))
+        cost = np.concatenate((np.zeros(columns), np.ones(columns)))
+        low, high = np.concatenate((lower, np.zeros(columns))), np.full(2 * columns, FAR)
+        highs = started(self._model(cost, low, high, hstack([one, -one]), sides))
+        highs.run()
+        excess = np.array(highs.getSolution().col_value)[columns:] + short
+        result = np.zeros(len(self.place))
+        result[self.free] = excess[: self.size] + excess[self.size :]
+        return result
+
+    # ---- integer programs ----------------------------------------------------------------------------------
+
+    def best_directions(
+        self,
+        level: int,
+        seconds: float | None,
+        start: Answer | None,
+        form: Row | None = None,
+        goal: str = "cost",
+    ) -> tuple[Answer | None, bool]:
+        """Directions by an integer program, and whether the time struck.
+
+        ``goal`` is the weighted sum of moves (``"cost"``), or of a linear form its least absolute value (``"least"``),
+        its largest value (``"most"``), or the least absolute value of the form plus a constant (``"near:c"``).
+        """
+        import highspy
+        from scipy.sparse import csr_array, hstack, vstack
+
+        m, size, count = self.moves, self.size, len(self.moves.unsafe)
+        lower, upper = self.bounds(None)
+        # An unsafe cell that nothing limits needs some limit for the choice of its direction to bind.
+        wide = 50 * max(float(m.least_up.max(initial=1)), float(m.least_down.max(initial=1)))
+        most = upper.copy()
+        chosen = np.concatenate((self.place[m.unsafe], size + self.place[m.unsafe]))
+        most[chosen] = np.minimum(most[chosen], wide)
+        place = self.place[m.unsafe]
+        number = np.arange(count)
+        one = np.ones(count)
+        up = csr_array((one, (number, place)), shape=(count, 2 * size))
+        down = csr_array((one, (number, size + place)), shape=(count, 2 * size))
+
+        def scaled(factor: Floats) -> csr_array:
+            return csr_array((factor, (number, number)), shape=(count, count))
+
+        infinite = highspy.kHighsInf
+        further = 1 if goal != "cost" else 0
+        blank = csr_array((count, further)) if further else None
+        blocks = [
+            (hstack([up, -scaled(most[place])]), np.full(count, -infinite), np.zeros(count)),
+            (hstack([up, -scaled(m.least_up)]), np.zeros(count), np.full(count, infinite)),
+            (hstack([down, scaled(most[size + place])]), np.full(count, -infinite), most[size + place]),
+            (hstack([down, scaled(m.least_down)]), m.least_down, np.full(count, infinite)),
+        ]
+        rows = [hstack([b, blank]) if blank is not None else b for b, _, _ in blocks]
+        low, high = [b[1] for b in blocks], [b[2] for b in blocks]
+        cost = np.concatenate((np.tile(m.weight[self.free], 2), np.zeros(count + further)))
+        if further:
+            assert form is not None
+            line = self._form(form)
+            both = hstack([line, -line, csr_array((1, count))])
+            constant = float(goal.split(":")[1]) if goal.startswith("near") else 0.0
+            cost = np.zeros(2 * size + count + 1)
+            cost[-1] = 1.0 if goal != "most" else -1.0
+            if goal == "most":
+                rows.append(hstack([both, -csr_array(np.ones((1, 1)))]))
+                low.append(np.zeros(1))
+                high.append(np.zeros(1))
+            else:
+                for sign in (1.0, -1.0):
+                    rows.append(hstack([sign * both, -csr_array(np.ones((1, 1)))]))
+                    low.append(np.full(1, -infinite))
+                    high.append(np.full(1, -sign * constant))
+        rise, fall = m.can_rise, m.can_fall
+        lower = np.concatenate((lower, np.where(fall, 0.0, 1.0), np.full(further, -FAR if goal == "most" else 0.0)))
+        upper = np.concatenate((most, np.where(rise, 1.0, 0.0), np.full(further, FAR)))
+        if np.any(lower > upper):
+            return None, False
+        model = self._model(cost, lower, upper, vstack(rows), (np.concatenate(low), np.concatenate(high)))
+        kinds = [highspy.HighsVarType.kContinuous] * (2 * size)
+        kinds += [highspy.HighsVarType.kInteger] * count + [highspy.HighsVarType.kContinuous] * further
+        model.integrality_ = kinds
+        options: dict[str, Any] = {"mip_max_nodes": level, "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}
+        options["mip_feasibility_tolerance"] = 1e-9
+        if seconds is not None:
+            options["time_limit"] = seconds
+        highs = started(model, **options)
+        if start is not None and start.directions is not None and goal == "cost":
+            solution = highspy.HighsSolution()
+            move = start.move[self.free]
+            solution.col_value = np.concatenate(
+                (np.maximum(move, 0), np.maximum(-move, 0), start.directions.astype(np.float64))
+            ).tolist()
+            highs.setSolution(solution)
+        highs.run()
+        info, status = highs.getInfo(), highs.getModelStatus()
+        if status == highspy.HighsModelStatus.kTimeLimit:
+            return None, True
+        self.nodes += int(max(info.mip_node_count, 0))
+        if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+            return None, False
+        found = np.array(highs.getSolution().col_value)
+        directions = found[2 * size : 2 * size + count] > 0.5
+        answer = Answer(
+            self._moves(found),
+            float(info.objective_function_value),
+            directions=directions,
+            bound=float(info.mip_dual_bound),
+            proven=status == highspy.HighsModelStatus.kOptimal,
+        )
+        return answer, False
+
+    # ---- other objectives with given directions ------------------------------------------------------------
+
+    def flattest(self, directions: Bools) -> Answer | None:
+        """Least largest weighted move for given directions; ``cost`` is that move."""
+        import highspy
+        from scipy.sparse import csr_array, diags_array, hstack
+
+        lower, upper = self.bounds(directions)
+        weight = self.moves.weight[self.free]
+        one = diags_array(weight, format="csr")
+        extra = hstack([one, one, csr_array(-np.ones((self.size, 1)))])
+        sides = (np.full(self.size, -highspy.kHighsInf), np.zeros(self.size))
+        cost = np.zeros(2 * self.size + 1)
+        cost[-1] = 1.0
+        model = self._model(cost, np.append(lower, 0.0), np.append(upper, FAR), extra, sides)
+        return self._answer(started(model), directions)
+
+    def cheapest_below(self, directions: Bools, largest: float) -> Answer | None:
+        """Least weighted sum of moves none of which, weighted, exceeds a largest one."""
+        lower, upper = self.bounds(directions)
+        weight = np.maximum(np.tile(self.moves.weight[self.free], 2), 1e-300)
+        upper = np.maximum(np.minimum(upper, largest * (1 + 1e-9) / weight), lower)
+        cost = np.tile(self.moves.weight[self.free], 2)
+        return self._answer(started(self._model(cost, lower, upper)), directions)
+
+    def smallest_squares(self, directions: Bools) -> Answer | None:
+        """Least weighted sum of squared moves for given directions (HiGHS, quadratic)."""
+        import highspy
+
+        lower, upper = self.bounds(directions)
+        low, high = lower[: self.size] - upper[self.size :], upper[: self.size] - lower[self.size :]
+        from scipy.sparse import csc_array
+
+        matrix = csc_array(self.relations)
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = matrix.shape
+        model.col_cost_ = np.zeros(self.size)
+        infinite = highspy.kHighsInf
+        model.col_lower_ = np.where(low <= -FAR, -infinite, low)
+        model.col_upper_ = np.where(high >= FAR, infinite, high)
+        model.row_lower_ = model.row_upper_ = np.zeros(matrix.shape[0])
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
+        model.a_matrix_.value_ = matrix.data
+        highs = started(model)
+        weight = 2.0 * self.moves.weight[self.free]
+        hessian = highspy.HighsHessian()
+        hessian.dim_, hessian.format_ = self.size, highspy.HessianFormat.kTriangular
+        hessian.start_ = np.arange(self.size + 1, dtype=np.int32)
+        hessian.index_ = np.arange(self.size, dtype=np.int32)
+        hessian.value_ = weight
+        highs.passHessian(hessian)
+        highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        result = np.zeros(len(self.place))
+        result[self.free] = np.array(highs.getSolution().col_value)
+        return Answer(result, float(highs.getInfo().objective_function_value), directions=directions)
+
+    def _answer(self, highs: Any, directions: Bools) -> Answer | None:
+        import highspy
+
+        highs.run()
+        self.solved += 1
+        info = highs.getInfo()
+        self.iterations += int(max(info.simplex_iteration_count, 0))
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        found = np.array(highs.getSolution().col_value)
+        return Answer(self._moves(found), float(info.objective_function_value), directions=directions)

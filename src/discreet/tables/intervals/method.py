@@ -1,0 +1,181 @@
+"""The method ``Intervals``: adjusted values with intervals instead of holes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from discreet.errors import ParameterError, ProtectionError, listed, unknown_name
+from discreet.keys import Key
+from discreet.model.arrays import Bools, Ints
+from discreet.model.evidence import Evidence, intervals_claim
+from discreet.progress import checkpoint
+from discreet.relations import System
+from discreet.relations.marks import cell_marks
+from discreet.tables.adjust import Adjust
+from discreet.tables.intervals.bounds import POWERS, exponent, further, hull, interval
+from discreet.tables.levels import Room, room_for_levels
+from discreet.tables.method import Method, Outcome
+
+MOST_STEPS = 20
+"""An interval that still tells too much after so many steps more is given up."""
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Intervals(Method):
+    """Adjust as :class:`Adjust` does, and publish changed values with intervals that hold the true ones.
+
+    Values without an interval are true. Intervals end at multiples of a power of ten near the distance of true and
+    adjusted value, half of them reach one step further, and more where the interval itself would tell too much. Where
+    the relations would tell more of an unsafe cell than its level allows, intervals are wider, and some cells that were
+    not changed get one.
+
+    Parameters
+    ----------
+    power
+        Which power of ten: the next above the distance, ``"ceil"`` (which protects), ``"round"`` or ``"floor"``.
+    widen
+        Share of intervals that reach a step further on the side of the true value.
+    weight, most, limit, fixed, zeros, algorithm
+        As in :class:`Adjust`.
+    effort, time_limit
+        As in :class:`Adjust`.
+    key_file, insecure_seed
+        The secret key of the draws; a seed is for simulations.
+
+    Examples
+    --------
+    >>> Intervals(power="round").record()["power"]
+    'round'
+    """
+
+    kind: ClassVar[str] = "intervals"
+    alters: ClassVar[bool] = True
+    power: Literal["ceil", "round", "floor"] = "ceil"
+    widen: float = 0.5
+    weight: Literal["unit", "value", "sqrt", "variable"] = "unit"
+    most: float | None = None
+    limit: float | None = None
+    fixed: Literal["none", "total", "margins"] = "none"
+    zeros: Literal["kept", "movable"] = "kept"
+    algorithm: Literal["auto", "optimal", "directions"] = "auto"
+    effort: int | None = None
+    time_limit: float | None = None
+    key_file: str | None = None
+    insecure_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.power not in POWERS:
+            raise ParameterError(unknown_name("power", str(self.power), POWERS))
+        number = isinstance(self.widen, int | float) and not isinstance(self.widen, bool)
+        if not (number and 0 <= self.widen <= 1):
+            raise ParameterError(f"widen={self.widen!r} is not allowed.", hint="Give a share from 0 to 1.")
+        self._adjust()
+
+    @property
+    def secret(self) -> bool:
+        """Which intervals reach further is drawn."""
+        return True
+
+    def _adjust(self) -> Adjust:
+        return Adjust(
+            weight=self.weight,
+            most=self.most,
+            limit=self.limit,
+            fixed=self.fixed,
+            zeros=self.zeros,
+            algorithm=self.algorithm,
+            effort=self.effort,
+            time_limit=self.time_limit,
+        )
+
+    def run(self, system: System, key: Key | None = None) -> Outcome:
+        """Adjust the cells of a system and make the intervals."""
+        assert key is not None
+        done = self._adjust().run(system)
+        assert done.published is not None
+        checkpoint("intervals", 0, 2)
+        drawn = Drawn(self, system, done.published, key)
+        checkpoint("intervals", 1, 2)
+        room = room_for_levels(system, done.published != system.value)
+        if room.left:
+            raise _unprotected(system, room.left)
+        drawn.make_room(room)
+        checkpoint("intervals", 2, 2)
+        claim = intervals_claim(
+            universes=len({table.spec.identity[1:] for table in system.tables}) > 1, insecure=key.insecure
+        )
+        width = drawn.upper - drawn.lower
+        facts: dict[str, Any] = {
+            **{name: value for name, value in done.evidence.facts.items() if name != "insecure"},
+            "intervals": int((width > 0).sum()),
+            "further_steps": int(drawn.extra.sum()),
+            "insecure": key.insecure,
+        }
+        evidence = Evidence(
+            self.record(), claim, system.decimals, room.certificates, room.proofs, done.evidence.effort, facts=facts
+        )
+        return Outcome(done.withheld, evidence, done.published, (drawn.lower, drawn.upper))
+
+
+class Drawn:
+    """Intervals of all cells; those that were not changed have none and are known."""
+
+    def __init__(self, method: Intervals, system: System, published: Ints, key: Key) -> None:
+        self.system, self.published, self.key = system, published, key
+        self.marks = cell_marks(system)
+        self.lower, self.upper = system.value.copy(), system.value.copy()
+        self.step = np.ones(len(system), np.int64)
+        self.extra = np.zeros(len(system), np.int64)
+        self.natural: Bools = system.lower_bound >= 0
+        self.changed = np.flatnonzero(published != system.value)
+        wide = key.uniform("intervals widen", self.marks) < method.widen
+        failed = []
+        for cell in self.changed.tolist():
+            o, a, natural = int(system.value[cell]), int(published[cell]), bool(self.natural[cell])
+            self.lower[cell], self.upper[cell], self.step[cell] = interval(
+                o, a, method.power, bool(wide[cell]), natural
+            )
+            while not self._hides(cell, method.power):
+                if self.extra[cell] == MOST_STEPS:
+                    failed.append(cell)
+                    break
+                self._further(cell)
+        if failed:
+            raise _unprotected(system, failed)
+
+    def _hides(self, cell: int, power: str) -> bool:
+        """Whether the originals that could have led to the interval spread over at least the distance."""
+        a, natural = int(self.published[cell]), bool(self.natural[cell])
+        ends = hull(a, int(self.lower[cell]), int(self.upper[cell]), power, int(self.extra[cell]), natural)
+        distance = abs(int(self.system.value[cell]) - a)
+        return ends is not None and ends[1] - ends[0] >= distance
+
+    def _further(self, cell: int) -> None:
+        number = int(self.extra[cell])
+        below = float(self.key.uniform(f"intervals step {number}", self.marks[cell : cell + 1])[0]) < 0.5
+        low, high = int(self.lower[cell]), int(self.upper[cell])
+        self.lower[cell], self.upper[cell] = further(low, high, int(self.step[cell]), below, bool(self.natural[cell]))
+        self.extra[cell] += 1
+
+    def make_room(self, room: Room) -> None:
+        """Let intervals reach as far as the proofs of levels need it, also those of cells that were not changed."""
+        value = self.system.value
+        for cell in np.flatnonzero((room.fall > 0) | (room.rise > 0)).tolist():
+            low, high = int(value[cell] - room.fall[cell]), int(value[cell] + room.rise[cell])
+            if self.lower[cell] == self.upper[cell]:
+                self.step[cell] = 10 ** exponent(high - low, "ceil")
+            step = int(self.step[cell])
+            self.lower[cell] = min(int(self.lower[cell]), low // step * step)
+            self.upper[cell] = max(int(self.upper[cell]), -(-high // step) * step)
+
+
+def _unprotected(system: System, cells: list[int]) -> ProtectionError:
+    names = listed((system.cell_name(cell) for cell in cells), SHOWN)
+    return ProtectionError(
+        f"{len(cells)} unsafe cells cannot be protected by intervals: {names}.",
+        hint="Let more cells move (fixed=, zeros='movable'), or withhold cells: ds.Suppress().",
+    )

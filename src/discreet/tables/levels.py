@@ -1,0 +1,54 @@
+"""Proofs that unsafe cells keep their levels where every true value is hidden behind an altered one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.model.arrays import Bools, Ints
+from discreet.model.evidence import Certificates, Proofs
+from discreet.relations import System
+from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.certified import Limits, certify
+from discreet.tables.suppress.proof import certificates_and_proofs
+
+
+def prove_levels(system: System, lower: Ints, upper: Ints) -> tuple[Certificates, Proofs, list[int]]:
+    """Certificates for all unsafe cells of which an attacker knows these bounds; and the cells that got none."""
+    nobody = np.zeros(len(system), np.bool_)
+    hidden = replace(system, given=~system.empty, forced=nobody)
+    attackers = Attackers(hidden, None, None)
+    attackers.lower, attackers.upper = np.maximum(attackers.lower, lower), np.minimum(attackers.upper, upper)
+    attackers.base = np.minimum(attackers.lower, 0)
+    pattern = certify(hidden, np.zeros(len(system)), attackers, Limits())
+    certificates, proofs = certificates_and_proofs(system, pattern.families)
+    return certificates, proofs, sorted(pattern.unprotected)
+
+
+class Room(NamedTuple):
+    """Proofs of levels, the cells that got none, and how far each cell must be able to fall and rise for them."""
+
+    certificates: Certificates
+    proofs: Proofs
+    left: list[int]
+    fall: Ints
+    rise: Ints
+
+
+def room_for_levels(system: System, hidden: Bools) -> Room:
+    """Proofs in which hidden cells move for free and as few others as it takes, by value."""
+    free = replace(system, given=hidden & ~system.empty)
+    pattern = certify(free, system.cost("value") + 1.0, Attackers(free, None, None), Limits())
+    certificates, proofs = certificates_and_proofs(system, pattern.families)
+    fall, rise = np.zeros(len(system), np.int64), np.zeros(len(system), np.int64)
+    for family in pattern.families.values():
+        for member in family:
+            cells, times = member.alternative.cells, member.alternative.denominator
+            # A certificate that is taken the other way must be possible both ways.
+            for sign in {1, member.sign}:
+                amount = member.alternative.amount * sign
+                np.maximum.at(rise, cells, np.maximum(-(-amount // times), 0).astype(np.int64))
+                np.maximum.at(fall, cells, np.maximum(-(amount // times), 0).astype(np.int64))
+    return Room(certificates, proofs, sorted(pattern.unprotected), fall, rise)

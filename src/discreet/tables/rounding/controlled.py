@@ -1,0 +1,313 @@
+"""Controlled rounding: additive, and with the worst sum as near as possible to its own neighbouring multiples.
+
+First the worst violation is made small (annealing, then an integer program), then the values near or random as asked,
+with the violation fixed: two solves, never one with weights of different size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from discreet.model.arrays import Floats, Ints
+from discreet.progress import checkpoint
+from discreet.relations.interior import Interior
+from discreet.tables.rounding import kernels
+
+SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 600))
+"""Annealing from one temperature to another in so many steps a cell; the second where the first leaves something."""
+FEWEST_STEPS, MOST_STEPS = 300_000, 40_000_000
+PROGRAM_UP_TO = 6_000
+"""Integer programs are tried up to so many free cells,"""
+PROGRAM_ENTRIES = 150_000
+"""and up to so many entries of the sums."""
+LEVELS = (1, 10, 100, 1_000, 10_000)
+"""Nodes of the integer programs: each level starts from what the last one found."""
+DEFAULT_EFFORT = 1_000
+
+
+@dataclass
+class Search:
+    """How far integer programs may go, and how far they went."""
+
+    effort: int | None = None
+    seconds: float | None = None
+    nodes: int = 0
+    struck_at: int | None = None
+
+    def __post_init__(self) -> None:
+        self._end = None if self.seconds is None else monotonic() + self.seconds
+
+    def levels(self) -> list[int]:
+        """Numbers of nodes to try, one after the other."""
+        most = DEFAULT_EFFORT if self.effort is None else self.effort
+        return sorted({min(level, most) for level in LEVELS if most > 0})
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that are left."""
+        return None if self._end is None else max(self._end - monotonic(), 0.0)
+
+    def strike(self, level: int) -> None:
+        """The time is over; the work up to a level counts."""
+        if self.struck_at is None:
+            self.struck_at = level
+
+
+@dataclass(frozen=True, eq=False)
+class Rounding:
+    """Rounded values of all cells in steps of the base, and how good they are.
+
+    ``worst`` is the worst violation in steps, ``bound`` what it must be at least, ``objective`` the sum of weights of
+    the cells that go up and ``least`` what that must be at least (``None`` where not computed).
+    """
+
+    value: Ints
+    worst: int
+    bound: int
+    objective: float
+    least: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Cells in steps of a base: neighbouring multiples, and how far cells may go beyond them.
+
+    ``weight`` is what going up from ``floor`` to ``ceil`` costs in each of the finest cells.
+    """
+
+    interior: Interior
+    floor: Ints
+    ceil: Ints
+    weight: Floats
+    beyond: int = 0
+    lowest: Ints | None = None
+
+    @property
+    def limits(self) -> tuple[Ints, Ints]:
+        """Least and most of the free cells."""
+        cells = self.interior.cells
+        low, high = self.floor[cells] - self.beyond, self.ceil[cells] + self.beyond
+        if self.lowest is not None:
+            low = np.minimum(np.maximum(low, self.lowest[cells]), self.floor[cells])
+        return low, high
+
+    def violation(self, value: Ints) -> int:
+        """The worst violation of values of all cells."""
+        return int(np.maximum(self.floor - value, value - self.ceil).max(initial=0))
+
+    def objective(self, value: Ints) -> float:
+        """Sum of weights of the finest cells that go up; steps beyond the neighbouring multiples cost one each."""
+        cells = self.interior.finest
+        x, low, high = value[cells], self.floor[cells], self.ceil[cells]
+        inside = np.clip(x, low, high) - low
+        return float(self.weight[cells] @ inside + np.maximum(low - x, 0).sum() + np.maximum(x - high, 0).sum())
+
+
+def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -> Rounding:
+    """The best rounding that was found: least worst violation first, then least weight.
+
+    Parameters
+    ----------
+    problem
+        Cells and neighbouring multiples.
+    start
+        Multiples of the free cells to begin with.
+    search
+        Limits of the integer programs.
+    seed
+        Of the annealing; it decides on nothing but which of many good answers is found.
+    """
+    low, high = problem.limits
+    x = np.clip(start, low, high)
+    sums = problem.interior.sums
+    value = np.asarray(sums @ x, np.int64)
+    if problem.violation(value) > 0:
+        x = _annealed(problem, x, low, high, seed)
+        value = np.asarray(sums @ x, np.int64)
+    checkpoint("round", 1, 3)
+    worst, bound = problem.violation(value), 0
+    small = len(problem.interior.cells) <= PROGRAM_UP_TO and sums.nnz <= PROGRAM_ENTRIES
+    if worst > 0 and small:
+        x, bound = _least_violation(problem, x, worst, search)
+        value = np.asarray(sums @ x, np.int64)
+        worst = problem.violation(value)
+    checkpoint("round", 2, 3)
+    least = None
+    if small:
+        x, least = _least_weight(problem, x, worst, search)
+    else:
+        x = _cheaper(problem, x, worst)
+    value = np.asarray(sums @ x, np.int64)
+    checkpoint("round", 3, 3)
+    return Rounding(value, problem.violation(value), bound, problem.objective(value), least)
+
+
+def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
+    """Sums that matter for violations (all but the free cells themselves): where each free cell stands, with sign."""
+    rows = np.ones(problem.interior.sums.shape[0], np.bool_)
+    rows[problem.interior.cells] = problem.beyond > 0
+    chosen = np.flatnonzero(rows)
+    by_column = problem.interior.sums[chosen].tocsc()
+    return (
+        chosen,
+        by_column.indptr.astype(np.int64),
+        by_column.indices.astype(np.int64),
+        by_column.data.astype(np.int64),
+    )
+
+
+def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> Ints:
+    """The best of several runs, each from where the last one ended best."""
+    chosen, start, row, times = _columns(problem)
+    movable = np.flatnonzero(high > low).astype(np.int64)
+    floor, ceil = problem.floor[chosen].copy(), problem.ceil[chosen].copy()
+    state = np.array([seed * 2 + 1], np.uint64)
+    best = x.copy()
+    for hot, cold, each in SCHEDULE:
+        steps = int(np.clip(each * len(movable), FEWEST_STEPS, MOST_STEPS))
+        z = np.asarray(problem.interior.sums[chosen] @ best, np.int64)
+        now, found = best.copy(), best.copy()
+        worst = kernels.anneal(
+            steps, state, start, row, times, now, low, high, movable, z, floor, ceil, hot, cold, found
+        )
+        best = found
+        if worst == 0:
+            break
+    return best
+
+
+def _cheaper(problem: Problem, x: Ints, worst: int) -> Ints:
+    """Single moves that cost less, where the table is too large for an integer program."""
+    chosen, start, row, times = _columns(problem)
+    low, high = problem.limits
+    now, z = x.copy(), np.asarray(problem.interior.sums[chosen] @ x, np.int64)
+    weight = np.ascontiguousarray(problem.weight[problem.interior.cells])
+    ends = np.concatenate((problem.floor[chosen], problem.ceil[chosen]))
+    low, high = (
+        np.maximum(low, problem.floor[problem.interior.cells]),
+        np.minimum(high, problem.ceil[problem.interior.cells]),
+    )
+    kernels.cheaper(start, row, times, now, low, high, z, ends, weight, worst)
+    return now
+
+
+# ---- integer programs ---------------------------------------------------------------------------------------
+
+
+def _model(problem: Problem, worst: int, with_violation: bool) -> Any:
+    """Free cells as whole numbers; sums within their multiples and ``worst``, or a violation that is a variable."""
+    import highspy
+    from scipy.sparse import csc_array, hstack, vstack
+
+    cells = problem.interior.cells
+    low, high = problem.limits
+    rows = np.ones(problem.interior.sums.shape[0], np.bool_)
+    rows[cells] = False
+    chosen = np.flatnonzero(rows & (np.diff(problem.interior.sums.indptr) > 0))
+    sums = problem.interior.sums[chosen].astype(np.float64)
+    floor, ceil = problem.floor[chosen].astype(np.float64), problem.ceil[chosen].astype(np.float64)
+    infinite = highspy.kHighsInf
+    model = highspy.HighsLp()
+    if with_violation:
+        one = csc_array(np.ones((len(chosen), 1)))
+        matrix = csc_array(vstack([hstack([sums, one]), hstack([sums, -one])]))
+        model.row_lower_ = np.concatenate((floor, np.full(len(chosen), -infinite)))
+        model.row_upper_ = np.concatenate((np.full(len(chosen), infinite), ceil))
+        model.col_cost_ = np.concatenate((np.zeros(len(cells)), [1.0]))
+        model.col_lower_ = np.concatenate((low.astype(np.float64), [0.0]))
+        model.col_upper_ = np.concatenate((high.astype(np.float64), [float(worst)]))
+    else:
+        matrix = csc_array(sums)
+        model.row_lower_, model.row_upper_ = floor - worst, ceil + worst
+        model.col_cost_ = np.asarray(
+            problem.weight[problem.interior.finest] @ problem.interior.sums[problem.interior.finest].astype(np.float64)
+        )
+        if problem.beyond == 0:
+            model.col_lower_, model.col_upper_ = low.astype(np.float64), high.astype(np.float64)
+        else:  # further steps are never cheaper than none
+            model.col_lower_ = np.maximum(low, problem.floor[cells]).astype(np.float64)
+            model.col_upper_ = np.minimum(high, problem.ceil[cells]).astype(np.float64)
+    model.num_row_, model.num_col_ = matrix.shape
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
+    model.a_matrix_.value_ = matrix.data.astype(np.float64)
+    model.integrality_ = [highspy.HighsVarType.kInteger] * matrix.shape[1]
+    return model
+
+
+def _solve(
+    model: Any, start: Floats, level: int, seconds: float | None
+) -> tuple[Floats | None, float, bool, int, bool]:
+    """One integer program: answer, bound, whether it is the best, nodes, and whether the time struck."""
+    import highspy
+
+    from discreet.solve.program import started
+
+    options: dict[str, Any] = {"mip_max_nodes": level, "mip_rel_gap": 0.0, "mip_abs_gap": 1e-6}
+    if seconds is not None:
+        options["time_limit"] = seconds
+    highs = started(model, **options)
+    solution = highspy.HighsSolution()
+    solution.col_value = start.tolist()
+    highs.setSolution(solution)
+    highs.run()
+    info, status = highs.getInfo(), highs.getModelStatus()
+    done = status == highspy.HighsModelStatus.kOptimal
+    late = status == highspy.HighsModelStatus.kTimeLimit
+    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    answer = np.array(highs.getSolution().col_value) if found else None
+    bound = float(info.mip_dual_bound if np.isfinite(info.mip_dual_bound) else -np.inf)
+    return answer, bound, done, int(info.mip_node_count), late
+
+
+def _least_violation(problem: Problem, x: Ints, worst: int, search: Search) -> tuple[Ints, int]:
+    """Free cells with the least worst violation that was found, and what it must be at least."""
+    bound, size = 0, len(x)
+    for level in search.levels():
+        model = _model(problem, worst, with_violation=True)
+        answer, least, done, nodes, late = _solve(model, np.append(x, worst).astype(np.float64), level, search.left)
+        if late:
+            search.strike(level // 10)
+            break
+        search.nodes += nodes
+        if np.isfinite(least):
+            bound = max(bound, int(np.ceil(least - 1e-6)))
+        if answer is not None:
+            tried = np.rint(answer[:size]).astype(np.int64)
+            reached = problem.violation(np.asarray(problem.interior.sums @ tried, np.int64))
+            if reached < worst:
+                x, worst = tried, reached
+        if done or bound >= worst:
+            return x, worst
+    return x, bound
+
+
+def _least_weight(problem: Problem, x: Ints, worst: int, search: Search) -> tuple[Ints, float | None]:
+    """Free cells with the least weight that was found for a violation, and what the weight must be at least."""
+    least: float | None = None
+    fixed = problem.weight[problem.interior.finest] @ problem.floor[problem.interior.finest]
+    model = _model(problem, worst, with_violation=False)
+    inside = bool(np.all((x >= np.array(model.col_lower_)) & (x <= np.array(model.col_upper_))))
+    if not inside:
+        return x, None
+    best = problem.objective(np.asarray(problem.interior.sums @ x, np.int64))
+    for level in search.levels():
+        answer, bound, done, nodes, late = _solve(model, x.astype(np.float64), level, search.left)
+        if late:
+            search.strike(level // 10)
+            break
+        search.nodes += nodes
+        if np.isfinite(bound):
+            least = float(bound - fixed)
+        if answer is not None:
+            tried = np.rint(answer).astype(np.int64)
+            value = np.asarray(problem.interior.sums @ tried, np.int64)
+            if problem.violation(value) <= worst and problem.objective(value) < best - 1e-9:
+                x, best = tried, problem.objective(value)
+        if done:
+            break
+    return x, least

@@ -1,0 +1,353 @@
+"""The method ``Round``: publish every cell as a multiple of a base."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, listed, unknown_name
+from discreet.keys import Key
+from discreet.model.arrays import LARGEST, NO_LOWER, Floats, Ints
+from discreet.model.evidence import Certificates, Evidence, Proofs, rounding_claim
+from discreet.progress import checkpoint
+from discreet.relations import System
+from discreet.relations.interior import interior
+from discreet.relations.marks import cell_marks
+from discreet.tables.levels import prove_levels
+from discreet.tables.method import Method, Outcome
+from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_controlled
+from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles
+from discreet.tables.rounding.rules import up_by_rule, up_semi_controlled
+
+RULES = (
+    "controlled",
+    "controlled_unbiased",
+    "controlled_fifty_fifty",
+    "semi",
+    "conventional",
+    "modified",
+    "fifty_fifty",
+    "unbiased",
+)
+ADDITIVE = RULES[:4]
+OBJECTIVES = ("nearest", "random", "none")
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Round(Method):
+    """Publish every value as a multiple of a base.
+
+    Parameters
+    ----------
+    base
+        The base: any number above zero that is a whole number of the table's smallest unit.
+    rule
+        ``"controlled"`` (default): additive, cells at neighbouring multiples, and the sums as near to theirs as can
+        be. For tables that are networks (two-way, one variable hierarchical): ``"controlled_unbiased"``, drawn so that
+        every cell keeps its mean, and ``"controlled_fifty_fifty"``, by fair coins. ``"semi"``: as many cells up as
+        keeps the total of each group of ``control``, sums added up anew. Not additive, each cell for itself:
+        ``"conventional"``, ``"modified"`` (halves by a coin), ``"fifty_fifty"`` and ``"unbiased"``.
+    objective
+        What controlled rounding chooses among the best: ``"nearest"`` values, ``"random"`` ones without bias, or
+        ``"none"``.
+    steps
+        How many steps of the base a cell may move in controlled rounding: 1 takes neighbouring multiples only.
+    control
+        Variables whose codes form the groups of ``"semi"``; the whole table when empty.
+    levels
+        Prove that every unsafe cell keeps its protection level against whoever knows base and rule, and fail where one
+        does not. ``False`` publishes without, and the release says so.
+    effort
+        Nodes of the integer programs of controlled rounding; 0 takes what annealing finds.
+    time_limit
+        The same in seconds. A limit that strikes leaves an additive table with its worst violation and bound.
+    key_file
+        File of the secret key of rules that draw at random; the variable ``DISCREET_KEY`` or a new key otherwise.
+    insecure_seed
+        A number in place of a key, for tests and simulations; such a release cannot be saved.
+
+    Examples
+    --------
+    >>> Round(5, rule="conventional").secret, Round(5, rule="unbiased").secret
+    (False, True)
+    """
+
+    kind: ClassVar[str] = "round"
+    alters: ClassVar[bool] = True
+    base: int | float | str
+    rule: str = "controlled"
+    objective: Literal["nearest", "random", "none"] = "nearest"
+    steps: int = 1
+    control: tuple[str, ...] = ()
+    levels: bool = True
+    effort: int | None = None
+    time_limit: float | None = None
+    key_file: str | None = None
+    insecure_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise ParameterError(unknown_name("rule", str(self.rule), RULES))
+        if self.objective not in OBJECTIVES:
+            raise ParameterError(unknown_name("objective", str(self.objective), OBJECTIVES))
+        if _fraction(self.base) is None:
+            raise ParameterError(f"base={self.base!r} is not allowed.", hint="Give a number above 0.")
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
+            raise ParameterError(f"steps={self.steps!r} is not allowed.", hint="Give a whole number of at least 1.")
+        if self.steps > 1 and self.rule != "controlled":
+            raise ParameterError("steps is for controlled rounding.", hint="Leave it out, or use rule='controlled'.")
+        if self.control and self.rule != "semi":
+            raise ParameterError("control is for semi-controlled rounding.", hint="Use rule='semi'.")
+        for name in ("effort", "time_limit"):
+            number = getattr(self, name)
+            good = isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number) and number >= 0
+            if number is not None and not good:
+                raise ParameterError(f"{name}={number!r} is not allowed.", hint="Give a number of at least 0.")
+        object.__setattr__(self, "control", tuple(self.control))
+
+    @property
+    def secret(self) -> bool:
+        """Whether it draws at random."""
+        if self.rule == "controlled":
+            return self.objective == "random"
+        return self.rule != "conventional"
+
+    def run(self, system: System, key: Key | None = None) -> Outcome:
+        """Round the cells of a system."""
+        step = self._step(system)
+        marks = cell_marks(system) if key is not None else None
+        checkpoint("round", 0, 3)
+        made = self._rounded(system, step, key, marks)
+        checkpoint("round", 3, 3)
+        published = made.value * step
+        made.worst = int((np.abs(published - system.value) // step).max(initial=0))
+        reach = made.worst + 1
+        certificates, proofs = Certificates.none(), Proofs.none()
+        if self.levels:
+            lower, upper = self._limits(system, published, step, reach)
+            certificates, proofs, left = prove_levels(system, lower, upper)
+            if left:
+                raise self._unprotected(system, left)
+        insecure = key is not None and key.insecure
+        claim = rounding_claim(
+            str(self.base),
+            additive=self.rule in ADDITIVE,
+            reach=reach,
+            levels=self.levels,
+            drawn=self.rule != "conventional",
+            universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            insecure=insecure,
+        )
+        facts: dict[str, Any] = {
+            "reach": reach,
+            "worst_violation": made.worst,
+            "least_violation": made.bound,
+            "objective": made.objective,
+            "least_objective": made.least,
+            "insecure": insecure,
+        }
+        effort = {"nodes": made.nodes}
+        if made.struck_at is not None:
+            effort["limit_struck_at"] = made.struck_at
+        evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, effort, facts=facts)
+        return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+
+    def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
+        """What a published multiple tells of each cell."""
+        step = self._step(system)
+        worst = int((np.abs(published - system.value) // step).max(initial=0))
+        return self._limits(system, published, step, worst + 1)
+
+    def _limits(self, system: System, published: Ints, step: int, reach: int) -> tuple[Ints, Ints]:
+        """The least and most that a cell can be, for somebody who also knows which cells are further away."""
+        if self.rule in ("conventional", "modified"):
+            most = (step - 1) // 2 if self.rule == "conventional" else step // 2
+            low, high = published - step // 2, published + most
+        else:
+            near = np.abs(published - system.value) < step
+            away = np.where(near, step, reach * step) - 1
+            low, high = published - away, published + away
+        return np.maximum(low, system.lower_bound), np.minimum(high, system.upper_bound)
+
+    def _step(self, system: System) -> int:
+        """The base in units of the system."""
+        base = _fraction(self.base)
+        assert base is not None
+        units = base * 10**system.decimals
+        if units.denominator != 1:
+            raise InputError(
+                f"The base {self.base} is not a whole number of the smallest unit of the tables, which have "
+                f"{system.decimals} decimals.",
+                hint="Give another base, or tables with more decimals (decimals=).",
+            )
+        if units * 4 + int(np.abs(system.value).max(initial=0)) > LARGEST:
+            raise InputError(f"The base {self.base} is too large for these tables.", hint="Give a smaller base.")
+        return int(units)
+
+    def _rounded(self, system: System, step: int, key: Key | None, marks: NDArray[np.uint8] | None) -> Made:
+        floor, rest = np.divmod(system.value, step)
+        if self.rule in ("conventional", "modified", "fifty_fifty", "unbiased"):
+            draw = np.zeros(len(system))
+            if key is not None and marks is not None:
+                draw = key.uniform(f"round {self.rule}", marks)
+            return Made(floor + up_by_rule(self.rule, rest, step, draw))
+        if self.rule == "controlled":
+            return self._controlled(system, step, floor, rest, key, marks)
+        assert key is not None
+        assert marks is not None
+        draw = key.uniform(f"round {self.rule}", marks)
+        if self.rule == "semi":
+            return _semi(system, step, floor, rest, draw, self._groups(system), key, marks)
+        net = network(system)
+        if net is None:
+            raise NeedsError(
+                f"rule={self.rule!r} needs a two-way table with at most one hierarchical variable.",
+                hint="Use rule='controlled', which rounds any table.",
+            )
+        seed = int(key.generator(f"round {self.rule}", marks).integers(2**62))
+        ordered, order = net.in_order(draw)
+        up = np.empty_like(rest)
+        if self.rule == "controlled_unbiased":
+            up[order] = round_by_cycles(ordered, rest[order], step, None, seed)
+        else:
+            arcs = np.arange(len(order), dtype=np.int64)
+            up[order] = round_by_coins(ordered, rest[order], step, arcs, seed)[0]
+        return Made(floor + up // step)
+
+    def _controlled(
+        self, system: System, step: int, floor: Ints, rest: Ints, key: Key | None, marks: NDArray[np.uint8] | None
+    ) -> Made:
+        inner = interior(system)
+        share = rest / step
+        seed = 1
+        if key is not None and marks is not None:
+            up = key.uniform("round controlled", marks) < share
+            seed = int(key.generator("round controlled", marks).integers(2**62))
+        else:
+            up = 2 * rest >= step
+        weight = np.zeros(len(system))
+        if self.objective == "random":
+            weight = np.where(rest > 0, 1.0 - 2.0 * up, 0.0)
+        elif self.objective == "nearest":
+            weight = np.where(rest > 0, 1.0 - 2.0 * share, 0.0)
+        ceil = floor + (rest > 0)
+        least, most = self._allowed(system, step, floor, ceil)
+        lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
+        lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
+        beyond = self.steps - 1
+        problem = Problem(inner, least, most, weight, beyond, lowest if beyond else None)
+        start = (floor + up)[inner.cells]
+        net = network(system)
+        if net is not None:
+            only = np.zeros(len(system))
+            only[inner.finest] = weight[inner.finest]
+            start = (floor + round_by_cycles(net, rest, step, only, seed) // step)[inner.cells]
+        search = Search(None if self.effort is None else int(self.effort), self.time_limit)
+        found = round_controlled(problem, start, search, seed)
+        negative = (found.value < 0) & (system.lower_bound >= 0)
+        if np.any(negative):
+            cell = system.cell_name(int(np.argmax(negative)))
+            raise ProtectionError(
+                f"No rounding was found in which all sums add up and cell {cell} is not negative.",
+                hint="Allow more effort, take another base, or use a rule that rounds each cell for itself.",
+            )
+        # Cells that may only go up count as going up.
+        always = float(weight[inner.finest] @ (least - floor)[inner.finest])
+        return Made(found.value, found, always, search.nodes, search.struck_at)
+
+    def _allowed(self, system: System, step: int, floor: Ints, ceil: Ints) -> tuple[Ints, Ints]:
+        """Neighbouring multiples that leave an unsafe cell its level, where levels are asked for and one of them does.
+
+        A multiple tells that the value is less than a step away, so that both ends of the level must be as near.
+        """
+        if not self.levels:
+            return floor, ceil
+        low, high = system.value - system.lower_level, system.value + system.upper_level
+        keeps = [(m * step - step < low) & (m * step + step > high) for m in (floor, ceil)]
+        only_up, only_down = system.unsafe & keeps[1] & ~keeps[0], system.unsafe & keeps[0] & ~keeps[1]
+        return np.where(only_up, ceil, floor), np.where(only_down, floor, ceil)
+
+    def _groups(self, system: System) -> Ints:
+        """For every cell the number of its group: the codes of the control variables, table by table."""
+        groups = np.zeros(len(system), np.int64)
+        known: dict[tuple[Any, ...], int] = {}
+        for number in range(len(system.tables) - 1, -1, -1):
+            table = system.tables.tables[number]
+            for variable in self.control:
+                if variable not in table.spec.by:
+                    where = f"table {table.name!r} (control)"
+                    raise ParameterError(unknown_name("variable", variable, table.variables, where))
+            columns = [table.codes[:, table.variables.index(v)].tolist() for v in self.control]
+            for cell, *codes in zip(system.of[number].tolist(), *columns, strict=True):
+                groups[cell] = known.setdefault((number, *codes), len(known))
+        return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+
+    def _unprotected(self, system: System, cells: list[int]) -> ProtectionError:
+        names = listed((system.cell_name(cell) for cell in cells), SHOWN)
+        return ProtectionError(
+            f"{len(cells)} unsafe cells cannot be protected by rounding to multiples of {self.base}: somebody who "
+            f"knows the base could tell them more closely than their level allows: {names}.",
+            hint="Take a larger base, or publish without that proof (levels=False), which the release then says.",
+        )
+
+
+class Made:
+    """Rounded values in steps, and how they were found."""
+
+    def __init__(
+        self,
+        value: Ints,
+        found: Rounding | None = None,
+        always: float = 0.0,
+        nodes: int = 0,
+        struck_at: int | None = None,
+    ) -> None:
+        self.value = value
+        self.worst = 0
+        self.bound = 0 if found is None else found.bound
+        self.objective = None if found is None else round(found.objective + always, 9)
+        self.least = None if found is None or found.least is None else round(found.least + always, 6)
+        self.nodes, self.struck_at = nodes, struck_at
+
+
+def _semi(
+    system: System,
+    step: int,
+    floor: Ints,
+    rest: Ints,
+    draw: Floats,
+    groups: Ints,
+    key: Key,
+    marks: NDArray[np.uint8],
+) -> Made:
+    """Semi-controlled rounding of the finest cells; all other cells are their sums."""
+    inner = interior(system)
+    cells = inner.finest
+    if len(inner.cells) < len(cells):
+        raise NeedsError(
+            "Semi-controlled rounding needs tables in which every total has one definition.",
+            hint="Use rule='controlled', which keeps all of them.",
+        )
+    whole = np.zeros((int(groups.max(initial=-1)) + 1, marks.shape[1]), np.uint8)
+    np.bitwise_xor.at(whole, groups[cells], marks[cells])
+    common = key.uniform("round semi, groups", whole)
+    up = up_semi_controlled(rest[cells], step, groups[cells], draw[cells], common)
+    value = np.asarray(inner.sums @ (floor[cells] + up), np.int64)
+    return Made(value)
+
+
+def _fraction(base: object) -> Fraction | None:
+    """The base as an exact number, ``None`` where it is not one above zero."""
+    if isinstance(base, bool) or not isinstance(base, int | float | str):
+        return None
+    try:
+        number = Fraction(str(base))
+    except (ValueError, ZeroDivisionError):
+        return None
+    return number if number > 0 else None

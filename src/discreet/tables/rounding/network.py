@@ -1,0 +1,134 @@
+"""Tables whose relations are a network: cells are arcs, relations nodes, and additive changes are circulations.
+
+Two-way tables are, also with one hierarchical variable. Their cells can always be rounded to neighbouring multiples.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.model.arrays import Floats, Ints, pointers
+from discreet.relations import System
+from discreet.tables.rounding import kernels
+
+
+class Network(NamedTuple):
+    """Cells as arcs from ``tail`` to ``head``; the last node stands for everything that is in no relation."""
+
+    tail: Ints
+    head: Ints
+    nodes: int
+
+    def adjacency(self) -> tuple[Ints, Ints, Ints]:
+        """Where the arcs of each node begin, how many there are, and the arcs."""
+        loops = self.tail == self.head
+        node = np.concatenate((self.tail, self.head[~loops]))
+        arc = np.concatenate((np.arange(len(self.tail)), np.flatnonzero(~loops)))
+        order = np.lexsort((arc, node))
+        count = np.bincount(node, minlength=self.nodes)
+        return pointers(count), count.astype(np.int64), arc[order].astype(np.int64)
+
+    def in_order(self, draw: Floats) -> tuple[Network, Ints]:
+        """The same network with arcs and nodes ordered by a draw for each arc, and the order of the arcs.
+
+        Where the draws depend on nothing but the cells, so does everything that is done in this order.
+        """
+        order = np.argsort(draw, kind="stable")
+        whole = (draw * 2.0**53).astype(np.uint64)
+        weight = np.zeros(self.nodes, np.uint64)
+        np.add.at(weight, self.tail, whole)
+        np.add.at(weight, self.head, whole)
+        rank = np.empty(self.nodes, np.int64)
+        rank[np.argsort(weight, kind="stable")] = np.arange(self.nodes)
+        tail, head = rank[self.tail[order]], rank[self.head[order]]
+        if len(order) and tail[0] > head[0]:
+            tail, head = head, tail
+        return Network(np.ascontiguousarray(tail), np.ascontiguousarray(head), self.nodes), order
+
+
+def network(system: System) -> Network | None:
+    """The network of a system, or ``None`` where its relations are none."""
+    if np.any(system.residual()) or len(system.figure_of):
+        return None
+    several = {len(table.variables) for table in system.tables}
+    orders = list(permutations(range(max(several)))) if len(system.tables) == 1 and max(several) <= 2 else [None]
+    for order in orders:
+        found = _as_network(system, _rows(system, order))
+        if found is not None:
+            return found
+    return None
+
+
+def _rows(system: System, order: tuple[int, ...] | None) -> Ints:
+    """Relations that imply all others: along later variables only where the earlier ones stand at base codes."""
+    if order is None or system.defining.all():
+        return np.flatnonzero(system.defining)
+    table = system.tables.tables[0]
+    variable, sample = system.origin[:, 1], system.origin[:, 3]
+    keep = np.ones(len(variable), np.bool_)
+    for position, k in enumerate(order):
+        for before in order[:position]:
+            base = table.spec.hierarchies[before].base[table.codes[sample, before]]
+            keep &= (variable != k) | base
+    return np.flatnonzero(keep)
+
+
+def _as_network(system: System, rows: Ints) -> Network | None:
+    """Every cell in at most two relations, with signs that can be made opposite by turning relations round."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+    part = system.matrix[rows].tocsc()
+    entries = np.diff(part.indptr)
+    if entries.max(initial=0) > 2 or np.any(np.abs(part.data) != 1):
+        return None
+    nodes = len(rows) + 1
+    root = nodes - 1
+    one, two = np.full(len(system), root, np.int64), np.full(len(system), root, np.int64)
+    sign = np.ones((2, len(system)), np.int64)
+    some, both = entries > 0, entries == 2
+    one[some], sign[0, some] = part.indices[part.indptr[:-1][some]], part.data[part.indptr[:-1][some]]
+    two[both], sign[1, both] = part.indices[part.indptr[:-1][both] + 1], part.data[part.indptr[:-1][both] + 1]
+    turned = np.zeros(nodes, np.int64)
+    pairs = coo_array((np.ones(int(both.sum())), (one[both], two[both])), shape=(nodes, nodes)).tocsr()
+    pairs = pairs + pairs.T
+    # A relation is turned round where it has the same sign as its neighbour in the cell that they share.
+    same = {}
+    for a, b, s in zip(one[both].tolist(), two[both].tolist(), (sign[0] * sign[1])[both].tolist(), strict=True):
+        same[a, b] = same[b, a] = s > 0
+    count, label = connected_components(pairs, directed=False)
+    for component in range(count):
+        start = int(np.argmax(label == component))
+        order, before = breadth_first_order(pairs, start, directed=False)
+        for node in order[1:].tolist():
+            turned[node] = turned[before[node]] ^ same[int(before[node]), node]
+    flip = np.where(turned == 1, -1, 1)
+    signs = sign * flip[np.stack((one, two))]
+    if np.any(signs[0, both] == signs[1, both]):
+        return None
+    # A positive sign is an arc that leaves the node.
+    leaves = signs[0] > 0
+    return Network(np.where(leaves, one, two), np.where(leaves, two, one), nodes)
+
+
+def round_by_cycles(net: Network, rest: Ints, step: int, weight: Floats | None, seed: int) -> Ints:
+    """How far above its lower multiple each cell ends (0 or ``step``): drawn without bias, or cheaply by weights."""
+    begin, alive, arcs = net.adjacency()
+    left = rest.copy()
+    drawn = weight is None
+    cost = np.zeros(len(rest)) if weight is None else weight
+    state = np.array([seed | 1], np.uint64)
+    kernels.cancel_cycles(step, state, net.tail, net.head, begin, alive, arcs, left, cost, drawn)
+    return left
+
+
+def round_by_coins(net: Network, rest: Ints, step: int, order: Ints, seed: int) -> tuple[Ints, Ints]:
+    """The same by fair coins, cell by cell in an order; and the coins (0 where none was tossed)."""
+    begin, _, arcs = net.adjacency()
+    left, coin = rest.copy(), np.zeros(len(rest), np.int8)
+    state = np.array([seed | 1], np.uint64)
+    kernels.fair_coins(step, state, order, net.tail, net.head, begin, arcs, left, coin)
+    return left, coin.astype(np.int64)

@@ -1,0 +1,276 @@
+"""Methods that alter values: every cell is published, and what is claimed of the altered values holds exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools
+from discreet.model.evidence import Claim, Evidence, adjustment_claim, intervals_claim, rounding_claim
+from discreet.model.table import CellStatus
+from discreet.verify.certificates import check_certificates, read_certificates
+from discreet.verify.evidence import check_claim
+from discreet.verify.known import Ground, Knowledge
+from discreet.verify.proofs import check_levels, levels_of, name_cells, read_proofs
+from discreet.verify.rules import Recheck
+from discreet.verify.verdict import Verdict
+
+Numbers = NDArray[Any]
+NOTHING = np.zeros(0, np.int64)
+
+
+def check_altered(verdict: Verdict, ground: Ground, evidence: Evidence, rechecks: Sequence[Recheck]) -> None:
+    """Check what a method that alters values claims."""
+    finest = max(table.decimals for table in ground.tables)
+    if evidence.decimals != finest or ground.published is None or ground.already.together_with():
+        verdict.refuse("altered", "the altered values do not fit the tables")
+        return
+    true = ground.scaled([table.value for table in ground.tables], finest)
+    published = ground.published.astype(true.dtype)
+    name_cells(
+        verdict,
+        ground,
+        np.flatnonzero(np.asarray(published != published[ground.twin], np.bool_)),
+        "cells that mean the same are published differently",
+        "altered",
+    )
+    ALTERING[evidence.claim.method](verdict, ground, evidence, rechecks, true, published)
+
+
+def _claims(verdict: Verdict, evidence: Evidence, allowed: Claim) -> None:
+    check_claim(verdict, allowed, evidence.claim)
+    verdict.attackers += list(allowed.attackers)
+    verdict.not_considered += list(evidence.claim.not_considered)
+
+
+def _several_universes(ground: Ground) -> bool:
+    return len({table.spec.identity[1:] for table in ground.tables}) > 1
+
+
+def _refuse_where(verdict: Verdict, ground: Ground, wrong: Numbers, message: str, check: str) -> None:
+    name_cells(verdict, ground, np.flatnonzero(np.asarray(wrong, np.bool_)), message, check)
+
+
+def _check_additive(verdict: Verdict, ground: Ground, published: Numbers, check: str) -> None:
+    for relation in ground.relations.broken(published)[:20]:
+        where = ground.relations.equation(relation) or ground.relations.text(relation)
+        verdict.refuse(check, "published values do not add up", where)
+
+
+def _empty(ground: Ground) -> Bools:
+    return np.concatenate([table.empty for table in ground.tables])
+
+
+# ---- adjustment ---------------------------------------------------------------------------------------------
+
+
+def _check_adjustment(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    rechecks: Sequence[Recheck],
+    true: Numbers,
+    published: Numbers,
+) -> None:
+    """Moves reach the levels, keep all limits, and leave the relations as they are."""
+    allowed = adjustment_claim(universes=_several_universes(ground), insecure=bool(evidence.facts.get("insecure")))
+    _claims(verdict, evidence, allowed)
+    before = len(verdict.refused)
+    method, move = evidence.method, published - true
+    _check_additive(verdict, ground, published, "adjust")
+    upper, lower = _needed(ground, evidence, rechecks)
+    reached = np.asarray((move >= upper) | (-move >= lower), np.bool_)
+    _refuse_where(verdict, ground, ground.unsafe & ~reached, "an unsafe cell moves less than its level", "adjust")
+    most, limit = method.get("most"), method.get("limit")
+    if most is not None:
+        times = Fraction(str(most))
+        far = (move > _whole(upper, times)) | (-move > _whole(lower, times))
+        _refuse_where(verdict, ground, ground.unsafe & far, "an unsafe cell moves further than allowed", "adjust")
+    if limit is not None:
+        far = np.abs(move).astype(object) * 100 > np.abs(true).astype(object) * Fraction(str(limit))
+        _refuse_where(verdict, ground, ~ground.unsafe & far, "a cell moves further than allowed", "adjust")
+    zero = np.asarray(true == 0, np.bool_) if method.get("zeros") != "movable" else _empty(ground) & ~_empty(ground)
+    fixed = (ground.status == CellStatus.FORCED) | _fixed(ground, str(method.get("fixed"))) | zero
+    _refuse_where(verdict, ground, fixed & ~ground.unsafe & (move != 0), "a fixed cell moves", "adjust")
+    low, high = _bounds(ground, evidence.decimals)
+    _refuse_where(verdict, ground, (published < low) | (published > high), "a bound of a cell is broken", "adjust")
+    verdict.prove(f"{allowed.statement} ({int(ground.unsafe.sum())} cells)", before)
+
+
+def _whole(level: Numbers, times: Fraction) -> Numbers:
+    """The most whole units that so many times a level may be, at least the level itself."""
+    return np.asarray(np.maximum(level, -((-level.astype(object) * times.numerator) // times.denominator)))
+
+
+def _needed(ground: Ground, evidence: Evidence, rechecks: Sequence[Recheck]) -> tuple[Numbers, Numbers]:
+    """How far each row must move up or down: its level, its sliding level, at least one unit."""
+    levels = levels_of(ground, rechecks, evidence.decimals, np.arange(len(ground.unsafe)))
+    least = np.maximum(levels.sliding, 1)
+    return np.maximum(levels.upper, least), np.maximum(levels.lower, least)
+
+
+def _fixed(ground: Ground, what: str) -> Bools:
+    """Rows that the method says stay what they are: grand totals, or all rows above the lowest level."""
+    parts = []
+    for table in ground.tables:
+        hierarchies = table.spec.hierarchies
+        if what == "total":
+            total = [-1 if h.total is None else h.index[h.total] for h in hierarchies]
+            parts.append((table.codes == np.array(total)).all(axis=1))
+        elif what == "margins":
+            sums = [{g.parent for g in h.groupings} for h in hierarchies]
+            above = [np.array([code in s for code in h.codes]) for h, s in zip(hierarchies, sums, strict=True)]
+            parts.append(np.any([a[table.codes[:, k]] for k, a in enumerate(above)], axis=0))
+        else:
+            parts.append(np.zeros(len(table), np.bool_))
+    return np.concatenate(parts)
+
+
+def _bounds(ground: Ground, decimals: int) -> tuple[Numbers, Numbers]:
+    """What everybody knows of each row, in units; as wide integers, for a bound may be missing."""
+    low, high = [], []
+    for table in ground.tables:
+        scale = 10 ** (decimals - table.decimals)
+        lower, upper = table.attacker_bounds()
+        low.append(np.where(lower > NO_LOWER, lower.astype(object) * scale, -(10**60)))
+        high.append(np.where(upper < NO_UPPER, upper.astype(object) * scale, 10**60))
+    return np.concatenate(low), np.concatenate(high)
+
+
+# ---- rounding -----------------------------------------------------------------------------------------------
+
+ADDITIVE = ("controlled", "controlled_unbiased", "controlled_fifty_fifty", "semi")
+NEAREST = ("conventional", "modified")
+
+
+def _check_rounding(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    rechecks: Sequence[Recheck],
+    true: Numbers,
+    published: Numbers,
+) -> None:
+    """Multiples, additive, no further than stated, and far enough for every unsafe cell."""
+    method = evidence.method
+    rule, text = str(method.get("rule")), str(method.get("base"))
+    base = Fraction(text) * 10**evidence.decimals
+    if base <= 0 or base.denominator != 1 or rule not in (*ADDITIVE, *NEAREST, "unbiased", "fifty_fifty"):
+        verdict.refuse("round", "the base or the rule is not one that this checker knows")
+        return
+    step = int(base)
+    reach = int(evidence.facts.get("reach", 1))
+    levels = method.get("levels") is True
+    allowed = rounding_claim(
+        text,
+        additive=rule in ADDITIVE,
+        reach=reach,
+        levels=levels,
+        drawn=rule != "conventional",
+        universes=_several_universes(ground),
+        insecure=bool(evidence.facts.get("insecure")),
+    )
+    _claims(verdict, evidence, allowed)
+    before = len(verdict.refused)
+    away = np.abs(published - true)
+    _refuse_where(verdict, ground, published % step != 0, "a value is not a multiple of the base", "round")
+    _refuse_where(verdict, ground, away >= reach * step, "a value is further away than stated", "round")
+    _refuse_where(verdict, ground, _empty(ground) & (published != 0), "an empty cell got a value", "round")
+    if rule in NEAREST:
+        _refuse_where(verdict, ground, 2 * away > step, "a value is not the nearest multiple", "round")
+    if rule == "conventional":
+        up = (2 * away == step) & (published < true)
+        _refuse_where(verdict, ground, up, "a value halfway between multiples is not rounded up", "round")
+    if rule in ADDITIVE:
+        _check_additive(verdict, ground, published, "round")
+        worst = int((away // step).max(initial=0))
+        if worst != evidence.facts.get("worst_violation"):
+            verdict.refuse("round", "the stated worst violation is not that of the published values")
+    elif reach != 1:
+        verdict.refuse("round", "a rule that takes neighbouring multiples states a longer reach")
+    shown = 0
+    if levels:
+        ends = rounding_interval(true, published, step, reach, rule)
+        shown = _check_proofs_within(verdict, ground, evidence, rechecks, true, *ends)
+    verdict.prove(f"{allowed.statement} ({shown} cells with {len(evidence.certificates)} exact certificates)", before)
+
+
+def _check_proofs_within(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    rechecks: Sequence[Recheck],
+    true: Numbers,
+    low: Numbers,
+    high: Numbers,
+) -> int:
+    """Every unsafe cell reaches its levels in other tables that lie within what the publication tells of each cell."""
+    entries = read_certificates(verdict, ground, evidence.certificates)
+    if entries is None:
+        return 0
+    targets = read_proofs(verdict, ground, evidence.proofs, len(entries.denominator), NOTHING)
+    if targets is None:
+        return 0
+    known = Knowledge.of(ground, evidence.decimals, None)
+    rise, fall = (np.minimum(np.maximum(room, 0), NO_UPPER - 1).astype(np.int64) for room in (high - true, true - low))
+    known = Knowledge(np.minimum(known.rise, rise), np.minimum(known.fall, fall), known.whole)
+    before = len(verdict.refused)
+    moved = check_certificates(verdict, ground, entries, known, targets.certificate, targets.row[targets.of])
+    if len(verdict.refused) > before:
+        return 0
+    levels = levels_of(ground, rechecks, evidence.decimals, targets.row)
+    check_levels(verdict, ground, entries, targets, levels, moved)
+    return len(targets.row)
+
+
+def rounding_interval(true: Numbers, published: Numbers, step: int, reach: int, rule: str) -> tuple[Numbers, Numbers]:
+    """What a published multiple tells of the true value, for somebody who also knows which sums were hard to round."""
+    if rule == "conventional":
+        return -((step - 2 * published) // 2), (2 * published + step - 1) // 2
+    if rule == "modified":
+        return -((step - 2 * published) // 2), (2 * published + step) // 2
+    distance = np.where(np.abs(published - true) < step, step, reach * step)
+    return published - distance + 1, published + distance - 1
+
+
+# ---- intervals ----------------------------------------------------------------------------------------------
+
+
+def _check_intervals(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    rechecks: Sequence[Recheck],
+    true: Numbers,
+    published: Numbers,
+) -> None:
+    """Intervals hold both values, other values are true, and levels are kept against who knows all of them."""
+    allowed = intervals_claim(universes=_several_universes(ground), insecure=bool(evidence.facts.get("insecure")))
+    _claims(verdict, evidence, allowed)
+    before = len(verdict.refused)
+    if ground.intervals is None:
+        verdict.refuse("intervals", "there are no intervals")
+        return
+    low, high = (ends.astype(true.dtype) for ends in ground.intervals)
+    outside = (true < low) | (true > high) | (published < low) | (published > high)
+    _refuse_where(verdict, ground, outside, "an interval does not hold the true and the published value", "intervals")
+    differs = [low != low[ground.twin], high != high[ground.twin]]
+    _refuse_where(
+        verdict, ground, differs[0] | differs[1], "cells that mean the same have other intervals", "intervals"
+    )
+    _check_additive(verdict, ground, published, "intervals")
+    shown = _check_proofs_within(verdict, ground, evidence, rechecks, true, low, high)
+    verdict.prove(f"{allowed.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
+
+
+Check = Callable[[Verdict, Ground, Evidence, Sequence[Recheck], Numbers, Numbers], None]
+ALTERING: dict[str, Check] = {
+    "adjust": _check_adjustment,
+    "intervals": _check_intervals,
+    "round": _check_rounding,
+}
+"""Methods that alter values, and how their claims are checked."""
