@@ -274,7 +274,9 @@ class SmallProgram:
         wrong = ((low > NO_LOWER) & (new < low.astype(amount.dtype) * denominator)) | (
             (high < NO_UPPER) & (new > high.astype(amount.dtype) * denominator)
         )
-        wrong[moved == self.at] = False
+        if int(amount[self.at]) * self.direction == self.level * denominator:
+            # That the target itself has room for its level was seen before.
+            wrong[moved == self.at] = False
         if bool(np.any(wrong)) or int(amount[self.at]) * self.direction < self.level * denominator:
             return None
         cells = part.cells[moved]
