@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 import discreet as ds
+from discreet.attack import External, attack_by_insiders
+from discreet.attack.insiders import Finding
 from discreet.attack.intervals import Intervals, attack_intervals
 from discreet.generate import business_survey
 from discreet.relations import System, build_system
+from discreet.tables.engines.subtables import relations_of, subtables
 
 
 def two_way(
@@ -81,3 +86,32 @@ def survey(
 def attacked(system: System, withheld: np.ndarray) -> Intervals:
     """What an outsider works out over all relations together."""
     return attack_intervals(system, withheld)
+
+
+def attacked_in_subtables(system: System, withheld: np.ndarray) -> Iterator[Intervals]:
+    """The same for an attacker who looks at one sub-table without hierarchies at a time."""
+    for part in subtables(system, "test"):
+        for number in range(part.count):
+            cells = part.cells(number)
+            whole = part.whole[part.lines(number)].astype(bool)
+            local = relations_of(cells, whole).tocoo()
+            columns = cells.ravel()[local.col]
+            matrix = csr_array((local.data, (local.row, columns)), shape=(local.shape[0], len(system)))
+            inside = np.zeros(len(system), bool)
+            inside[cells[cells >= 0]] = True
+            if np.any(system.unsafe & inside):
+                alone = replace(
+                    system,
+                    matrix=matrix,
+                    defining=np.ones(matrix.shape[0], bool),
+                    origin=np.zeros((matrix.shape[0], 4), np.int64),
+                    slack=np.zeros(matrix.shape[0], np.int64),
+                )
+                yield attack_intervals(alone, withheld & inside)
+
+
+def recovered_by_insiders(system: System, withheld: np.ndarray) -> int:
+    """How many unsafe cells some contributor works out exactly from its own cells and what is published."""
+    attack = External(system, withheld)
+    attack.run(True, 0)
+    return int((attack_by_insiders(attack, False, 0) == Finding.RECOVERABLE).sum())

@@ -142,7 +142,7 @@ def _pass(system: System, cost: Floats, relations: csr_array, sums: list[Ints]) 
 
 def _with_sums(relations: csr_array, sums: list[Ints]) -> csr_array:
     """The relations, and for every sum a further cell with the relation that makes it up."""
-    from scipy.sparse import coo_array, hstack, vstack
+    from scipy.sparse import coo_array, csr_array, hstack, vstack
 
     if not sums:
         return relations
@@ -151,4 +151,4 @@ def _with_sums(relations: csr_array, sums: list[Ints]) -> csr_array:
     parts = coo_array((np.ones(len(row), np.int64), (row, np.concatenate(sums))), shape=(rows, count))
     own = coo_array((np.full(rows, -1, np.int64), (np.arange(rows), np.arange(rows))), shape=(rows, rows))
     nothing = coo_array((relations.shape[0], rows), dtype=np.int64)
-    return vstack([hstack([relations, nothing]), hstack([parts, own])]).tocsr()
+    return csr_array(vstack([hstack([relations, nothing]), hstack([parts, own])]))

@@ -44,7 +44,7 @@ def _push(heap: Ints, size: int, item: int) -> None:
 @kernel("int64(int64[:], int64)")
 def _pop(heap: Ints, size: int) -> int:
     """Take the least item from a heap that holds ``size`` ones."""
-    top, item, at = heap[0], heap[size - 1], 0
+    top, item, at = int(heap[0]), heap[size - 1], 0
     while True:
         child = 2 * at + 1
         if child >= size - 1:
@@ -344,11 +344,10 @@ def eliminate(
             old = series_key(point[i, 0], point[i, 1], point[i, 2])
             for d in range(3):
                 point[i, d] = (point[i, d] - mine * shift[d]) % PRIME
-            if i >= rows or shielded_row[i]:
-                if i < rows or shielded_closing[i - rows]:
-                    shield[old] -= 1
-                    new = series_key(point[i, 0], point[i, 1], point[i, 2])
-                    shield[new] = shield.get(new, 0) + 1
+            if shielded_row[i] if i < rows else shielded_closing[i - rows]:
+                shield[old] -= 1
+                new = series_key(point[i, 0], point[i, 1], point[i, 2])
+                shield[new] = shield.get(new, 0) + 1
         # The exchanged column is now a row of its own, in place of the published one.
         i = rows + q
         old = series_key(point[i, 0], point[i, 1], point[i, 2])

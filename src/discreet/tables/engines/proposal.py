@@ -44,7 +44,8 @@ def candidates(system: System) -> Bools:
 
 def singletons(system: System) -> Bools:
     """Withheld cells that one contributor fills alone."""
-    return starting_pattern(system) & (system.contributors == 1)
+    result: Bools = starting_pattern(system) & (system.contributors == 1)
+    return result
 
 
 def numbers(mask: Bools) -> Ints:
