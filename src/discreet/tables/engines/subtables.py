@@ -113,7 +113,8 @@ class Subtables:
 def relations_of(cells: Codes, whole: Bools) -> csr_array:
     """Relations of a sub-table without hierarchies: along every whole axis the first entry is the sum of the others.
 
-    One column a place of the flattened array; places without a cell have none of the entries.
+    One column a place of the flattened array; places without a cell have none of the entries. Relations that follow
+    from others are left out: along each axis only those of parts, not totals, of the whole axes before it.
     """
     from scipy.sparse import csr_array
 
@@ -121,7 +122,9 @@ def relations_of(cells: Codes, whole: Bools) -> csr_array:
     rows, columns, values, count = [], [], [], 0
     for axis in np.flatnonzero(whole).tolist():
         lines = np.moveaxis(place, axis, -1).reshape(-1, cells.shape[axis])
-        there = np.moveaxis(cells, axis, -1).reshape(lines.shape) >= 0
+        index = np.stack(np.unravel_index(lines[:, 0], cells.shape), axis=1)
+        lines = lines[np.all((index[:, :axis] > 0) | ~whole[:axis], axis=1)]
+        there = cells.ravel()[lines] >= 0
         sign = np.ones(lines.shape, np.int64)
         sign[:, 0] = -1
         rows.append(np.repeat(np.arange(count, count + len(lines)), there.sum(axis=1)))
