@@ -39,8 +39,8 @@ def flows(
     Demand ``k`` is on cells of one line (node ``line[k]``), ``member[first[k]:first[k + 1]]``: their sum must be able
     to move, so that flow runs from the line to the other ends of these cells by other cells, or back (``inward``).
     ``cell`` is the array of the table's cells (-1 where there is none), ``share`` how much of its room each may use,
-    ``settled`` which are withheld in any case. Cut ``k`` is ``coefficient @ x[cell] >= 1`` with the entries ``start[k]``
-    to ``start[k + 1]``.
+    ``settled`` which are withheld in any case. Cut ``k`` is ``coefficient @ x[cell] >= 1`` with the entries from
+    ``start[k]`` to ``start[k + 1]``.
     """
     columns = cell.shape[1]
     nodes = rows + columns

@@ -19,7 +19,11 @@ from discreet.tables.suppress.cuts import FAR, Attackers, Cut, Demand, _Model, c
 ENOUGH = 1 - 1e-9
 WHOLE = 1e-6
 """A share counts as nothing or all within this."""
-MOST_ROUNDS = 200
+SURE = 0.9
+"""Cells of which the relaxation withholds this share are settled together."""
+FEW_PARTS = 40
+"""The 0-1 program is solved where the relaxation leaves at most so many cells open."""
+MOST_ROUNDS = 10
 UNBOUNDED = 1e15
 """Rooms beyond this are none that a whole number could tell."""
 
@@ -59,29 +63,80 @@ class _Oracle(Protocol):
 
     def cuts(self, share: Floats) -> list[Cut]: ...
 
+    def content(self, share: Floats) -> bool: ...
+
 
 def cheapest(problem: Problem, nodes: int) -> Found:
-    """The cheapest pattern, or the best one within a limit of nodes."""
+    """The cheapest pattern, or a cheap one where finding the cheapest would take too long.
+
+    The relaxation is solved with cuts until attackers are content. If it does not say of every cell whether it is
+    withheld, a pattern is made by settling one cell after the other. Where few cells were open, the 0-1 program is
+    solved as well.
+    """
     flat_allowed = problem.allowed.ravel()
     oracle: _Oracle = _Flows(problem) if problem.cells.ndim == 2 and problem.whole.all() else _Programs(problem)
     short = oracle.impossible()
     settled = problem.hidden.ravel()
-    master = _Master(problem.weight.ravel(), np.flatnonzero(flat_allowed & ~settled), settled)
+    weight = problem.weight.ravel()
+    master = _Master(weight, np.flatnonzero(flat_allowed & ~settled), settled)
     if not master.add(oracle.cuts(settled.astype(np.float64))):
         return Found(np.zeros(0, np.int64), short, 0, True)
-    proved = True
-    whole = False
+    point = _settled_by_cuts(master, oracle)
+    least = float(weight @ point)
+    parts = int(np.sum(np.minimum(point, 1 - point) > WHOLE))
+    best, proved = point > 0.5, parts == 0
+    if parts:
+        best = _dive(master, oracle, point)
+        best = _pruned(best, settled, weight, oracle)
+        proved = float(weight @ best) <= least * (1 + WHOLE)
+        if not proved and parts <= FEW_PARTS and nodes:
+            exact = _exact(master, oracle, nodes)
+            if exact is not None and float(weight @ exact) <= float(weight @ best):
+                best, proved = exact, True
+    return Found(np.flatnonzero(best & ~settled), short, master.programs, proved)
+
+
+def _settled_by_cuts(master: _Master, oracle: _Oracle) -> Floats:
+    """A point of the relaxation with which the attackers are content."""
+    while True:
+        point = master.solve()
+        whole = bool(np.all(np.minimum(point, 1 - point) < WHOLE))
+        if not master.add(oracle.cuts(np.rint(point) if whole else point)):
+            return np.rint(point) if whole else point
+
+
+def _dive(master: _Master, oracle: _Oracle, point: Floats) -> Bools:
+    """A pattern from the relaxation, by withholding the cell that it withholds most, again and again."""
+    while True:
+        open_cells = np.flatnonzero(np.minimum(point, 1 - point) > WHOLE)
+        if not len(open_cells):
+            master.open_again()
+            return point > 0.5
+        sure = open_cells[point[open_cells] > SURE]
+        master.withhold(sure if len(sure) else open_cells[[int(np.argmax(point[open_cells]))]])
+        point = _settled_by_cuts(master, oracle)
+
+
+def _pruned(best: Bools, settled: Bools, weight: Floats, oracle: _Oracle) -> Bools:
+    """Publish what the attackers do not need, the dearest first."""
+    best = best.copy()
+    extra = np.flatnonzero(best & ~settled)
+    for cell in extra[np.lexsort((extra, -weight[extra]))].tolist():
+        best[cell] = False
+        if not oracle.content(best.astype(np.float64)):
+            best[cell] = True
+    return best
+
+
+def _exact(master: _Master, oracle: _Oracle, nodes: int) -> Bools | None:
+    """The cheapest pattern by the 0-1 program, or nothing where that takes more than the rounds and nodes allowed."""
     for _ in range(MOST_ROUNDS):
-        point, sure = master.solve(nodes if whole else None)
-        proved &= sure
-        integral = bool(np.all(np.minimum(point, 1 - point) < WHOLE))
-        cuts = oracle.cuts(np.rint(point) if integral else point)
-        if not master.add(cuts):
-            if integral:
-                new = np.flatnonzero((point > 0.5) & ~settled)
-                return Found(new, short, master.programs, proved)
-            whole = True
-    return Found(np.flatnonzero(flat_allowed & ~settled), short, master.programs, False)
+        point = master.solve_whole(nodes)
+        if point is None:
+            return None
+        if not master.add(oracle.cuts(point)):
+            return point > 0.5
+    return None
 
 
 class _Master:
@@ -115,29 +170,45 @@ class _Master:
             fresh = True
         return fresh
 
-    def solve(self, nodes: int | None) -> tuple[Floats, bool]:
-        """The best point: of the relaxation, or whole within a number of nodes; and whether it is the best."""
+    def withhold(self, places: Ints) -> None:
+        """Settle cells for the time being."""
+        at = self.place[places]
+        ones = np.ones(len(at))
+        self.highs.changeColsBounds(len(at), at, ones, ones)
+
+    def open_again(self) -> None:
+        """Let all cells be chosen freely again."""
+        count = len(self.free)
+        self.highs.changeColsBounds(count, np.arange(count, dtype=np.int32), np.zeros(count), np.ones(count))
+
+    def solve(self) -> Floats:
+        """The best point of the relaxation."""
+        self.highs.run()
+        return self._point()
+
+    def solve_whole(self, nodes: int) -> Floats | None:
+        """The best pattern, or nothing where it takes more than so many nodes."""
         import highspy
 
         highs = self.highs
-        if nodes is not None and not self.whole:
+        if not self.whole:
             self.whole = True
             count = len(self.free)
             kinds = np.full(count, int(highspy.HighsVarType.kInteger), np.uint8)
             highs.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kinds)
-            highs.setOptionValue("mip_max_nodes", max(nodes, 1))
-            highs.setOptionValue("mip_rel_gap", 1e-6)
+            highs.setOptionValue("mip_max_nodes", nodes)
+            highs.setOptionValue("mip_rel_gap", WHOLE)
             highs.setOptionValue("presolve", "choose")
         highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        return np.rint(self._point())
+
+    def _point(self) -> Floats:
         self.programs += 1
         point = self.settled.astype(np.float64)
-        found = np.asarray(highs.getSolution().col_value)
-        if len(found) != len(self.free):
-            found = np.ones(len(self.free))
-        point[self.free] = np.clip(found, 0.0, 1.0)
-        if self.whole:
-            point = np.rint(point)
-        return point, highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        point[self.free] = np.clip(np.asarray(self.highs.getSolution().col_value), 0.0, 1.0)
+        return point
 
 
 class _Flows:
@@ -211,6 +282,12 @@ class _Flows:
             for a, b in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
         ]
 
+    def content(self, share: Floats) -> bool:
+        """Whether a pattern meets all demands."""
+        from discreet.tables.engines.modular_kernels import flows
+
+        return bool(np.all(self._flows(flows, share)[0] >= self.level * ENOUGH))
+
 
 class _Programs:
     """Attackers on a table of any number of dimensions, as linear programs; sums are further cells."""
@@ -268,8 +345,15 @@ class _Programs:
             found += capacity_cuts(np.where(self.allowed, given, 0.0), self.settled, share, WHOLE)
         return found
 
-    def _not_met(self, share: Floats) -> list[tuple[int, Floats]]:
-        """Demands that a point does not meet, each with what every cell would give to it."""
+    def content(self, share: Floats) -> bool:
+        """Whether a pattern meets all demands."""
+        return not self._not_met(np.concatenate((share, np.ones(len(self.settled) - self.size))), most=1)
+
+    def _not_met(self, share: Floats, most: int = 10**9) -> list[tuple[int, Floats]]:
+        """Demands that a point does not meet, at most so many, each with what every cell would give to it.
+
+        Those that stand in the way are asked first the next time.
+        """
         d = self.demand
         met = np.zeros(len(d), np.bool_)
         missed = []
@@ -287,6 +371,9 @@ class _Programs:
                 if float(given @ share) < 1 - WHOLE:
                     missed.append((k, given))
                     break
+            if len(missed) == most:
+                self.active = np.concatenate(([k], self.active[self.active != k]))
+                break
         return missed
 
 
