@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from discreet.errors import ParameterError
-from discreet.relations import System
+from discreet.relations import System, build_system
 from discreet.tables.engines import gauss
 from discreet.tables.engines.gauss import GaussSettings
+from tests.relations.random_tables import tables
 from tests.tables.engines.toys import FIFTEEN, attacked, cell, fifteen_cells, letters, survey, two_way
 
 OUTSIDERS = GaussSettings(singletons="none")
@@ -52,6 +57,16 @@ def test_the_pattern_is_that_of_the_definition(seed, kind):
 def test_three_dimensions_too():
     system = survey(60, 3, ("activity", "region", "size"), activities=(2, 3), regions=(2,))
     cost = system.cost("value")
+    assert np.array_equal(gauss.propose(system, cost, OUTSIDERS).withheld, by_definition(system, cost))
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(dimensions=(1, 2, 3)), st.randoms(use_true_random=False))
+def test_signed_and_overlapping_hierarchies_too(table, random):
+    system = build_system(table)
+    unsafe = np.array([random.random() < 0.3 for _ in range(len(system))]) & ~system.empty
+    system = replace(system, unsafe=unsafe)
+    cost = np.array([random.randint(1, 1000) for _ in range(len(system))], float)
     assert np.array_equal(gauss.propose(system, cost, OUTSIDERS).withheld, by_definition(system, cost))
 
 

@@ -60,7 +60,8 @@ def propose(system: System, cost: Floats, settings: GaussSettings | None = None)
     """A pattern in which no unsafe cell can be worked out exactly, by elimination over all relations."""
     settings = settings or GaussSettings()
     relations = system.matrix[np.flatnonzero(system.defining)]
-    sums: list[Ints] = []
+    # Pairs of unsafe cells first: most of them would turn up after the first pass anyway.
+    sums = pair_sums(system, starting_pattern(system)) if settings.singletons == "sums" else []
     exchanges, passes = 0, 0
     while True:
         checkpoint("gauss", passes, MOST_PASSES)

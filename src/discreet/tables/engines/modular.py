@@ -41,7 +41,7 @@ class ModularSettings:
         By how many per cent of their value (at most the largest level of all) secondaries must be able to move in
         other sub-tables that hold them; at least by one unit.
     nodes
-        How many nodes of its search tree a sub-table may take; the best pattern so far is used beyond that.
+        How many nodes of its search tree a sub-table may take; a cheap pattern made without it is used beyond that.
     """
 
     singletons: Literal["sums", "none"] = "sums"
@@ -193,7 +193,7 @@ class _Modular:
             names = ", ".join(self.system.cell_name(cell) for cell in sorted(work.short)[:5])
             notes.append(f"{len(work.short)} unsafe cells cannot keep their level in some sub-table: {names}.")
         if work.stopped:
-            notes.append(f"{work.stopped} sub-tables were left at the best pattern found within the limit of nodes.")
+            notes.append(f"{work.stopped} sub-tables have a cheap pattern that is not proved to be the cheapest.")
         short = np.zeros(len(self.system), np.bool_)
         short[list(work.short)] = True
         effort = {"subtables_solved": work.solved, "restarts": work.restarts, "programs": work.programs}
