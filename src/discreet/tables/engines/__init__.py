@@ -2,7 +2,7 @@
 
 Every engine is a module with ``propose(system, cost, settings) -> Proposal`` and a frozen dataclass of settings, which
 :data:`SETTINGS` names. :func:`propose` finds both by the engine's name. Progress and cancelling go through
-:mod:`discreet.progress`. An audit says what a proposal is worth; the certified method completes it where it falls short.
+:mod:`discreet.progress`. An audit says what a proposal is worth; the certified method completes what falls short.
 """
 
 from __future__ import annotations
