@@ -1,7 +1,7 @@
 """discreet: make official statistics safe to publish, and prove it.
 
-Nouns are ``Hierarchy``, ``Microdata``, ``Table``, ``TableSet`` and ``Release``; verbs are ``tabulate``, ``assess``,
-``protect``, ``audit``, ``save`` and ``load``. Everything is imported when first used.
+Nouns are ``Hierarchy``, ``Microdata``, ``Table``, ``TableSet``, ``Pattern`` and ``Release``; verbs are ``tabulate``,
+``assess``, ``protect``, ``repair``, ``audit``, ``save`` and ``load``. Everything is imported when first used.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from discreet.model.pattern import Pattern
 from discreet.model.release import PublicRelease, Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
@@ -17,8 +18,12 @@ from discreet.model.tableset import TableSet
 if TYPE_CHECKING:
     from discreet import generate
     from discreet.errors import DiscreetError
+    from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
+    from discreet.files.pattern import read_pattern
     from discreet.generate import examples
+    from discreet.model.already import PublishedCells
+    from discreet.model.figure import Figure
     from discreet.model.hierarchy import Grouping, Hierarchy
     from discreet.model.microdata import Microdata
     from discreet.model.spec import TableSpec
@@ -38,15 +43,21 @@ if TYPE_CHECKING:
     from discreet.tables import Method, Suppress
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
+    from discreet.verbs.load import load
     from discreet.verbs.protect import protect
     from discreet.verbs.recipe import run_recipe
-    from discreet.verbs.save import load, replay, save
+    from discreet.verbs.repair import repair
+    from discreet.verbs.save import replay, save
     from discreet.verbs.tabulate import tabulate
     from discreet.verify import check_folder
 
 _HOME = {
     "discreet.errors": ("DiscreetError",),
+    "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy"),
+    "discreet.files.pattern": ("read_pattern",),
+    "discreet.model.already": ("PublishedCells",),
+    "discreet.model.figure": ("Figure",),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
     "discreet.model.microdata": ("Microdata",),
     "discreet.model.spec": ("TableSpec",),
@@ -66,16 +77,18 @@ _HOME = {
     "discreet.tables": ("Method", "Suppress"),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
+    "discreet.verbs.load": ("load",),
     "discreet.verbs.protect": ("protect",),
     "discreet.verbs.recipe": ("run_recipe",),
-    "discreet.verbs.save": ("load", "replay", "save"),
+    "discreet.verbs.repair": ("repair",),
+    "discreet.verbs.save": ("replay", "save"),
     "discreet.verbs.tabulate": ("tabulate",),
     "discreet.verify": ("check_folder",),
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
 _MODULES = {"examples": "discreet.generate.examples", "generate": "discreet.generate"}
 
-__all__ = ["Release", "Table", "TableSet", *_WHERE, *_MODULES]
+__all__ = ["Pattern", "Release", "Table", "TableSet", *_WHERE, *_MODULES]
 
 
 def _verb(home: str, name: str) -> Callable[..., Any]:
@@ -93,14 +106,20 @@ def _verb(home: str, name: str) -> Callable[..., Any]:
 _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (Table, "assess", "discreet.verbs.assess", "assess"),
     (Table, "audit", "discreet.verbs.audit", "audit"),
+    (Table, "pattern", "discreet.model.pattern", "pattern_of"),
     (Table, "recode", "discreet.verbs.redesign", "recode"),
     (Table, "reasons", "discreet.rules", "reasons"),
+    (Table, "repair", "discreet.verbs.repair", "repair"),
     (Table, "to_frame", "discreet.verbs.save", "table_to_frame"),
     (TableSet, "assess", "discreet.verbs.assess", "assess"),
     (TableSet, "audit", "discreet.verbs.audit", "audit"),
+    (TableSet, "pattern", "discreet.model.pattern", "pattern_of"),
+    (TableSet, "repair", "discreet.verbs.repair", "repair"),
     (TableSet, "shared", "discreet.verbs.audit", "shared_cells"),
+    (Pattern, "write", "discreet.files.pattern", "write_pattern"),
     (PublicRelease, "page", "discreet.report", "public_report"),
     (Release, "audit", "discreet.verbs.audit", "audit"),
+    (Release, "pattern", "discreet.model.pattern", "pattern_of"),
     (Release, "replay", "discreet.verbs.save", "replay"),
     (Release, "save", "discreet.verbs.save", "save"),
     (Release, "summary", "discreet.verbs.save", "summary"),

@@ -1,4 +1,4 @@
-"""The tutorial and the README do what they show."""
+"""The tutorial, the page on what is already out and the README do what they show."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ def blocks(path: str) -> list[tuple[str, str]]:
     return BLOCK.findall((ROOT / path).read_text(encoding="utf-8"))
 
 
-def test_the_tutorial_prints_what_it_shows(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("page", "least"), [("docs/tutorial.md", 12), ("docs/already-published.md", 3)])
+def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     printed, checked = "", 0
-    for kind, text in blocks("docs/tutorial.md"):
+    for kind, text in blocks(page):
         if kind == "python":
-            assert printed == "", f"the tutorial does not show this output: {printed}"
+            assert printed == "", f"{page} does not show this output: {printed}"
             with contextlib.redirect_stdout(io.StringIO()) as stream:
-                exec(compile(text, "tutorial.md", "exec"), names)
+                exec(compile(text, page, "exec"), names)
             printed = stream.getvalue()
         elif kind == "output":
             assert printed == text
             printed = ""
             checked += 1
-    assert checked >= 12
+    assert checked >= least
 
 
 def test_the_readme_example_runs(tmp_path, monkeypatch):

@@ -219,6 +219,19 @@ def test_python_steps_make_the_same_release(page, survey):
     assert np.array_equal(scope["release"].custodian.status[0], survey.custodian.status[0])
 
 
+def test_a_repaired_release_says_so_and_does_not_spread_out_the_pattern(small):
+    table = small.custodian.tables.tables[0]
+    release = ds.repair(table, small.pattern(), ds.Suppress(insiders=None, prefer=small.pattern())).release
+    page = Page(custodian_report(release))
+    steps = page.blocks[0]
+    assert f"# pattern is 'turnover', digest {small.pattern().digest}" in steps
+    assert "prefer=, last period's pattern" in steps
+    scope = {"table": table.with_(assessment=None), "pattern": small.pattern()}
+    exec(steps, scope)
+    assert np.array_equal(scope["release"].custodian.status[0], release.custodian.status[0])
+    assert "prefer = 1 entry, in the log" in page.table("Methods, in order").rows[1][1]
+
+
 def test_notes_and_settings_of_the_table_are_shown(small):
     table = small.custodian.tables.tables[0]
     spec = table.spec.with_(where=("employees >= 10",), weight="w", period="2024", decimals=0)

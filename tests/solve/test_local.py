@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.model.arrays import NO_UPPER
+from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.relations import build_system
 from discreet.solve.local import LocalPrograms
-from discreet.solve.small import Alternative
+from discreet.solve.quick import FOUND, cheapest
+from discreet.solve.small import Alternative, Part, SmallProgram, Solver
 
 
 def programs_of(table: ds.Table, upper: np.ndarray | None = None, integral: bool = False) -> LocalPrograms:
@@ -127,3 +128,42 @@ def test_a_cell_is_not_called_impossible_because_a_tighter_program_has_no_answer
     release = ds.protect(table, ds.Suppress(insiders=None, effort=1))
     assert release.verify().holds
     assert (release.custodian.evidence[0].certificates.denominator == 1).all()
+
+
+# ---- cells that stand in no relation ------------------------------------------------------------------------
+
+
+def lonely(integral: bool = False) -> Part:
+    """One cell without a relation."""
+    one = np.ones(1)
+    known = (np.array([5]), np.array([NO_LOWER]), np.array([NO_UPPER]))
+    free = np.array([True])
+    whole = np.array([integral])
+    return Part(
+        np.array([7], np.int32), np.zeros(2, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64), *known, one, one,
+        free, whole,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("level", [3, 2**61])
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("integral", [True, False])
+def test_a_cell_that_stands_in_no_relation_moves_alone(level, direction, integral):
+    found = SmallProgram(lonely(integral), 7, direction, level, Solver()).best(np.inf, 1)
+    assert found is not None
+    assert found.cells.tolist() == [7]
+    assert found.move(7) == direction * level
+    assert found.cost == 0
+
+
+def test_the_compiled_solver_knows_programs_without_relations():
+    none, one, moves = np.zeros(0, np.int64), np.ones(1), np.zeros(1)
+    start, index = np.zeros(2, np.int32), np.zeros(0, np.int32)
+    assert cheapest(start, index, none, 0, 0, -1.0, one, one, one, one, moves, np.zeros(2, np.int64)) == FOUND
+    assert moves.tolist() == [-1.0]
+    table = ds.Table.from_cells(
+        pa.table({"a": ["Total"], "value": [5]}), {"a": ds.Hierarchy.flat(["Total"], total=None)}
+    )
+    found = programs_of(table).find(0, 1, 3)
+    assert found is not None
+    assert (found.cells.tolist(), found.amount.tolist(), found.cost) == ([0], [3], 1.0)

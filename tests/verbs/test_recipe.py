@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import discreet as ds
 from discreet.errors import DiscreetError, InputError, OutputError, ParameterError
-from discreet.verbs.recipe import read_recipe, recipe_schema
+from discreet.verbs.recipe import audit_pattern, read_recipe, recipe_schema
 
 RECIPE = """
 version = 1
@@ -40,7 +41,8 @@ directory = "out"
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    ds.generate.business_survey(800, seed=5).write(tmp_path / "input", format="csv")
+    made = ds.generate.business_survey(800, seed=5, activities=(3, 8), regions=(2, 6))
+    made.write(tmp_path / "input", format="csv")
     (tmp_path / "recipe.toml").write_text(RECIPE)
     return tmp_path
 
@@ -195,3 +197,215 @@ def test_an_audit_against_the_certificates_stops_the_run(folder, monkeypatch):
     with pytest.raises(DiscreetError, match=r"2 unsafe cells short of their level.*Nothing is published"):
         ds.run_recipe(folder / "recipe.toml")
     assert not (folder / "out").exists()
+
+
+# ---- patterns, hints, preferences and acceptances as files -----------------------------------------------------
+
+
+@pytest.fixture
+def small_folder(tmp_path) -> Path:
+    """A survey of few cells, so that running the recipe again and again costs nothing."""
+    made = ds.generate.business_survey(150, seed=5, activities=(2, 4), regions=(2, 4))
+    made.write(tmp_path / "input", format="csv")
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    return tmp_path
+
+
+def test_a_recipe_completes_a_pattern_of_another_program(small_folder):
+    whole = ds.run_recipe(small_folder / "recipe.toml").release.pattern()
+    cells = whole.cells(status="unsafe") + whole.cells(status="secondary")[::2]
+    lines = [f"{activity};{region};1234;x" for activity, region in cells]
+    (small_folder / "theirs.csv").write_text("\n".join(["NACE;region;turnover;flag", *lines, ""]))
+    text = RECIPE + (
+        '\n[pattern]\nfile = "theirs.csv"\ncolumns = { NACE = "activity", flag = "status" }\n'
+        'letters = "sdctable"\ndelimiter = ";"\n'
+    )
+    (small_folder / "recipe.toml").write_text(text)
+    done = ds.run_recipe(small_folder / "recipe.toml")
+    assert done.verdict.holds
+    assert not done.repair.held
+    assert done.repair.pattern.count("secondary") == len(cells)
+    log = json.loads((small_folder / "out" / "custodian" / "log.json").read_text())
+    assert log["pattern"]["name"] == "theirs.csv"
+    assert "theirs.csv" in log["inputs"]
+    hidden = set(done.release.pattern().cells(status="unsafe") + done.release.pattern().cells(status="secondary"))
+    assert set(cells) <= hidden
+
+
+def test_files_of_a_method_are_read_from_the_recipes_folder_and_stay_in_the_evidence(small_folder):
+    ds.run_recipe(small_folder / "recipe.toml").release.pattern().write(small_folder / "last.csv")
+    table = ds.load(small_folder / "out").custodian.tables.tables[0]
+    row = int(np.flatnonzero(~ds.load(small_folder / "out").custodian.withheld(0))[-1])
+    activity, region = table.spec_codes(table.codes[row].tolist())
+    (small_folder / "hints.csv").write_text(f"activity,region,use\n{activity},{region},never\n")
+    (small_folder / "accept.csv").write_text("class,reason,name\nimpossible,agreed,A. Officer\n")
+    for prefer in ('"last.csv"', '{ file = "last.csv", tables = { turnover = "turnover" } }'):
+        path = write(
+            small_folder,
+            'method = "suppress"',
+            f'method = "suppress"\naccept = "accept.csv"\nhints = "hints.csv"\nprefer_share = 0.2\nprefer = {prefer}',
+        )
+        done = ds.run_recipe(path)
+        assert done.verdict.holds
+        record = done.release.custodian.evidence[0].method
+        assert record["hints"] == ({"cell": {"activity": activity, "region": region}, "use": "never"},)
+        assert record["accept"] == ({"reason": "agreed", "name": "A. Officer", "class": "impossible"},)
+        assert [activity, region] not in record["prefer"][0]["cells"]
+        assert set(done.release.custodian.log["inputs"]) >= {"hints.csv", "accept.csv", "last.csv"}
+        assert not done.release.custodian.withheld(0)[row]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[output]", '[pattern]\nfil = "x"\n[output]', r"no key 'fil' in \[pattern\] of the recipe"),
+        ("[output]", '[pattern]\nfile = "none.csv"\n[output]', r"no file 'none.csv'"),
+        ("[output]", '[pattern]\nfile = "../p.csv"\n[output]', r"outside its own folder"),
+        ('method = "suppress"', 'method = "suppress"\nhints = "../h.csv"', r"outside its own folder"),
+        ('method = "suppress"', 'method = "suppress"\naccept = "none.csv"', r"no file 'none.csv'"),
+        ('method = "suppress"', 'method = "suppress"\nprefer = { fil = "x" }', r"prefer of the recipe.*'letters'"),
+        ('method = "suppress"', 'method = "suppress"\nprefer_share = 2', r"prefer_share=2"),
+        ('method = "suppress"', 'method = "suppress"\nhints = [{ cell = ["a"], tims = 2 }]', r"no field 'tims'"),
+    ],
+)
+def test_mistakes_in_what_a_method_is_given_are_named(small_folder, old, new, message):
+    with pytest.raises(DiscreetError, match=message):
+        ds.run_recipe(write(small_folder, old, new))
+    assert not (small_folder / "out").exists()
+
+
+def test_two_patterns_are_one_too_many(small_folder):
+    pattern = ds.run_recipe(small_folder / "recipe.toml").release.pattern()
+    pattern.write(small_folder / "p.csv")
+    (small_folder / "recipe.toml").write_text(RECIPE + '\n[pattern]\nfile = "p.csv"\n')
+    with pytest.raises(ParameterError, match=r"\[pattern\] of its own"):
+        ds.run_recipe(small_folder / "recipe.toml", pattern=pattern)
+
+
+def test_the_schema_knows_patterns_hints_and_preferences():
+    text = json.dumps(recipe_schema())
+    for name in ("pattern", "letters", "all_are", "hints", "prefer", "prefer_share"):
+        assert f'"{name}"' in text
+
+
+# ---- what is already published ------------------------------------------------------------------------------
+
+TWICE = """
+version = 1
+[data]
+cells = "cells.csv"
+[[tables]]
+name = "x"
+by = ["row", "col"]
+value = "value"
+[[protect]]
+method = "suppress"
+[output]
+directory = "out"
+audit = true
+"""
+PUBLISHED = """
+[[already_published]]
+release = "first"
+name = "spring"
+
+[[already_published]]
+cells = "notice.csv"
+value = "wert"
+columns = { row = "zeile" }
+withheld = ["-"]
+
+[[already_published]]
+figure = "value[row=a, col=p] / value[row=a]"
+value = "0.3"
+"""
+
+
+@pytest.fixture
+def twice(tmp_path) -> Path:
+    lines = ["row,col,value,status,lower_protection,upper_protection"]
+    inner = {("a", "p"): 20, ("a", "q"): 50, ("b", "p"): 18, ("b", "q"): 19, ("c", "p"): 17, ("c", "q"): 32}
+    for row in ("Total", "a", "b", "c"):
+        for col in ("Total", "p", "q"):
+            value = sum(v for (r, c), v in inner.items() if row in ("Total", r) and col in ("Total", c))
+            unsafe = (row, col) == ("b", "q")
+            lines.append(f"{row},{col},{value},{'U,5,5' if unsafe else 'V,0,0'}")
+    (tmp_path / "cells.csv").write_text("\n".join(lines))
+    (tmp_path / "notice.csv").write_text("zeile,wert\na,70\nb,-\n")
+    (tmp_path / "recipe.toml").write_text(TWICE.replace('"out"', '"first"'))
+    ds.run_recipe(tmp_path / "recipe.toml")
+    return tmp_path
+
+
+def test_a_recipe_names_what_is_already_published(twice):
+    path = twice / "recipe.toml"
+    path.write_text(TWICE + PUBLISHED)
+    done = ds.run_recipe(path)
+    assert [text.split(":")[0] for text in done.verdict.together_with] == [
+        "release 'spring', table 'x'",
+        "file 'notice.csv'",
+        "figure 'value[row=a, col=p] / value[row=a]' = 0.3 (to 1 decimals)",
+    ]
+    assert "notice.csv" in done.release.custodian.log["inputs"]
+    path.write_text(TWICE)
+    beside = ds.run_recipe(path, already_published=[twice / "first"])
+    assert "release 'first'" in beside.verdict.together_with[0]
+
+
+def test_cells_that_are_out_can_be_accepted_in_a_recipe(twice):
+    (twice / "notice.csv").write_text("row,col,value\nb,q,19\n")
+    published = '\n[[already_published]]\ncells = "notice.csv"\n'
+    (twice / "recipe.toml").write_text(TWICE + published)
+    with pytest.raises(DiscreetError, match=r"file 'notice\.csv' published it"):
+        ds.run_recipe(twice / "recipe.toml")
+    accept = 'accept = [{ class = "revealed", reason = "known", name = "A. Officer" }]'
+    (twice / "recipe.toml").write_text(TWICE.replace('"suppress"', f'"suppress"\n{accept}') + published)
+    assert ds.run_recipe(twice / "recipe.toml").audit.revealed == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        ("name = 'x'", "nothing in it"),
+        ("release = 'first'\nfigure = 'x'", "'release', 'figure'"),
+        ("release = 'first'\ntable = 'x'", "no key 'table'"),
+        ("releases = 'first'", "no key 'releases'"),
+        ("figure = 'value[row=a]'", "has no value"),
+        ("release = 'nowhere'", "not the folder of a saved release"),
+        ("release = '..'", "outside its own folder"),
+        ("cells = 'nowhere.csv'", "no file 'nowhere.csv'"),
+    ],
+)
+def test_entries_of_what_is_published_are_strict(twice, part, problem):
+    (twice / "recipe.toml").write_text(f"{TWICE}\n[[already_published]]\n{part}\n")
+    with pytest.raises(DiscreetError, match=problem):
+        ds.run_recipe(twice / "recipe.toml")
+
+
+def test_a_recipe_completes_a_pattern_together_with_what_is_out(twice):
+    """The first release shows what the pattern withholds besides, so that it was not safe beside it."""
+    hidden = ds.load(twice / "first").pattern()
+    others = [
+        (r, c)
+        for r in ("a", "b", "c")
+        for c in ("p", "q")
+        if (r, c) not in hidden.cells(status="unsafe") + hidden.cells(status="secondary")
+    ]
+    (twice / "theirs.csv").write_text("\n".join(["row,col", "b,q", *(f"{r},{c}" for r, c in others)]))
+    pattern = '\n[pattern]\nfile = "theirs.csv"\nall_are = "secondary"\n'
+    (twice / "recipe.toml").write_text(TWICE + PUBLISHED + pattern)
+    done = ds.run_recipe(twice / "recipe.toml")
+    assert done.verdict.holds
+    assert not done.repair.held
+    assert done.repair.audit.short == 1
+    assert len(done.verdict.together_with) == 3
+    log = ds.load(twice / "out").custodian.log
+    assert log["pattern"]["name"] == "theirs.csv"
+    assert len(log["already_published"]) == 3
+    assert {"theirs.csv", "notice.csv"} <= set(log["inputs"])
+    (twice / "recipe.toml").write_text(TWICE + pattern)
+    alone = audit_pattern(twice / "recipe.toml")
+    beside = audit_pattern(twice / "recipe.toml", already_published=[twice / "first"])
+    assert (alone.system.present, len(alone.system.of)) == (1, 1)
+    assert (beside.system.present, len(beside.system.of)) == (1, 2)
+    assert beside.short == 1

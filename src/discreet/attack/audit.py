@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from discreet.attack.insiders import Finding
 from discreet.attack.intervals import Intervals
 from discreet.files.frames import to_frame
-from discreet.model.arrays import Status
+from discreet.model.arrays import Ints, Status
 from discreet.model.evidence import CONTRIBUTORS, EXTERNAL, INSIDERS
 from discreet.relations import System
 
@@ -38,6 +38,8 @@ class Audit:
         For every withheld cell the worst that an insider can do (:class:`Finding`); None when none was considered.
     why_no_insiders
         Why none was, or why not for all cells.
+    published
+        Unsafe cells that are not withheld at all, besides those that were published before or elsewhere.
     """
 
     system: System
@@ -45,6 +47,24 @@ class Audit:
     attackers: tuple[str, ...] = (EXTERNAL,)
     insiders: Status | None = None
     why_no_insiders: str = "not asked for"
+    published: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def holds(self) -> bool:
+        """Whether every unsafe cell that was looked at is known to nobody and keeps its level against all attackers."""
+        exact = self.intervals.recoverable & self.system.unsafe[self.intervals.cells]
+        known = len(self.published) + self.revealed
+        return not (known or self.short or exact.any() or self.short_insiders or self.recoverable_insiders)
+
+    @property
+    def withheld_cells(self) -> Ints:
+        """Numbers of the withheld cells of tables."""
+        return self.intervals.cells[self.system.in_tables[self.intervals.cells]]
+
+    @property
+    def revealed(self) -> int:
+        """How many unsafe cells were published before or elsewhere."""
+        return int((self.system.unsafe & self.system.known).sum())
 
     @property
     def short(self) -> int:
@@ -106,13 +126,15 @@ class Audit:
         """The audit in numbers."""
         looked_at, unsafe = self.sampled
         return {
-            "withheld": len(self.intervals.cells),
+            "withheld": len(self.withheld_cells),
             "unsafe": unsafe,
             "looked_at": looked_at,
+            "published": len(self.published),
             "short": self.short,
             "recoverable": self.recoverable,
             "short_insiders": self.short_insiders,
             "recoverable_insiders": self.recoverable_insiders,
+            "revealed": self.revealed,
         }
 
     def summary(self) -> str:
@@ -125,6 +147,8 @@ class Audit:
         ]
         if sampled:
             lines.append(f"  looked at: a random sample of {count['looked_at']:,} unsafe cells")
+        if len(self.published):
+            lines.append(f"  unsafe cells that are published: {len(self.published):,}")
         lines += [
             f"  unsafe cells short of their level: {self.short:,}",
             f"  {'unsafe' if sampled else 'withheld'} cells that can be worked out exactly: {self.recoverable:,}",
@@ -133,7 +157,10 @@ class Audit:
             lines.append(f"  unsafe cells short of their level against an insider: {self.short_insiders:,}")
         if self.insiders is not None:
             lines.append(f"  unsafe cells that an insider can work out exactly: {self.recoverable_insiders:,}")
+        if self.revealed:
+            lines.append(f"  unsafe cells that were published before: {self.revealed:,}")
         lines += [f"  attacker: {attacker}" for attacker in self.attackers]
+        lines += [f"  together with {text}" for text in self.system.already.together_with()]
         if self.why_no_insiders:
             lines.append(f"  not considered: {CONTRIBUTORS} ({self.why_no_insiders})")
         return "\n".join(lines)

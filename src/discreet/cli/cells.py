@@ -2,15 +2,85 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from discreet.errors import InputError, OutputError
-from discreet.verbs.recipe import Kitchen, prepare, read_recipe
-from discreet.verbs.save import table_to_frame
+from discreet.cli.terminal import progress
+from discreet.errors import InputError, OutputError, ParameterError, listed
+from discreet.verbs.recipe import Kitchen, PatternPart, Run, audit_pattern, prepare, read_recipe, run_recipe
+from discreet.verbs.save import summary, table_to_frame
+
+
+def show_run(done: Run, as_json: bool) -> None:
+    """Print what a run did."""
+    if as_json:
+        public = done.release.public.tables
+        tables = [{"name": t.name, "cells": len(t), "shown": int(t.shown.sum())} for t in public]
+        result = {"folder": str(done.folder), "seal": done.seal, "tables": tables, **done.verdict.to_dict()}
+        if done.repair is not None:
+            pattern = {**done.repair.audit.counts(), "held": done.repair.held, "added": done.repair.added.num_rows}
+            result["pattern"] = pattern
+        click.echo(json.dumps(result))
+        return
+    click.echo(summary(done.release) if done.repair is None else done.repair.summary())
+    if done.audit is not None:
+        click.echo(done.audit.summary())
+    click.echo(str(done.verdict))
+    click.echo(f"Saved in {done.folder} (seal {done.seal[:16]})")
+
+
+def repair_pattern(
+    recipe: Path,
+    pattern: PatternPart | None,
+    audit_only: bool,
+    added: Path | None,
+    allow_outside: bool,
+    earlier: Sequence[Path],
+    as_json: bool,
+) -> bool:
+    """Complete a pattern, or only audit it; whether that ended well."""
+    if audit_only:
+        with progress(as_json):
+            found = audit_pattern(recipe, pattern=pattern, allow_outside=allow_outside, already_published=earlier)
+        click.echo(json.dumps({**found.counts(), "held": found.holds}) if as_json else found.summary())
+        return found.holds
+    if added is not None and added.exists():
+        raise OutputError(f"The file {added.name!r} exists.", hint="Choose another name, or remove it.")
+    with progress(as_json):
+        done = run_recipe(
+            recipe, pattern=pattern, repairing=True, allow_outside=allow_outside, already_published=earlier
+        )
+    if added is not None and done.repair is not None:
+        write_new(added, done.repair.added)
+    show_run(done, as_json)
+    return True
+
+
+def pattern_part(file: Path | None, columns: Sequence[str], options: dict[str, Any]) -> PatternPart | None:
+    """The pattern file that the command line names, and how to read it."""
+    if file is not None:
+        return PatternPart(file=str(file), columns=_column_names(columns), **options)
+    nothing = PatternPart(file="")
+    unused = [name for name, value in options.items() if value != getattr(nothing, name)]
+    if columns or unused:
+        raise ParameterError(
+            f"There is no --pattern for {listed(['columns', *unused] if columns else unused)}.",
+            hint="Give --pattern FILE, or write [pattern] into the recipe, with its own options.",
+        )
+    return None
+
+
+def _column_names(pairs: Sequence[str]) -> dict[str, str]:
+    """Names of columns as given on the command line: theirs to ours."""
+    for pair in pairs:
+        if "=" not in pair:
+            raise ParameterError(f"--column {pair} is not allowed.", hint="Write --column THEIRS=OURS.")
+    return {theirs: ours for theirs, _, ours in (pair.rpartition("=") for pair in pairs)}
 
 
 def show_tables(recipe: Path, allow_outside: bool, output: Path | None) -> None:

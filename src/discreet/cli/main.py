@@ -15,6 +15,13 @@ RECIPE = click.argument("recipe", type=click.Path(path_type=Path))
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 OUTSIDE = click.option("--allow-outside", is_flag=True, help="Let the recipe use files outside its own folder.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for machines.")
+EARLIER = click.option(
+    "--already-published",
+    "earlier",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder of an earlier release to be protected together with; may be given several times.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -37,26 +44,17 @@ def demo(directory: Path, records: int) -> None:
 @main.command()
 @RECIPE
 @OUTSIDE
+@EARLIER
 @JSON
-def run(recipe: Path, allow_outside: bool, as_json: bool) -> None:
+def run(recipe: Path, allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
     """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save."""
+    from discreet.cli.cells import show_run
     from discreet.verbs.recipe import run_recipe
-    from discreet.verbs.save import summary
 
     with errors(as_json):
         with progress(as_json):
-            done = run_recipe(recipe, allow_outside=allow_outside)
-        if as_json:
-            public = done.release.public.tables
-            tables = [{"name": t.name, "cells": len(t), "shown": int(t.shown.sum())} for t in public]
-            result = {"folder": str(done.folder), "seal": done.seal, "tables": tables, **done.verdict.to_dict()}
-            click.echo(json.dumps(result))
-            return
-        click.echo(summary(done.release))
-        if done.audit is not None:
-            click.echo(done.audit.summary())
-        click.echo(str(done.verdict))
-        click.echo(f"Saved in {done.folder} (seal {done.seal[:16]})")
+            done = run_recipe(recipe, allow_outside=allow_outside, already_published=earlier)
+        show_run(done, as_json)
 
 
 @main.command()
@@ -70,6 +68,59 @@ def verify(folder: Path, as_json: bool) -> None:
         verdict = check_folder(folder)
         click.echo(json.dumps(verdict.to_dict()) if as_json else str(verdict))
         if not verdict.holds:
+            sys.exit(5)
+
+
+@main.command()
+@RECIPE
+@click.option("--pattern", type=click.Path(path_type=Path), help="The pattern file; without it the recipe's [pattern].")
+@click.option(
+    "--letters",
+    default="words",
+    show_default=True,
+    help="What its statuses mean: words, argus, sdctable, jj, sbs, custodian or public.",
+)
+@click.option("--column", "columns", multiple=True, metavar="THEIRS=OURS", help="Another name for one of its columns.")
+@click.option("--variable", "variables", multiple=True, help="A column of codes, if not all variables of the tables.")
+@click.option("--all-are", type=click.Choice(["unsafe", "secondary"]), help="It lists withheld cells and no status.")
+@click.option("--table", default="", help="Name of its table, where it has no column for that.")
+@click.option("--delimiter", default=",", show_default=True, help="Separator of its columns.")
+@click.option("--audit-only", is_flag=True, help="Say what can be worked out of it as it stands, and write nothing.")
+@click.option("--added", type=click.Path(path_type=Path), help="Write the added cells to this csv file (confidential).")
+@OUTSIDE
+@EARLIER
+@JSON
+def repair(
+    recipe: Path,
+    pattern: Path | None,
+    letters: str,
+    columns: tuple[str, ...],
+    variables: tuple[str, ...],
+    all_are: Literal["unsafe", "secondary"] | None,
+    table: str,
+    delimiter: str,
+    audit_only: bool,
+    added: Path | None,
+    allow_outside: bool,
+    earlier: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Audit a given pattern for the tables of a RECIPE, complete it to a certified one, verify, save.
+
+    The pattern's cells stay withheld, and its forced cells published. It may come from another program.
+    """
+    from discreet.cli.cells import pattern_part, repair_pattern
+
+    options = {
+        "variables": list(variables) or None,
+        "letters": letters,
+        "all_are": all_are,
+        "table": table,
+        "delimiter": delimiter,
+    }
+    with errors(as_json):
+        given = pattern_part(pattern, columns, options)
+        if not repair_pattern(recipe, given, audit_only, added, allow_outside, earlier, as_json):
             sys.exit(5)
 
 
@@ -103,7 +154,7 @@ def audit(
     """Work out what an attacker can deduce from the saved release in FOLDER."""
     from discreet.cli.cells import write_new
     from discreet.verbs.audit import audit as audit_release
-    from discreet.verbs.save import load
+    from discreet.verbs.load import load
 
     with errors(as_json):
         with progress(as_json):
@@ -111,7 +162,14 @@ def audit(
         if output is not None:
             write_new(output, found.to_frame())
         click.echo(json.dumps(found.counts()) if as_json else found.summary())
-        if found.short or found.recoverable or found.short_insiders or found.recoverable_insiders:
+        if (
+            len(found.published)
+            or found.revealed
+            or found.short
+            or found.recoverable
+            or found.short_insiders
+            or found.recoverable_insiders
+        ):
             sys.exit(5)
 
 

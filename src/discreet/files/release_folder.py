@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import OutputError, listed
 from discreet.files.celltext import code_text_columns, column_text, units_text, write_text_columns
+from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Ints
 from discreet.model.evidence import Evidence
 from discreet.model.layout import FORMAT, cell_columns, claim_description, table_description
@@ -85,12 +86,12 @@ def _fill(staging: Path, public: PublicRelease, custodian: Custodian, extra: Map
     open_, closed = staging / "public", staging / "custodian"
     open_.mkdir(mode=0o755)
     closed.mkdir(mode=0o700)
-    names = file_names([table.name for table in public.tables])
+    names = file_names([table.name for table in custodian.whole])
     for shown in public.tables:
         write_public_csv(open_ / f"{names[shown.name]}.csv", shown)
-    for number, table in enumerate(custodian.tables):
+    for number, (table, status) in enumerate(zip(custodian.whole, custodian.whole_status, strict=True)):
         lower, upper = proven_interval(custodian, number)
-        columns = cell_columns(table, custodian.status[number], lower, upper)
+        columns = cell_columns(table, status, lower, upper)
         codes = code_text_columns(table.codes, [h.codes for h in table.spec.hierarchies])
         write_text_columns(
             closed / f"{names[table.name]}.csv",
@@ -103,12 +104,40 @@ def _fill(staging: Path, public: PublicRelease, custodian: Custodian, extra: Map
         "equations": [str(equation) for equation in custodian.tables.equations],
         "one_pattern": custodian.tables.one_pattern,
         "evidence": [_write_evidence(closed, i, e) for i, e in enumerate(custodian.evidence)],
+        "already_published": _already_description(custodian.already, names),
     }
     _write_json(closed / "tables.json", description)
     _write_json(closed / "log.json", custodian.log)
     for name, text in extra.items():
         (staging / name).write_text(text, encoding="utf-8")
     return _seal(staging)
+
+
+def _already_description(already: AlreadyPublished, names: Mapping[str, str]) -> dict[str, Any]:
+    """What was published before or elsewhere, as JSON-ready data; the cells of its tables lie in files of their own."""
+    return {
+        "tables": [
+            {
+                "file": f"{names[earlier.table.name]}.csv",
+                "release": earlier.release,
+                "original": earlier.original,
+                **table_description(earlier.table),
+            }
+            for earlier in already.tables
+        ],
+        "equations": [str(equation) for equation in already.equations],
+        "known": [{**vars(known), "rows": known.rows.tolist()} for known in already.known],
+        "figures": [
+            {
+                "formula": figure.formula,
+                "value": figure.value,
+                "decimals": figure.decimals,
+                "cells": [[table, list(codes)] for table, codes in figure.cells],
+            }
+            for figure in already.figures
+        ],
+        "set_apart": list(already.set_apart),
+    }
 
 
 def file_names(names: list[str]) -> dict[str, str]:
@@ -143,7 +172,7 @@ def proven_interval(custodian: Custodian, number: int) -> tuple[Ints, Ints]:
 
     Published cells are known exactly; of a withheld cell an attacker knows at best the interval given here.
     """
-    table = custodian.tables.tables[number]
+    table = custodian.whole.tables[number]
     lower, upper = table.value.copy(), table.value.copy()
     for evidence in custodian.evidence:
         c = evidence.certificates

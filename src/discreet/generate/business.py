@@ -71,8 +71,9 @@ _USUAL_WEIGHT = np.array([2400.0, 1200.0, 500.0, 180.0, 100.0])
 _GROUP_CHANCE = np.array([0.6, 0.9, 1.2, 2.0, 2.9])
 _WAIVER_CHANCE = np.array([0.002, 0.002, 0.004, 0.015, 0.03])
 
-_MOST_ACTIVITIES = (21, 99, 891, 8019)
-_MOST_BELOW = (21, 99, 9, 9)
+_MOST_ACTIVITIES = (21, 99, 891, 8019, 30_000, 30_000)
+_MOST_BELOW = (21, 99, 9, 9, 9, 9)
+_LEVELS = ("division", "group", "class", "subclass", "kind")
 _MOST_REGIONS = 50_000
 _MOST_EMPLOYEES = 200_000
 _TURNOVER_PER_EMPLOYEE = 120_000.0
@@ -193,7 +194,7 @@ def _activity_tree(counts: tuple[int, ...]) -> CodeTree:
 
     def label(code: str, level: int) -> str:
         section = _SECTIONS[code[0]]
-        return section if level == 0 else f"{section}: {('division', 'group', 'class')[level - 1]} {code[1:]}"
+        return section if level == 0 else f"{section}: {_LEVELS[level - 1]} {code[1:]}"
 
     return grow_tree("activity", counts, spell, _MOST_BELOW, label, stop_early=True)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Bools, Ints, Status
 
 
@@ -20,6 +21,7 @@ class Claim:
     statement: str
     attackers: tuple[str, ...] = ()
     not_considered: tuple[str, ...] = ()
+    together_with: tuple[str, ...] = ()
 
 
 EXTERNAL = "external: knows the publication, the relations and the bounds of each cell"
@@ -37,8 +39,13 @@ COALITIONS = "contributors who pool what they know"
 UNNAMED = "that single contributors of different cells are the same, where the table does not name them"
 UNCOUNTED = "contributors of tables that do not say how many contributors a cell has"
 EARLIER = "what was published before or elsewhere"
+FURTHER = "anything else that was published before or elsewhere"
 OTHER_UNIVERSES = "differences between tables of different universes, periods or weights"
 STATEMENT = "Every unsafe cell keeps its protection level over the relations of all tables together."
+STATEMENT_TOGETHER = (
+    "Every unsafe cell, of these tables and of those published before, keeps its protection level over the relations "
+    "of all tables and figures together."
+)
 
 
 def suppression_claim(
@@ -49,6 +56,7 @@ def suppression_claim(
     unnamed: bool,
     uncounted: bool,
     accepted: int = 0,
+    already: AlreadyPublished | None = None,
 ) -> Claim:
     """What suppression may claim.
 
@@ -66,18 +74,23 @@ def suppression_claim(
         Whether some table does not even say how many contributors a cell has.
     accepted
         How many cells the officer accepts as they are.
+    already
+        What was published before or elsewhere, as far as it is considered.
     """
+    together = () if already is None else already.together_with()
     external = EXTERNAL if known_within is None else EXTERNAL_WITHIN.format(f"{known_within:g}")
     left_out = [OTHER_UNIVERSES] if universes else []
-    left_out.append(EARLIER)
+    left_out.append(FURTHER if together else EARLIER)
+    left_out += [] if already is None else already.left_out()
     left_out.append(CONTRIBUTORS if insiders is None else COALITIONS)
     if insiders is not None:
         left_out += [UNNAMED] if unnamed else []
         left_out += [UNCOUNTED] if uncounted else []
-    statement = STATEMENT if not accepted else f"{STATEMENT} {accepted} cells are accepted without that."
-    return Claim(
-        "suppress", statement, (external,) if insiders is None else (external, INSIDERS[insiders]), tuple(left_out)
-    )
+    statement = STATEMENT_TOGETHER if together else STATEMENT
+    if accepted:
+        statement = f"{statement} {accepted} cells are accepted without that."
+    attackers = (external,) if insiders is None else (external, INSIDERS[insiders])
+    return Claim("suppress", statement, attackers, tuple(left_out), together)
 
 
 @dataclass(frozen=True, eq=False)

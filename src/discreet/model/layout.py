@@ -284,6 +284,7 @@ def claim_description(claim: Claim) -> dict[str, Any]:
         "statement": claim.statement,
         "attackers": list(claim.attackers),
         "not_considered": list(claim.not_considered),
+        "together_with": list(claim.together_with),
     }
 
 
@@ -294,6 +295,7 @@ def claim_from(description: Mapping[str, Any]) -> Claim:
         description["statement"],
         tuple(description["attackers"]),
         tuple(description["not_considered"]),
+        tuple(description["together_with"]),
     )
 
 

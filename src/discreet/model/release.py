@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from discreet.errors import ParameterError, unknown_name
+from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, Bools, Codes, Ints, Status
 from discreet.model.display import html_of_columns, text_of_columns
 from discreet.model.evidence import Evidence
@@ -81,13 +83,30 @@ class PublicRelease:
 class Custodian:
     """What must not leave the house: the original cells, why they are unsafe, and the proof.
 
-    ``status`` is the final status of every cell of every table; ``log`` suffices to repeat the work.
+    ``status`` is the final status of every cell of every table; ``log`` suffices to repeat the work; ``already`` is
+    what was published before or elsewhere, with the values that belong to it. Certificates number the tables as they
+    stand in ``whole``: those of the release first, those of earlier releases behind them.
     """
 
     tables: TableSet
     status: tuple[Status, ...]
     evidence: tuple[Evidence, ...]
     log: Mapping[str, Any]
+    already: AlreadyPublished = field(default_factory=AlreadyPublished)
+
+    @cached_property
+    def whole(self) -> TableSet:
+        """The tables of the release and of earlier ones, as one set."""
+        return self.already.joined(self.tables)
+
+    @property
+    def whole_status(self) -> tuple[Status, ...]:
+        """Final status of every cell of every table of ``whole``, each in its own release."""
+        return (*self.status, *(earlier.status for earlier in self.already.tables))
+
+    def with_log(self, log: Mapping[str, Any]) -> Custodian:
+        """The same with another log."""
+        return replace(self, log=log)
 
     def withheld(self, number: int) -> Bools:
         """Cells of a table that are not published."""

@@ -7,24 +7,30 @@ several hierarchies, signed sums and equations between variables are all rows of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, NeedsError
+from discreet.errors import InputError, NeedsError, listed
+from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Floats, Ints, pointers, ranges
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation, as_set
 from discreet.model.units import unit_text
 from discreet.relations.build import Equations, table_equations
+from discreet.relations.distance import distance_in_relations
+from discreet.relations.figures import hidden_sums
 from discreet.relations.identity import cell_identities
 from discreet.relations.variables import Places, VariableRows, places, variable_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+FIGURE = -2
+"""Stands for the variable of a relation that a figure makes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +56,14 @@ class System:
     contributors, holder, own
         How many contributors a cell has (0 where nothing is known), the largest of them (-1 where there is none)
         and what they contribute. A cell with one contributor of unknown identity has a holder below -1 of its own.
+    present
+        How many of the tables are to be published now; those behind them are of earlier releases.
+    known, known_by
+        Cells that were published before, and who published which.
+    already
+        All that is already published.
+    figure_of
+        Which of its figures each of the last cells belongs to: these stand in no table and are never published.
     """
 
     tables: TableSet
@@ -72,6 +86,11 @@ class System:
     holder: Ints
     own: Ints
     slack: Ints
+    present: int
+    known: Bools
+    known_by: tuple[tuple[str, Ints], ...]
+    already: AlreadyPublished
+    figure_of: Ints
 
     def __len__(self) -> int:
         return len(self.value)
@@ -81,8 +100,35 @@ class System:
         """For every cell the table and row where it first appears."""
         return _homes(self.of, len(self))
 
+    @property
+    def in_tables(self) -> Bools:
+        """Cells that stand in a table; the others belong to figures."""
+        return np.arange(len(self)) < len(self) - len(self.figure_of)
+
+    @cached_property
+    def now(self) -> Bools:
+        """Cells of the tables that are to be published now."""
+        result = np.zeros(len(self), np.bool_)
+        for cells in self.of[: self.present]:
+            result[cells] = True
+        return result
+
+    def withheld(self, hidden: Sequence[Bools]) -> Bools:
+        """Cells that nobody is told, where these rows of the tables that are published now are hidden."""
+        told = self.known.copy()
+        for cells, mine in zip(self.of[: self.present], hidden, strict=True):
+            # A cell that is published anywhere is known everywhere.
+            told[cells[~mine]] = True
+        return ~told
+
+    def publishers(self, cell: int) -> list[str]:
+        """Who published a cell before."""
+        return list(dict.fromkeys(name for name, cells in self.known_by if cell in cells))
+
     def cell_name(self, cell: int) -> str:
         """A cell in words, with its table where there are several."""
+        if cell >= len(self) - len(self.figure_of):
+            return str(self.already.figures[int(self.figure_of[cell - len(self)])])
         number, row = self.home[cell].tolist()
         table = self.tables.tables[number]
         return table.cell_name(row) if len(self.tables) == 1 else f"{table.name}: {table.cell_name(row)}"
@@ -90,6 +136,8 @@ class System:
     def relation_name(self, row: int) -> str:
         """A relation in words: the sum and the codes of the other variables."""
         number, variable, grouping, sample = self.origin[row].tolist()
+        if variable == FIGURE:
+            return str(self.already.figures[grouping])
         if variable < 0:
             return f"'{self.tables.equations[grouping]}' at {self.cell_name(sample)}"
         table = self.tables.tables[number]
@@ -102,20 +150,27 @@ class System:
         return f"'{text}'{' at ' + others if others else ''} in table {table.name!r}"
 
     def cost(self, kind: str) -> Floats:
-        """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log`` or ``variable``."""
+        """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log``, ``variable`` or ``distance``.
+
+        The last is how many relations away the nearest unsafe cell is. Cells that are not published now cost nothing.
+        """
+        if kind == "distance":
+            return np.where(self.now, distance_in_relations(self.matrix, np.flatnonzero(self.unsafe)), 0.0)
         result = np.zeros(len(self), np.float64)
-        for table, of in zip(self.tables, self.of, strict=True):
+        for table, of in list(zip(self.tables, self.of, strict=True))[: self.present]:
             np.maximum.at(result, of, _table_cost(table, kind, 10.0 ** (self.decimals - table.decimals)))
         return result
 
     def residual(self) -> Ints:
         """How far each relation is from holding, exactly (at most ``LARGEST``)."""
-        longest = int(np.diff(self.matrix.indptr).max(initial=0))
+        matrix = self.matrix[: self.matrix.shape[0] - len(self.figure_of)]
+        exact = np.zeros(len(self.figure_of), np.int64)  # figures hold as their sums were computed
+        longest = int(np.diff(matrix.indptr).max(initial=0))
         if longest * float(np.abs(self.value).max(initial=0)) < LARGEST:
-            return np.asarray(self.matrix @ self.value, dtype=np.int64)
-        high, low = (self.matrix @ part for part in np.divmod(self.value, 2**32))
+            return np.concatenate((np.asarray(matrix @ self.value, dtype=np.int64), exact))
+        high, low = (matrix @ part for part in np.divmod(self.value, 2**32))
         high = np.clip(high, -(2**30 + 2**25), 2**30 + 2**25)  # beyond LARGEST, whatever the low parts add
-        return np.asarray(np.clip(high * 2**32 + low, -LARGEST, LARGEST), dtype=np.int64)
+        return np.concatenate((np.clip(high * 2**32 + low, -LARGEST, LARGEST).astype(np.int64), exact))
 
     def check_additive(self) -> None:
         """Raise with the worst relation named when the tables do not add up within their stated slack."""
@@ -131,6 +186,16 @@ class System:
             details=f"The parts less the total give {unit_text(int(residual[worst]), self.decimals)}.",
         )
 
+    def check_bounds(self) -> None:
+        """Raise with the cells named when what everybody is said to know of a cell is not true of it."""
+        wrong = np.flatnonzero((self.value < self.lower_bound) | (self.value > self.upper_bound))
+        if len(wrong):
+            names = [self.cell_name(cell) for cell in wrong.tolist()]
+            raise InputError(
+                f"{len(wrong)} cells lie outside the bounds that everybody knows of them: {listed(names, 5)}.",
+                hint="Correct the bounds (lower_bound, upper_bound) or the values.",
+            )
+
     def shared(self) -> list[tuple[str, str, int]]:
         """Which tables share cells, and how many."""
         found = []
@@ -142,8 +207,8 @@ class System:
         return found
 
 
-def build_system(tables: Table | TableSet) -> System:
-    """Cells and relations of a table or set.
+def build_system(tables: Table | TableSet, already: AlreadyPublished | None = None) -> System:
+    """Cells and relations of a table or set, together with what is already published.
 
     Raises
     ------
@@ -159,7 +224,9 @@ def build_system(tables: Table | TableSet) -> System:
     """
     from scipy.sparse import coo_array
 
-    tables = as_set(tables)
+    now = as_set(tables)
+    already = AlreadyPublished() if already is None else already
+    tables = already.joined(now)
     of, size = cell_identities(tables)
     decimals = max(table.decimals for table in tables)
     scales = [10 ** (decimals - table.decimals) for table in tables]
@@ -180,7 +247,9 @@ def build_system(tables: Table | TableSet) -> System:
     units = [*scales, *[1] * len(tables.equations)]
     slack = np.concatenate([part.slack * scale for part, scale in zip(parts, units, strict=True)])
     keep, slack = _distinct_rows(matrix, defining, slack)
-    return System(
+    protection = _protection(tables, of, size, scales, len(now))
+    known, known_by = _known(already, now, of, protection["given"])
+    system = System(
         tables=tables,
         of=tuple(of),
         matrix=matrix if len(keep) == matrix.shape[0] else matrix[keep],
@@ -189,8 +258,71 @@ def build_system(tables: Table | TableSet) -> System:
         decimals=decimals,
         value=value,
         slack=slack,
-        **_protection(tables, of, size, scales),
+        present=len(now),
+        already=already,
+        figure_of=np.zeros(0, np.int64),
+        known=known,
+        known_by=known_by,
+        **protection,
         **_insiders(tables, of, size, scales, matrix),
+    )
+    return _with_figures(system) if already.figures else system
+
+
+def _known(
+    already: AlreadyPublished, now: TableSet, of: list[Ints], given: Bools
+) -> tuple[Bools, tuple[tuple[str, Ints], ...]]:
+    """Cells that were published before, and by whom; those that only earlier tables hold and withhold are given."""
+    known_by = tuple((name, of[number][rows]) for name, number, rows in already.published_rows(now))
+    known, before = np.zeros(len(given), np.bool_), np.zeros(len(given), np.bool_)
+    for _, cells in known_by:
+        known[cells] = True
+    for cells in of[len(now) :]:
+        before[cells] = True
+    for cells in of[: len(now)]:
+        before[cells] = False
+    given[before & ~known] = True
+    return known, known_by
+
+
+def _with_figures(system: System) -> System:
+    """The system with a cell and a relation for every sum that a figure tells something of."""
+    from scipy.sparse import csr_array, vstack
+
+    sums = hidden_sums(
+        system.already.figures, system.tables, system.of, system.value, system.known | system.empty, system.decimals
+    )
+    size, more = len(system), len(sums)
+    entries = [(i, cell, n) for i, found in enumerate(sums) for cell, n in found.coefficient.items()]
+    entries += [(i, size + i, -1) for i in range(more)]
+    row, cell, coefficient = np.array(entries, np.int64).reshape(-1, 3).T
+    relations = csr_array((coefficient, (row, cell)), shape=(more, size + more))
+    old = system.matrix
+    wider = csr_array((old.data, old.indices, old.indptr), shape=(old.shape[0], size + more))
+    figure_of = np.array([found.figure for found in sums], np.int64)
+    nothing = np.zeros(more, np.int64)
+    origin = np.column_stack((nothing, nothing + FIGURE, figure_of, nothing))
+    matrix = vstack([wider, relations]).tocsr()
+    matrix.sort_indices()
+    columns = {
+        "value": np.array([found.value for found in sums], np.int64),
+        "lower_bound": np.array([found.lower for found in sums], np.int64),
+        "upper_bound": np.array([found.upper for found in sums], np.int64),
+        "given": np.ones(more, np.bool_),  # nobody sees it, so it moves for free
+        "holder": np.full((more, system.holder.shape[1]), -1, np.int64),
+        "own": np.zeros((more, system.own.shape[1]), np.int64),
+        **{name: np.zeros(more, np.bool_) for name in ("empty", "unsafe", "forced", "known")},
+        **dict.fromkeys(("lower_level", "upper_level", "sliding_level", "contributors"), nothing),
+        "slack": nothing,
+    }
+    changes: dict[str, Any] = {name: np.concatenate((getattr(system, name), c)) for name, c in columns.items()}
+    return replace(
+        system,
+        matrix=matrix,
+        defining=np.concatenate((system.defining, np.ones(more, np.bool_))),
+        origin=np.concatenate((system.origin, origin)),
+        figure_of=figure_of,
+        **changes,
     )
 
 
@@ -315,18 +447,24 @@ def _homes(of: Sequence[Ints], size: int) -> Ints:
     return result
 
 
-def _protection(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> dict[str, NDArray[Any]]:
-    """Statuses, levels and bounds of the distinct cells: the strictest of all places where a cell stands."""
+def _protection(
+    tables: TableSet, of: list[Ints], size: int, scales: list[int], present: int
+) -> dict[str, NDArray[Any]]:
+    """Statuses, levels and bounds of the distinct cells: the strictest of all places where a cell stands.
+
+    What earlier tables force or withhold besides is over; their unsafe cells stay unsafe.
+    """
     empty = np.ones(size, np.bool_)
     unsafe, forced, given = (np.zeros(size, np.bool_) for _ in range(3))
     levels = np.zeros((3, size), np.int64)
     lower, upper = np.full(size, NO_LOWER, np.int64), np.full(size, NO_UPPER, np.int64)
-    for table, cells, scale in zip(tables, of, scales, strict=True):
+    for number, (table, cells, scale) in enumerate(zip(tables, of, scales, strict=True)):
         # One table may hold a cell under several names, so every row must count, not the last one.
         empty[cells[~table.empty]] = False
         unsafe[cells[table.unsafe]] = True
-        forced[cells[table.status == CellStatus.FORCED]] = True
-        given[cells[table.status == CellStatus.SECONDARY]] = True
+        if number < present:
+            forced[cells[table.status == CellStatus.FORCED]] = True
+            given[cells[table.status == CellStatus.SECONDARY]] = True
         low, up = table.attacker_bounds()
         np.maximum.at(lower, cells, np.where(low > NO_LOWER, low * scale, NO_LOWER))
         np.minimum.at(upper, cells, np.where(up < NO_UPPER, up * scale, NO_UPPER))

@@ -230,7 +230,7 @@ def _shared(tables: TableSet, audit: Audit | None) -> list[tuple[str, str, int]]
 def _audit_numbers(audit: Audit | None) -> dict[str, Any]:
     if audit is None:
         return {}
-    cells = audit.intervals.cells
+    cells = audit.withheld_cells
     return {
         "withheld": len(cells),
         "unsafe": int(audit.system.unsafe[cells].sum()),

@@ -171,15 +171,12 @@ def _audited(audit: Audit, number: int, rows: Ints, decimals: int) -> tuple[Floa
 
 def _refuse_other(custodian: Custodian, audit: Audit) -> None:
     """The audit must be of the same cells and of the same withheld ones."""
-    mine, theirs = custodian.tables.tables, audit.system.tables.tables
+    mine, theirs = custodian.whole.tables, audit.system.tables.tables
     same = [t.name for t in mine] == [t.name for t in theirs] and all(
         np.array_equal(a.value, b.value) and np.array_equal(a.codes, b.codes) for a, b in zip(mine, theirs, strict=True)
     )
     if same:
-        hidden = np.zeros(len(audit.system), np.bool_)
-        for pattern in (True, False):  # a cell that is published anywhere is known everywhere
-            for number, cells in enumerate(audit.system.of):
-                hidden[cells[custodian.withheld(number) == pattern]] = pattern
+        hidden = audit.system.withheld([custodian.withheld(number) for number in range(len(custodian.tables))])
         same = np.array_equal(np.flatnonzero(hidden), audit.intervals.cells)
     if not same:
         raise ParameterError(

@@ -38,8 +38,18 @@ def python_steps(tables: TableSet, log: Mapping[str, Any]) -> str:
         stated = "".join(f", {key}={value!r}" for key, value in options.items() if value)
         lines.append(f"tables = ds.TableSet([{', '.join(names.values())}]{stated})")
     methods = [_call(method_from_record, record) for record in log.get("protect", ())]
-    lines += [f"release = ds.protect({', '.join([subject, *methods])})", "print(release.verify())"]
-    return "\n".join(lines)
+    if any(record.get("prefer") for record in log.get("protect", ())):
+        lines.append("# Give prefer=, last period's pattern; its cells stand in the log.")
+    if already := log.get("already_published"):
+        lines += ["# already is a list of what is published already:", *(f"#   {text}" for text in already)]
+        methods.append("already_published=already")
+    given = log.get("pattern")
+    if given is None:
+        lines.append(f"release = ds.protect({', '.join([subject, *methods])})")
+    else:
+        lines.append(f"# pattern is {given['name']!r}, digest {given['digest']}")
+        lines.append(f"release = ds.repair({', '.join([subject, 'pattern', *methods])}).release")
+    return "\n".join([*lines, "print(release.verify())"])
 
 
 def _call(make: Any, record: Mapping[str, Any]) -> str:

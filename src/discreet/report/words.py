@@ -160,4 +160,6 @@ def parameters(record: Mapping[str, Any], leave_out: tuple[str, ...] = ()) -> st
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, list | tuple) and any(isinstance(entry, Mapping) for entry in value):
+        return f"{len(value):,} {'entry' if len(value) == 1 else 'entries'}, in the log"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

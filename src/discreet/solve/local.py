@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.model.arrays import NO_LOWER, Bools, Codes, Floats, Ints
-from discreet.solve.small import Alternative, Part, SmallProgram, Solver
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
+from discreet.solve.small import BY_COST, FLAT, KEEP_OFF, STEEP, Alternative, Part, SmallProgram, Solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-KEEP_OFF = 1e-3
-"""Share of its cost that a withheld secondary is charged, so that dear ones have few users and can be given up."""
-SIZES = (250, 600, 1_500, 6_000, 10**9)
-"""Cells of the neighbourhoods that are tried one after the other until something moves."""
-SECOND = 1_500
-"""Cells of the neighbourhood in which something cheaper is looked for."""
+_NEAR = (80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP)
+SIZES = (*_NEAR, (3_000, FLAT), (10_000, FLAT), (40_000, FLAT), (10**9, FLAT))
+"""Neighbourhoods that are tried one after the other until something moves: cells, and how distance is measured."""
+QUICK = 3_000
+"""Neighbourhoods of at most so many cells are left to the compiled solver."""
+SECOND, FURTHER = 1_500, 6_000
+"""Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""
 
 
 class Graph:
@@ -34,30 +35,54 @@ class Graph:
         columns = matrix.tocsc()
         self.row_start, self.row_cell = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
         self.cell_start, self.cell_row = columns.indptr.astype(np.int32), columns.indices.astype(np.int32)
-        self.coefficient = columns.data.astype(np.int64)
-        self.distance = np.full(matrix.shape[1], np.inf)
+        self.coefficient, self.row_coefficient = columns.data.astype(np.int64), matrix.data.astype(np.int64)
+        self.distance, self.rises = np.full(matrix.shape[1], np.inf), np.zeros(matrix.shape[1], np.int8)
         self.opened = np.zeros(matrix.shape[0], np.int8)
         self.key, self.item = np.empty(matrix.nnz + 1), np.empty(matrix.nnz + 1, np.int32)
         self.place = np.full(matrix.shape[0], -1, np.int32)
+        by_cell, by_row = (self.cell_start, self.cell_row, self.coefficient), (self.row_start, self.row_cell)
+        self.lists: tuple[Any, ...] = (*by_cell, *by_row, self.row_coefficient)
+        self.scratch: tuple[Any, ...] = (self.distance, self.rises, self.opened, self.key, self.item)
 
     def nearest(
         self,
+        programs: LocalPrograms,
         target: int,
+        direction: int,
+        level: int,
         most: int,
-        scale_free: bool,
+        measure: int,
         budget: float,
         step: float,
-        level: float,
-        weight: Floats,
-        room: Floats,
-        movable: Bools,
     ) -> Codes:
         """Cells in the order of their distance from a target; see the kernel."""
         from discreet.solve.neighbourhood import nearest
 
-        graph = (self.cell_start, self.cell_row, self.row_start, self.row_cell)
-        scratch = (self.distance, self.opened, self.key, self.item)
-        return nearest(target, most, scale_free, budget, step, level, weight, room, movable, *graph, *scratch)
+        known = (programs.weight, programs.room, programs.headroom, programs.movable)
+        search = (target, direction, most, measure, budget, step, float(level))
+        return nearest(*search, *known, *self.lists, *self.scratch)
+
+    def quick(
+        self,
+        programs: LocalPrograms,
+        target: int,
+        direction: int,
+        level: int,
+        most: int,
+        measure: int,
+        budget: float,
+        step: float,
+    ) -> tuple[Codes, Ints, float]:
+        """An exact alternative among so many neighbours by the compiled solver."""
+        from discreet.solve.quick import quick_alternative
+
+        p = programs
+        search = (target, direction, level, most, measure, budget, step, p.rounds)
+        known: tuple[Any, ...] = (p.cost, p.weight, p.room, p.headroom, p.movable, p.withheld)
+        bounds: tuple[Any, ...] = (p.value, p.lower, p.upper)
+        scratch: tuple[Any, ...] = (*self.scratch, self.place, p.solver.effort)
+        found: tuple[Codes, Ints, float] = quick_alternative(*search, *known, *bounds, *self.lists, *scratch)
+        return found
 
     def among(self, target: int, chosen: Codes) -> tuple[Codes, Codes, Codes, Ints]:
         """Those of the chosen cells that can move, and the relations among them."""
@@ -100,13 +125,14 @@ class LocalPrograms:
         self.graph = Graph(matrix)
         self.value, self.lower, self.upper = value, lower.copy(), upper
         self.room = np.where(lower <= NO_LOWER, np.inf, value - lower.astype(np.float64))
+        self.headroom = np.where(upper >= NO_UPPER, np.inf, upper.astype(np.float64) - value)
         self.movable, self.required, self.integral = movable.copy(), required, integral
         self.price = np.maximum(cost, max(float(cost.mean()) if len(cost) else 0.0, 1e-9) * 1e-6)
         self.cost = np.where(required, 0.0, cost)
         self.withheld = required.copy()
         self.weight = self.cost.copy()
         self.solver = Solver()
-        self.sizes: Sequence[int] = SIZES
+        self.sizes: Sequence[tuple[int, int]] = SIZES
         self.second, self.rounds = SECOND, 1
 
     def withhold(self, cells: Codes | Ints) -> None:
@@ -135,29 +161,41 @@ class LocalPrograms:
         self.lower[cells] = lower
         self.room[cells] = np.where(lower <= NO_LOWER, np.inf, self.value[cells] - lower.astype(np.float64))
 
-    def find(self, target: int, direction: int, level: int, budget: float = np.inf) -> Alternative | None:
-        """A cheap alternative that moves ``target`` by ``level`` up (+1) or down (-1); ``None`` if none was found."""
+    def find(
+        self, target: int, direction: int, level: int, budget: float = np.inf, largest: int = 10**9
+    ) -> Alternative | None:
+        """A cheap alternative that moves ``target`` by ``level`` up (+1) or down (-1); ``None`` if none was found.
+
+        It is looked for in neighbourhoods of at most ``largest`` cells.
+        """
         if not self.movable[target]:
             return None
         best: Alternative | None = None
-        for most in self.sizes:
-            chosen = self._nearest(target, level, most, True, budget)
-            best = self._among(target, direction, level, chosen, budget)
-            if best is not None or len(chosen) < most:
+        for most, measure in self.sizes:
+            if most > largest:
+                break
+            best, everything = self._within(target, direction, level, most, measure, budget)
+            if best is not None or everything:
                 break
         if best is not None and best.cost > 0 and self.second:
-            chosen = self._nearest(target, level, self.second, False, best.cost)
-            better = self._among(target, direction, level, chosen, best.cost)
+            second = self.second if measure == STEEP else max(self.second, FURTHER)
+            better, _ = self._within(target, direction, level, second, BY_COST, best.cost)
             if better is not None and better.cost < best.cost:
                 return better
         return best
 
-    def _nearest(self, target: int, level: int, most: int, scale_free: bool, budget: float) -> Codes:
+    def _within(
+        self, target: int, direction: int, level: int, most: int, measure: int, budget: float
+    ) -> tuple[Alternative | None, bool]:
+        """The best alternative among so many neighbours, and whether looking at more of them is of no use."""
+        quick, most = most <= QUICK, min(most, len(self.value) + 1)
         step = float(self.price[target])
-        most = min(most, len(self.value) + 1)
-        return self.graph.nearest(
-            target, most, scale_free, budget, step, float(level), self.weight, self.room, self.movable
-        )
+        if quick:
+            cells, amount, cost = self.graph.quick(self, target, direction, level, most, measure, budget, step)
+            if not np.isnan(cost):
+                return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
+        chosen = self.graph.nearest(self, target, direction, level, most, measure, budget, step)
+        return self._among(target, direction, level, chosen, budget), len(chosen) < most
 
     def _among(self, target: int, direction: int, level: int, chosen: Codes, budget: float) -> Alternative | None:
         cells, start, index, coefficient = self.graph.among(target, chosen)

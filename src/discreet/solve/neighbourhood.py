@@ -6,9 +6,10 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
+from discreet.solve.small import BY_COST, STEEP
 
-_GRAPH = "i4[::1], i4[::1], i4[::1], i4[::1]"
-_SCRATCH = "f8[::1], i1[::1], f8[::1], i4[::1]"
+_GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], i4[::1], i8[::1]"
+_SCRATCH = "f8[::1], i1[::1], i1[::1], f8[::1], i4[::1]"
 
 
 @kernel("i8(f8[::1], i4[::1], i8, f8, i8)")
@@ -48,39 +49,48 @@ def _pop(key: Floats, item: Codes, size: int) -> int:
     return size
 
 
-@kernel(f"i4[::1](i8, i8, b1, f8, f8, f8, f8[::1], f8[::1], b1[::1], {_GRAPH}, {_SCRATCH})")
+@kernel(f"i4[::1](i8, i8, i8, i8, f8, f8, f8, f8[::1], f8[::1], f8[::1], b1[::1], {_GRAPH}, {_SCRATCH})")
 def nearest(
     target: int,
+    direction: int,
     most: int,
-    scale_free: bool,
+    measure: int,
     budget: float,
     step: float,
     level: float,
     weight: Floats,
     room: Floats,
+    headroom: Floats,
     movable: Bools,
     cell_start: Codes,
     cell_row: Codes,
+    coefficient: Ints,
     row_start: Codes,
     row_cell: Codes,
+    row_coefficient: Ints,
     distance: Floats,
+    rises: Status,
     opened: Status,
     key: Floats,
     item: Codes,
 ) -> Codes:
     """At most ``most`` cells in the order of their distance from a target.
 
-    A path goes from cell to cell through relations that both stand in. By cost, entering a cell costs its weight and a
-    part of ``step``; on a scale free of units it costs one and the logarithm of its weight in steps, and more where its
-    ``room`` to fall is below the level, because many such cells are needed. Cells that weigh more than ``budget`` are
-    left out. ``distance`` (infinite), ``opened`` (0), ``key`` and ``item`` are scratch space, left as it was found.
+    A path goes from cell to cell through relations that both stand in; each cell moves against the one before, so that
+    it rises or falls. By cost, entering a cell costs its weight and a part of ``step``; on a scale free of units it
+    costs one and the logarithm of its weight in steps (a quarter of it where the scale is flat, which finds something
+    in more cases and cheap things in fewer), and more where its ``room`` to fall or ``headroom`` to rise is below the
+    level, because many such cells are needed. Cells that weigh more than ``budget`` are left out.
+    ``distance`` (infinite), ``rises``, ``opened`` (0), ``key`` and ``item`` are scratch space, left as it was found.
     """
     found = np.empty(min(most, len(weight)), np.int32)
     touched = np.empty(len(key), np.int32)
     count, seen, rows = 0, 0, 0
     opened_rows = np.empty(len(row_start), np.int32)
+    stretch = 1.0 if measure == STEEP else 0.25
     size = _push(key, item, 0, 0.0, target)
     distance[target] = 0.0
+    rises[target] = direction
     touched[0] = target
     seen = 1
     while size > 0 and count < len(found):
@@ -98,21 +108,25 @@ def nearest(
             opened[row] = 1
             opened_rows[rows] = row
             rows += 1
+            pushed = rises[cell] if coefficient[r] > 0 else -rises[cell]
             for c in range(row_start[row], row_start[row + 1]):
                 other = row_cell[c]
                 if not movable[other] or weight[other] > budget or distance[other] < 0.0:
                     continue
-                if scale_free:
-                    new = at + 1.0 + np.log2(1.0 + weight[other] / step)
-                    if room[other] < level:
-                        new += np.log2(level / max(room[other], 1.0))
-                else:
+                way = -pushed if row_coefficient[c] > 0 else pushed
+                if measure == BY_COST:
                     new = at + weight[other] + 0.2 * step
+                else:
+                    new = at + 1.0 + stretch * np.log2(1.0 + weight[other] / step)
+                    free = headroom[other] if way > 0 else room[other]
+                    if free < level:
+                        new += np.log2(level / max(free, 1.0))
                 if new < distance[other]:
                     if distance[other] == np.inf:
                         touched[seen] = other
                         seen += 1
                     distance[other] = new
+                    rises[other] = way
                     size = _push(key, item, size, new, other)
     for i in range(seen):
         distance[touched[i]] = np.inf

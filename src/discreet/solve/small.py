@@ -11,6 +11,8 @@ import numpy as np
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, ranges
 from discreet.solve.exact import common_denominator, solve_exactly
 
+BY_COST, STEEP, FLAT = 0, 1, 2
+"""How the distance of neighbours is measured: by cost, or free of units with costs counting much or little."""
 ZERO = 1e-7
 FAR = 1e6
 """No cell needs to move further than this many times the level."""
@@ -18,6 +20,10 @@ EXACT = 2.0**61
 LEAST_ROOM = 1e-3
 """Cells with less room than this share of the level are charged as if they had it."""
 COST_RANGE = 1e3
+FEWER_CELLS = 1e-4
+"""Charge on every cell, so that of two answers at the same cost the shorter one is taken."""
+KEEP_OFF = 1e-3
+"""Share of its cost that a withheld secondary is charged, so that dear ones have few users and can be given up."""
 MARGIN = 1e-6
 MOST_NODES = 5_000
 NEAR = 8.0
@@ -68,10 +74,20 @@ class Solver:
     """
 
     def __init__(self) -> None:
-        self.programs = 0
-        self.iterations = 0
+        self.effort = np.zeros(2, np.int64)
+        """Programs solved, and iterations that they took."""
         self.thorough = True
         self._highs: Any = None
+
+    @property
+    def programs(self) -> int:
+        """Programs solved so far."""
+        return int(self.effort[0])
+
+    @property
+    def iterations(self) -> int:
+        """Simplex iterations so far."""
+        return int(self.effort[1])
 
     def load(self, model: Any) -> Any:
         """The solver with a new model."""
@@ -89,8 +105,7 @@ class Solver:
         import highspy
 
         self._highs.run()
-        self.programs += 1
-        self.iterations += int(self._highs.getInfo().simplex_iteration_count)
+        self.effort += (1, int(self._highs.getInfo().simplex_iteration_count))
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         return np.asarray(self._highs.getSolution().col_value)
@@ -102,12 +117,14 @@ class SmallProgram:
     def __init__(self, part: Part, target: int, direction: int, level: int, solver: Solver) -> None:
         self.part, self.direction, self.level, self.solver = part, direction, level, solver
         self.at = int(np.flatnonzero(part.cells == target)[0])
-        self.rows = int(part.index.max()) + 1
+        self.rows = int(part.index.max(initial=-1)) + 1
         rise = np.where(part.upper >= NO_UPPER, np.inf, part.upper.astype(np.float64) - part.value)
         fall = np.where(part.lower <= NO_LOWER, np.inf, part.value - part.lower.astype(np.float64))
         self.up, self.down = np.minimum(rise / level, FAR), np.minimum(fall / level, FAR)
-        self.charged = np.flatnonzero(part.weight > 0)
+        count = len(part.cells)
         self.scaled = part.weight / max(float(part.weight.max()), 1e-300) * COST_RANGE
+        self.scaled += FEWER_CELLS * (1.0 + 0.5 * np.arange(count) / count)
+        self.charged = np.arange(count)
 
     def best(self, budget: float, rounds: int) -> Alternative | None:
         """The cheapest exact alternative that was found below a budget.
@@ -201,7 +218,7 @@ class SmallProgram:
 
         part = self.part
         amount, unknown = self._at_bounds(moves)
-        small = float(np.abs(moves).sum()) * self.level * float(np.abs(part.coefficient).max()) < EXACT
+        small = float(np.abs(moves).sum()) * self.level * float(np.abs(part.coefficient).max(initial=1)) < EXACT
         if small and settle(part.start, part.index, part.coefficient, self.rows, amount, unknown):
             return self._checked(amount, 1)
         return self._rational(amount, unknown)
@@ -286,7 +303,7 @@ class SmallProgram:
             highs.setOptionValue(option, setting)
         highs.passModel(model)
         highs.run()
-        self.solver.programs += 1
+        self.solver.effort[0] += 1
         found = np.rint(np.asarray(highs.getSolution().col_value))
         if len(found) != columns:
             return None

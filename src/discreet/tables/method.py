@@ -17,10 +17,11 @@ METHODS: dict[str, type[Method]] = {}
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a method did to a system: cells withheld, and the evidence."""
+    """What a method did to a system: cells withheld, the evidence, and what the custodian should know besides."""
 
     withheld: Bools
     evidence: Evidence
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,18 @@ import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders
 from discreet.errors import ParameterError
-from discreet.model.arrays import Bools
+from discreet.model.arrays import Bools, Status
 from discreet.model.evidence import EXTERNAL, INSIDERS
+from discreet.model.pattern import Pattern
 from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
+from discreet.verbs.already import Items, gather
+from discreet.verbs.patterns import on_tables
+from discreet.verbs.protect import refuse_unassessed
 
+HIDDEN = (CellStatus.UNSAFE, CellStatus.SECONDARY)
 EXACT_UP_TO = 5_000
 """Both ends of every interval are found without asking up to so many withheld cells."""
 
@@ -22,6 +27,8 @@ EXACT_UP_TO = 5_000
 def audit(
     subject: Release | Table | TableSet,
     *,
+    pattern: Pattern | None = None,
+    already_published: Items = None,
     insiders: Literal["full", "nonzero"] | None = "full",
     sample: int | None = None,
     exact: bool | None = None,
@@ -32,7 +39,13 @@ def audit(
     Parameters
     ----------
     subject
-        A release, or tables whose status column marks unsafe and secondary cells.
+        A release, together with all that it is certified with, or tables whose status column marks unsafe and
+        secondary cells.
+    pattern
+        What is withheld instead, for assessed tables: any pattern, as it stands. Unsafe cells that it publishes are
+        counted.
+    already_published
+        What is out besides the tables, as in :func:`protect`; a release says it itself.
     insiders
         What must hold against every contributor who knows its own contributions, for every unsafe cell that it does
         not fill alone: ``"full"``, the cell keeps its level, downwards against all but its largest contributor and
@@ -68,22 +81,26 @@ def audit(
     0
     """
     _refuse(insiders, sample)
-    system, withheld = _pattern(subject)
-    wanted = None if sample is None else _sample(system, withheld, sample, seed)
+    system, withheld = _withheld(subject, pattern, already_published)
+    exposed = np.flatnonzero(system.unsafe & ~withheld & ~system.known)
+    # Secondary cells that only earlier releases withhold may come to light; their unsafe cells may not.
+    wanted = (system.now | system.unsafe)[withheld]
+    if sample is not None:
+        wanted = _sample(system, withheld, sample, seed)
     if exact is None:
         exact = sample is None and int(withheld.sum()) <= EXACT_UP_TO
     attack = External(system, withheld, wanted)
     attack.run(exact, seed)
     found = attack.intervals(exact)
     if insiders is None:
-        return Audit(system, found)
+        return Audit(system, found, published=exposed)
     unsafe = system.unsafe[attack.cells] & attack.wanted
     known = unsafe & (system.contributors[attack.cells] > 0)
     if unsafe.any() and not known.any():
-        return Audit(system, found, why_no_insiders="the tables carry no contributors")
+        return Audit(system, found, why_no_insiders="the tables carry no contributors", published=exposed)
     why = "" if known.sum() == unsafe.sum() else f"in {int((unsafe & ~known).sum()):,} cells, of tables without any"
     verdicts = attack_by_insiders(attack, insiders == "full", seed)
-    return Audit(system, found, (EXTERNAL, INSIDERS[insiders]), verdicts, why)
+    return Audit(system, found, (EXTERNAL, INSIDERS[insiders]), verdicts, why, exposed)
 
 
 def _refuse(insiders: object, sample: object) -> None:
@@ -93,24 +110,36 @@ def _refuse(insiders: object, sample: object) -> None:
         raise ParameterError(f"sample={sample!r} is not allowed.", hint="Give a number of cells, at least 1.")
 
 
-def _pattern(subject: Release | Table | TableSet) -> tuple[System, Bools]:
+def _withheld(
+    subject: Release | Table | TableSet, pattern: Pattern | None, already_published: Items
+) -> tuple[System, Bools]:
     """Cells and relations, and which cells nobody is told."""
     if isinstance(subject, Release):
-        tables = subject.custodian.tables
-        hidden = [subject.custodian.withheld(number) for number in range(len(tables))]
-    elif isinstance(subject, Table | TableSet):
-        tables = as_set(subject)
-        hidden = [np.isin(t.status, (CellStatus.UNSAFE, CellStatus.SECONDARY)) for t in tables]
-    else:
+        if pattern is not None:
+            raise ParameterError("A release has its own pattern.", hint="Give the tables and a pattern.")
+        if already_published is not None:
+            raise ParameterError(
+                "A release says itself what it is published together with.",
+                hint="Protect its tables anew with already_published=.",
+            )
+        custodian = subject.custodian
+        system = build_system(custodian.tables, custodian.already)
+        return system, system.withheld([custodian.withheld(number) for number in range(len(custodian.tables))])
+    if not isinstance(subject, Table | TableSet):
         raise ParameterError(f"Cannot audit a {type(subject).__name__}.", hint="Give a release, a table or a set.")
-    system = build_system(tables)
-    withheld: Bools = np.zeros(len(system), np.bool_)
-    for cells, mine in zip(system.of, hidden, strict=True):
-        withheld[cells[mine]] = True
-    for cells, mine in zip(system.of, hidden, strict=True):
-        # A cell that is published anywhere is known everywhere.
-        withheld[cells[~mine]] = False
-    return system, withheld
+    tables = as_set(subject)
+    hidden = [np.isin(t.status, HIDDEN) for t in tables]
+    said: tuple[Status, ...] = ()
+    if pattern is not None:
+        for table in tables:
+            refuse_unassessed(table)
+        said = on_tables(pattern, tables)
+        hidden = [np.isin(status, HIDDEN) for status in said]
+    system = build_system(tables, gather(tables, already_published))
+    for cells, mine, status in zip(system.of, hidden, said, strict=False):
+        # A pattern may name a cell once where the table has it under several names.
+        mine |= (status == 0) & np.isin(cells, cells[mine])
+    return system, system.withheld(hidden)
 
 
 def _sample(system: System, withheld: Bools, sample: int, seed: int) -> Bools:

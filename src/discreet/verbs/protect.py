@@ -12,9 +12,11 @@ from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import build_system
 from discreet.tables.method import Method
+from discreet.verbs.already import Items, gather
+from discreet.verbs.given_files import with_files_read
 
 
-def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Release:
+def protect(tables: Table | TableSet, *methods: Method | Sequence[Method], already_published: Items = None) -> Release:
     """Make a table or set safe to publish.
 
     Parameters
@@ -23,6 +25,10 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Re
         Assessed tables.
     *methods
         One method, or several that act in order.
+    already_published
+        What is out already, and what else comes out: releases or their folders, :class:`PublishedCells` of others,
+        and :class:`Figure` for numbers derived from cells. A mapping gives them names. The release is protected
+        together with all of it.
 
     Returns
     -------
@@ -50,24 +56,29 @@ def protect(tables: Table | TableSet, *methods: Method | Sequence[Method]) -> Re
             f"{' and '.join(type(m).__name__ for m in steps)} cannot follow each other.",
             hint="Give one method that withholds cells.",
         )
+    steps = [with_files_read(step) for step in steps]
     whole = as_set(tables)
     for table in whole:
-        _refuse_unassessed(table)
-    system = build_system(whole)
+        refuse_unassessed(table)
+    already = gather(whole, already_published)
+    system = build_system(whole, already)
     system.check_additive()
+    system.check_bounds()
     outcome = steps[0].run(system)
     statuses, shown = [], []
-    for table, cells in zip(whole, system.of, strict=True):
+    for table, cells in zip(whole, system.of[: len(whole)], strict=True):
         hidden = outcome.withheld[cells]
         status = table.status.copy()
         status[hidden & ~table.unsafe] = CellStatus.SECONDARY
         statuses.append(status)
         shown.append(public_table(table, hidden))
     log = _log(whole, steps, outcome.evidence.effort)
-    return Release(PublicRelease(tuple(shown)), Custodian(whole, tuple(statuses), (outcome.evidence,), log))
+    log |= {"notes": list(outcome.notes), "already_published": list(already.together_with())}
+    return Release(PublicRelease(tuple(shown)), Custodian(whole, tuple(statuses), (outcome.evidence,), log, already))
 
 
-def _refuse_unassessed(table: Table) -> None:
+def refuse_unassessed(table: Table) -> None:
+    """Refuse a table of which nobody has said what is unsafe."""
     if table.assessment is None:
         raise NeedsError(
             f"Table {table.name!r} has not been assessed, so nothing is known to be safe in it.",

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from discreet.attack import Audit
 from discreet.errors import InputError, ParameterError, VerificationError, listed, unknown_name
-from discreet.files.frames import code_text, read_columns
+from discreet.files.frames import code_text, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
+from discreet.files.pattern import is_own, read_pattern
 from discreet.files.release_folder import refuse_foreign
+from discreet.model.already import AlreadyPublished, PublishedCells
 from discreet.model.condition import parse_conditions
+from discreet.model.figure import Figure
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
-from discreet.model.release import Custodian, Release
+from discreet.model.pattern import Pattern
+from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
@@ -28,10 +33,14 @@ from discreet.report import custodian_report
 from discreet.rules.assess import MANUAL_RANGE
 from discreet.rules.base import REGISTRY, Rule, rule_from_record
 from discreet.tables.method import METHODS, Method, method_from_record
+from discreet.verbs.already import Found, Item
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
+from discreet.verbs.given_files import with_files_read
+from discreet.verbs.load import load
 from discreet.verbs.protect import protect
 from discreet.verbs.ready_made import table_from_cells
+from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save, verify
 from discreet.verbs.tabulate import tabulate
 from discreet.verify import Verdict, check_folder
@@ -102,6 +111,64 @@ class LinkPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     equation: str
 
 
+class PatternPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A pattern file, and how to read it where another program made it."""
+
+    file: str
+    variables: list[str] | None = None
+    columns: dict[str, str] = {}
+    letters: str | dict[str, str] = "words"
+    all_are: Literal["unsafe", "secondary"] | None = None
+    table: str = ""
+    tables: dict[str, str] = {}
+    delimiter: str = ","
+
+
+class PublishedPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Something that is already published: a saved release, a file of cells, or a figure derived from cells."""
+
+    release: str | None = None
+    cells: str | None = None
+    figure: str | None = None
+    name: str = ""
+    table: str | None = None
+    value: str | int | float | None = None
+    columns: dict[str, str] = {}
+    withheld: list[str] | None = None
+    decimals: int | None = None
+    ignore_unknown: bool = False
+    delimiter: str = ","
+
+    @property
+    def kind(self) -> str:
+        """Which of the three it is."""
+        kinds = [kind for kind in PUBLISHED_KEYS if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            raise ParameterError(
+                f"An entry of [[already_published]] has {listed(kinds) if kinds else 'nothing in it'}.",
+                hint="Give one of release (a folder), cells (a file) or figure (a formula).",
+            )
+        return kinds[0]
+
+    def check(self) -> None:
+        """Refuse keys that say nothing of the kind that it is."""
+        allowed = {self.kind, *PUBLISHED_KEYS[self.kind]}
+        plain = PublishedPart()
+        given = [key for key in self.__struct_fields__ if getattr(self, key) != getattr(plain, key)]
+        for key in given:
+            if key not in allowed:
+                where = f"an entry of [[already_published]] with {self.kind}"
+                raise ParameterError(unknown_name("key", key, sorted(allowed), where))
+
+
+PUBLISHED_KEYS = {
+    "release": ("name",),
+    "cells": ("name", "table", "value", "columns", "withheld", "decimals", "ignore_unknown", "delimiter"),
+    "figure": ("value", "decimals"),
+}
+"""Kinds of what is already published, and the keys of each."""
+
+
 class OutputPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Where the release goes."""
 
@@ -123,18 +190,21 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     rules: list[dict[str, Any]] = []
     assess: AssessPart = msgspec.field(default_factory=AssessPart)
     links: list[LinkPart] = []
+    already_published: list[PublishedPart] = []
     one_pattern: bool = False
+    pattern: PatternPart | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A finished run: the release, its verdict, where it lies and its seal."""
+    """A finished run: the release, its verdict, where it lies, its seal, and what became of a given pattern."""
 
     release: Release
     verdict: Verdict
     folder: Path
     seal: str
     audit: Audit | None
+    repair: Repair | None = None
 
 
 def read_recipe(text: str) -> Recipe:
@@ -156,8 +226,23 @@ def read_recipe(text: str) -> Recipe:
     for record in recipe.rules:
         rule_from_record(record)
     for record in recipe.protect:
-        method_from_record(record)
+        part = _preferred(record)
+        method_from_record(record if part is None else {**record, "prefer": ()})
+    for published in recipe.already_published:
+        published.check()
     return recipe
+
+
+def _preferred(record: Mapping[str, Any]) -> PatternPart | None:
+    """The pattern that a method prefers, where the recipe says how to read it."""
+    if not isinstance(record.get("prefer"), Mapping):
+        return None
+    try:
+        return msgspec.convert(record["prefer"], PatternPart)
+    except msgspec.ValidationError as error:
+        raise ParameterError(
+            f"prefer of the recipe cannot be used: {error}.", hint=f"It takes {listed(PatternPart.__struct_fields__)}."
+        ) from None
 
 
 def _explained(message: str) -> ParameterError:
@@ -169,7 +254,9 @@ def _explained(message: str) -> ParameterError:
         "output": OutputPart,
         "assess": AssessPart,
         "links": LinkPart,
+        "already_published": PublishedPart,
         "hierarchies": HierarchyPart,
+        "pattern": PatternPart,
     }
     if "contains unknown field" in message:
         name = message.split("`")[1]
@@ -258,6 +345,67 @@ class Kitchen:
             delimiter=data.delimiter,
         )
 
+    def pattern(self, part: PatternPart, path: Path | None = None) -> Pattern:
+        """A pattern file; of one that another program made only the variables of the tables are read.
+
+        ``path`` is where the operator says that it lies; otherwise it is a file of the recipe.
+        """
+        path = self.input(part.file) if path is None else path
+        options = msgspec.structs.asdict(part)
+        options["name"] = Path(options.pop("file")).name
+        names = file_columns(path, part.delimiter)
+        if part.variables is None and not is_own(names):
+            ours = {part.columns.get(name, name) for name in names}
+            options["variables"] = [v for v in dict.fromkeys(v for t in self.recipe.tables for v in t.by) if v in ours]
+        return read_pattern(path, **options)
+
+    def methods(self) -> list[Method]:
+        """The methods of the recipe, with what their files say."""
+        found = []
+        for record in self.recipe.protect:
+            part = _preferred(record)
+            given = record if part is None else {**record, "prefer": self.pattern(part)}
+            found.append(with_files_read(method_from_record(given), self.input))
+        return found
+
+    def published(self, part: PublishedPart) -> tuple[str, Release | PublishedCells | Figure]:
+        """Something that is already published, with its name."""
+        if part.figure is not None:
+            if part.value is None:
+                raise ParameterError(f"The figure '{part.figure}' has no value.", hint='Add value = "12.5".')
+            return "", Figure(part.figure, part.value, part.decimals)
+        if part.release is not None:
+            folder = self.path(part.release)
+            if not (folder / "custodian").is_dir():
+                raise InputError(
+                    f"{part.release!r} is not the folder of a saved release.",
+                    hint="Paths in a recipe are relative to its folder.",
+                )
+            return part.name or folder.name, load(folder)
+        file = str(part.cells)
+        options: dict[str, Any] = {} if part.withheld is None else {"withheld": tuple(part.withheld)}
+        cells = PublishedCells(
+            self.input(file),
+            table=part.table,
+            value="value" if part.value is None else str(part.value),
+            columns=part.columns,
+            decimals=part.decimals,
+            name=part.name or Path(file).name,
+            ignore_unknown=part.ignore_unknown,
+            delimiter=part.delimiter,
+            **options,
+        )
+        return part.name, cells
+
+    def already(self, tables: TableSet, more: Sequence[Item] = ()) -> AlreadyPublished:
+        """All that is already published: what the recipe names, and more."""
+        found = Found(tables)
+        for part in self.recipe.already_published:
+            found.take(*self.published(part))
+        for item in more:
+            found.take("", item)
+        return found.gathered()
+
     def marked(self, table: Table, status: str | None) -> Table:
         """The table with statuses set by hand, from a file with code columns and ``status``."""
         if status is None:
@@ -342,50 +490,125 @@ def _looks_at(rule: Rule) -> int:
     return int(getattr(rule, "coalition", 1)) + 1
 
 
-def run_recipe(path: str | Path, *, allow_outside: bool = False) -> Run:
+def run_recipe(
+    path: str | Path,
+    *,
+    pattern: Pattern | PatternPart | None = None,
+    repairing: bool = False,
+    allow_outside: bool = False,
+    already_published: Sequence[Item] = (),
+) -> Run:
     """Run a recipe file from data to a saved and verified release.
 
     Parameters
     ----------
     path
         The recipe.
+    pattern
+        A pattern to be completed, where the recipe names none.
+    repairing
+        Refuse to run without a pattern.
     allow_outside
         Let it read and write outside its own folder.
+    already_published
+        Further releases, cells or figures that are out already, besides those that the recipe names.
 
     Raises
     ------
     DiscreetError
         Whatever went wrong; nothing is written then.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
-    text = path.read_text(encoding="utf-8")
-    recipe = read_recipe(text)
+    text, kitchen = _opened(path, allow_outside)
+    recipe = kitchen.recipe
     checkpoint("read", 0, 1)
-    methods: list[Method] = [method_from_record(record) for record in recipe.protect]
-    kitchen = Kitchen(recipe, path.parent, allow_outside)
     folder = kitchen.path(recipe.output.directory)
     refuse_foreign(folder)
+    methods, given = kitchen.methods(), _given(kitchen, pattern)
+    if repairing and given is None:
+        raise no_pattern()
     tables = prepare(kitchen)
-    release = protect(tables, *methods)
+    already = kitchen.already(tables, already_published)
+    repaired = None
+    if given is None or len(methods) != 1:
+        release = protect(tables, *methods, already_published=already)
+    else:
+        repaired = repair(tables, given, methods[0], already_published=already)
+        release = repaired.release
     custodian = release.custodian
     log = {**custodian.log, "recipe": text, "inputs": kitchen.inputs}
-    release = Release(release.public, Custodian(custodian.tables, custodian.status, custodian.evidence, log))
+    release = Release(release.public, custodian.with_log(log))
     verdict = verify(release).require()
     withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
     wanted = withheld <= AUDITED_WITHOUT_ASKING if recipe.output.audit == "auto" else recipe.output.audit
     found = audit(release) if wanted else None
-    if found is not None and found.short:
+    short = 0 if found is None else _short_unaccepted(found, release)
+    if short:
         raise VerificationError(
-            f"The audit finds {found.short} unsafe cells short of their level, against the certificates.",
+            f"The audit finds {short} unsafe cells short of their level, against the certificates.",
             hint="Nothing is published; please report the table's shape.",
         )
     page: str | bool = False
     if recipe.output.report:
         page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
     seal = save(release, folder, report=page)
-    return Run(release, check_folder(folder).require(), folder, seal, found)
+    return Run(release, check_folder(folder).require(), folder, seal, found, repaired)
+
+
+def audit_pattern(
+    path: str | Path,
+    *,
+    pattern: Pattern | PatternPart | None = None,
+    allow_outside: bool = False,
+    already_published: Sequence[Item] = (),
+) -> Audit:
+    """What attackers can work out of a pattern as it stands, for the tables of a recipe; nothing is written.
+
+    They know what is already published, too: what the recipe names and what is given here.
+    """
+    _, kitchen = _opened(path, allow_outside)
+    given = _given(kitchen, pattern)
+    if given is None:
+        raise no_pattern()
+    tables = prepare(kitchen)
+    return audit(tables, pattern=given, already_published=kitchen.already(tables, already_published))
+
+
+def no_pattern() -> ParameterError:
+    """Error for a repair without anything to repair."""
+    return ParameterError("There is no pattern.", hint="Give --pattern FILE, or write [pattern] into the recipe.")
+
+
+def _opened(path: str | Path, allow_outside: bool) -> tuple[str, Kitchen]:
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
+    text = path.read_text(encoding="utf-8")
+    return text, Kitchen(read_recipe(text), path.parent, allow_outside)
+
+
+def _given(kitchen: Kitchen, pattern: Pattern | PatternPart | None) -> Pattern | None:
+    """The pattern to be completed, if any."""
+    part = kitchen.recipe.pattern
+    if part is not None and pattern is not None:
+        raise ParameterError("The recipe has a [pattern] of its own.", hint="Give one of the two.")
+    if isinstance(pattern, PatternPart):
+        return kitchen.pattern(pattern, Path(pattern.file))
+    return pattern if part is None else kitchen.pattern(part)
+
+
+def _short_unaccepted(found: Audit, release: Release) -> int:
+    """How many unsafe cells miss their level that nobody accepted so."""
+    accepted = [entry for evidence in release.custodian.evidence for entry in evidence.accepted]
+    if not accepted:
+        return found.short
+    system = found.system
+    answered = np.zeros(len(system), np.bool_)
+    names = [table.name for table in system.tables]
+    for entry in accepted:
+        table = system.tables[entry.table]
+        row = table.row(**dict(zip(table.variables, entry.cell, strict=True)))
+        answered[system.of[names.index(entry.table)][row]] = True
+    return int((found.intervals.short & ~answered[found.intervals.cells]).sum())
 
 
 def recipe_schema() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Releases to disk and back."""
+"""Releases to disk, checked, repeated and shown."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import VerificationError
 from discreet.files.frames import to_frame as frame_of
 from discreet.files.release_folder import refuse_foreign, write_release
-from discreet.model.release import PublicRelease, Release, public_table
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.relations import build_system
 from discreet.report import custodian_report
@@ -17,8 +16,7 @@ from discreet.rules.base import rule_from_record
 from discreet.tables.method import method_from_record
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import protect
-from discreet.verify import Verdict, check_folder, check_release
-from discreet.verify.folder import read_custodian
+from discreet.verify import Verdict, check_release
 
 
 def save(release: Release, folder: str | Path, *, report: bool | str = False) -> str:
@@ -47,20 +45,6 @@ def save(release: Release, folder: str | Path, *, report: bool | str = False) ->
     return write_release(Path(folder), release.public, release.custodian, extra)
 
 
-def load(folder: str | Path) -> Release:
-    """Read a saved release back; one that does not prove its claims is refused."""
-    folder = Path(folder)
-    verdict = check_folder(folder)
-    if not verdict.holds:
-        raise VerificationError(
-            f"The release in {folder.name!r} was refused: {verdict.refused[0]}.",
-            hint=f"Run: discreet verify {folder.name}",
-        )
-    custodian = read_custodian(folder)
-    shown = [public_table(table, custodian.withheld(number)) for number, table in enumerate(custodian.tables)]
-    return Release(PublicRelease(tuple(shown)), custodian)
-
-
 def verify(release: Release) -> Verdict:
     """Re-check every claim of a release with the independent checker."""
     return check_release(release.custodian, release.public)
@@ -74,7 +58,13 @@ def replay(release: Release, log: Mapping[str, Any] | None = None) -> Release:
         rules = [rule_from_record(record) for record in entry["rules"]]
         tables.append(assess(table.with_(assessment=None), *rules, profile=entry["profile"], **entry["options"]))
     methods = [method_from_record(_as_it_struck(record, steps["effort"])) for record in steps["protect"]]
-    return protect(release.custodian.tables.replaced(tables), *methods)
+    custodian = release.custodian
+    again = protect(custodian.tables.replaced(tables), *methods, already_published=custodian.already)
+    if "pattern" not in steps:
+        return again
+    # The cells of the given pattern stand in the tables as they were marked; the log says which pattern it was.
+    found = again.custodian
+    return Release(again.public, found.with_log({**found.log, "pattern": steps["pattern"]}))
 
 
 def _as_it_struck(record: Mapping[str, Any], effort: Mapping[str, int]) -> dict[str, Any]:
@@ -119,7 +109,9 @@ def summary(release: Release) -> str:
     for evidence in release.custodian.evidence:
         lines.append(f"{evidence.claim.method}: {evidence.claim.statement}")
         lines += [f"  against {attacker}" for attacker in evidence.claim.attackers]
+        lines += [f"  together with {text}" for text in evidence.claim.together_with]
         lines += [f"  not considered: {text}" for text in evidence.claim.not_considered]
+    lines += [f"note: {text}" for text in release.custodian.log.get("notes", ())]
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.model.already import known_digest
 from discreet.model.release import Custodian, PublicRelease, PublicTable
 from discreet.model.table import CellStatus, Table
 from discreet.verify.evidence import check_evidence
@@ -19,9 +20,11 @@ from discreet.verify.verdict import Verdict
 def check_release(custodian: Custodian, public: PublicRelease) -> Verdict:
     """Re-check every claim of a release from the custodian's cells and the evidence."""
     verdict = Verdict()
-    rechecks = [_check_cells(verdict, custodian, number) for number in range(len(custodian.tables))]
+    pairs = zip(custodian.whole, custodian.whole_status, strict=True)
+    rechecks = [_check_cells(verdict, table, status) for table, status in pairs]
     ground = Ground(custodian)
     _check_sums(verdict, ground)
+    _check_known(verdict, ground)
     _check_claims(verdict, ground, custodian, rechecks)
     _check_public(verdict, custodian, public)
     return verdict
@@ -30,9 +33,8 @@ def check_release(custodian: Custodian, public: PublicRelease) -> Verdict:
 # ---- cells and rules ----------------------------------------------------------------------------------------
 
 
-def _check_cells(verdict: Verdict, custodian: Custodian, number: int) -> Recheck:
+def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Recheck:
     """Statuses and levels of a table against its stated rules."""
-    table, status = custodian.tables.tables[number], custodian.status[number]
     before = len(verdict.refused)
     if len(np.unique(table.codes, axis=0)) != len(table):
         verdict.refuse("cells", "a cell stands twice in the cell file", table.name)
@@ -100,9 +102,21 @@ def _check_sums(verdict: Verdict, ground: Ground) -> None:
             verdict.refuse("additivity", f"'{equation}' does not hold", cell)
     for row in np.flatnonzero(np.asarray(values != values[ground.twin], np.bool_)).tolist():
         verdict.refuse("additivity", "cells that mean the same differ", ground.name(row))
-    for row in np.flatnonzero(ground.hidden != ground.hidden[ground.twin]).tolist():
+    for row in np.flatnonzero(ground.now & ground.withheld & ~ground.hidden & ~ground.known).tolist():
         verdict.refuse("pattern", "a withheld cell is published elsewhere", ground.name(row))
     verdict.prove("all relations of all tables add up, and cells that mean the same agree", before)
+
+
+def _check_known(verdict: Verdict, ground: Ground) -> None:
+    """The cells that are known from before are those that the claim's fingerprints are of."""
+    for known in ground.already.known:
+        if known_digest(ground.tables[known.table], known.rows) != known.fingerprint:
+            verdict.refuse("known", "the cells that a file publishes are not those of its fingerprint", known.source)
+        verdict.asserted.append(f"that {known} is all that it publishes of the tables")
+    verdict.asserted += [f"that {earlier} is what was published" for earlier in ground.already.tables]
+    out = int((ground.unsafe & ground.known & ground.now).sum())
+    if out:
+        verdict.asserted.append(f"{out} unsafe cells are known from what was published before")
 
 
 # ---- what is claimed ----------------------------------------------------------------------------------------

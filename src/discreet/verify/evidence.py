@@ -13,6 +13,7 @@ from discreet.errors import listed
 from discreet.model.arrays import Ints
 from discreet.model.evidence import INSIDERS, Claim, Evidence, suppression_claim
 from discreet.verify.certificates import check_certificates, read_certificates
+from discreet.verify.figures import Placed, check_certificates_of_figures, check_figures
 from discreet.verify.known import Ground, Insiders, Knowledge
 from discreet.verify.proofs import MOST, check_insiders, check_levels, levels_of, read_proofs
 from discreet.verify.rules import Recheck
@@ -37,10 +38,12 @@ def check_evidence(verdict: Verdict, ground: Ground, evidence: Evidence, recheck
         return
     _check_claim(verdict, stated.claim, evidence.claim)
     verdict.attackers += list(stated.claim.attackers)
+    verdict.together_with += list(stated.claim.together_with)
     verdict.not_considered += list(evidence.claim.not_considered)
     before = len(verdict.refused)
     accepted = _accepted(verdict, ground, evidence)
-    shown = _check_proof(verdict, ground, evidence, rechecks, stated, accepted)
+    figures = check_figures(verdict, ground)
+    shown = _check_proof(verdict, ground, evidence, rechecks, stated, accepted, figures)
     verdict.prove(f"{stated.claim.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
 
 
@@ -51,6 +54,7 @@ def _check_proof(
     rechecks: Sequence[Recheck],
     stated: Stated,
     accepted: Ints,
+    figures: list[Placed],
 ) -> int:
     """Certificates first, then levels, then insiders; the answer is how many cells have a proof."""
     before = len(verdict.refused)
@@ -63,6 +67,7 @@ def _check_proof(
     knowledge = Knowledge.of(ground, evidence.decimals, stated.within)
     asked = (targets.certificate, targets.row[targets.of])
     moved = check_certificates(verdict, ground, entries, knowledge, *asked)
+    check_certificates_of_figures(verdict, ground, figures, evidence.certificates, entries, evidence.decimals)
     if len(verdict.refused) > before:
         return 0
     levels = levels_of(ground, rechecks, evidence.decimals, targets.row)
@@ -103,6 +108,7 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
         unnamed=any(table.holders is None and "holding" in table.contributions for table in tables),
         uncounted=not all(counted),
         accepted=len(evidence.accepted),
+        already=ground.already,
     )
     return Stated(insiders, None if within is None else Fraction(str(within)), claim)
 
@@ -111,6 +117,8 @@ def _check_claim(verdict: Verdict, allowed: Claim, claim: Claim) -> None:
     """The release claims what this checker can show, and admits what it cannot."""
     if (claim.method, claim.statement, claim.attackers) != (allowed.method, allowed.statement, allowed.attackers):
         verdict.refuse("claim", "the release claims something that this checker cannot show")
+    if claim.together_with != allowed.together_with:
+        verdict.refuse("claim", "what is already published is not what the claim was made together with")
     for missing in sorted(set(allowed.not_considered) - set(claim.not_considered)):
         verdict.refuse("claim", f"the release does not admit that it leaves this out: {missing}")
 

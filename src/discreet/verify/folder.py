@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, InputError
+from discreet.model.already import AlreadyPublished, EarlierTable, KnownCells
 from discreet.model.arrays import pointers
 from discreet.model.evidence import MOVES, UP, Acceptance, Certificates, Evidence, Proofs
+from discreet.model.figure import Figure
 from discreet.model.layout import (
     FLAG,
     FLOAT,
@@ -34,7 +36,7 @@ from discreet.model.layout import (
 )
 from discreet.model.release import Custodian, PublicRelease, PublicTable
 from discreet.model.table import CellStatus, Table
-from discreet.model.tableset import TableSet
+from discreet.model.tableset import TableSet, VariableEquation
 from discreet.verify.check import check_release
 from discreet.verify.verdict import Verdict
 
@@ -67,6 +69,7 @@ def check_folder(folder: Path | str) -> Verdict:
     verdict.asserted += claims.asserted
     verdict.refused += claims.refused
     verdict.attackers += claims.attackers
+    verdict.together_with += claims.together_with
     verdict.not_considered += claims.not_considered
     return verdict
 
@@ -116,7 +119,32 @@ def read_custodian(folder: Path) -> Custodian:
         status=tuple(statuses),
         evidence=tuple(_read_evidence(closed, entry) for entry in description["evidence"]),
         log=json.loads((closed / "log.json").read_text(encoding="utf-8")),
+        already=_read_already(closed, description["already_published"]),
     )
+
+
+def _read_already(closed: Path, entry: Mapping[str, Any]) -> AlreadyPublished:
+    """What was published before or elsewhere, with the custodian's cells of it."""
+    tables = []
+    for earlier in entry["tables"]:
+        table, status = _read_cells(closed / Path(earlier["file"]).name, earlier)
+        tables.append(EarlierTable(str(earlier["release"]), str(earlier["original"]), table, status))
+    known = tuple(
+        KnownCells(
+            str(part["source"]),
+            str(part["table"]),
+            np.array(part["rows"], np.int64).reshape(-1),
+            str(part["fingerprint"]),
+            int(part["ignored"]),
+        )
+        for part in entry["known"]
+    )
+    figures = tuple(
+        Figure(part["formula"], part["value"], part["decimals"], tuple((t, tuple(codes)) for t, codes in part["cells"]))
+        for part in entry["figures"]
+    )
+    equations = tuple(VariableEquation.parse(text) for text in entry["equations"])
+    return AlreadyPublished(tuple(tables), equations, known, figures, tuple(map(str, entry["set_apart"])))
 
 
 def _read_cells(path: Path, entry: Mapping[str, Any]) -> tuple[Table, NDArray[np.int8]]:

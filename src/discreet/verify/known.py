@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import InputError
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Ints
 from discreet.model.release import Custodian
 from discreet.model.table import NOBODY, CellStatus, Table
@@ -23,17 +24,53 @@ NEVER_SEEN = 2**62
 
 
 class Ground:
-    """All rows of a release, numbered through its tables, with what does not depend on a method."""
+    """All rows of a release and of earlier ones, numbered through their tables, with what does not depend on a method.
+
+    ``withheld`` says which rows their own release withholds, ``known`` which ones were published before or elsewhere,
+    and ``hidden`` which ones nobody is told, in whatever table they stand. The first ``present`` tables are those of
+    this release.
+    """
 
     def __init__(self, custodian: Custodian) -> None:
-        self.tables = custodian.tables
-        self.meaning = Meaning(custodian.tables)
-        self.relations = Relations(custodian.tables, self.meaning)
+        self.already = custodian.already
+        self.tables = custodian.whole
+        self.present = len(custodian.tables)
+        self.meaning = Meaning(self.tables)
+        self.relations = Relations(self.tables, self.meaning)
         self.first = self.relations.first
-        self.sizes = np.array([len(table) for table in custodian.tables], np.int64)
-        self.status = np.concatenate(custodian.status)
-        self.hidden: Bools = np.isin(self.status, (CellStatus.UNSAFE, CellStatus.SECONDARY))
+        self.sizes = np.array([len(table) for table in self.tables], np.int64)
+        self.status = np.concatenate(custodian.whole_status)
+        self.withheld: Bools = np.isin(self.status, (CellStatus.UNSAFE, CellStatus.SECONDARY))
         self.unsafe: Bools = self.status == CellStatus.UNSAFE
+        rows = int(self.sizes.sum())
+        self.now: Bools = np.arange(rows) < int(self.sizes[: self.present].sum())
+        before = ~self.withheld & ~self.now
+        for number, known in self._known_rows():
+            before[self.first[number] + known] = True
+        self.known = self._wherever(before)
+        self.hidden = ~(self.known | self._wherever(~self.withheld & self.now))
+
+    def _known_rows(self) -> list[tuple[int, Ints]]:
+        """Rows that files of others publish, by number of the table."""
+        names = [table.name for table in self.tables]
+        found = []
+        for known in self.already.known:
+            rows = known.rows
+            number = names.index(known.table) if known.table in names else -1
+            if (
+                number < 0
+                or rows.dtype.kind != "i"
+                or (len(rows) and not 0 <= rows.min() <= rows.max() < self.sizes[number])
+            ):
+                raise InputError(f"The cells that file {known.source!r} publishes are not cells of the release.")
+            found.append((number, rows))
+        return found
+
+    def _wherever(self, rows: Bools) -> Bools:
+        """Rows whose cell is among some rows in any table."""
+        marked = np.zeros(int(self.cells.max(initial=-1)) + 1, np.bool_)
+        marked[self.cells[rows]] = True
+        return marked[self.cells]
 
     @property
     def cells(self) -> Ints:
@@ -51,9 +88,18 @@ class Ground:
         result[order] = following
         return result
 
+    def _number(self, row: int) -> int:
+        """Number of the table that a row stands in; tables without rows begin where the next one does."""
+        return int(np.searchsorted(self.first, row, side="right")) - 1
+
+    def exact(self, row: int) -> Fraction:
+        """The value of a row."""
+        table, first = self.tables.tables[self._number(row)], int(self.first[self._number(row)])
+        return Fraction(int(table.value[row - first]), 10**table.decimals)
+
     def name(self, row: int) -> str:
         """A row in words."""
-        number = int(np.searchsorted(self.first, row, side="right")) - 1
+        number = self._number(row)
         table = self.tables.tables[number]
         return f"{table.name}: {table.cell_name(row - int(self.first[number]))}"
 

@@ -76,6 +76,8 @@ def read_proofs(verdict: Verdict, ground: Ground, p: Proofs, certificates: int, 
         ((times > 0) & ~ground.unsafe, "a proof is about a cell that is not unsafe"),
         (times > 1, "a cell has more than one proof"),
         (wanted & (times == 0), "an unsafe cell has no proof"),
+        (wanted & ground.known, "an unsafe cell is known from what was published before, and nobody accepts that"),
+        (wanted & ~ground.known & ~ground.hidden, "an unsafe cell is published in another table"),
     ):
         name_cells(verdict, ground, np.flatnonzero(rows), message)
     of = np.repeat(np.arange(len(row), dtype=np.int64), np.diff(p.start))

@@ -29,6 +29,7 @@ class Verdict:
     refused: list[Refusal] = field(default_factory=list)
     attackers: list[str] = field(default_factory=list)
     not_considered: list[str] = field(default_factory=list)
+    together_with: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -67,6 +68,7 @@ class Verdict:
             "refused": [vars(refusal) for refusal in self.refused],
             "attackers": self.attackers,
             "not_considered": self.not_considered,
+            "together_with": self.together_with,
         }
 
     def __str__(self) -> str:
@@ -75,6 +77,7 @@ class Verdict:
         lines += [f"  refused   {refusal}" for refusal in self.refused[:20]]
         lines += [f"  proved    {text}" for text in self.proved]
         lines += [f"  against   {text}" for text in self.attackers]
+        lines += [f"  together with {text}" for text in self.together_with]
         lines += [f"  not considered: {text}" for text in self.not_considered]
         lines += [f"  asserted, not re-checked: {text}" for text in self.asserted]
         return "\n".join(lines)

@@ -13,20 +13,30 @@ from time import monotonic
 import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.evidence import DOWN, MOVES, UP
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.solve.local import LocalPrograms
+from discreet.solve.small import STEEP
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.families import Families, Member, Unprotected
 
 CLOSE = 1e-9
 MOST_ROUNDS = 3
-NEARBY, FURTHER = (250, 600), (250, 1_500)
+NEARBY, FURTHER = ((250, STEEP), (600, STEEP)), ((250, STEEP), (1_500, STEEP))
 """Neighbourhoods in which secondaries are replaced, the dearest fifth in larger ones; finding nothing is no loss."""
-WORTH = 1e-3
+WORTH = 5e-3
 """A further round is made while the last one saved this share of the cost."""
-WIDE, NARROW, WIDELY = 1_500, 400, 5
+WIDEST, WIDE, NARROW, WIDELY = 20_000, 1_500, 600, 5
 """Cells among which something cheaper is looked for: many for the first fifth, which decide on the cost."""
+FIRST = 1_000_000
+"""The first cells of all decide most: so many neighbours are looked at for them, shared out by rank."""
+SHARED = 3
+"""So many certificates of larger cells are remembered for a small cell that they move far enough."""
+MANY = 300
+"""A secondary with more users than this stays."""
+LITTLE = 0.02
+"""Secondaries that together cost no more than this share are not worth giving up."""
 IMPROVEMENT, AT_LEAST = 2, 100_000
 """Giving up secondaries may take so many times the iterations that the first pattern took, or so many."""
 
@@ -67,8 +77,8 @@ def needed_levels(system: System) -> tuple[Ints, Ints]:
 
 
 def movable_cells(system: System) -> Bools:
-    """Cells that may be withheld."""
-    return ~system.forced & ~(system.empty & ~system.unsafe)
+    """Cells that may be withheld, and are not known from before."""
+    return ~system.forced & ~system.known & ~(system.empty & ~system.unsafe)
 
 
 def certify(
@@ -96,22 +106,29 @@ class _Search:
         self.maker = Families(self.programs, attackers, self.up, self.down)
         self.families: dict[int, list[Member]] = {}
         self.unprotected: dict[int, Unprotected] = {}
+        self.needs: dict[int, set[int]] = {}
         self.users: dict[int, set[int]] = defaultdict(set)
+        self.waiting = np.zeros(len(system), np.bool_)
+        self.shared: dict[int, list[Member]] = {}
         self.last = 0
 
     def run(self) -> Pattern:
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
+        widely = len(order) // WIDELY + 1
+        self.waiting[order[widely:]] = True
         for done, target in enumerate(order.tolist()):
             checkpoint("protect", done, len(order))
-            self.programs.second = WIDE if done * WIDELY < len(order) else NARROW
+            self.programs.second = _width(done) if done < widely else NARROW
             if self._struck():
                 self.programs.second = self.programs.rounds = 0
-            found = self.maker.make(target, [])
+            self.waiting[target] = False
+            found = self.maker.make(target, self.shared.pop(target, []))
             if isinstance(found, Unprotected):
                 self.unprotected[target] = found
             else:
                 self._keep(target, found)
+                self._share(found)
         self._drop_unused()
         first = self.programs.solver.iterations
         self.last = first + max(IMPROVEMENT * first, AT_LEAST)
@@ -125,6 +142,23 @@ class _Search:
             self._improve(f"improve, round {number + 1}")
         checkpoint("protect", len(order), len(order))
         return Pattern(self.programs.withheld, self.families, self.unprotected, self._effort())
+
+    def _share(self, family: list[Member]) -> None:
+        """Remember the certificates of a cell for smaller ones that they move far enough.
+
+        Larger cells do not share: where many of them hang on one certificate, nothing can be given up any more.
+        """
+        for alternative in {id(m.alternative): m.alternative for m in family}.values():
+            waiting = np.flatnonzero(self.waiting[alternative.cells])
+            if not len(waiting) or alternative.denominator != 1:
+                continue
+            cells, amount = alternative.cells[waiting], alternative.amount[waiting]
+            enough = np.where(amount > 0, amount >= self.up[cells], -amount >= self.down[cells])
+            uses = np.where(enough, np.where(amount > 0, UP, DOWN), MOVES)
+            for cell, use in zip(cells.tolist(), uses.tolist(), strict=True):
+                known = self.shared.setdefault(cell, [])
+                if sum(member.use == use for member in known) < SHARED:
+                    known.append(Member(use, alternative, 1))
 
     def _struck(self) -> bool:
         return self.limits.struck(self.programs.solver.programs)
@@ -140,13 +174,17 @@ class _Search:
     def _price(self) -> float:
         return float(self.programs.cost[self.programs.withheld].sum())
 
-    # ---- who uses which cell ------------------------------------------------------------------------------
+    # ---- who needs which secondary ------------------------------------------------------------------------------
 
     def _keep(self, target: int, family: list[Member]) -> None:
-        for cell in _cells(self.families.get(target, [])):
+        for cell in self.needs.get(target, ()):
             self.users[cell].discard(target)
         self.families[target] = family
-        for cell in _cells(family):
+        needs: set[int] = set()
+        for alternative in {id(m.alternative): m.alternative for m in family}.values():
+            needs.update(alternative.cells[~self.programs.required[alternative.cells]].tolist())
+        self.needs[target] = needs
+        for cell in needs:
             self.users[cell].add(target)
 
     def _drop_unused(self) -> None:
@@ -163,12 +201,14 @@ class _Search:
         programs = self.programs
         secondary = np.flatnonzero(programs.withheld & ~programs.required)
         secondary = secondary[np.lexsort((secondary, -programs.cost[secondary]))]
+        left = np.cumsum(programs.cost[secondary][::-1])[::-1]
+        secondary = secondary[left > LITTLE * left[:1]]
+        widely = len(secondary) // WIDELY + 1
         for done, cell in enumerate(secondary.tolist()):
             checkpoint(stage, done, len(secondary))
             if self._done():
                 break
-            dear = done * WIDELY < len(secondary)
-            programs.sizes, programs.second = (FURTHER, WIDE) if dear else (NEARBY, NARROW)
+            programs.sizes, programs.second = (FURTHER, _width(done)) if done < widely else (NEARBY, NARROW)
             if programs.withheld[cell]:
                 self._give_up(cell)
         checkpoint(stage, len(secondary), len(secondary))
@@ -176,8 +216,10 @@ class _Search:
     def _give_up(self, cell: int) -> None:
         """Publish a cell, and all that only its users needed, if these can be protected at less cost without it."""
         programs, users = self.programs, self.users[cell]
-        affected = {c for user in users for c in _cells(self.families[user])}
-        free = [c for c in sorted(affected) if not programs.required[c] and self.users[c] <= users]
+        if len(users) > MANY:
+            return
+        affected = set().union(*(self.needs[user] for user in users))
+        free = [c for c in sorted(affected) if self.users[c] <= users]
         released = np.array(free, np.int64)
         saved = float(programs.cost[released].sum())
         programs.release(released)
@@ -210,8 +252,6 @@ class _Search:
         return made
 
 
-def _cells(family: list[Member]) -> set[int]:
-    found: set[int] = set()
-    for alternative in {id(m.alternative): m.alternative for m in family}.values():
-        found.update(alternative.cells.tolist())
-    return found
+def _width(rank: int) -> int:
+    """Neighbours to be looked at for the cell of a rank among the first fifth."""
+    return max(WIDE, min(WIDEST, FIRST // (rank + 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +12,9 @@ import numpy as np
 from discreet.errors import ParameterError, ProtectionError, listed, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.model.evidence import DOWN, MOVES, Acceptance
+from discreet.model.table import Table
 from discreet.relations import System
+from discreet.relations.system import FIGURE
 from discreet.solve.bound import Bound, furthest
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import movable_cells, needed_levels
@@ -20,21 +23,30 @@ from discreet.tables.suppress.families import Unprotected
 MOST_CELLS = 200_000
 """Reasons are looked for in systems of at most so many cells."""
 SHOWN = 5
+NOTHING_TO_DO = "nothing that is withheld now can hide it again"
 FIELDS = ("table", "cells", "class", "reason", "name")
+CLASSES = ("impossible", "undecided", "revealed")
 
 
 class Failure(NamedTuple):
     """An unsafe cell without a certificate: its class, the reason in words, and the way out."""
 
     cell: int
-    kind: Literal["impossible", "undecided"]
+    kind: Literal["impossible", "undecided", "revealed"]
     reason: str
     way_out: str
 
 
 def classify(system: System, attackers: Attackers, unprotected: Mapping[int, Unprotected]) -> list[Failure]:
-    """Say of every cell without a certificate whether none exists, with a reason that can be checked."""
-    return [_failure(system, attackers, cell, found) for cell, found in sorted(unprotected.items())]
+    """Say of every cell without a certificate whether none exists, with a reason that can be checked.
+
+    Cells that were published before are among them, whether they were looked at or not.
+    """
+    failures = [_failure(system, attackers, cell, found) for cell, found in unprotected.items()]
+    for cell in np.flatnonzero(system.unsafe & system.known).tolist():
+        who = " and ".join(system.publishers(cell))
+        failures.append(Failure(cell, "revealed", f"{who} published it", NOTHING_TO_DO))
+    return sorted(failures, key=lambda failure: failure.cell)
 
 
 def _failure(system: System, attackers: Attackers, cell: int, found: Unprotected) -> Failure:
@@ -44,6 +56,11 @@ def _failure(system: System, attackers: Attackers, cell: int, found: Unprotected
     whom = "a contributor" if found.insiders else "outsiders"
     bound = _bound(system, attackers, cell, direction, level, set(found.insiders)) if found.use != MOVES else None
     if bound is not None and bound.most < level:
+        before = _published_beside(system, bound)
+        if before and _moves_without(system, attackers, cell, direction, level, set(found.insiders)):
+            how = "exactly" if bound.most == 0 else "more closely than its level allows"
+            reason = f"what is already published reveals it {how} to {whom}: {listed(before, SHOWN)}"
+            return Failure(cell, "revealed", reason, NOTHING_TO_DO)
         names = [system.relation_name(int(np.flatnonzero(system.defining)[row])) for row in bound.relations]
         forced = _forced_beside(system, bound)
         because = listed(names, SHOWN) if names else "what everybody knows of it is closer than its level"
@@ -77,6 +94,25 @@ def _bound(
     return furthest(matrix, movable, value, lower, upper, cell, direction)
 
 
+def _published_beside(system: System, bound: Bound) -> list[str]:
+    """Who published cells in the relations of a reason, or figures that are among these relations."""
+    rows = np.flatnonzero(system.defining)[list(bound.relations)]
+    cells = np.unique(system.matrix[rows].indices) if len(rows) else np.zeros(0, np.int64)
+    names = [name for name, known in system.known_by if np.isin(known, cells).any()]
+    names += [system.relation_name(row) for row in rows[system.origin[rows, 1] == FIGURE].tolist()]
+    return list(dict.fromkeys(names))
+
+
+def _moves_without(
+    system: System, attackers: Attackers, cell: int, direction: int, level: int, insiders: set[int]
+) -> bool:
+    """Whether a cell could move to its level if nothing had been published before."""
+    nothing = np.zeros(len(system), np.bool_)
+    defining = system.defining & (system.origin[:, 1] != FIGURE)
+    bound = _bound(replace(system, known=nothing, defining=defining), attackers, cell, direction, level, insiders)
+    return bound is None or bound.most >= level
+
+
 def _forced_beside(system: System, bound: Bound) -> list[str]:
     """Forced cells in the relations of a reason."""
     rows = np.flatnonzero(system.defining)[list(bound.relations)]
@@ -88,18 +124,25 @@ def failures_error(system: System, failures: Sequence[Failure]) -> ProtectionErr
     """Nothing is published while cells are neither protected nor accepted."""
     lines = [f"{system.cell_name(f.cell)} ({f.kind}: {f.reason}; {f.way_out})" for f in failures[:SHOWN]]
     more = f" and {len(failures) - SHOWN} more" if len(failures) > SHOWN else ""
-    impossible = sum(f.kind == "impossible" for f in failures)
+    count = {kind: sum(f.kind == kind for f in failures) for kind in CLASSES}
+    revealed = f"{count['revealed']} revealed by what is already published, " if count["revealed"] else ""
     return ProtectionError(
-        f"{len(failures)} unsafe cells cannot be protected ({impossible} proved impossible, "
-        f"{len(failures) - impossible} undecided): {'; '.join(lines)}{more}.",
+        f"{len(failures)} unsafe cells cannot be protected ({revealed}{count['impossible']} proved impossible, "
+        f"{count['undecided']} undecided): {'; '.join(lines)}{more}.",
         hint="Nothing is published. Publish fewer cells by force, merge categories, leave detail out, or accept the "
         "cells by name (accept=), which stays in the evidence.",
     )
 
 
-def check_acceptances(accept: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse acceptances that are incomplete or misspelt."""
-    for entry in accept:
+def plain_acceptances(accept: Any) -> tuple[dict[str, Any], ...]:
+    """Acceptances as plain data; incomplete and misspelt ones are refused."""
+    result = []
+    for entry in [accept] if isinstance(accept, Mapping) else accept:
+        if not isinstance(entry, Mapping):
+            raise ParameterError(
+                f"An acceptance is a {type(entry).__name__}.",
+                hint="Give mappings with cells or class, reason and name.",
+            )
         for field in entry:
             if field not in FIELDS:
                 raise ParameterError(unknown_name("field", str(field), FIELDS, "an acceptance"))
@@ -110,8 +153,13 @@ def check_acceptances(accept: Sequence[Mapping[str, Any]]) -> None:
                 )
         if ("cells" in entry) == ("class" in entry):
             raise ParameterError("An acceptance names either cells or a class.", hint="Give cells=[[codes]] or class=.")
-        if entry.get("class", "impossible") not in ("impossible", "undecided"):
-            raise ParameterError(unknown_name("class", str(entry["class"]), ("impossible", "undecided")))
+        if entry.get("class", "impossible") not in CLASSES:
+            raise ParameterError(unknown_name("class", str(entry["class"]), CLASSES))
+        plain = dict(entry)
+        if "cells" in entry:
+            plain["cells"] = [dict(cell) if isinstance(cell, Mapping) else list(cell) for cell in entry["cells"]]
+        result.append(plain)
+    return tuple(result)
 
 
 def accepted(
@@ -126,7 +174,7 @@ def accepted(
             continue
         for number, cells in enumerate(system.of):
             table = system.tables.tables[number]
-            for row in np.flatnonzero(cells == failure.cell).tolist():
+            for row in np.flatnonzero((cells == failure.cell) & table.unsafe).tolist():
                 codes = table.spec_codes(table.codes[row].tolist())
                 taken.append(Acceptance(table.name, codes, str(entry["reason"]), str(entry["name"])))
     return left, taken
@@ -139,6 +187,14 @@ def _covers(system: System, entry: Mapping[str, Any], failure: Failure) -> bool:
             continue
         for row in np.flatnonzero(cells == failure.cell).tolist():
             codes = table.spec_codes(table.codes[row].tolist())
-            if entry.get("class") == failure.kind or list(codes) in [list(c) for c in entry.get("cells", ())]:
+            if entry.get("class") == failure.kind or any(_names(c, table, codes) for c in entry.get("cells", ())):
                 return True
     return False
+
+
+def _names(cell: Mapping[str, str] | Sequence[str], table: Table, codes: Sequence[str]) -> bool:
+    """Whether an accepted cell has these codes; variables that it leaves out stand at their total."""
+    if not isinstance(cell, Mapping):
+        return list(cell) == list(codes)
+    totals = {variable: hierarchy.total for variable, hierarchy in table.spec.by.items()}
+    return {**totals, **cell} == dict(zip(table.variables, codes, strict=True))

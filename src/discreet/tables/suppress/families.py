@@ -16,6 +16,8 @@ from discreet.solve.local import LocalPrograms
 from discreet.solve.small import Alternative
 from discreet.tables.suppress.attackers import EVERYBODY, Attackers
 
+NEARBY, EVERYWHERE = 600, 10**9
+"""Cells among which a certificate against insiders is looked for first, and then."""
 SMALL_SHARE = 1_000
 """That a cell moves at all is shown with this part of its level."""
 
@@ -61,7 +63,8 @@ class Families:
                 return found
             family += found
         if self.attackers.insiders == "nonzero" and family:
-            return self._moves(target, family, [m for m in kept if m.use == MOVES], budget)
+            spare = [Member(MOVES, m.alternative, m.sign) for m in kept if m not in family]
+            return self._moves(target, family, spare, budget)
         return family
 
     def _reversed(self, target: int, use: int, level: int, family: list[Member], mine: list[Member]) -> list[Member]:
@@ -89,9 +92,9 @@ class Families:
         if attackers.insiders != "full":
             return mine[:1]
         excluded = attackers.excluded(target, direction, level)
-        left = self._left(target, mine, excluded)
+        mine, left = self._enough(target, [], mine, excluded)
         while left is EVERYBODY or left:
-            more = self._against(target, use, direction, level, left, budget)
+            more = self._against(target, use, (direction,), level, left, budget)
             if more is None:
                 return Unprotected(use, _named(left))
             mine = [*mine, more]
@@ -101,19 +104,15 @@ class Families:
         return mine
 
     def _moves(
-        self, target: int, family: list[Member], kept: list[Member], budget: float
+        self, target: int, family: list[Member], spare: list[Member], budget: float
     ) -> list[Member] | Unprotected:
-        """Let the cell move for every insider, by however little."""
+        """Let the cell move for every insider, by however little; spare members are taken where they help."""
         contributors, holder = self.attackers.contributors[target], int(self.attackers.holder[target, 0])
         excluded = {holder} if contributors == 1 else set()
-        family = [*family, *kept]
-        left = self._left(target, family, excluded)
+        family, left = self._enough(target, family, spare, excluded)
         level = max(1, max(int(self.up[target]), int(self.down[target])) // SMALL_SHARE)
         while left is EVERYBODY or left:
-            more = None
-            for direction in (1, -1):
-                if more is None and self._room(target, direction, level):
-                    more = self._against(target, MOVES, direction, level, left, budget)
+            more = self._against(target, MOVES, (1, -1), level, left, budget)
             if more is None:
                 return Unprotected(MOVES, _named(left))
             family = [*family, more]
@@ -123,14 +122,35 @@ class Families:
         return family
 
     def _against(
-        self, target: int, use: int, direction: int, level: int, left: set[int] | None, budget: float
+        self, target: int, use: int, directions: tuple[int, ...], level: int, left: set[int] | None, budget: float
     ) -> Member | None:
-        """A member that the insiders who are left cannot rule out; one that one of them cannot, where that is all."""
+        """A member that the insiders who are left cannot rule out; one that one of them cannot, where that is all.
+
+        Both are looked for nearby before anything is looked for further away.
+        """
         named = set() if left is None else left
-        found = self._find(target, direction, level, budget, named)
-        if found is None and len(named) > 1:
-            found = self._find(target, direction, level, budget, {min(named)})
-        return None if found is None else Member(use, found, 1)
+        wanted = [named, {min(named)}] if len(named) > 1 else [named]
+        for largest in (NEARBY, EVERYWHERE):
+            for insiders in wanted:
+                for direction in directions:
+                    if self._room(target, direction, level):
+                        found = self._find(target, direction, level, budget, insiders, largest)
+                        if found is not None:
+                            return Member(use, found, 1)
+        return None
+
+    def _enough(
+        self, target: int, family: list[Member], spare: list[Member], excluded: set[int]
+    ) -> tuple[list[Member], set[int] | None]:
+        """The family with those spare members that leave fewer insiders, and the insiders who are left."""
+        left = self._left(target, family, excluded)
+        for member in spare:
+            if left is not EVERYBODY and not left:
+                break
+            fewer = self._left(target, [member], excluded)
+            if fewer is not EVERYBODY and (left is EVERYBODY or not left <= fewer):
+                family, left = [*family, member], fewer if left is EVERYBODY else left & fewer
+        return family, left
 
     def _left(self, target: int, members: list[Member], excluded: set[int]) -> set[int] | None:
         """Insiders who rule out all members."""
@@ -148,14 +168,16 @@ class Families:
             return high >= NO_UPPER or value + level <= high
         return low <= NO_LOWER or value - level >= low
 
-    def _find(self, target: int, direction: int, level: int, budget: float, insiders: set[int]) -> Alternative | None:
+    def _find(
+        self, target: int, direction: int, level: int, budget: float, insiders: set[int], largest: int = EVERYWHERE
+    ) -> Alternative | None:
         programs = self.programs
         if insiders:
             alone, cells, floor = self.attackers.knowledge(insiders)
             with programs.fixed(alone[alone != target], cells, floor):
-                found = programs.find(target, direction, level, budget - self.spent)
+                found = programs.find(target, direction, level, budget - self.spent, largest)
         else:
-            found = programs.find(target, direction, level, budget - self.spent)
+            found = programs.find(target, direction, level, budget - self.spent, largest)
         if found is not None:
             fresh = found.cells[~programs.withheld[found.cells]]
             self.new.append(fresh)

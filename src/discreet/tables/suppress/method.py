@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import isfinite
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.errors import ParameterError, ProtectionError, unknown_name
+from discreet.errors import NeedsError, ParameterError, ProtectionError, unknown_name
 from discreet.model.arrays import Bools
 from discreet.model.evidence import Evidence, suppression_claim
 from discreet.relations import System
@@ -17,11 +18,11 @@ from discreet.relations.identity import cell_identities
 from discreet.tables.method import Method, Outcome
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import improve_to_optimum
-from discreet.tables.suppress.certified import Limits, certify
-from discreet.tables.suppress.classes import accepted, check_acceptances, classify, failures_error
+from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
+from discreet.tables.suppress.complete import complete
+from discreet.tables.suppress.costs import COSTS, charge, plain_hints, plain_preference
 from discreet.tables.suppress.proof import certificates_and_proofs
 
-COSTS = ("value", "count", "unity", "log", "variable")
 ALGORITHMS = ("certified", "optimal")
 INSIDERS = ("full", "nonzero", None)
 
@@ -37,9 +38,19 @@ class Suppress(Method):
     ----------
     cost
         What withholding a cell costs: ``"value"``, ``"count"`` (contributors), ``"unity"``, ``"log"`` of the
-        value, or ``"variable"`` (the table's cost column).
+        value, ``"variable"`` (the table's cost column), or ``"distance"`` (how many relations away the nearest unsafe
+        cell is, so that what is withheld stays together).
     exponent
         Power that the cost is raised to; below 1 large cells become relatively cheaper.
+    hints
+        What the officer says of single cells: a mapping of codes to a multiplier of the cost (0 is free), ``"avoid"``
+        or ``"never"`` (it stays published, or nothing is); or a sequence of mappings with ``cell``, one of ``times``,
+        ``cost`` and ``use``, and ``table``; or a data frame or file with these columns.
+    prefer
+        Last period's pattern, or the path of its file: cells withheld then are cheap now. Cells that are gone are
+        reported.
+    prefer_share
+        What a preferred cell costs, as a share of its cost.
     insiders
         Contributors know their own contribution in every cell. ``"full"``: each of them finds every unsafe cell that
         it does not fill alone at its full level; ``"nonzero"``: none of them can work such a cell out exactly;
@@ -55,8 +66,9 @@ class Suppress(Method):
         The same in seconds; the log keeps the effort at which the limit struck.
     accept
         Cells that may stay withheld without a proof of their level, where none can be found: mappings with ``cells``
-        (lists of codes) or ``class`` (``"impossible"``, ``"undecided"``), ``reason``, ``name`` and, where there are
-        several tables, ``table``. They stay in the evidence, and every verdict lists them.
+        (lists of codes) or ``class`` (``"impossible"``, ``"undecided"``, or ``"revealed"`` by what is already
+        published), ``reason``, ``name`` and, where there are several tables, ``table``; or the path of a csv or yaml
+        file of them. They stay in the evidence, and every verdict lists them.
     algorithm
         ``"certified"``, or ``"optimal"``: the cheapest pattern against outsiders by cutting planes, completed for
         insiders and certified; for tables of about a thousand cells. The log says what the cheapest pattern costs at
@@ -75,8 +87,11 @@ class Suppress(Method):
     known_within: float | None = None
     effort: int | None = None
     time_limit: float | None = None
-    accept: tuple[Mapping[str, Any], ...] = ()
+    accept: tuple[Mapping[str, Any], ...] | str = ()
     algorithm: Literal["certified", "optimal"] = "certified"
+    hints: Any = ()
+    prefer: Any = field(default=(), repr=False)
+    prefer_share: float = 0.1
 
     def __post_init__(self) -> None:
         if self.cost not in COSTS:
@@ -98,20 +113,31 @@ class Suppress(Method):
                 raise ParameterError(
                     f"{name}={number!r} is not allowed.", hint=f"Give a number above {least:g}, or leave it out."
                 )
-
-        object.__setattr__(self, "accept", tuple(self.accept))
-        check_acceptances(self.accept)
+        share = self.prefer_share
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise ParameterError(
+                f"prefer_share={share!r} is not allowed.", hint="Give a share of the cost, from 0 to 1."
+            )
+        for name, plain in (("accept", plain_acceptances), ("hints", plain_hints), ("prefer", plain_preference)):
+            given = getattr(self, name)
+            as_file = str(given) if isinstance(given, str | Path) else None
+            object.__setattr__(self, name, plain(given) if as_file is None else as_file)
 
     def run(self, system: System) -> Outcome:
         """Protect the cells of a system."""
+        accept, hints, prefer = self._read("accept"), self._read("hints"), self._read("prefer")
         counted = [t.holders is not None or "holding" in t.contributions for t in system.tables]
         insiders = self.insiders if any(counted) else None
-        attackers = Attackers(system, insiders, self.known_within)
-        cost = system.cost(self.cost) ** self.exponent
-        pattern = certify(system, cost, attackers, Limits(self.effort, self.time_limit))
+        system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
+        # What was published before cannot be hidden; it is withheld from these tables and reported.
+        out = system.unsafe & system.known
+        hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
+        attackers = Attackers(hidden, insiders, self.known_within)
+        _know_figures(system, attackers)
+        pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
         if self.algorithm == "optimal":
-            pattern = improve_to_optimum(system, cost, attackers, pattern, self.time_limit)
-        left, taken = accepted(system, classify(system, attackers, pattern.unprotected), self.accept)
+            pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit)
+        left, taken = accepted(system, classify(system, attackers, pattern.unprotected), accept)
         if left:
             raise failures_error(system, left)
         certificates, proofs = certificates_and_proofs(system, pattern.families)
@@ -122,11 +148,27 @@ class Suppress(Method):
             unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
             uncounted=not all(counted),
             accepted=len(taken),
+            already=system.already,
         )
         withheld = _one_pattern(system, pattern.withheld)
-        return Outcome(
-            withheld, Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken)
-        )
+        evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken)
+        return Outcome(withheld, evidence, notes)
+
+    def _read(self, name: str) -> tuple[Mapping[str, Any], ...]:
+        """What a parameter says, unless it is a file that nobody has read."""
+        given: tuple[Mapping[str, Any], ...] | str = getattr(self, name)
+        if isinstance(given, str):
+            raise NeedsError(
+                f"The file {Path(given).name!r} ({name}=) has not been read.",
+                hint="Call ds.protect(table, method), which reads it.",
+            )
+        return given
+
+
+def _know_figures(system: System, attackers: Attackers) -> None:
+    """What everybody knows of cells to within some per cent says nothing of the sums behind figures."""
+    attackers.lower = np.where(system.in_tables, attackers.lower, system.lower_bound)
+    attackers.upper = np.where(system.in_tables, attackers.upper, system.upper_bound)
 
 
 def _one_pattern(system: System, withheld: Bools) -> Bools:
@@ -135,10 +177,11 @@ def _one_pattern(system: System, withheld: Bools) -> Bools:
         return withheld
     places, size = cell_identities(system.tables, by_value=False)
     hidden = np.zeros(size, np.bool_)
-    for place, cells in zip(places, system.of, strict=True):
+    pairs = list(zip(places, system.of, strict=True))[: system.present]
+    for place, cells in pairs:
         hidden[place[withheld[cells]]] = True
     result = withheld.copy()
-    for place, cells in zip(places, system.of, strict=True):
+    for place, cells in pairs:
         result[cells[hidden[place] & ~system.empty[cells]]] = True
     clash = result & system.forced
     if clash.any():

@@ -1,0 +1,40 @@
+"""A given pattern is completed: first what it protects already, at no cost, then the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.model.arrays import Floats
+from discreet.relations import System
+from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.certified import Limits, Pattern, certify
+
+
+def complete(
+    system: System, cost: Floats, attackers: Attackers, effort: int | None = None, seconds: float | None = None
+) -> Pattern:
+    """A certified pattern that withholds whatever the given one does.
+
+    Families are first looked for among the unsafe and the given cells alone, so that a pattern which is safe as it
+    stands stays as it is; only cells without one may cost anything. Limits count for these.
+    """
+    if not (system.given & system.now & ~system.known).any():
+        return certify(system, cost, attackers, Limits(effort, seconds))
+    # A limit that strikes at once means the plainest search, which is enough where everything is free.
+    within = certify(system, cost, attackers, Limits(effort=0), allowed=system.unsafe | system.given)
+    within.effort.pop("limit_struck_at")
+    if not within.unprotected:
+        return within
+    open_ = np.zeros(len(system), np.int64)
+    open_[list(within.unprotected)] = 1
+    rest = replace(
+        system,
+        lower_level=system.lower_level * open_,
+        upper_level=system.upper_level * open_,
+        sliding_level=system.sliding_level * open_,
+    )
+    found = certify(rest, cost, attackers, Limits(effort, seconds))
+    counted = {name: number + within.effort.get(name, 0) for name, number in found.effort.items()}
+    return Pattern(found.withheld, {**within.families, **found.families}, found.unprotected, counted)

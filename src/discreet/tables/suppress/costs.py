@@ -1,0 +1,246 @@
+"""What withholding a cell costs: a measure of its worth, hints of the officer, and what was withheld last period."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from discreet.errors import InputError, ParameterError, listed, unknown_name
+from discreet.files.cell_lists import read_hints
+from discreet.model.arrays import Bools, Codes, Floats, Ints
+from discreet.model.pattern import Pattern, rows_of
+from discreet.model.table import Table
+from discreet.relations import System
+
+COSTS = ("value", "count", "unity", "log", "variable", "distance")
+USES = ("never", "avoid")
+HINT_FIELDS = ("table", "cell", "times", "cost", "use")
+PREFER_FIELDS = ("table", "variables", "cells")
+AVOID = 10.0
+"""A cell to be avoided costs so many times what the dearest cell costs."""
+SHOWN = 5
+
+
+class Charged(NamedTuple):
+    """Costs, the system in which cells that must never be withheld are forced, and what the custodian should know."""
+
+    system: System
+    cost: Floats
+    notes: tuple[str, ...]
+
+
+def charge(
+    system: System,
+    kind: str,
+    exponent: float,
+    hints: Sequence[Mapping[str, Any]],
+    prefer: Sequence[Mapping[str, Any]],
+    prefer_share: float,
+) -> Charged:
+    """What withholding each cell of a system costs: first the measure, then the hints, then the preference."""
+    cost = system.cost(kind) ** exponent
+    never = _hinted(system, cost, hints)
+    preferred, notes = _preferred(system, prefer)
+    cost[preferred] *= prefer_share
+    return Charged(replace(system, forced=system.forced | never) if never.any() else system, cost, notes)
+
+
+# ---- hints ---------------------------------------------------------------------------------------------------
+
+
+def plain_hints(hints: Any) -> tuple[dict[str, Any], ...]:
+    """Hints as plain data, checked.
+
+    Accepts a mapping of cells (tuples of codes) to a multiplier, ``"never"`` or ``"avoid"``, or a sequence of mappings
+    with ``cell``, one of ``times``, ``cost`` and ``use``, and ``table`` where there are several, or a data frame.
+    """
+    if not isinstance(hints, Mapping | Sequence):
+        return tuple(_plain_hint(entry) for entry in read_hints(hints))
+    if isinstance(hints, Mapping):
+        hints = [{"cell": cell, "use" if isinstance(said, str) else "times": said} for cell, said in hints.items()]
+    return tuple(_plain_hint(entry) for entry in hints)
+
+
+def _plain_hint(entry: Any) -> dict[str, Any]:
+    if not isinstance(entry, Mapping):
+        raise ParameterError(
+            f"A hint is a {type(entry).__name__}.", hint="Give mappings: {'cell': ['C10', 'North'], 'times': 0.5}."
+        )
+    for field in entry:
+        if field not in HINT_FIELDS:
+            raise ParameterError(unknown_name("field", str(field), HINT_FIELDS, "a hint"))
+    cell = entry.get("cell")
+    if isinstance(cell, str) or not isinstance(cell, Mapping | Sequence) or not cell:
+        raise ParameterError(
+            f"A hint has no cell: {dict(entry)!r}.", hint="Give its codes, ['C10', 'North'] or {'region': 'North'}."
+        )
+    said = [field for field in ("times", "cost", "use") if entry.get(field) is not None]
+    if len(said) != 1:
+        raise ParameterError(
+            f"The hint for {_cell_text(cell)} says {listed(said)}.",
+            hint="Give one of times= (a multiplier), cost= (the cost itself) and use= ('never' or 'avoid').",
+        )
+    value = entry[said[0]]
+    if said[0] == "use":
+        if value not in USES:
+            raise ParameterError(unknown_name("use", str(value), USES, f"the hint for {_cell_text(cell)}"))
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
+        raise ParameterError(
+            f"The hint for {_cell_text(cell)} has {said[0]}={value!r}.", hint="Give a number, 0 or more; 0 is free."
+        )
+    plain = {str(v): str(c) for v, c in cell.items()} if isinstance(cell, Mapping) else [str(c) for c in cell]
+    result: dict[str, Any] = {"cell": plain, said[0]: value}
+    return result if entry.get("table") is None else {"table": str(entry["table"]), **result}
+
+
+def _cell_text(cell: Any) -> str:
+    codes = [f"{v}={c}" for v, c in cell.items()] if isinstance(cell, Mapping) else [str(c) for c in cell]
+    return f"({', '.join(codes)})"
+
+
+def _hinted(system: System, cost: Floats, hints: Sequence[Mapping[str, Any]]) -> Bools:
+    """Change costs as the hints say; cells that must never be withheld are returned."""
+    never = np.zeros(len(system), np.bool_)
+    dearest = max(float(cost.max(initial=0.0)), 1.0)
+    seen: dict[int, dict[str, Any]] = {}
+    for cell, entry in zip(_hint_cells(system, hints).tolist(), hints, strict=True):
+        said = {field: entry[field] for field in ("times", "cost", "use") if field in entry}
+        if seen.setdefault(cell, said) != said:
+            raise ParameterError(
+                f"Hints contradict each other on {system.cell_name(cell)}.", hint="Give one hint a cell."
+            )
+    for cell, said in seen.items():
+        never[cell] = said.get("use") == "never"
+        if said.get("use") == "avoid":
+            cost[cell] = AVOID * dearest
+        cost[cell] = said.get("cost", cost[cell] * said.get("times", 1.0))
+    for hidden, how in ((system.unsafe, "unsafe"), (system.given, "withheld by the given pattern")):
+        clash = np.flatnonzero(never & hidden)
+        if len(clash):
+            raise ParameterError(
+                f"Hints say never to withhold cells that are {how}: "
+                f"{listed([system.cell_name(c) for c in clash.tolist()], SHOWN)}.",
+                hint="Take these hints away; a hint cannot publish a cell.",
+            )
+    return never
+
+
+def _hint_cells(system: System, hints: Sequence[Mapping[str, Any]]) -> Ints:
+    """Number of each hint's cell."""
+    result = np.zeros(len(hints), np.int64)
+    tables = system.tables.tables[: system.present]
+    names = [table.name for table in tables]
+    homes = np.array([_home(entry, names) for entry in hints], np.int64)
+    for number, table in enumerate(tables):
+        mine = np.flatnonzero(homes == number)
+        cells = [_codes(table, hints[i]["cell"]) for i in mine.tolist()]
+        rows = _rows(table, cells)
+        if (rows < 0).any():
+            gone = [_cell_text(cells[i]) for i in np.flatnonzero(rows < 0).tolist()]
+            raise InputError(
+                f"Hints name {len(gone)} cells that table {table.name!r} does not have: {listed(gone, SHOWN)}.",
+                hint="Correct their codes, or take these hints away.",
+            )
+        result[mine] = system.of[number][rows]
+    return result
+
+
+def _home(entry: Mapping[str, Any], names: Sequence[str]) -> int:
+    name = entry.get("table")
+    if name is None and len(names) > 1:
+        raise ParameterError(
+            f"The hint for {_cell_text(entry['cell'])} does not say which table it is for.",
+            hint=f"Add table=, one of {listed(names)}.",
+        )
+    if name is not None and name not in names:
+        raise ParameterError(unknown_name("table", str(name), names, "the set (hints=)"))
+    return 0 if name is None else names.index(name)
+
+
+def _codes(table: Table, cell: Mapping[str, str] | Sequence[str]) -> list[str]:
+    """Codes in the order of the table's variables; variables that are left out stand at their total."""
+    if isinstance(cell, Mapping):
+        for variable in cell:
+            if variable not in table.variables:
+                raise ParameterError(unknown_name("variable", variable, table.variables, f"table {table.name!r}"))
+        return [cell.get(variable, "") for variable in table.variables]
+    if len(cell) != len(table.variables):
+        raise ParameterError(
+            f"A cell of table {table.name!r} has {len(table.variables)} codes, {_cell_text(cell)} has {len(cell)}."
+        )
+    return list(cell)
+
+
+def _rows(table: Table, cells: Sequence[Sequence[str]], variables: Sequence[str] | None = None) -> Ints:
+    names = table.variables if variables is None else variables
+    lists: list[list[str]] = []
+    codes: Codes = np.zeros((len(cells), len(names)), np.int32)
+    for k in range(len(names)):
+        position: dict[str, int] = {}
+        codes[:, k] = [position.setdefault(cell[k], len(position)) for cell in cells]
+        lists.append(list(position))
+    return rows_of(table, names, lists, codes)
+
+
+# ---- last period's pattern -----------------------------------------------------------------------------------
+
+
+def plain_preference(prefer: Any) -> tuple[dict[str, Any], ...]:
+    """The withheld cells of a pattern as plain data, checked."""
+    if isinstance(prefer, Pattern):
+        hidden = [part.at(part.withheld) for part in prefer.tables]
+        return tuple({"table": p.name, "variables": list(p.variables), "cells": p.cells()} for p in hidden)
+    if isinstance(prefer, Mapping) or not isinstance(prefer, Sequence):
+        raise ParameterError(
+            f"prefer= takes a pattern, not a {type(prefer).__name__}.",
+            hint="Give ds.read_pattern(...), release.pattern() or the path of a pattern file.",
+        )
+    result = []
+    for entry in prefer:
+        if not isinstance(entry, Mapping) or set(entry) != set(PREFER_FIELDS):
+            raise ParameterError(
+                "A preferred pattern as plain data has other fields than it should.", hint=f"Give {PREFER_FIELDS}."
+            )
+        variables = [str(v) for v in entry["variables"]]
+        cells = [[str(c) for c in cell] for cell in entry["cells"]]
+        if any(len(cell) != len(variables) for cell in cells):
+            raise ParameterError(
+                f"A cell of the preferred pattern has another number of codes than {listed(variables)}.",
+                hint="Give one code a variable.",
+            )
+        result.append({"table": str(entry["table"]), "variables": variables, "cells": cells})
+    return tuple(result)
+
+
+def _preferred(system: System, prefer: Sequence[Mapping[str, Any]]) -> tuple[Ints, tuple[str, ...]]:
+    """Cells that were withheld before, and what became of those that are not there any more.
+
+    Codes change from period to period, so that cells which are gone are only reported; a pattern of which nothing is
+    left was meant for something else.
+    """
+    names = [table.name for table in system.tables.tables[: system.present]]
+    found: list[Ints] = [np.zeros(0, np.int64)]
+    gone: list[str] = []
+    for entry in prefer:
+        cells, name = entry["cells"], entry["table"]
+        number = 0 if not name and len(names) == len(prefer) == 1 else names.index(name) if name in names else -1
+        if number < 0:
+            gone += [f"{name}: {_cell_text(cell)}" for cell in cells]
+            continue
+        table = system.tables.tables[number]
+        rows = _rows(table, cells, entry["variables"])
+        found.append(system.of[number][rows[rows >= 0]])
+        label = f"{table.name}: " if len(names) > 1 else ""
+        gone += [f"{label}{_cell_text(cells[i])}" for i in np.flatnonzero(rows < 0).tolist()]
+    total = sum(len(entry["cells"]) for entry in prefer)
+    if total and len(gone) == total:
+        raise ParameterError(
+            f"None of the {total} cells of the preferred pattern is in the tables: {listed(gone, SHOWN)}.",
+            hint="Check that it is the pattern of these tables, by the same names (pattern.renamed).",
+        )
+    note = f"{len(gone)} of the {total} cells of the preferred pattern are not in the tables: {listed(gone, SHOWN)}"
+    return np.unique(np.concatenate(found)), (note,) if gone else ()

@@ -1,0 +1,23 @@
+"""Files that a method names: read before it runs, so that what they say stays in the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from discreet.files.cell_lists import read_acceptances, read_hints
+from discreet.files.pattern import read_pattern
+from discreet.tables.method import Method
+from discreet.tables.suppress import Suppress
+
+READERS: dict[str, Callable[[Path], Any]] = {"accept": read_acceptances, "hints": read_hints, "prefer": read_pattern}
+
+
+def with_files_read(method: Method, find: Callable[[str], Path] = Path) -> Method:
+    """The method with what its files say; ``find`` turns a name into a path."""
+    if not isinstance(method, Suppress):
+        return method
+    named = {field: name for field in READERS if isinstance(name := getattr(method, field), str)}
+    return replace(method, **{field: READERS[field](find(name)) for field, name in named.items()})
