@@ -14,11 +14,20 @@ METHODS: dict[str, Callable[[], Method]] = {
     "suppress": lambda: ds.Suppress(),
     "suppress-unity": lambda: ds.Suppress(cost="unity"),
     "suppress-log": lambda: ds.Suppress(cost="log"),
+    "hypercube": lambda: ds.Suppress(algorithm="hypercube", repair=True),
+    "modular": lambda: ds.Suppress(algorithm="modular", repair=True),
+    "network": lambda: ds.Suppress(algorithm="network", repair=True),
+    "gauss": lambda: ds.Suppress(algorithm="gauss", repair=True),
 }
 
 BAD_PARAMETERS = {
     "suppress": [{"cost": "valuee"}, {"algorithm": "magic"}, {"costs": "value"}],
 }
+
+NOT_TAKEN = {"hypercube": {"signed"}, "modular": {"signed"}}
+"""Inputs of a shape that a method cannot take, which it must say."""
+ONLY_TAKEN = {"network": {"one_hierarchy", "nothing_unsafe"}}
+"""The only inputs of a shape that a method takes."""
 
 REGION = ds.Hierarchy.from_nested({"North": {"N1": None, "N2": ["N2a", "N2b"]}, "South": ["S1"], "West": ["W1", "W2"]})
 TRADE = ds.Hierarchy.from_nested({"A": ["A1", "A2", "A3"], "B": ["B1", "B2"]})
@@ -51,6 +60,11 @@ def _magnitude(value: str = "turnover", **options: object) -> ds.Table:
 
 def hierarchical() -> ds.Table:
     return _magnitude().assess(ds.PPercent(10), ds.MinContributors(3))
+
+
+def one_hierarchy() -> ds.Table:
+    table = ds.tabulate(records(), by={"region": REGION, "size": SIZE}, value="turnover", contributor="holding")
+    return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
 def weighted() -> ds.Table:
@@ -151,6 +165,7 @@ INPUTS: dict[str, Callable[[], ds.Table | ds.TableSet]] = {
     f.__name__: f
     for f in (
         hierarchical,
+        one_hierarchy,
         weighted,
         three_way,
         counts,
@@ -169,3 +184,8 @@ INPUTS: dict[str, Callable[[], ds.Table | ds.TableSet]] = {
         bounded,
     )
 }
+
+
+def takes(method: str, given: str) -> bool:
+    """Whether a method can take an input."""
+    return given not in NOT_TAKEN.get(method, ()) and given in ONLY_TAKEN.get(method, INPUTS)

@@ -1,4 +1,4 @@
-"""The tutorial, the page on what is already out and the README do what they show."""
+"""The tutorial, the pages with examples and the README do what they show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def blocks(path: str) -> list[tuple[str, str]]:
     return BLOCK.findall((ROOT / path).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("page", "least"), [("docs/tutorial.md", 12), ("docs/already-published.md", 3)])
+@pytest.mark.parametrize(
+    ("page", "least"),
+    [("docs/tutorial.md", 12), ("docs/already-published.md", 3), ("docs/methods/engines.md", 2)],
+)
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -211,6 +211,7 @@ def _write_evidence(closed: Path, number: int, evidence: Evidence) -> dict[str, 
         "decimals": evidence.decimals,
         "effort": dict(evidence.effort),
         "accepted": [{**vars(a), "cell": list(a.cell)} for a in evidence.accepted],
+        "findings": list(evidence.findings),
         "files": files,
     }
 

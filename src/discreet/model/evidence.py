@@ -155,7 +155,10 @@ class Acceptance:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One method's claim with its proof."""
+    """One method's claim with its proof.
+
+    ``findings`` say in words what was found on the way; they are no part of the claim, and nobody re-checks them.
+    """
 
     method: Mapping[str, Any]
     claim: Claim
@@ -164,3 +167,4 @@ class Evidence:
     proofs: Proofs
     effort: Mapping[str, int] = field(default_factory=dict)
     accepted: Sequence[Acceptance] = ()
+    findings: Sequence[str] = ()

@@ -7,15 +7,17 @@ Every engine is a module with ``propose(system, cost, settings) -> Proposal`` an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from discreet.errors import ParameterError, unknown_name
 from discreet.model.arrays import Floats
+from discreet.progress import onwards
 from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal
 
-__all__ = ["SETTINGS", "Proposal", "propose"]
+__all__ = ["SETTINGS", "Proposal", "check_settings", "propose"]
 
 SETTINGS = {
     "gauss": "GaussSettings",
@@ -48,6 +50,19 @@ def propose(algorithm: str, system: System, cost: Floats, **settings: Any) -> Pr
     >>> int(propose("modular", system, system.cost("value")).withheld.sum())
     4
     """
+    module, made = _settings(algorithm, settings)
+    with onwards():
+        result: Proposal = module.propose(system, cost, made)
+    return result
+
+
+def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
+    """Refuse settings that an engine does not have or cannot take."""
+    _settings(algorithm, settings)
+
+
+def _settings(algorithm: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The module of an engine, and its settings."""
     if algorithm not in SETTINGS:
         raise ParameterError(unknown_name("algorithm", algorithm, SETTINGS))
     module = import_module(f"discreet.tables.engines.{algorithm}")
@@ -55,5 +70,4 @@ def propose(algorithm: str, system: System, cost: Floats, **settings: Any) -> Pr
     for name in settings:
         if name not in kind.__dataclass_fields__:
             raise ParameterError(unknown_name("setting", name, kind.__dataclass_fields__, f"algorithm {algorithm!r}"))
-    result: Proposal = module.propose(system, cost, kind(**settings))
-    return result
+    return module, kind(**settings)

@@ -33,13 +33,15 @@ class Proposal:
 
 
 def starting_pattern(system: System) -> Bools:
-    """Cells that every pattern withholds: unsafe ones and those of a given pattern."""
-    return system.unsafe | system.given
+    """Cells that nobody is told in any pattern: unsafe ones, given ones, and what earlier releases hide."""
+    hidden: Bools = (system.unsafe | system.given | ~(system.now | system.empty)) & ~system.known
+    return hidden
 
 
 def candidates(system: System) -> Bools:
-    """Cells that an engine may add: neither empty, nor forced to be published, nor withheld anyway."""
-    return ~(starting_pattern(system) | system.forced | system.empty)
+    """Cells that an engine may add: published now, neither empty, nor forced, nor known from before."""
+    may: Bools = system.now & ~(starting_pattern(system) | system.forced | system.empty | system.known)
+    return may
 
 
 def singletons(system: System) -> Bools:

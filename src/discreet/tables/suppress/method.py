@@ -10,11 +10,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, ProtectionError, unknown_name
-from discreet.model.arrays import Bools
+from discreet.errors import NeedsError, ParameterError, ProtectionError, listed, unknown_name
+from discreet.model.arrays import Bools, Floats
 from discreet.model.evidence import Evidence, suppression_claim
 from discreet.relations import System
 from discreet.relations.identity import cell_identities
+from discreet.tables.engines import SETTINGS as ENGINES
+from discreet.tables.engines import check_settings
 from discreet.tables.method import Method, Outcome
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import improve_to_optimum
@@ -22,8 +24,10 @@ from discreet.tables.suppress.classes import accepted, classify, failures_error,
 from discreet.tables.suppress.complete import complete
 from discreet.tables.suppress.costs import COSTS, charge, plain_hints, plain_preference
 from discreet.tables.suppress.proof import certificates_and_proofs
+from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern, propose_pattern, short_error
+from discreet.tables.suppress.proposed import notes as proposed_notes
 
-ALGORITHMS = ("certified", "optimal")
+ALGORITHMS = ("certified", "optimal", *ENGINES)
 INSIDERS = ("full", "nonzero", None)
 
 
@@ -72,7 +76,14 @@ class Suppress(Method):
     algorithm
         ``"certified"``, or ``"optimal"``: the cheapest pattern against outsiders by cutting planes, completed for
         insiders and certified; for tables of about a thousand cells. The log says what the cheapest pattern costs at
-        least. It is never dearer than the certified one.
+        least. It is never dearer than the certified one. ``"hypercube"``, ``"modular"``, ``"network"`` or
+        ``"gauss"``: the field's own engines propose the pattern. An audit says in the evidence which standard it meets,
+        and only cells with a certificate count as protected.
+    repair
+        Complete the pattern of an engine to a certified one. Otherwise nothing is withheld besides, and unsafe cells
+        that it leaves without a certificate must be accepted, or nothing is published.
+    settings
+        Settings of an engine, by name.
 
     Examples
     --------
@@ -88,10 +99,12 @@ class Suppress(Method):
     effort: int | None = None
     time_limit: float | None = None
     accept: tuple[Mapping[str, Any], ...] | str = ()
-    algorithm: Literal["certified", "optimal"] = "certified"
+    algorithm: Literal["certified", "optimal", "hypercube", "modular", "network", "gauss"] = "certified"
     hints: Any = ()
     prefer: Any = field(default=(), repr=False)
     prefer_share: float = 0.1
+    repair: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.cost not in COSTS:
@@ -122,6 +135,25 @@ class Suppress(Method):
             given = getattr(self, name)
             as_file = str(given) if isinstance(given, str | Path) else None
             object.__setattr__(self, name, plain(given) if as_file is None else as_file)
+        self._check_engine()
+
+    def _check_engine(self) -> None:
+        if not isinstance(self.repair, bool):
+            raise ParameterError(f"repair={self.repair!r} is not allowed.", hint="Use True or False.")
+        if not isinstance(self.settings, Mapping):
+            raise ParameterError(
+                f"settings= takes a mapping, not a {type(self.settings).__name__}.",
+                hint="For example settings={'singletons': 'none'}.",
+            )
+        object.__setattr__(self, "settings", dict(self.settings))
+        if self.algorithm in ENGINES:
+            check_settings(self.algorithm, self.settings)
+        elif self.repair or self.settings:
+            name = "repair" if self.repair else "settings"
+            raise ParameterError(
+                f"{name}= is for patterns of engines; algorithm={self.algorithm!r} is none.",
+                hint=f"Leave it out, or use one of {listed(ENGINES)}.",
+            )
 
     def run(self, system: System) -> Outcome:
         """Protect the cells of a system."""
@@ -134,12 +166,22 @@ class Suppress(Method):
         hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
         attackers = Attackers(hidden, insiders, self.known_within)
         _know_figures(system, attackers)
-        pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
+        proposed = self._proposed(hidden, cost, attackers)
+        if proposed is not None:
+            pattern = proposed.pattern
+            notes += proposed_notes(proposed, self.algorithm)
+        else:
+            pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
         if self.algorithm == "optimal":
             pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit)
-        left, taken = accepted(system, classify(system, attackers, pattern.unprotected), accept)
+        failures = classify(system, attackers, pattern.unprotected)
+        as_proposed = proposed is not None and not self.repair
+        if as_proposed:
+            failures = of_the_pattern(failures, self.algorithm)
+        left, taken = accepted(system, failures, accept)
         if left:
-            raise failures_error(system, left)
+            error = failures_error(system, left)
+            raise short_error(error, proposed, self.algorithm) if proposed and as_proposed else error
         certificates, proofs = certificates_and_proofs(system, pattern.families)
         claim = suppression_claim(
             insiders,
@@ -151,8 +193,24 @@ class Suppress(Method):
             already=system.already,
         )
         withheld = _one_pattern(system, pattern.withheld)
-        evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken)
+        said = () if proposed is None else findings(hidden, proposed, self.algorithm)
+        evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, said)
         return Outcome(withheld, evidence, notes)
+
+    def _proposed(self, system: System, cost: Floats, attackers: Attackers) -> Proposed | None:
+        """What an engine proposes, where one was asked."""
+        if self.algorithm not in ENGINES:
+            return None
+        return propose_pattern(
+            system,
+            cost,
+            attackers,
+            self.algorithm,
+            self.settings,
+            repair=self.repair,
+            effort=self.effort,
+            seconds=self.time_limit,
+        )
 
     def _read(self, name: str) -> tuple[Mapping[str, Any], ...]:
         """What a parameter says, unless it is a file that nobody has read."""
