@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         ZeroUnsafe,
     )
     from discreet.tables import Method, Suppress
+    from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
     from discreet.verbs.load import load
@@ -75,6 +76,7 @@ _HOME = {
         "ZeroUnsafe",
     ),
     "discreet.tables": ("Method", "Suppress"),
+    "discreet.verbs.algorithms": ("compare_algorithms",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
     "discreet.verbs.load": ("load",),

@@ -11,7 +11,7 @@ from discreet.errors import Cancelled, ParameterError
 from discreet.progress import reporting
 from discreet.relations import System
 from discreet.tables.engines import SETTINGS, propose
-from tests.tables.engines.toys import survey, two_way
+from tests.tables.engines.toys import attacked, survey, two_way
 
 INNER = [[50, 40, 200, 31], [43, 45, 210, 32], [49, 53, 220, 33]]
 
@@ -60,6 +60,15 @@ def test_a_given_pattern_is_kept_and_the_system_left_alone(algorithm):
     assert np.array_equal(system.unsafe, before[0])
     assert np.array_equal(system.given, before[1])
     assert np.array_equal(cost, system.cost("value"))
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+@pytest.mark.parametrize("choice", ["count", "cost"])
+def test_cells_that_cost_nothing_are_withheld_like_others(algorithm, choice):
+    system = flat()
+    options = {"choice": choice} if algorithm == "hypercube" else {}
+    proposal = propose(algorithm, system, np.zeros(len(system)), **options)
+    assert not attacked(system, proposal.withheld).recoverable[system.unsafe[proposal.withheld]].any()
 
 
 @pytest.mark.parametrize("algorithm", SETTINGS)

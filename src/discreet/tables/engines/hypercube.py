@@ -81,7 +81,9 @@ class _Boxes:
         self.withheld = starting_pattern(system)
         self.allowed = self.withheld | candidates(system)
         self.up, self.down = _rooms(system, settings.known_within)
-        self.weight = np.log1p(cost) if settings.choice == "count" else np.asarray(cost, np.float64)
+        weight = np.log1p(cost) if settings.choice == "count" else np.asarray(cost, np.float64)
+        # A box that costs nothing is one whose corners are all withheld, so that a free cell must cost a trifle.
+        self.weight = np.maximum(weight, max(float(weight.mean()) if len(weight) else 0.0, 1e-9) * 1e-9)
         missing = np.maximum(system.sliding_level - system.upper_level - system.lower_level, 0)
         self.need_up = np.where(system.unsafe, system.upper_level + missing, 0).astype(np.float64)
         self.need_down = np.where(system.unsafe, system.lower_level, 0).astype(np.float64)

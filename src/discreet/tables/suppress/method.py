@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from discreet.model.evidence import Evidence, suppression_claim
 from discreet.relations import System
 from discreet.relations.identity import cell_identities
 from discreet.tables.engines import SETTINGS as ENGINES
-from discreet.tables.engines import check_settings
+from discreet.tables.engines import check_settings, propose
+from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.method import Method, Outcome
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import improve_to_optimum
@@ -157,15 +158,10 @@ class Suppress(Method):
 
     def run(self, system: System) -> Outcome:
         """Protect the cells of a system."""
-        accept, hints, prefer = self._read("accept"), self._read("hints"), self._read("prefer")
-        counted = [t.holders is not None or "holding" in t.contributions for t in system.tables]
-        insiders = self.insiders if any(counted) else None
-        system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
-        # What was published before cannot be hidden; it is withheld from these tables and reported.
-        out = system.unsafe & system.known
-        hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
-        attackers = Attackers(hidden, insiders, self.known_within)
-        _know_figures(system, attackers)
+        accept = self._read("accept")
+        counted = _counted(system)
+        system, hidden, cost, notes, attackers = self._prepared(system)
+        insiders = attackers.insiders
         proposed = self._proposed(hidden, cost, attackers)
         if proposed is not None:
             pattern = proposed.pattern
@@ -197,6 +193,33 @@ class Suppress(Method):
         evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, said)
         return Outcome(withheld, evidence, notes)
 
+    def propose(self, system: System) -> Bools:
+        """The pattern alone: what an engine proposes as it stands, or the certified one; nothing is claimed of it."""
+        if self.algorithm not in ENGINES or self.repair:
+            return self.run(system).withheld
+        _, hidden, cost, _, attackers = self._prepared(system)
+        known = replace(hidden, lower_bound=attackers.lower, upper_bound=attackers.upper)
+        found = propose(self.algorithm, known, cost, **self.settings).withheld
+        return _one_pattern(system, found | hidden.unsafe | hidden.given)
+
+    def attacked(self, system: System, withheld: Bools) -> Standards:
+        """What attackers who know what this method says they do find of a pattern, over all relations."""
+        attackers = self._prepared(system).attackers
+        known = replace(system, lower_bound=attackers.lower, upper_bound=attackers.upper)
+        return standards(known, withheld, levels=self.insiders == "full")
+
+    def _prepared(self, system: System) -> _Prepared:
+        """Costs, what is left to be hidden, and from whom."""
+        hints, prefer = self._read("hints"), self._read("prefer")
+        insiders = self.insiders if any(_counted(system)) else None
+        system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
+        # What was published before cannot be hidden; it is withheld from these tables and reported.
+        out = system.unsafe & system.known
+        hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
+        attackers = Attackers(hidden, insiders, self.known_within)
+        _know_figures(system, attackers)
+        return _Prepared(system, hidden, cost, notes, attackers)
+
     def _proposed(self, system: System, cost: Floats, attackers: Attackers) -> Proposed | None:
         """What an engine proposes, where one was asked."""
         if self.algorithm not in ENGINES:
@@ -221,6 +244,21 @@ class Suppress(Method):
                 hint="Call ds.protect(table, method), which reads it.",
             )
         return given
+
+
+class _Prepared(NamedTuple):
+    """A system with its costs, the same without what is out already, and the attackers."""
+
+    system: System
+    hidden: System
+    cost: Floats
+    notes: tuple[str, ...]
+    attackers: Attackers
+
+
+def _counted(system: System) -> list[bool]:
+    """For every table whether it says how many contributors a cell has."""
+    return [t.holders is not None or "holding" in t.contributions for t in system.tables]
 
 
 def _know_figures(system: System, attackers: Attackers) -> None:
