@@ -299,12 +299,11 @@ class _Work:
         with onwards("top: "):
             withheld = self.method.propose(system)
             found = self.method.attacked(system, withheld)
-        opened = np.unique(np.concatenate((found.exact, found.exact_insiders)))
-        names = tuple(system.cell_name(c) for c in opened.tolist())
+        names = tuple(system.cell_name(c) for c in found.exact.tolist())
         if names and self.frozen == "keep":
             raise ProtectionError(
-                f"{len(names)} cells can be worked out at the top unless an office withholds a cell that it has frozen: "
-                f"{listed(names, SHOWN)}.",
+                f"{len(names)} cells can be worked out at the top, because cells are frozen that would have to be "
+                f"withheld: {listed(names, SHOWN)}.",
                 hint="Let the top withhold cells of offices too (frozen='reopen'), send these offices their pattern "
                 "back, or list the cells only (frozen='report').",
             )
