@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import audit, optimal, relations, startup, suppression, tabulation, verify  # noqa: F401  (enter their cases into the registry)
+from benchmarks import audit, engines, optimal, relations, startup, suppression, tabulation, verify  # noqa: F401  (enter their cases into the registry)
 from benchmarks.registry import CASES, run_cases
 
 

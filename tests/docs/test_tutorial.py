@@ -19,7 +19,12 @@ def blocks(path: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [("docs/tutorial.md", 12), ("docs/already-published.md", 3), ("docs/methods/engines.md", 2)],
+    [
+        ("docs/tutorial.md", 12),
+        ("docs/already-published.md", 3),
+        ("docs/methods/engines.md", 3),
+        ("docs/coordination.md", 4),
+    ],
 )
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -19,7 +19,7 @@ MODULAR = ds.Suppress(algorithm="modular", insiders=None)
 
 @cache
 def survey(seed: int = 1) -> ds.Table:
-    made = business_survey(1_500, seed=seed, activities=(4, 9), regions=(5, 11))
+    made = business_survey(1_200, seed=seed, activities=(4, 10, 16), regions=(5, 14))
     by = {v: ds.Hierarchy.from_parents(made.parents[v], total="Total") for v in ("activity", "region")}
     table = ds.tabulate(ds.Microdata(made.records, contributor="holding"), by=by, value="turnover", name="firms")
     return table.assess(ds.PPercent(10))
@@ -102,7 +102,7 @@ def test_a_central_run_costs_the_top_least():
 
 def test_last_periods_secondaries_are_withheld_again():
     last = ds.coordinate(survey(2), "region", MODULAR, model="central").pattern
-    before = {cell for cell in last.cells(status="secondary")}
+    before = set(last.cells(status="secondary"))
     plain, weighted = coordinated("decentral"), coordinated("weighted")
     again = [len(before & set(c.pattern.cells(status="secondary"))) for c in (plain, weighted)]
     assert again[1] > again[0]
@@ -190,6 +190,7 @@ def test_a_frozen_cell_that_would_have_to_be_withheld_stops_the_work_or_is_repor
     reopened = ds.coordinate(table, "region", frozen="reopen")
     assert reopened.open == ()
     assert ("a", "S") in withheld(reopened.pattern)
+    assert ("a", "S") in withheld(reopened.patterns["S"])
     assert reopened.found.met[:2] == ("PS1", "PS1*")
 
 

@@ -1,4 +1,4 @@
-"""Several offices protect one table together: central, each for itself, or in blocks, and then the office at the top."""
+"""Several offices protect one table together: centrally, each for itself, or in blocks, and then the top."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ class Coordination:
         levels = np.column_stack([self._depths[v] for v in self.table.variables])
         places, group = np.unique(levels, axis=0, return_inverse=True)
         group = group.ravel()
-        columns: dict[str, list[Any]] = {f"{v} level": places[:, k].tolist() for k, v in enumerate(self.table.variables)}
+        columns: dict[str, list[Any]] = {
+            f"{v} level": places[:, k].tolist() for k, v in enumerate(self.table.variables)
+        }
         for name, mask in (
             ("cells", ~self.table.empty),
             ("unsafe", status == CellStatus.UNSAFE),
@@ -331,6 +333,9 @@ class _Work:
         with onwards("all offices: "):
             found = self.method.attacked(system, withheld)
         pattern = _pattern(self.table, withheld[system.of[0]])
+        if self.frozen == "reopen":
+            for office in self.offices:
+                self.patterns[office] = _part(pattern, office_table(self.table, self.variable, office))
         return Coordination(self.table, self.variable, model, self.patterns, pattern, found, opened)
 
 

@@ -142,7 +142,9 @@ def _unjudged(table: Table, rows: Ints) -> Table:
     """Some rows as cells that are safe and whose contributors nobody knows."""
     changes: dict[str, object] = {}
     if table.assessment is not None:
-        found = {name: getattr(table.assessment, name).copy() for name in ("unsafe", "hits", "lower", "upper", "sliding")}
+        found = {
+            name: getattr(table.assessment, name).copy() for name in ("unsafe", "hits", "lower", "upper", "sliding")
+        }
         for column in found.values():
             column[rows] = 0
         changes["assessment"] = replace(table.assessment, **found)
