@@ -63,7 +63,8 @@ def hierarchical() -> ds.Table:
 
 
 def one_hierarchy() -> ds.Table:
-    table = ds.tabulate(records(), by={"region": REGION, "size": SIZE}, value="turnover", contributor="holding")
+    by = {"region": REGION, "trade": ds.Hierarchy.flat(TRADE.base_codes)}
+    table = ds.tabulate(records(60), by=by, value="turnover", contributor="holding")
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 

@@ -14,7 +14,7 @@ from discreet.cli import main
 from discreet.errors import OutputError, ParameterError
 from discreet.progress import Step, reporting
 from tests.battery.cases import hierarchical, linked
-from tests.tables.suppress.test_engines import sparse
+from tests.battery.cases import one_hierarchy as sparse
 
 ALL = ("certified", "hypercube", "modular", "network", "gauss")
 

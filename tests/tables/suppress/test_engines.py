@@ -8,16 +8,10 @@ import pytest
 import discreet as ds
 from discreet.errors import NeedsError, ParameterError, ProtectionError
 from discreet.tables.engines import SETTINGS
-from tests.battery.cases import REGION, TRADE, hierarchical, records
+from tests.battery.cases import hierarchical
+from tests.battery.cases import one_hierarchy as sparse
 
 ACCEPT = [{"class": kind, "reason": "as every year", "name": "table officer"} for kind in ("undecided", "impossible")]
-
-
-def sparse() -> ds.Table:
-    """Few firms by region and flat trade, of which all engines leave some cell open."""
-    by = {"region": REGION, "trade": ds.Hierarchy.flat(TRADE.base_codes)}
-    table = ds.tabulate(records(60), by=by, value="turnover", contributor="holding")
-    return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
 def protected(algorithm: str, **options) -> ds.Release:
