@@ -126,7 +126,7 @@ def standards(system: System, withheld: Bools, *, levels: bool = True) -> Standa
     >>> from discreet.relations import build_system
     >>> system = build_system(ds.examples.small_table().assess(ds.PPercent(10)))
     >>> standards(system, system.unsafe).met
-    ('PS2',)
+    ('PS2', 'PS2*')
     """
     hidden = withheld & ~system.known
     with onwards():
