@@ -7,6 +7,7 @@ import sys
 
 from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     audit,
+    engines,
     optimal,
     perturbation,
     relations,

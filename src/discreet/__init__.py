@@ -43,9 +43,12 @@ if TYPE_CHECKING:
         ZeroUnsafe,
     )
     from discreet.tables import Adjust, Intervals, Method, Round, Suppress
+    from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
+    from discreet.verbs.coordinate import coordinate
     from discreet.verbs.load import load
+    from discreet.verbs.offices import office_table
     from discreet.verbs.protect import protect
     from discreet.verbs.recipe import run_recipe
     from discreet.verbs.repair import repair
@@ -78,9 +81,12 @@ _HOME = {
         "ZeroUnsafe",
     ),
     "discreet.tables": ("Adjust", "Intervals", "Method", "Round", "Suppress"),
+    "discreet.verbs.algorithms": ("compare_algorithms",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
+    "discreet.verbs.coordinate": ("coordinate",),
     "discreet.verbs.load": ("load",),
+    "discreet.verbs.offices": ("office_table",),
     "discreet.verbs.protect": ("protect",),
     "discreet.verbs.recipe": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),

@@ -50,3 +50,28 @@ def steps(stage: str, items: Iterable[T]) -> Iterator[T]:
     for done, item in enumerate(items, start=1):
         yield item
         checkpoint(stage, done, total)
+
+
+@contextmanager
+def onwards(before: str = "") -> Iterator[None]:
+    """Let stages inside the block never go back, and end at their total, however often the work starts again.
+
+    ``before`` is put before their names, to tell work apart that is done twice.
+    """
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+    last: dict[str, Step] = {}
+
+    def forward(step: Step) -> None:
+        stage = f"{before}{step.stage}"
+        furthest = max(step.done, last[stage].done if stage in last else 0)
+        last[stage] = Step(stage, furthest, max(step.total, furthest))
+        listener(last[stage])
+
+    with reporting(forward):
+        yield
+    for step in last.values():
+        if step.done < step.total:
+            listener(step._replace(done=step.total))

@@ -1,4 +1,4 @@
-"""The tutorial, the page on what is already out and the README do what they show."""
+"""The tutorial, the pages with examples and the README do what they show."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/cell-key.md", 3),
         ("docs/methods/small-counts.md", 1),
         ("docs/methods/noise-and-swapping.md", 1),
+        ("docs/methods/engines.md", 3),
+        ("docs/coordination.md", 4),
     ],
 )
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):

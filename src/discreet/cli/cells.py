@@ -12,7 +12,16 @@ import click
 
 from discreet.cli.terminal import progress
 from discreet.errors import InputError, OutputError, ParameterError, listed
-from discreet.verbs.recipe import Kitchen, PatternPart, Run, audit_pattern, prepare, read_recipe, run_recipe
+from discreet.verbs.recipe import (
+    Kitchen,
+    PatternPart,
+    Run,
+    audit_pattern,
+    compare_recipe,
+    prepare,
+    read_recipe,
+    run_recipe,
+)
 from discreet.verbs.save import summary, table_to_frame
 
 
@@ -93,6 +102,28 @@ def show_tables(recipe: Path, allow_outside: bool, output: Path | None) -> None:
         if output is not None:
             place = output if len(tables) == 1 else output.with_stem(f"{output.stem}_{table.name}")
             write_new(place, table_to_frame(table))
+
+
+def show_comparison(
+    recipe: Path,
+    algorithms: Sequence[str],
+    output: Path | None,
+    plot: Path | None,
+    allow_outside: bool,
+    earlier: Sequence[Path],
+    as_json: bool,
+) -> None:
+    """Compare algorithms on the tables of a recipe, print a line each, and write frame and image where asked."""
+    for path in (output, plot):
+        if path is not None and path.exists():
+            raise OutputError(f"The file {path.name!r} exists.", hint="Choose another name, or remove it.")
+    with progress(as_json):
+        found = compare_recipe(recipe, algorithms, allow_outside=allow_outside, already_published=earlier)
+    if output is not None:
+        write_new(output, found.to_frame())
+    if plot is not None:
+        found.plot(plot)
+    click.echo(json.dumps([dict(row) for row in found.rows]) if as_json else found.summary())
 
 
 def write_new(path: Path, frame: Any) -> None:

@@ -124,6 +124,38 @@ def repair(
             sys.exit(5)
 
 
+@main.command("compare-suppression")
+@RECIPE
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    help="An algorithm to compare; may be given several times. Without it all but the optimal one.",
+)
+@click.option("--output", type=click.Path(path_type=Path), help="Write the frame to this csv file (confidential).")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write the image to this svg file (confidential).")
+@OUTSIDE
+@EARLIER
+@JSON
+def compare_suppression(
+    recipe: Path,
+    algorithms: tuple[str, ...],
+    output: Path | None,
+    plot: Path | None,
+    allow_outside: bool,
+    earlier: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Compare suppression algorithms on the tables of a RECIPE: what they withhold, leave open and take.
+
+    Nothing is published. Costs, hints and attackers are those of the recipe's own suppression, where it has one.
+    """
+    from discreet.cli.cells import show_comparison
+
+    with errors(as_json):
+        show_comparison(recipe, algorithms, output, plot, allow_outside, earlier, as_json)
+
+
 @main.command()
 @RECIPE
 @OUTSIDE

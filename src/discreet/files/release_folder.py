@@ -230,6 +230,7 @@ def _write_evidence(closed: Path, number: int, evidence: Evidence) -> dict[str, 
         "effort": dict(evidence.effort),
         "accepted": [{**vars(a), "cell": list(a.cell)} for a in evidence.accepted],
         "facts": dict(evidence.facts),
+        "findings": list(evidence.findings),
         "files": files,
     }
 

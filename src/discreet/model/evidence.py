@@ -233,6 +233,7 @@ class Evidence:
     """One method's claim with its proof.
 
     ``facts`` are numbers that the claim of a method that alters values rests on; the checker computes them anew.
+    ``findings`` say in words what was found on the way; they are no part of the claim, and nobody re-checks them.
     """
 
     method: Mapping[str, Any]
@@ -243,3 +244,4 @@ class Evidence:
     effort: Mapping[str, int] = field(default_factory=dict)
     accepted: Sequence[Acceptance] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    findings: Sequence[str] = ()

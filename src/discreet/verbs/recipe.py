@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +35,8 @@ from discreet.report import custodian_report
 from discreet.rules.assess import MANUAL_RANGE
 from discreet.rules.base import REGISTRY, Rule, rule_from_record
 from discreet.tables.method import METHODS, Method, method_from_record
+from discreet.tables.suppress import Suppress
+from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
 from discreet.verbs.already import Found, Item
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
@@ -579,6 +581,27 @@ def audit_pattern(
         raise no_pattern()
     tables = prepare(kitchen)
     return audit(tables, pattern=given, already_published=kitchen.already(tables, already_published))
+
+
+def compare_recipe(
+    path: str | Path,
+    algorithms: Sequence[str] = (),
+    *,
+    allow_outside: bool = False,
+    already_published: Sequence[Item] = (),
+) -> AlgorithmComparison:
+    """Suppression algorithms on the tables of a recipe, with the costs and attackers that it states.
+
+    Nothing is written. All algorithms of :data:`ALGORITHMS` where none is named.
+    """
+    _, kitchen = _opened(path, allow_outside)
+    own = next((m for m in kitchen.methods() if isinstance(m, Suppress)), Suppress())
+    names: Sequence[Any] = algorithms or ALGORITHMS  # names that the method does not know are refused by it
+    methods = {name: replace(own, algorithm=name, repair=False, settings={}) for name in names}
+    if own.algorithm in methods:
+        methods[own.algorithm] = own
+    tables = prepare(kitchen)
+    return compare_algorithms(tables, methods, already_published=kitchen.already(tables, already_published))
 
 
 def no_pattern() -> ParameterError:

@@ -127,6 +127,7 @@ def summary(release: Release) -> str:
         lines += [f"  against {attacker}" for attacker in evidence.claim.attackers]
         lines += [f"  together with {text}" for text in evidence.claim.together_with]
         lines += [f"  not considered: {text}" for text in evidence.claim.not_considered]
+        lines += [f"  {text}" for text in evidence.findings]
     lines += [f"note: {text}" for text in release.custodian.log.get("notes", ())]
     return "\n".join(lines)
 

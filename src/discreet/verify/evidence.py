@@ -40,6 +40,7 @@ def check_evidence(verdict: Verdict, ground: Ground, evidence: Evidence, recheck
     verdict.attackers += list(stated.claim.attackers)
     verdict.together_with += list(stated.claim.together_with)
     verdict.not_considered += list(evidence.claim.not_considered)
+    verdict.asserted += list(evidence.findings)
     before = len(verdict.refused)
     accepted = _accepted(verdict, ground, evidence)
     figures = check_figures(verdict, ground)

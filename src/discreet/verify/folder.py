@@ -261,6 +261,7 @@ def _read_evidence(closed: Path, entry: Mapping[str, Any]) -> Evidence:
         effort=entry["effort"],
         accepted=tuple(_accepted(accepted) for accepted in entry["accepted"]),
         facts=dict(entry["facts"]),
+        findings=_findings(entry["findings"]),
     )
 
 
@@ -311,6 +312,12 @@ def _small(use: NDArray[Any]) -> NDArray[np.int8]:
     if len(use) and (int(use.min()) < UP or int(use.max()) > MOVES):
         raise InputError("The evidence takes a certificate for something that is not known.")
     return use.astype(np.int8)
+
+
+def _findings(texts: Any) -> tuple[str, ...]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError("What was found of a pattern is not described in words.")
+    return tuple(texts)
 
 
 def _accepted(entry: Mapping[str, Any]) -> Acceptance:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.model.arrays import Floats
+from discreet.progress import onwards
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import Limits, Pattern, certify
@@ -22,9 +23,7 @@ def complete(
     """
     if not (system.given & system.now & ~system.known).any():
         return certify(system, cost, attackers, Limits(effort, seconds))
-    # A limit that strikes at once means the plainest search, which is enough where everything is free.
-    within = certify(system, cost, attackers, Limits(effort=0), allowed=system.unsafe | system.given)
-    within.effort.pop("limit_struck_at")
+    within = within_given(system, cost, attackers)
     if not within.unprotected:
         return within
     open_ = np.zeros(len(system), np.int64)
@@ -38,3 +37,12 @@ def complete(
     found = certify(rest, cost, attackers, Limits(effort, seconds))
     counted = {name: number + within.effort.get(name, 0) for name, number in found.effort.items()}
     return Pattern(found.withheld, {**within.families, **found.families}, found.unprotected, counted)
+
+
+def within_given(system: System, cost: Floats, attackers: Attackers) -> Pattern:
+    """Certificates for the unsafe cells that the given pattern protects as it stands; nothing is withheld besides."""
+    # A limit that strikes at once means the plainest search, which is enough where everything is free.
+    with onwards("within the pattern: "):
+        found = certify(system, cost, attackers, Limits(effort=0), allowed=system.unsafe | system.given)
+    found.effort.pop("limit_struck_at", None)
+    return found

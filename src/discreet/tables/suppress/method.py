@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, ProtectionError, unknown_name
+from discreet.errors import NeedsError, ParameterError, ProtectionError, listed, unknown_name
 from discreet.keys import Key
-from discreet.model.arrays import Bools
+from discreet.model.arrays import Bools, Floats
 from discreet.model.evidence import Evidence, suppression_claim
 from discreet.relations import System
 from discreet.relations.identity import cell_identities
+from discreet.tables.engines import SETTINGS as ENGINES
+from discreet.tables.engines import check_settings, propose
+from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.method import Method, Outcome
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import improve_to_optimum
@@ -23,8 +26,10 @@ from discreet.tables.suppress.classes import accepted, classify, failures_error,
 from discreet.tables.suppress.complete import complete
 from discreet.tables.suppress.costs import COSTS, charge, plain_hints, plain_preference
 from discreet.tables.suppress.proof import certificates_and_proofs
+from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern, propose_pattern, short_error
+from discreet.tables.suppress.proposed import notes as proposed_notes
 
-ALGORITHMS = ("certified", "optimal")
+ALGORITHMS = ("certified", "optimal", *ENGINES)
 INSIDERS = ("full", "nonzero", None)
 
 
@@ -73,7 +78,14 @@ class Suppress(Method):
     algorithm
         ``"certified"``, or ``"optimal"``: the cheapest pattern against outsiders by cutting planes, completed for
         insiders and certified; for tables of about a thousand cells. The log says what the cheapest pattern costs at
-        least. It is never dearer than the certified one.
+        least. It is never dearer than the certified one. ``"hypercube"``, ``"modular"``, ``"network"`` or
+        ``"gauss"``: the field's own engines propose the pattern. An audit says in the evidence which standard it meets,
+        and only cells with a certificate count as protected.
+    repair
+        Complete the pattern of an engine to a certified one. Otherwise nothing is withheld besides, and unsafe cells
+        that it leaves without a certificate must be accepted, or nothing is published.
+    settings
+        Settings of an engine, by name.
 
     Examples
     --------
@@ -89,10 +101,12 @@ class Suppress(Method):
     effort: int | None = None
     time_limit: float | None = None
     accept: tuple[Mapping[str, Any], ...] | str = ()
-    algorithm: Literal["certified", "optimal"] = "certified"
+    algorithm: Literal["certified", "optimal", "hypercube", "modular", "network", "gauss"] = "certified"
     hints: Any = ()
     prefer: Any = field(default=(), repr=False)
     prefer_share: float = 0.1
+    repair: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.cost not in COSTS:
@@ -123,24 +137,48 @@ class Suppress(Method):
             given = getattr(self, name)
             as_file = str(given) if isinstance(given, str | Path) else None
             object.__setattr__(self, name, plain(given) if as_file is None else as_file)
+        self._check_engine()
+
+    def _check_engine(self) -> None:
+        if not isinstance(self.repair, bool):
+            raise ParameterError(f"repair={self.repair!r} is not allowed.", hint="Use True or False.")
+        if not isinstance(self.settings, Mapping):
+            raise ParameterError(
+                f"settings= takes a mapping, not a {type(self.settings).__name__}.",
+                hint="For example settings={'singletons': 'none'}.",
+            )
+        object.__setattr__(self, "settings", dict(self.settings))
+        if self.algorithm in ENGINES:
+            check_settings(self.algorithm, self.settings)
+        elif self.repair or self.settings:
+            name = "repair" if self.repair else "settings"
+            raise ParameterError(
+                f"{name}= is for patterns of engines; algorithm={self.algorithm!r} is none.",
+                hint=f"Leave it out, or use one of {listed(ENGINES)}.",
+            )
 
     def run(self, system: System, key: Key | None = None) -> Outcome:
         """Protect the cells of a system."""
-        accept, hints, prefer = self._read("accept"), self._read("hints"), self._read("prefer")
-        counted = [t.holders is not None or "holding" in t.contributions for t in system.tables]
-        insiders = self.insiders if any(counted) else None
-        system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
-        # What was published before cannot be hidden; it is withheld from these tables and reported.
-        out = system.unsafe & system.known
-        hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
-        attackers = Attackers(hidden, insiders, self.known_within)
-        _know_figures(system, attackers)
-        pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
+        accept = self._read("accept")
+        counted = _counted(system)
+        system, hidden, cost, notes, attackers = self._prepared(system)
+        insiders = attackers.insiders
+        proposed = self._proposed(hidden, cost, attackers)
+        if proposed is not None:
+            pattern = proposed.pattern
+            notes += proposed_notes(proposed, self.algorithm)
+        else:
+            pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
         if self.algorithm == "optimal":
             pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit)
-        left, taken = accepted(system, classify(system, attackers, pattern.unprotected), accept)
+        failures = classify(system, attackers, pattern.unprotected)
+        as_proposed = proposed is not None and not self.repair
+        if as_proposed:
+            failures = of_the_pattern(failures, self.algorithm)
+        left, taken = accepted(system, failures, accept)
         if left:
-            raise failures_error(system, left)
+            error = failures_error(system, left)
+            raise short_error(error, proposed, self.algorithm) if proposed and as_proposed else error
         certificates, proofs = certificates_and_proofs(system, pattern.families)
         claim = suppression_claim(
             insiders,
@@ -152,8 +190,53 @@ class Suppress(Method):
             already=system.already,
         )
         withheld = _one_pattern(system, pattern.withheld)
-        evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken)
+        said = () if proposed is None else findings(hidden, proposed, self.algorithm)
+        evidence = Evidence(
+            self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, findings=said
+        )
         return Outcome(withheld, evidence, notes=notes)
+
+    def propose(self, system: System) -> Bools:
+        """The pattern alone: what an engine proposes as it stands, or the certified one; nothing is claimed of it."""
+        if self.algorithm not in ENGINES or self.repair:
+            return self.run(system).withheld
+        _, hidden, cost, _, attackers = self._prepared(system)
+        known = replace(hidden, lower_bound=attackers.lower, upper_bound=attackers.upper)
+        found = propose(self.algorithm, known, cost, **self.settings).withheld
+        return _one_pattern(system, found | hidden.unsafe | hidden.given)
+
+    def attacked(self, system: System, withheld: Bools) -> Standards:
+        """What attackers who know what this method says they do find of a pattern, over all relations."""
+        attackers = self._prepared(system).attackers
+        known = replace(system, lower_bound=attackers.lower, upper_bound=attackers.upper)
+        return standards(known, withheld, levels=self.insiders == "full")
+
+    def _prepared(self, system: System) -> _Prepared:
+        """Costs, what is left to be hidden, and from whom."""
+        hints, prefer = self._read("hints"), self._read("prefer")
+        insiders = self.insiders if any(_counted(system)) else None
+        system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
+        # What was published before cannot be hidden; it is withheld from these tables and reported.
+        out = system.unsafe & system.known
+        hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
+        attackers = Attackers(hidden, insiders, self.known_within)
+        _know_figures(system, attackers)
+        return _Prepared(system, hidden, cost, notes, attackers)
+
+    def _proposed(self, system: System, cost: Floats, attackers: Attackers) -> Proposed | None:
+        """What an engine proposes, where one was asked."""
+        if self.algorithm not in ENGINES:
+            return None
+        return propose_pattern(
+            system,
+            cost,
+            attackers,
+            self.algorithm,
+            self.settings,
+            repair=self.repair,
+            effort=self.effort,
+            seconds=self.time_limit,
+        )
 
     def _read(self, name: str) -> tuple[Mapping[str, Any], ...]:
         """What a parameter says, unless it is a file that nobody has read."""
@@ -164,6 +247,21 @@ class Suppress(Method):
                 hint="Call ds.protect(table, method), which reads it.",
             )
         return given
+
+
+class _Prepared(NamedTuple):
+    """A system with its costs, the same without what is out already, and the attackers."""
+
+    system: System
+    hidden: System
+    cost: Floats
+    notes: tuple[str, ...]
+    attackers: Attackers
+
+
+def _counted(system: System) -> list[bool]:
+    """For every table whether it says how many contributors a cell has."""
+    return [t.holders is not None or "holding" in t.contributions for t in system.tables]
 
 
 def _know_figures(system: System, attackers: Attackers) -> None:

@@ -1,0 +1,160 @@
+"""The field's own engines: within the limits of their figures, and modular against the engine of τ-ARGUS.
+
+Limits are seconds of processor for the proposal alone; tabulating and auditing stand beside it. The peer is the one of
+``suppression``. ``python -m benchmarks.engines`` prints the comparison over sizes that the documentation shows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from benchmarks.registry import Measure, apart, case, scratch
+from benchmarks.suppression import SETTINGS, SHAPES, Shape, assessed, modular, value_of
+
+SIZES = {
+    "1,000": Shape(8_000, (6, 13, 27, 56), (3, 8), ("activity", "region"), 0.0, None),
+    "10,000": Shape(200_000, (6, 20, 60, 100), (5, 15, 36), ("activity", "region"), 0.0, None),
+    "50,000": Shape(500_000, (8, 40, 120, 300), (6, 24, 90), ("activity", "region"), 0.0, None),
+    "200,000": Shape(2_000_000, (10, 60, 200, 500), (8, 40, 160, 240), ("activity", "region"), 0.0, None),
+}
+"""Tables of the comparison, by about how many cells they have."""
+AUDITED = 60_000
+"""Patterns of larger tables are not attacked in the comparison."""
+
+
+class Proposed(NamedTuple):
+    """Processor seconds of a proposal, value and number of its secondaries, and the table in words."""
+
+    seconds: float
+    value: float
+    secondaries: int
+    text: str
+
+
+def proposed(algorithm: str, table: Any, settings: dict[str, Any] | None = None) -> Proposed:
+    """What an engine proposes for a table, after it was compiled on a small one."""
+    import discreet as ds
+    from discreet.relations import build_system
+    from discreet.tables.engines import propose
+
+    small = build_system(ds.examples.small_table().assess(ds.PPercent(10)))
+    propose(algorithm, small, small.cost("value"), **(settings or {}))
+    system = build_system(table)
+    cost = system.cost("value")
+    started = time.process_time()
+    found = propose(algorithm, system, cost, **(settings or {}))
+    seconds = time.process_time() - started
+    secondary = found.withheld & ~system.unsafe
+    value = value_of(system, found.withheld[system.of[0]])
+    text = (
+        f"{int((~system.empty).sum()):,} cells, {int(system.unsafe.sum()):,} unsafe, {int(secondary.sum()):,} besides"
+    )
+    return Proposed(seconds, value, int(secondary.sum()), text)
+
+
+def hypercube_case(scale: float) -> Proposed:
+    """Hypercubes on 212,000 cells."""
+    return proposed("hypercube", assessed(SIZES["200,000"], scale))
+
+
+def modular_case(name: str, scale: float) -> Proposed:
+    """The modular engine on a table of ``suppression``."""
+    return proposed("modular", assessed(SHAPES[name], scale))
+
+
+def gauss_case(records: int, activities: tuple[int, ...], regions: tuple[int, ...], scale: float) -> Proposed:
+    """Elimination on a table of counts."""
+    import discreet as ds
+    from discreet.generate import business_survey
+
+    survey = business_survey(max(1_000, int(records * scale)), activities=activities, regions=regions)
+    by = {name: ds.Hierarchy.from_parents(survey.parents[name], total="Total") for name in ("activity", "region")}
+    return proposed("gauss", ds.tabulate(survey.records, by=by).assess(ds.MinFrequency(3)), {"singletons": "none"})
+
+
+def network_case(side: int) -> Proposed:
+    """Network flows on a square table, one side of which has a hierarchy."""
+    import numpy as np
+    import pyarrow as pa
+
+    import discreet as ds
+
+    rng = np.random.default_rng(1)
+    rows = np.repeat(np.arange(side), side)
+    columns = np.tile(np.arange(side), side)
+    value = np.rint(rng.lognormal(5, 1.5, side * side)).astype(np.int64) + 1
+    # Every firm fills a cell alone or with many others, so that one cell in a hundred is unsafe.
+    few = rng.random(side * side) < 0.01
+    frame = pa.table(
+        {
+            "r": np.concatenate([np.char.mod("r%04d", rows), np.char.mod("r%04d", rows[~few])]),
+            "c": np.concatenate([np.char.mod("c%04d", columns), np.char.mod("c%04d", columns[~few])]),
+            "value": np.concatenate([value, value[~few]]),
+        }
+    )
+    parents = {f"r{i:04d}": f"R{i // 10:03d}" for i in range(side)}
+    parents |= {f"R{i:03d}": "Total" for i in range((side + 9) // 10)}
+    by = {
+        "r": ds.Hierarchy.from_parents(parents, total="Total"),
+        "c": ds.Hierarchy.flat([f"c{i:04d}" for i in range(side)]),
+    }
+    return proposed("network", ds.tabulate(frame, by=by, value="value").assess(ds.MinContributors(2)))
+
+
+@case("engines")
+def engines(scale: float) -> Sequence[Measure]:
+    """Seconds of processor against the limits, and modular against its peer."""
+    measures = []
+    done = apart(hypercube_case, scale)
+    measures.append(Measure("hypercube, 212,000 cells, CPU s", done.seconds, 60.0, 1.0, f"hypercube: {done.text}"))
+    three = apart(modular_case, "3-D, 5,500 cells", scale)
+    measures.append(Measure("modular, 3-D, CPU s", three.seconds, 180.0, 1.0, f"modular, 3-D: {three.text}"))
+    two = apart(modular_case, "2-D, 10,000 cells", scale)
+    if importlib.util.find_spec("pytauargus") is not None:
+        with scratch() as folder:
+            seconds, value = apart(modular, SHAPES["2-D, 10,000 cells"], scale, str(folder))
+        said = f"modular, 2-D: {two.text}; peer pytauargus {SETTINGS}"
+        measures.append(Measure("modular, 10,000 cells, CPU s", two.seconds, seconds, 1.5, said))
+        measures.append(Measure("modular, 10,000 cells, value in millions", two.value / 1e6, value / 1e6, 1.02, said))
+    else:
+        print(f"  pytauargus is not installed; modular on 10,000 cells alone: {two.seconds:.1f} CPU s, {two.text}")
+    counts = apart(gauss_case, 100_000, (6, 20, 60, 100), (4, 12, 30), scale)
+    measures.append(Measure("gauss, counts, 7,000 cells, CPU s", counts.seconds, 2.0, 1.0, f"gauss: {counts.text}"))
+    large = apart(gauss_case, 1_000_000, (8, 50, 160, 400), (8, 30, 120, 160), scale)
+    measures.append(Measure("gauss, counts, 107,000 cells, CPU s", large.seconds, 120.0, 1.0, f"gauss: {large.text}"))
+    square = apart(network_case, max(20, int(1_000 * scale**0.5)))
+    measures.append(Measure("network, 1,000 x 1,000, CPU s", square.seconds, 60.0, 1.0, f"network: {square.text}"))
+    return measures
+
+
+def compared(algorithm: str, size: str) -> list[str]:
+    """One line of the comparison over sizes."""
+    import discreet as ds
+    from discreet.relations import build_system
+
+    table = assessed(SIZES[size], 1.0)
+    done = proposed(algorithm, table)
+    attacked = ["", ""]
+    if len(table) <= AUDITED:
+        method = ds.Suppress(algorithm=algorithm, insiders="nonzero")  # type: ignore[arg-type]
+        system = build_system(table)
+        found = method.attacked(system, method.propose(system)).counts()
+        attacked = [f"{found['short']:,}", f"{found['recoverable_insiders']:,}"]
+    return [algorithm, done.text, f"{done.value / 1e6:,.1f}", *attacked, f"{done.seconds:.1f}"]
+
+
+def main() -> None:
+    """Print the comparison over sizes as a table for the documentation; names of sizes may be given."""
+    print("| algorithm | table | value besides, millions | short of level | known to an insider | CPU s |")
+    print("|---|---|---|---|---|---|")
+    for size in sys.argv[1:] or SIZES:
+        for algorithm in ("hypercube", "modular", "gauss"):
+            print("| " + " | ".join(apart(compared, algorithm, size)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""Kernels of the hypercube engine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.jit import kernel
+from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
+
+NEW_CELL = 1e9
+"""A new cell weighs more than all costs, where the fewest new cells are looked for."""
+DIVISORS = 10
+"""A demand that cannot be met is divided by 2, 3, ... up to this, and dropped at last."""
+KEPT, TRUSTING, REDUCED, LOST = 0, 1, 2, 3
+"""What became of a cell: protected as asked, against outsiders only, by less than its demand, not at all."""
+
+_LINES = "i4[::1], i8[::1], i8[::1], i8[::1], i8[::1]"
+_CELLS = "b1[::1], b1[::1], b1[::1], i8[::1], f8[::1], f8[::1], f8[::1]"
+
+
+@kernel("void(i8, i8, b1[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])")
+def touch(
+    cell: int,
+    spare: int,
+    waiting: Bools,
+    place_start: Ints,
+    place: Ints,
+    strides: Ints,
+    first: Ints,
+    line_start: Ints,
+    line: Ints,
+) -> None:
+    """Mark all sub-tables that hold a cell, but one, as waiting."""
+    if cell + 1 >= len(place_start):
+        return
+    dimensions = len(strides)
+    low, high, at = np.zeros((3, dimensions), np.int64)
+    for e in range(place_start[cell], place_start[cell + 1]):
+        rest, offset, nothing = place[e], 0, False
+        for k in range(dimensions):
+            code = rest // strides[k]
+            rest -= code * strides[k]
+            low[k], high[k] = line_start[offset + code], line_start[offset + code + 1]
+            at[k] = low[k]
+            nothing |= low[k] == high[k]
+            offset += first[dimensions + 1 + k]
+        while not nothing:
+            number = 0
+            for k in range(dimensions):
+                number = number * (first[k + 1] - first[k]) + line[at[k]] - first[k]
+            if number != spare:
+                waiting[number] = True
+            k = dimensions - 1
+            while k >= 0:
+                at[k] += 1
+                if at[k] < high[k]:
+                    break
+                at[k] = low[k]
+                k -= 1
+            if k < 0:
+                break
+
+
+@kernel(f"f8(i8, i8[::1], i8[::1], i8[::1], i8[::1], {_LINES}, {_CELLS}, b1, f8, f8, b1, b1, f8)")
+def best_box(
+    target: int,
+    own: Ints,
+    lines: Ints,
+    avoid: Ints,
+    chosen: Ints,
+    grid: Codes,
+    strides: Ints,
+    start: Ints,
+    code: Ints,
+    dims: Ints,
+    withheld: Bools,
+    allowed: Bools,
+    sole: Bools,
+    holder: Ints,
+    up: Floats,
+    down: Floats,
+    weight: Floats,
+    careful: bool,
+    need_up: float,
+    need_down: float,
+    width_only: bool,
+    count_first: bool,
+    margin: float,
+) -> float:
+    """Price of the cheapest box around a target (infinite where there is none); ``chosen`` gets its other indices.
+
+    A box takes one other index in every dimension of ``dims``. ``own`` are the target's indices in the sub-table (0 is
+    the total), ``avoid`` indices that must not be used. Corners turn their sign from one part to another, not between
+    a part and its total. A ``careful`` search takes no corner that another single contributor fills.
+    """
+    active = len(dims)
+    best = np.inf
+    base = 0
+    for k in range(len(own)):
+        base += code[start[lines[k]] + own[k]] * strides[k]
+    other, length = np.zeros(active, np.int64), np.zeros(active, np.int64)
+    for a in range(active):
+        k = dims[a]
+        length[a] = start[lines[k] + 1] - start[lines[k]]
+        while other[a] == own[k] or other[a] == avoid[k]:
+            other[a] += 1
+        if other[a] >= length[a]:
+            return best
+    while True:
+        rise, fall, price, good = up[target], down[target], 0.0, True
+        for corner in range(1, 1 << active):
+            at, sign, total = base, 1, False
+            for a in range(active):
+                k = dims[a]
+                if corner >> a & 1:
+                    at += (code[start[lines[k]] + other[a]] - code[start[lines[k]] + own[k]]) * strides[k]
+                    if other[a] > 0 and own[k] > 0:
+                        sign = -sign
+                    total |= other[a] == 0
+                else:
+                    total |= own[k] == 0
+            cell = grid[at]
+            if cell < 0 or not allowed[cell] or (careful and sole[cell] and holder[cell] != holder[target]):
+                good = False
+                break
+            if sign > 0:
+                rise, fall = min(rise, up[cell]), min(fall, down[cell])
+            else:
+                rise, fall = min(rise, down[cell]), min(fall, up[cell])
+            if not withheld[cell]:
+                price += weight[cell]
+                if count_first:
+                    price += NEW_CELL
+                    if total:
+                        price += margin
+            if price >= best:
+                good = False
+                break
+        if good and rise + fall > 0:
+            if width_only:
+                good = rise + fall >= need_up + need_down
+            else:
+                good = rise >= need_up and fall >= need_down
+            if good:
+                best = price
+                for a in range(active):
+                    chosen[dims[a]] = other[a]
+                if price == 0.0:
+                    return best
+        a = active - 1
+        while a >= 0:
+            k = dims[a]
+            other[a] += 1
+            while other[a] == own[k] or other[a] == avoid[k]:
+                other[a] += 1
+            if other[a] < length[a]:
+                break
+            other[a] = 0
+            while other[a] == own[k] or other[a] == avoid[k]:
+                other[a] += 1
+            a -= 1
+        if a < 0:
+            return best
+
+
+@kernel(
+    f"i8(i8[::1], b1[::1], f8[::1], i4[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1],"
+    f" {_CELLS}, f8[::1], f8[::1], b1, b1, b1, b1, f8, i1[::1])"
+)
+def sweep(
+    order: Ints,
+    waiting: Bools,
+    share: Floats,
+    grid: Codes,
+    strides: Ints,
+    first: Ints,
+    start: Ints,
+    code: Ints,
+    place_start: Ints,
+    place: Ints,
+    line_start: Ints,
+    line: Ints,
+    withheld: Bools,
+    allowed: Bools,
+    sole: Bools,
+    holder: Ints,
+    up: Floats,
+    down: Floats,
+    weight: Floats,
+    need_up: Floats,
+    need_down: Floats,
+    careful: bool,
+    double: bool,
+    width_only: bool,
+    count_first: bool,
+    margin: float,
+    state: Status,
+) -> int:
+    """Protect the withheld cells of the waiting sub-tables of ``order``, one after the other; how many boxes.
+
+    ``share`` says for every sub-table which part of the demands counts there; ``state`` keeps the worst that became of
+    every cell. Cells that are withheld on the way make other sub-tables wait.
+    """
+    dimensions = len(strides)
+    lines, own, nowhere = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+    chosen, again = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+    nowhere[:] = -1
+    boxes = 0
+    for o in range(len(order)):
+        number = order[o]
+        if not waiting[number]:
+            continue
+        waiting[number] = False
+        rest, size, active = number, 1, 0
+        for k in range(dimensions - 1, -1, -1):
+            lines[k] = first[k] + rest % (first[k + 1] - first[k])
+            rest //= first[k + 1] - first[k]
+            size *= start[lines[k] + 1] - start[lines[k]]
+            active += start[lines[k] + 1] - start[lines[k]] > 1
+        dims = np.zeros(active, np.int64)
+        a = 0
+        for k in range(dimensions):
+            if start[lines[k] + 1] - start[lines[k]] > 1:
+                dims[a] = k
+                a += 1
+        if active == 0:
+            continue
+        places, count = np.empty(size, np.int64), 0
+        key = np.empty(size, np.float64)
+        for i in range(size):
+            left, at = i, 0
+            for k in range(dimensions - 1, -1, -1):
+                n = start[lines[k] + 1] - start[lines[k]]
+                at += code[start[lines[k]] + left % n] * strides[k]
+                left //= n
+            cell = grid[at]
+            if cell >= 0 and withheld[cell]:
+                places[count] = i
+                # Large demands first; among equals the order of the cells.
+                key[count] = -(need_up[cell] + need_down[cell])
+                count += 1
+        for t in np.argsort(key[:count], kind="mergesort"):
+            left, at = places[t], 0
+            for k in range(dimensions - 1, -1, -1):
+                n = start[lines[k] + 1] - start[lines[k]]
+                own[k] = left % n
+                at += code[start[lines[k]] + own[k]] * strides[k]
+                left //= n
+            target = grid[at]
+            asks_up, asks_down = need_up[target] * share[number], need_down[target] * share[number]
+            result, price = LOST, np.inf
+            for step in range(DIVISORS + 2):
+                if step == 0 and not (careful and sole[target]):
+                    continue
+                divisor = max(step, 1)
+                part = 1.0 / divisor if step <= DIVISORS else 0.0
+                if step > 1 and asks_up == 0.0 and asks_down == 0.0:
+                    break
+                price = best_box(
+                    target, own, lines, nowhere, chosen, grid, strides, start, code, dims, withheld, allowed, sole,
+                    holder, up, down, weight, step == 0, asks_up * part, asks_down * part, width_only, count_first,
+                    margin,
+                )  # fmt: skip
+                if price < np.inf:
+                    result = KEPT if step == 0 else TRUSTING if step == 1 else REDUCED
+                    if step == 1 and not (careful and sole[target]):
+                        result = KEPT
+                    break
+            for attempt in range(2):
+                if attempt == 1:
+                    if not (double and sole[target]) or result == LOST:
+                        break
+                    price = best_box(
+                        target, own, lines, chosen, again, grid, strides, start, code, dims, withheld, allowed, sole,
+                        holder, up, down, weight, False, 0.0, 0.0, width_only, count_first, margin,
+                    )  # fmt: skip
+                    if price == np.inf:
+                        result = max(result, TRUSTING)
+                        break
+                    chosen[:] = again
+                if result == LOST or price == 0.0:
+                    continue
+                boxes += 1
+                for corner in range(1, 1 << active):
+                    spot = at
+                    for a in range(active):
+                        if corner >> a & 1:
+                            k = dims[a]
+                            spot += (code[start[lines[k]] + chosen[k]] - code[start[lines[k]] + own[k]]) * strides[k]
+                    cell = grid[spot]
+                    if not withheld[cell]:
+                        withheld[cell] = True
+                        touch(cell, number, waiting, place_start, place, strides, first, line_start, line)
+            if result > state[target]:
+                state[target] = result
+    return boxes

@@ -1,0 +1,404 @@
+"""The cheapest pattern of one small table: a 0-1 program over its cells, with cuts from attackers.
+
+The program knows what attackers have shown so far: which cells would have to be withheld for a cell to move by its
+level. Its relaxation is solved first, then itself, each time with more cuts, until the attackers are content.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, pointers
+from discreet.solve.program import program, started
+from discreet.tables.engines.subtables import relations_of
+from discreet.tables.suppress.cuts import FAR, Attackers, Cut, Demand, _Model, capacity_cuts
+
+ENOUGH = 1 - 1e-9
+WHOLE = 1e-6
+"""A share counts as nothing or all within this."""
+SURE = 0.9
+"""Cells of which the relaxation withholds this share are settled together."""
+FEW_PARTS = 40
+"""The 0-1 program is solved where the relaxation leaves at most so many cells open."""
+MOST_ROUNDS = 10
+UNBOUNDED = 1e15
+"""Rooms beyond this are none that a whole number could tell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A table without hierarchies, one axis a variable; the first place of a ``whole`` axis is the sum of the others.
+
+    ``up``, ``down``, ``need_up`` and ``need_down`` are flat; ``sums`` are lines (axis, places) whose sum must move.
+    """
+
+    cells: Codes
+    whole: Bools
+    hidden: Bools
+    allowed: Bools
+    weight: Floats
+    up: Floats
+    down: Floats
+    need_up: Floats
+    need_down: Floats
+    sums: list[tuple[int, Ints]]
+
+
+class Found(NamedTuple):
+    """New places to withhold, places that cannot be protected, programs solved, and whether it is the cheapest."""
+
+    new: Ints
+    short: Ints
+    programs: int
+    proved: bool
+
+
+class _Oracle(Protocol):
+    """Attackers: the places whose levels are out of reach, and cuts that a point violates."""
+
+    def impossible(self) -> Ints: ...
+
+    def cuts(self, share: Floats) -> list[Cut]: ...
+
+    def content(self, share: Floats) -> bool: ...
+
+
+def cheapest(problem: Problem, nodes: int) -> Found:
+    """The cheapest pattern, or a cheap one where finding the cheapest would take too long.
+
+    The relaxation is solved with cuts until attackers are content. If it does not say of every cell whether it is
+    withheld, a pattern is made by settling one cell after the other. Where few cells were open, the 0-1 program is
+    solved as well.
+    """
+    flat_allowed = problem.allowed.ravel()
+    oracle: _Oracle = _Flows(problem) if problem.cells.ndim == 2 and problem.whole.all() else _Programs(problem)
+    short = oracle.impossible()
+    settled = problem.hidden.ravel()
+    weight = problem.weight.ravel()
+    master = _Master(weight, np.flatnonzero(flat_allowed & ~settled), settled)
+    if not master.add(oracle.cuts(settled.astype(np.float64))):
+        return Found(np.zeros(0, np.int64), short, 0, True)
+    point = _settled_by_cuts(master, oracle)
+    least = float(weight @ point)
+    parts = int(np.sum(np.minimum(point, 1 - point) > WHOLE))
+    best, proved = point > 0.5, parts == 0
+    if parts:
+        best = _dive(master, oracle, point)
+        best = _pruned(best, settled, weight, oracle)
+        proved = float(weight @ best) <= least * (1 + WHOLE)
+        if not proved and parts <= FEW_PARTS and nodes:
+            exact = _exact(master, oracle, nodes)
+            if exact is not None and float(weight @ exact) <= float(weight @ best):
+                best, proved = exact, True
+    return Found(np.flatnonzero(best & ~settled), short, master.programs, proved)
+
+
+def _settled_by_cuts(master: _Master, oracle: _Oracle) -> Floats:
+    """A point of the relaxation with which the attackers are content."""
+    while True:
+        point = master.solve()
+        whole = bool(np.all(np.minimum(point, 1 - point) < WHOLE))
+        if not master.add(oracle.cuts(np.rint(point) if whole else point)):
+            return np.rint(point) if whole else point
+
+
+def _dive(master: _Master, oracle: _Oracle, point: Floats) -> Bools:
+    """A pattern from the relaxation, by withholding the cell that it withholds most, again and again."""
+    while True:
+        open_cells = np.flatnonzero(np.minimum(point, 1 - point) > WHOLE)
+        if not len(open_cells):
+            master.open_again()
+            return point > 0.5
+        sure = open_cells[point[open_cells] > SURE]
+        master.withhold(sure if len(sure) else open_cells[[int(np.argmax(point[open_cells]))]])
+        point = _settled_by_cuts(master, oracle)
+
+
+def _pruned(best: Bools, settled: Bools, weight: Floats, oracle: _Oracle) -> Bools:
+    """Publish what the attackers do not need, the dearest first."""
+    best = best.copy()
+    extra = np.flatnonzero(best & ~settled)
+    for cell in extra[np.lexsort((extra, -weight[extra]))].tolist():
+        best[cell] = False
+        if not oracle.content(best.astype(np.float64)):
+            best[cell] = True
+    return best
+
+
+def _exact(master: _Master, oracle: _Oracle, nodes: int) -> Bools | None:
+    """The cheapest pattern by the 0-1 program, or nothing where that takes more than the rounds and nodes allowed."""
+    for _ in range(MOST_ROUNDS):
+        point = master.solve_whole(nodes)
+        if point is None:
+            return None
+        if not master.add(oracle.cuts(point)):
+            return point > 0.5
+    return None
+
+
+class _Master:
+    """The 0-1 program: which cells are withheld, as far as cuts are known."""
+
+    def __init__(self, weight: Floats, free: Ints, settled: Bools) -> None:
+        import highspy
+
+        self.free, self.settled = free, settled
+        self.place = np.full(len(weight), -1, np.int32)
+        self.place[free] = np.arange(len(free), dtype=np.int32)
+        self.programs = 0
+        self.known: set[bytes] = set()
+        self.whole = False
+        model = highspy.HighsLp()
+        model.num_col_ = len(free)
+        model.col_cost_ = weight[free]
+        model.col_lower_, model.col_upper_ = np.zeros(len(free)), np.ones(len(free))
+        self.highs: Any = started(model, presolve="off")
+
+    def add(self, cuts: list[Cut]) -> bool:
+        """Take cuts in; whether any was new."""
+        fresh = False
+        for cut in cuts:
+            place = self.place[cut.cell]
+            key = place.tobytes() + np.round(cut.coefficient, 9).tobytes()
+            if key in self.known:
+                continue
+            self.known.add(key)
+            self.highs.addRow(1.0, np.inf, len(place), place, cut.coefficient)
+            fresh = True
+        return fresh
+
+    def withhold(self, places: Ints) -> None:
+        """Settle cells for the time being."""
+        at = self.place[places]
+        ones = np.ones(len(at))
+        self.highs.changeColsBounds(len(at), at, ones, ones)
+
+    def open_again(self) -> None:
+        """Let all cells be chosen freely again."""
+        count = len(self.free)
+        self.highs.changeColsBounds(count, np.arange(count, dtype=np.int32), np.zeros(count), np.ones(count))
+
+    def solve(self) -> Floats:
+        """The best point of the relaxation."""
+        self.highs.run()
+        return self._point()
+
+    def solve_whole(self, nodes: int) -> Floats | None:
+        """The best pattern, or nothing where it takes more than so many nodes."""
+        import highspy
+
+        highs = self.highs
+        if not self.whole:
+            self.whole = True
+            count = len(self.free)
+            kinds = np.full(count, int(highspy.HighsVarType.kInteger), np.uint8)
+            highs.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kinds)
+            highs.setOptionValue("mip_max_nodes", nodes)
+            highs.setOptionValue("mip_rel_gap", WHOLE)
+            highs.setOptionValue("presolve", "choose")
+        highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        return np.rint(self._point())
+
+    def _point(self) -> Floats:
+        self.programs += 1
+        point = self.settled.astype(np.float64)
+        point[self.free] = np.clip(np.asarray(self.highs.getSolution().col_value), 0.0, 1.0)
+        return point
+
+
+class _Flows:
+    """Attackers on a two-way table."""
+
+    def __init__(self, problem: Problem) -> None:
+        rows, columns = problem.cells.shape
+        self.rows = rows
+        self.cell = np.where(problem.allowed, np.arange(problem.cells.size).reshape(rows, columns), -1).astype(np.int64)
+        self.up, self.down = np.minimum(problem.up, UNBOUNDED), np.minimum(problem.down, UNBOUNDED)
+        self.settled, self.allowed = problem.hidden.ravel().copy(), problem.allowed.ravel()
+        lines, inward, members, levels, place = [], [], [], [], []
+        for p in np.flatnonzero(self.settled).tolist():
+            i, j = divmod(p, columns)
+            tail = i if (i == 0) == (j == 0) else rows + j
+            for need, room, rises in (
+                (problem.need_up[p], self.up[p], True),
+                (problem.need_down[p], self.down[p], False),
+            ):
+                if need > 0:
+                    lines.append(tail)
+                    inward.append(rises)
+                    members.append([p])
+                    levels.append(min(need, room))
+                    place.append((p, float(need)))
+        for axis, places in problem.sums:
+            i, j = divmod(int(places[0]), columns)
+            lines.append(i if axis == 1 else rows + j)
+            inward.append(True)
+            members.append(places.tolist())
+            levels.append(1.0)
+            place.append((-1, 1.0))
+        self.line, self.inward = np.array(lines, np.int64), np.array(inward, np.bool_)
+        self.members, self.level, self.place = members, np.array(levels, np.float64), place
+
+    def impossible(self) -> Ints:
+        """Lower every level to what can be reached at all; places whose own level that was."""
+        from discreet.tables.engines.modular_kernels import flows
+
+        self._keep(self.level > 0)
+        reach = self._flows(flows, self.allowed.astype(np.float64))[0]
+        short = {p for (p, need), got in zip(self.place, reach.tolist(), strict=True) if p >= 0 and got < need * ENOUGH}
+        short |= self._without_room
+        # A little below what can be reached, so that rounding does not put it out of reach.
+        self.level = np.where(reach < self.level * ENOUGH, reach * (1 - WHOLE), self.level)
+        self._keep(self.level > WHOLE)
+        return np.array(sorted(short), np.int64)
+
+    def _keep(self, which: Bools) -> None:
+        self._without_room = {p for (p, _), kept in zip(self.place, which.tolist(), strict=True) if p >= 0 and not kept}
+        chosen = np.flatnonzero(which)
+        self.line, self.inward, self.level = self.line[chosen], self.inward[chosen], self.level[chosen]
+        self.members = [self.members[k] for k in chosen.tolist()]
+        self.place = [self.place[k] for k in chosen.tolist()]
+        self.first = pointers(np.array([len(cells) for cells in self.members], np.int64))
+        self.member = np.array([p for cells in self.members for p in cells], np.int64)
+
+    def _flows(self, flows: Any, share: Floats) -> Any:
+        return flows(
+            self.line, self.inward, self.first, self.member, self.level, self.rows, self.cell, self.up, self.down,
+            share, self.settled,
+        )  # fmt: skip
+
+    def cuts(self, share: Floats) -> list[Cut]:
+        """Cuts that a point violates."""
+        from discreet.tables.engines.modular_kernels import flows
+
+        _, start, cell, value = self._flows(flows, share)
+        return [
+            Cut(cell[a:b].astype(np.int64), value[a:b])
+            for a, b in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
+        ]
+
+    def content(self, share: Floats) -> bool:
+        """Whether a pattern meets all demands."""
+        from discreet.tables.engines.modular_kernels import flows
+
+        return bool(np.all(self._flows(flows, share)[0] >= self.level * ENOUGH))
+
+
+class _Programs:
+    """Attackers on a table of any number of dimensions, as linear programs; sums are further cells."""
+
+    def __init__(self, problem: Problem) -> None:
+        from scipy.sparse import coo_array, csr_array, vstack
+
+        size, extra = problem.cells.size, len(problem.sums)
+        matrix = relations_of(np.where(problem.allowed, problem.cells, -1), problem.whole)
+        wide = csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], size + extra))
+        if extra:
+            row = np.concatenate([np.full(len(p) + 1, k) for k, (_, p) in enumerate(problem.sums)])
+            column = np.concatenate([np.append(p, size + k) for k, (_, p) in enumerate(problem.sums)])
+            value = np.concatenate([_signs(problem, k) for k in range(extra)])
+            wide = csr_array(vstack([wide, coo_array((value, (row, column)), shape=(extra, size + extra))]))
+        self.size = size
+        self.settled = np.concatenate((problem.hidden.ravel(), np.ones(extra, np.bool_)))
+        self.allowed = np.concatenate((problem.allowed.ravel(), np.ones(extra, np.bool_)))
+        far = np.concatenate((problem.up, np.full(extra, np.inf)))
+        deep = np.concatenate((problem.down, np.full(extra, np.inf)))
+        upper = np.where(far >= UNBOUNDED, NO_UPPER, np.minimum(far, UNBOUNDED)).astype(np.int64)
+        lower = np.where(deep >= UNBOUNDED, NO_LOWER, -np.minimum(deep, UNBOUNDED)).astype(np.int64)
+        target, direction, level = [], [], []
+        self.without_room: list[int] = []
+        for need, sign, room in ((problem.need_up, 1, problem.up), (problem.need_down, -1, problem.down)):
+            for p in np.flatnonzero(problem.hidden.ravel() & (need > 0)).tolist():
+                target.append(p)
+                direction.append(sign)
+                level.append(max(1, int(min(need[p], room[p]))))
+                if room[p] < need[p]:
+                    self.without_room.append(p)
+        for k in range(extra):
+            target.append(size + k)
+            direction.append(1)
+            level.append(1)
+        self.demand = Demand.external(
+            np.array(target, np.int64), np.array(direction, np.int64), np.array(level, np.int64)
+        )
+        self.attackers = _OneModel(wide, np.zeros(size + extra, np.int64), lower, upper, self.demand)
+        # Large levels first: an alternative for one of them often serves smaller ones as well.
+        self.active = np.argsort(-self.demand.level, kind="stable").astype(np.int64)
+
+    def impossible(self) -> Ints:
+        """Leave out demands that cannot be met; their places."""
+        left = self._not_met(self.allowed.astype(np.float64))
+        self.active = self.active[~np.isin(self.active, np.array([k for k, _ in left], np.int64))]
+        places = np.array([self.demand.target[k] for k, _ in left] + self.without_room, np.int64)
+        return np.unique(places[places < self.size])
+
+    def cuts(self, share: Floats) -> list[Cut]:
+        """Cuts that a point violates."""
+        share = np.concatenate((share, np.ones(len(self.settled) - self.size)))
+        found: list[Cut] = []
+        for _, given in self._not_met(share):
+            found += capacity_cuts(np.where(self.allowed, given, 0.0), self.settled, share, WHOLE)
+        return found
+
+    def content(self, share: Floats) -> bool:
+        """Whether a pattern meets all demands."""
+        return not self._not_met(np.concatenate((share, np.ones(len(self.settled) - self.size))), most=1)
+
+    def _not_met(self, share: Floats, most: int = 10**9) -> list[tuple[int, Floats]]:
+        """Demands that a point does not meet, at most so many, each with what every cell would give to it.
+
+        Those that stand in the way are asked first the next time.
+        """
+        d = self.demand
+        met = np.zeros(len(d), np.bool_)
+        missed = []
+        for k in self.active.tolist():
+            if met[k]:
+                continue
+            for far in FAR:
+                got = self.attackers.attack(k, share, far)
+                if got.reached:
+                    moves = got.moves * float(d.level[k])
+                    met |= d.direction * moves[d.target] >= d.level * ENOUGH
+                    met[k] = True
+                    break
+                given = np.minimum(got.given, 1.0)
+                if float(given @ share) < 1 - WHOLE:
+                    missed.append((k, given))
+                    break
+            if len(missed) == most:
+                self.active = np.concatenate(([k], self.active[self.active != k]))
+                break
+        return missed
+
+
+class _OneModel(Attackers):
+    """Attackers that share one solver: small tables have more demands than there is to gain from warm ones."""
+
+    def _model(self, k: int, keen: bool, low: Floats, high: Floats) -> Any:
+        place = (0, False)
+        if place not in self._models:
+            nothing = np.zeros(self.count)
+            highs = program(self.columns, nothing, nothing, presolve="off", primal_feasibility_tolerance=1e-9)
+            self._models[place] = _Model(highs, -1, nothing, nothing)
+        highs, last, old_low, old_high = self._models[place]
+        if last != k:
+            if last >= 0:
+                highs.changeColCost(int(self.demands.target[last]), 0.0)
+            highs.changeColCost(int(self.demands.target[k]), -float(self.demands.direction[k]))
+        changed = np.flatnonzero((low != old_low) | (high != old_high))
+        highs.changeColsBounds(len(changed), changed.astype(np.int32), low[changed], high[changed])
+        self._models[place] = _Model(highs, k, low, high)
+        return highs
+
+
+def _signs(problem: Problem, k: int) -> Ints:
+    """Coefficients of a sum: parts count with one sign and the line's total with the other, the sum itself with -1."""
+    axis, places = problem.sums[k]
+    at = np.unravel_index(places, problem.cells.shape)[axis]
+    return np.append(np.where(at == 0, -1, 1), -1).astype(np.int64)

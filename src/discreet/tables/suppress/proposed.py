@@ -1,0 +1,87 @@
+"""Patterns that one of the field's engines proposes: what they are worth, and how far certificates go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from discreet.errors import ProtectionError
+from discreet.model.arrays import Floats
+from discreet.relations import System
+from discreet.tables.engines import Proposal, propose
+from discreet.tables.engines.standards import Standards, standards
+from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.certified import Pattern
+from discreet.tables.suppress.classes import Failure
+from discreet.tables.suppress.complete import complete, within_given
+
+
+class Proposed(NamedTuple):
+    """An engine's pattern, certified as far as it goes or completed, and what an audit found of it as it stood."""
+
+    pattern: Pattern
+    proposal: Proposal
+    found: Standards
+
+
+def propose_pattern(
+    system: System,
+    cost: Floats,
+    attackers: Attackers,
+    algorithm: str,
+    settings: Mapping[str, Any],
+    *,
+    repair: bool,
+    effort: int | None,
+    seconds: float | None,
+) -> Proposed:
+    """Let an engine propose a pattern, audit it over all relations, and look for certificates.
+
+    Without ``repair`` nothing is withheld besides, and unsafe cells without a certificate are left unprotected.
+    """
+    known = replace(system, lower_bound=attackers.lower, upper_bound=attackers.upper)
+    proposal = propose(algorithm, known, cost, **settings)
+    found = standards(known, proposal.withheld, levels=attackers.insiders == "full")
+    given = replace(system, given=(system.given | proposal.withheld) & ~system.unsafe)
+    if repair:
+        pattern = complete(given, cost, attackers, effort, seconds)
+    else:
+        pattern = within_given(given, cost, attackers)
+    counted = {f"{algorithm}_{name}": number for name, number in proposal.effort.items()}
+    return Proposed(replace(pattern, effort={**pattern.effort, **counted}), proposal, found)
+
+
+def findings(system: System, proposed: Proposed, algorithm: str) -> tuple[str, ...]:
+    """What the evidence says of the engine's own pattern."""
+    said = [f"the pattern of algorithm {algorithm!r}, {proposed.found.sentence()}"]
+    added = int((proposed.pattern.withheld & ~proposed.proposal.withheld & system.now & ~system.unsafe).sum())
+    if added:
+        said.append(f"it was completed to a certified pattern by {added} further cells")
+    return tuple(said)
+
+
+def notes(proposed: Proposed, algorithm: str) -> tuple[str, ...]:
+    """What the custodian should know of the engine's own pattern, with the names of cells."""
+    said = (*proposed.proposal.notes, *proposed.found.names())
+    return tuple(f"{algorithm}, before anything was completed: {text}" for text in said)
+
+
+def of_the_pattern(failures: Sequence[Failure], algorithm: str) -> list[Failure]:
+    """Cells that more secondaries may protect are left open by the pattern, which says how to go on."""
+    return [
+        f._replace(reason=f"in the pattern of algorithm {algorithm!r} {f.reason}", way_out="use repair=True")
+        if f.kind == "undecided"
+        else f
+        for f in failures
+    ]
+
+
+def short_error(error: ProtectionError, proposed: Proposed, algorithm: str) -> ProtectionError:
+    """Nothing is published while the engine's pattern leaves cells open that nobody accepts."""
+    return ProtectionError(
+        f"The pattern of algorithm {algorithm!r} is not certified ({proposed.found.sentence()}). {error.message}",
+        hint="Nothing is published. Use repair=True, which completes the pattern to a certified one; or accept the "
+        "cells (accept=, by name or as the class 'undecided'), which stays in the evidence and in every verdict.",
+        details=error.details,
+    )

@@ -1,0 +1,99 @@
+"""What all engines have in common."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from discreet.errors import Cancelled, ParameterError
+from discreet.progress import reporting
+from discreet.relations import System
+from discreet.tables.engines import SETTINGS, propose
+from tests.tables.engines.toys import attacked, survey, two_way
+
+INNER = [[50, 40, 200, 31], [43, 45, 210, 32], [49, 53, 220, 33]]
+
+
+def flat(**options) -> System:
+    return two_way(INNER, {(1, 1): 5, (2, 2): 4}, **options)
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_unsafe_cells_are_withheld_and_cells_to_be_published_are_not(algorithm):
+    system = flat(forced=[(1, 2), (0, 0), (3, 3)])
+    proposal = propose(algorithm, system, system.cost("value"))
+    assert proposal.withheld[system.unsafe].all()
+    assert not proposal.withheld[system.forced | system.empty].any()
+    assert proposal.withheld.sum() > system.unsafe.sum()
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_nothing_unsafe_nothing_withheld(algorithm):
+    system = two_way(INNER, {})
+    proposal = propose(algorithm, system, system.cost("value"))
+    assert not proposal.withheld.any()
+    assert not len(proposal.unprotected)
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_everything_unsafe(algorithm):
+    every = {(i, j): 1 for i in range(4) for j in range(5)}
+    system = two_way(INNER, every)
+    proposal = propose(algorithm, system, system.cost("value"))
+    assert proposal.withheld.all()
+    assert not len(proposal.unprotected)
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_a_given_pattern_is_kept_and_the_system_left_alone(algorithm):
+    system = flat()
+    given = np.zeros(len(system), bool)
+    given[system.of[0][[8, 9]]] = True
+    system = replace(system, given=given & ~system.unsafe)
+    before = system.unsafe.copy(), system.given.copy()
+    cost = system.cost("value")
+    first, second = (propose(algorithm, system, cost) for _ in range(2))
+    assert first.withheld[system.given].all()
+    assert np.array_equal(first.withheld, second.withheld)
+    assert np.array_equal(system.unsafe, before[0])
+    assert np.array_equal(system.given, before[1])
+    assert np.array_equal(cost, system.cost("value"))
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+@pytest.mark.parametrize("choice", ["count", "cost"])
+def test_cells_that_cost_nothing_are_withheld_like_others(algorithm, choice):
+    system = flat()
+    options = {"choice": choice} if algorithm == "hypercube" else {}
+    proposal = propose(algorithm, system, np.zeros(len(system)), **options)
+    assert not attacked(system, proposal.withheld).recoverable[system.unsafe[proposal.withheld]].any()
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_an_unsafe_cell_that_cannot_move_is_reported(algorithm):
+    forced = [(1, j) for j in (0, 2, 3, 4)]
+    system = flat(forced=forced)
+    proposal = propose(algorithm, system, system.cost("value"))
+    assert proposal.unprotected.tolist() == [int(system.of[0][6])]
+    assert proposal.notes
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_work_can_be_cancelled(algorithm):
+    system = survey(200, variables=("activity", "size"))
+
+    def cancel(step):
+        raise Cancelled
+
+    with reporting(cancel), pytest.raises(Cancelled):
+        propose(algorithm, system, system.cost("value"))
+
+
+def test_unknown_algorithms_and_settings_are_named():
+    system = flat()
+    with pytest.raises(ParameterError, match="modular"):
+        propose("modulor", system, system.cost("value"))
+    with pytest.raises(ParameterError, match="singletons"):
+        propose("gauss", system, system.cost("value"), singleton="none")
