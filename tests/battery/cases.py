@@ -72,6 +72,12 @@ def hierarchical() -> ds.Table:
     return _magnitude().assess(ds.PPercent(10), ds.MinContributors(3))
 
 
+def one_hierarchy() -> ds.Table:
+    by = {"region": REGION, "trade": ds.Hierarchy.flat(TRADE.base_codes)}
+    table = ds.tabulate(records(60), by=by, value="turnover", contributor="holding")
+    return table.assess(ds.PPercent(10), ds.MinContributors(3))
+
+
 def weighted() -> ds.Table:
     return _magnitude(weight="weight").assess(ds.PPercent(15), ds.MinContributors(3))
 
