@@ -213,7 +213,7 @@ def assert_contributions_agree(
         if weight:
             # A holding with several weights has a mean weight, and its shares need not be whole units.
             wanted = [float(share * unit) for share in replicated(list(contributors.values()), top)]
-            if any(0 < sums.own and sums.weighted < sums.own for sums in contributors.values()):
+            if any(sums.own > 0 and sums.weighted < sums.own for sums in contributors.values()):
                 # Amounts of both signs can leave a holding a mean weight below one, which uses up the list of the
                 # largest: its last entry then stands for those that it left out, none of which is larger.
                 assert np.all(found.top[row] >= np.array(wanted) - 0.5 - 1e-6)
