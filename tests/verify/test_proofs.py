@@ -429,11 +429,11 @@ def boxes(draw: st.DrawFn) -> Box:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn, coalitions: bool = False) -> Case:
     value = np.array(draw(st.lists(st.integers(6, 15), min_size=9, max_size=9))).reshape(3, 3)
     people = {}
     for cell in CELLS:
-        who = draw(st.permutations(range(4)))[: draw(st.sampled_from([0, 1, 1, 2, 3, 4]))]
+        who = draw(st.permutations(range(8 if coalitions else 4)))[: draw(st.sampled_from([0, 1, 1, 2, 3, 4]))]
         own, left = [], int(value[cell])
         for _ in who:
             own.append(draw(st.integers(0, left)))
@@ -458,11 +458,13 @@ def cases(draw: st.DrawFn) -> Case:
         certificates,
         proofs,
         people,
-        insiders=draw(st.sampled_from(["full", "nonzero", None])),
+        insiders=draw(st.sampled_from(["full", "nonzero"] if coalitions else ["full", "nonzero", None])),
         within=draw(st.sampled_from([None] * 5 + [60.0])),
         counts=draw(st.sampled_from([False, False, True])),
         named=draw(st.sampled_from([True, True, False])),
         bounds=bounds,
+        coalitions=coalitions,
+        listed=draw(st.integers(1, 3)),
     )
 
 
@@ -472,3 +474,15 @@ def test_the_checker_agrees_with_the_rules_in_plain_python(case):
     verdict = case.verdict()
     event(f"holds: {verdict.holds}, insiders: {case.insiders}")
     assert verdict.holds == case.holds(), verdict
+
+
+@settings(max_examples=600, deadline=None)
+@given(cases(coalitions=True))
+def test_the_checker_agrees_with_all_pairs_tried_one_by_one(case):
+    verdict = case.verdict()
+    alone = replace(case, coalitions=False)
+    pooled = alone.holds() and not case.holds()
+    event(f"holds: {verdict.holds}, insiders: {case.insiders}, only two together see it: {pooled}")
+    assert verdict.holds == case.holds(), verdict
+    if pooled:
+        assert all("two contributors together" in str(refusal) for refusal in verdict.refused)

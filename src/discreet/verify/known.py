@@ -185,6 +185,13 @@ class Insiders:
         The first of the largest contributors, -1 where nobody is listed.
     certain
         Rows with contributions that cannot be negative, so that a holder is sure of ``left``.
+    count
+        How many contributors there are.
+    room, own, rest
+        How far a row can fall for everybody, what its listed contributors have of that, and what one who is not listed
+        has at most; exact where 64 bits do not suffice.
+    floored
+        Rows of which everybody knows that they cannot fall without limit.
     """
 
     number: int
@@ -194,6 +201,11 @@ class Insiders:
     general: Ints
     largest: Ints
     certain: Bools
+    count: Ints
+    room: NDArray[Any]
+    own: NDArray[Any]
+    rest: NDArray[Any]
+    floored: Bools
 
     @classmethod
     def of(cls, ground: Ground, decimals: int) -> Insiders:
@@ -225,6 +237,11 @@ class Insiders:
             general=_limited(value - floor - np.where(unlisted, smallest, 0), unlisted),
             largest=holder[np.arange(len(holder)), first].astype(np.int64),
             certain=(low >= 0) & (natural >= 0),
+            count=count,
+            room=value - floor,
+            own=np.maximum(own, 0),
+            rest=smallest,
+            floored=low > NO_LOWER,
         )
 
 
