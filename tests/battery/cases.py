@@ -14,6 +14,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     "suppress": lambda: ds.Suppress(),
     "suppress-unity": lambda: ds.Suppress(cost="unity"),
     "suppress-log": lambda: ds.Suppress(cost="log"),
+    "suppress-coalitions": lambda: ds.Suppress(coalitions=True),
 }
 
 BAD_PARAMETERS = {
