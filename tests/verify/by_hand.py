@@ -258,7 +258,6 @@ class Case:
             found |= seen
         return found
 
-
     # ---- two together: all pairs, one after the other -----------------------------------------------------
 
     def _pooled(self, target: Cell, members: list[tuple[Box, int]], down: int | None = None) -> bool:
@@ -280,6 +279,8 @@ class Case:
             return True
         if len(people) == len(listed) == 2 and {who for who, _ in listed} == pair:
             return True
+        if len(people) == 2 and not listed and all(isinstance(who, tuple) for who in pair):
+            return True  # neither is named: they may be the two who fill it
         if down is None:
             return False
         if listed and listed[0][0] in pair:

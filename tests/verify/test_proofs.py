@@ -480,7 +480,7 @@ def test_the_checker_agrees_with_the_rules_in_plain_python(case):
 
 @pytest.mark.parametrize("insiders", ["full", "nonzero"])
 def test_two_who_fill_a_cell_together_rule_out_what_changes_it(insiders):
-    """One member changes a cell that just 7 and 8 fill, the other one that 7 fills alone: only together they see both."""
+    """One member changes a cell that just 7 and 8 fill, the other one that 7 fills alone: together they see both."""
     people = crowd(c11=[(7, 20), (8, 15)], c22=[(7, 70)])
     case = two_ways(insiders=insiders, people=people)
     assert refused(case) == ""
@@ -541,6 +541,15 @@ def test_two_who_fill_the_cell_are_no_attackers_of_it(insiders):
     assert refused(two_ways(insiders=insiders, people=mine, coalitions=True)) == ""
     third = crowd(c00=[(7, 12), (8, 7), (9, 1)], c11=[(7, 35)], c22=[(8, 70)])
     assert "two contributors together" in refused(two_ways(insiders=insiders, people=third, coalitions=True))
+
+
+@pytest.mark.parametrize(("count", "good"), [(2, True), (3, False)])
+def test_two_who_are_not_named_may_be_those_who_fill_the_cell(count, good):
+    """A total of two cells with one contributor each has these two, and nothing can be hidden from them."""
+    people = crowd(c00=MANY[:count], c11=[(7, 35)], c22=[(8, 70)])
+    case = two_ways(people=people, named=False, coalitions=True)
+    assert (refused(case) == "") == good
+    assert any("or find out of one that has two" in text for text in case.verdict().not_considered)
 
 
 def test_downwards_pairs_with_the_largest_or_without_room_are_spared():

@@ -45,7 +45,9 @@ TOGETHER = {
 CONTRIBUTORS = "contributors and holdings who know their own contributions"
 COALITIONS = "contributors who pool what they know"
 LARGER_COALITIONS = "more than two contributors who pool what they know"
-UNNAMED_PAIRS = "two contributors together of a cell that names none of its contributors"
+UNNAMED_PAIRS = (
+    "what two contributors together know of a cell that names none of its contributors, or find out of one that has two"
+)
 UNNAMED = "that single contributors of different cells are the same, where the table does not name them"
 UNCOUNTED = "contributors of tables that do not say how many contributors a cell has"
 EARLIER = "what was published before or elsewhere"

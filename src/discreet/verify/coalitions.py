@@ -147,6 +147,8 @@ class _Rows:
         def answer(pair: Pair) -> bool:
             if not people.isdisjoint(pair) or (count == 2 and pair == names.keys() and len(pair) == 2):
                 return True
+            if count == 2 and not names and len(pair) == 2 and min(pair) >= insiders.named:
+                return True  # two of whom neither is named are taken for those who fill the cell
             return tight and room - sum(names.get(who, 0) for who in pair) < (level or 0)
 
         return answer

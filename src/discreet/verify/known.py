@@ -173,8 +173,8 @@ class Insiders:
 
     Parameters
     ----------
-    number
-        How many contributors there are.
+    number, named
+        How many contributors there are, and how many of them, the first ones, have a name.
     sole
         The only contributor of a row, -1 where there are more or none.
     holder, left
@@ -195,6 +195,7 @@ class Insiders:
     """
 
     number: int
+    named: int
     sole: Ints
     holder: Codes
     left: Ints
@@ -231,6 +232,7 @@ class Insiders:
         unlisted = (count > listed) & (listed > 0) & (low > NO_LOWER)
         return cls(
             number=len(names) + len(ground.cells),
+            named=len(names),
             sole=np.where(count == 1, alone, -1).astype(np.int64),
             holder=np.ascontiguousarray(holder),
             left=np.ascontiguousarray(left),

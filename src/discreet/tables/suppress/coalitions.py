@@ -1,7 +1,7 @@
 """Two contributors together: what they know as one, and families that no pair of them can rule out.
 
-A coalition is a set of one (with anybody) or two insiders. Whoever is not listed in a cell has no more than the last one
-who is; what an insider can rule out together with such a one counts as ruled out by that insider alone.
+A coalition is a set of one (with anybody) or two insiders. Whoever is not listed in a cell has no more than the last
+one who is; what an insider can rule out together with such a one counts as ruled out by that insider alone.
 """
 
 from __future__ import annotations
@@ -40,16 +40,22 @@ class Rulers:
 
 @dataclass(frozen=True)
 class Spared:
-    """Coalitions from whom a cell need not be hidden: any with some people, two who fill it, two who leave no room."""
+    """Coalitions from whom a cell need not be hidden: any with some people, two who fill it, two who leave no room.
+
+    Where the two who fill it are not named, two who are not named either are taken for them.
+    """
 
     people: set[int]
     filling: Coalition = frozenset()
+    unnamed: bool = False
     own: dict[int, int] = field(default_factory=dict)
     left: int | None = None
 
     def has(self, pair: Coalition) -> bool:
         """Whether a pair is among them."""
         if not self.people.isdisjoint(pair) or pair == self.filling:
+            return True
+        if self.unnamed and len(pair) == 2 and max(pair) < -1:
             return True
         return self.left is not None and sum(self.own.get(who, 0) for who in pair) > self.left
 
@@ -70,12 +76,17 @@ class Coalitions(Attackers):
     def spared(self, target: int, direction: int, level: int) -> Spared:
         """Coalitions from whom a level of a cell need not be kept."""
         people = self.excluded(target, direction, level)
-        named = [(h, o) for h, o in zip(self.holder[target].tolist(), self.own[target].tolist(), strict=True) if h != -1]
-        two = self.contributors[target] == 2 and len(named) == 2
-        filling = Coalition(h for h, _ in named) if two else Coalition()
+        named = self._named(target)
+        two = self.contributors[target] == 2
+        filling = Coalition(named) if two and len(named) == 2 else Coalition()
         if direction > 0 or self.lower[target] < 0:
-            return Spared(people, filling)
-        return Spared(people, filling, dict(named), int(self.value[target]) - level - int(self.base[target]))
+            return Spared(people, filling, bool(two and not named))
+        left = int(self.value[target]) - level - int(self.base[target])
+        return Spared(people, filling, bool(two and not named), named, left)
+
+    def _named(self, cell: int) -> dict[int, int]:
+        """Contributors of a cell who are listed, and what they contribute."""
+        return {h: o for h, o in zip(self.holder[cell].tolist(), self.own[cell].tolist(), strict=True) if h != -1}
 
     def rulers(self, alternative: Alternative, sign: int, target: int) -> Rulers | None:
         """Coalitions that rule an alternative out when taken with a sign; ``EVERYBODY`` where it may be any."""
@@ -91,7 +102,7 @@ class Coalitions(Attackers):
             if count == 2:
                 # Two who fill the target are no attackers of it.
                 if cell != target and listed == 2:
-                    found.pairs.add(Coalition(self.holder[cell].tolist()) - {-1})
+                    found.pairs.add(Coalition(self._named(cell)))
                 elif cell != target:
                     found.alone.add(int(self.holder[cell].max()))
                 continue
@@ -113,10 +124,10 @@ class Coalitions(Attackers):
         more, least = int(self.contributors[cell]) - int(self.listed[cell]), int(self.least[cell])
         if more > 1 and 2 * least > left:
             return False
-        named = [(h, o) for h, o in zip(self.holder[cell].tolist(), self.own[cell].tolist(), strict=True) if h != -1]
+        named = self._named(cell)
         if more:
-            found.alone.update(h for h, own in named if own + least > left)
-        found.pairs.update(Coalition((a[0], b[0])) for a, b in combinations(named, 2) if a[1] + b[1] > left)
+            found.alone.update(h for h, own in named.items() if own + least > left)
+        found.pairs.update(Coalition(two) for two in combinations(named, 2) if named[two[0]] + named[two[1]] > left)
         return True
 
     def knowledge(self, insiders: set[int]) -> tuple[Ints, Ints, Ints]:
