@@ -7,7 +7,6 @@ one who is; what an insider can rule out together with such a one counts as rule
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -20,6 +19,8 @@ from discreet.tables.suppress.attackers import EVERYBODY, Attackers
 from discreet.tables.suppress.families import Families, Member, Unprotected
 
 Coalition = frozenset[int]
+FIRST_TRIES, TRIES = 100, 5
+"""So many members are added to a family; fewer where it is only to become cheaper."""
 
 
 @dataclass
@@ -28,10 +29,6 @@ class Rulers:
 
     alone: set[int]
     pairs: set[Coalition] = field(default_factory=set)
-
-    def count(self) -> int:
-        """How many there are."""
-        return len(self.alone) + len(self.pairs)
 
     def include(self, pair: Coalition) -> bool:
         """Whether a pair is among them."""
@@ -186,23 +183,25 @@ class CoalitionFamilies(Families):
     ) -> list[Member] | Unprotected:
         """The family with members against every coalition; spare ones are taken where they help."""
         spared = self.coalitions.spared(target, directions[0], level)
-        known = [self._rulers(member, target) for member in family]
-        left = left_over(known, spared)
+        left: set[Coalition] | None = EVERYBODY
+        for member in family:
+            left = narrowed(left, self._rulers(member, target), spared)
         for member in spare:
             if left is not EVERYBODY and not left:
                 break
-            rulers = self._rulers(member, target)
-            fewer = left_over([*known, rulers], spared)
+            fewer = narrowed(left, self._rulers(member, target), spared)
             if fewer != left:
-                family, known, left = [*family, member], [*known, rulers], fewer
+                family, left = [*family, member], fewer
+        tries = FIRST_TRIES if budget == np.inf else TRIES
         while left is EVERYBODY or left:
-            more = self._against(target, use, directions, level, _groups(left), budget)
+            more = self._against(target, use, directions, level, _groups(left), budget) if tries else None
             if more is None:
                 return Unprotected(use, _first(left))
-            family, known = [*family, more], [*known, self._rulers(more, target)]
-            before, left = left, left_over(known, spared)
+            family = [*family, more]
+            before, left = left, narrowed(left, self._rulers(more, target), spared)
             if left == before:
                 return Unprotected(use, _first(left))
+            tries -= 1
         return family
 
     def _rulers(self, member: Member, target: int) -> Rulers | None:
@@ -218,30 +217,22 @@ class CoalitionFamilies(Families):
         return alone[alone != target], cells[others], floor[others]
 
 
-def left_over(known: Sequence[Rulers | None], spared: Spared) -> set[Coalition] | None:
-    """Coalitions that rule out all alternatives; those with one insider rule them out with anybody.
-
-    They are looked for among those of the alternative that fewest rule out.
-    """
-    members = [rulers for rulers in known if rulers is not EVERYBODY]
-    if not members:
-        return EVERYBODY
-    first = min(members, key=Rulers.count)
-    single = set.intersection(*(m.alone for m in members)) - spared.people
-    single = {one for one in single if not spared.has(Coalition((one,)))}
-    pairs = set(first.pairs)
-    for one in first.alone - single - spared.people:
-        others = [m for m in members if one not in m.alone]
-        if not others:
-            continue
-        second = min(others, key=Rulers.count)
-        partners = second.alone.union(*(pair for pair in second.pairs if one in pair)) - {one}
-        pairs.update(Coalition((one, other)) for other in partners)
+def narrowed(left: set[Coalition] | None, rulers: Rulers | None, spared: Spared) -> set[Coalition] | None:
+    """Coalitions that ruled out all alternatives so far, and rule out a further one; those of one, with anybody."""
+    if rulers is EVERYBODY:
+        return left
+    if left is EVERYBODY:
+        single = {one for one in rulers.alone if not spared.has(Coalition((one,)))}
+        pairs = set(rulers.pairs)
+    else:
+        before = {one for coalition in left if len(coalition) == 1 for one in coalition}
+        single = before & rulers.alone
+        pairs = {coalition for coalition in left if len(coalition) == 2 and rulers.include(coalition)}
+        # Whoever saw through all others needs somebody who sees through this one, or does so with the two together.
+        pairs.update(Coalition((one, other)) for one in before - single for other in rulers.alone)
+        pairs.update(pair for pair in rulers.pairs if not before.isdisjoint(pair))
     found = {Coalition((one,)) for one in single}
-    for pair in pairs:
-        if single.isdisjoint(pair) and not spared.has(pair) and all(m.include(pair) for m in members):
-            found.add(pair)
-    return found
+    return found | {pair for pair in pairs if single.isdisjoint(pair) and not spared.has(pair)}
 
 
 def _groups(left: set[Coalition] | None) -> list[set[int]]:
