@@ -19,6 +19,7 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "suppress": lambda given: ds.Suppress(),
     "suppress-unity": lambda given: ds.Suppress(cost="unity"),
     "suppress-log": lambda given: ds.Suppress(cost="log"),
+    "suppress-coalitions": lambda given: ds.Suppress(coalitions=True),
     "round": lambda given: ds.Round(BASES.get(given, 10_000)),
     "round-random": lambda given: ds.Round(BASES.get(given, 50_000), objective="random"),
     "round-unbiased": lambda given: ds.Round(5, rule="unbiased", levels=False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,6 @@ from discreet.verify.known import Ground
 from discreet.verify.verdict import Verdict
 
 Cell = tuple[int, int]
-LISTED = 2
 
 
 @dataclass
@@ -44,7 +44,7 @@ def box(*corners: int, times: int = 1, denominator: int = 1, both: bool = False)
 class Case:
     """A plain table by two variables; finest cells are withheld, ``levels`` (up, down, sliding) those of unsafe ones.
 
-    ``people`` are the contributors of a cell, largest first, with their amounts; the first two are listed.
+    ``people`` are the contributors of a cell, largest first, with their amounts; the first ``listed`` are named.
     """
 
     value: np.ndarray
@@ -58,6 +58,8 @@ class Case:
     named: bool = True
     bounds: Mapping[Cell, tuple[int | None, int | None]] = field(default_factory=dict)
     accepted: Sequence[Acceptance] = ()
+    coalitions: bool = False
+    listed: int = 2
 
     # ---- what the checker says ----------------------------------------------------------------------------
 
@@ -80,13 +82,13 @@ class Case:
         size = full.size
         none = np.zeros(size, np.int64)
         low, high, sliding = np.full(size, NO_LOWER), np.full(size, NO_UPPER), none.copy()
-        count, identity, own = none.copy(), np.full((size, LISTED), -1), np.zeros((size, LISTED), np.int64)
+        count, identity, own = none.copy(), np.full((size, self.listed), -1), np.zeros((size, self.listed), np.int64)
         for cell, (below, above) in self.bounds.items():
             low[self.row(cell)] = NO_LOWER if below is None else below
             high[self.row(cell)] = NO_UPPER if above is None else above
         for cell, people in self.people.items():
             count[self.row(cell)] = len(people)
-            for k, (who, amount) in enumerate(people[:LISTED]):
+            for k, (who, amount) in enumerate(people[: self.listed]):
                 identity[self.row(cell), k], own[self.row(cell), k] = who, amount
         for cell, (_, _, width) in self.levels.items():
             sliding[self.row(cell)] = width
@@ -111,7 +113,7 @@ class Case:
         boxes, entries = self.certificates, [e for b in self.certificates for e in b.amount.items()]
         uses = [entry for members in self.proofs.values() for entry in members]
         return Evidence(
-            method={"insiders": self.insiders, "known_within": self.within},
+            method={"insiders": self.insiders, "known_within": self.within, "coalitions": self.coalitions},
             claim=suppression_claim(
                 self.insiders,
                 self.within,
@@ -119,6 +121,8 @@ class Case:
                 unnamed=not self.named,
                 uncounted=False,
                 accepted=len(self.accepted),
+                coalitions=self.coalitions,
+                unnamed_pairs=not self.named,
             ),
             decimals=0,
             certificates=Certificates(
@@ -198,13 +202,16 @@ class Case:
         if (up and not taken[UP]) or (down and not taken[DOWN]) or least[UP] + least[DOWN] < sliding:
             return False
         if self.insiders == "nonzero":
-            return not (up or down or sliding) or self._hidden(cell, [*taken[UP], *taken[DOWN], *taken[MOVES]], set())
+            every = [*taken[UP], *taken[DOWN], *taken[MOVES]]
+            return not (up or down or sliding) or (self._hidden(cell, every, set()) and not self._pooled(cell, every))
         if self.insiders == "full":
             falls = down or sliding > least[UP]
             rises = up or sliding > least[DOWN] or (sliding and not falls)
-            if rises and not self._hidden(cell, taken[UP], set()):
+            if rises and (not self._hidden(cell, taken[UP], set()) or self._pooled(cell, taken[UP])):
                 return False
             if falls and not self._hidden(cell, taken[DOWN], self._cramped(cell, down)):
+                return False
+            if falls and self._pooled(cell, taken[DOWN], down):
                 return False
         return True
 
@@ -219,7 +226,7 @@ class Case:
         return largest | {who for who, own in self._listed(cell) if int(self.value[cell]) - level < own}
 
     def _listed(self, cell: Cell) -> list[tuple[int, int]]:
-        return self.people.get(cell, [])[:LISTED] if self.named else []
+        return self.people.get(cell, [])[: self.listed] if self.named else []
 
     def _hidden(self, cell: Cell, members: list[tuple[Box, int]], spared: set[object]) -> bool:
         """Whether nobody but the spared rules all members out."""
@@ -250,6 +257,59 @@ class Case:
                     return None
             found |= seen
         return found
+
+    # ---- two together: all pairs, one after the other -----------------------------------------------------
+
+    def _pooled(self, target: Cell, members: list[tuple[Box, int]], down: int | None = None) -> bool:
+        """Whether some pair of anybody, strangers included, rules all members out; falls where a level is given."""
+        if not self.coalitions:
+            return False
+        everybody: set[object] = {who for people in self.people.values() for who, _ in people}
+        everybody |= {self._sole(cell) for cell, people in self.people.items() if len(people) == 1}
+        everybody |= {"a stranger", "another stranger"}
+        return any(
+            not self._no_attackers(target, {a, b}, down)
+            and all(self._seen_by_two(target, b_, sign, {a, b}) for b_, sign in members)
+            for a, b in combinations(everybody, 2)
+        )
+
+    def _no_attackers(self, target: Cell, pair: set[object], down: int | None) -> bool:
+        people, listed = self.people.get(target, []), self._listed(target)
+        if len(people) == 1 and self._sole(target) in pair:
+            return True
+        if len(people) == len(listed) == 2 and {who for who, _ in listed} == pair:
+            return True
+        if len(people) == 2 and not listed and all(isinstance(who, tuple) for who in pair):
+            return True  # neither is named: they may be the two who fill it
+        if down is None:
+            return False
+        if listed and listed[0][0] in pair:
+            return True
+        if (self.bounds.get(target, (None, None))[0] or 0) < 0:
+            return False
+        return int(self.value[target]) - down < sum(own for who, own in listed if who in pair)
+
+    def _seen_by_two(self, target: Cell, b: Box, sign: int, pair: set[object]) -> bool:
+        """Whether two may rule a certificate out; whoever is not listed may be among those who are not."""
+        for cell in b.amount:
+            move, people, own = sign * b.move(cell), self.people.get(cell, []), dict(self._listed(cell))
+            if move and len(people) == 1 and self._sole(cell) in pair:
+                return True
+            if not move or len(people) < 2 or not own:
+                continue
+            inside = [own[who] for who in pair if who in own]
+            inside += [min(own.values())] * min(len(people) - len(own), len(pair) - len(inside))
+            filled = len(people) == len(inside) == 2
+            if filled and cell != target:
+                return True
+            if move > 0 or not inside or (cell == target and self.insiders == "full" and not self.counts):
+                continue
+            # Two who fill the target are no attackers of it, but either might be one with somebody else.
+            together = max(inside) if cell == target and len(people) == 2 else sum(inside)
+            room = int(self.value[cell]) - min(self.bounds.get(cell, (None, None))[0] or 0, 0)
+            if room + move < together if self.insiders == "full" or self.counts else room <= together:
+                return True
+        return False
 
 
 def _numbers(values: list[int]) -> np.ndarray:

@@ -463,6 +463,7 @@ def cases(draw: st.DrawFn) -> Case:
         counts=draw(st.sampled_from([False, False, True])),
         named=draw(st.sampled_from([True, True, False])),
         bounds=bounds,
+        listed=draw(st.integers(1, 3)),
     )
 
 
@@ -472,3 +473,151 @@ def test_the_checker_agrees_with_the_rules_in_plain_python(case):
     verdict = case.verdict()
     event(f"holds: {verdict.holds}, insiders: {case.insiders}")
     assert verdict.holds == case.holds(), verdict
+
+
+# ---- two contributors together ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("insiders", ["full", "nonzero"])
+def test_two_who_fill_a_cell_together_rule_out_what_changes_it(insiders):
+    """One member changes a cell that just 7 and 8 fill, the other one that 7 fills alone: together they see both."""
+    people = crowd(c11=[(7, 20), (8, 15)], c22=[(7, 70)])
+    case = two_ways(insiders=insiders, people=people)
+    assert refused(case) == ""
+    assert "two contributors together can rule out all certificates" in refused(replace(case, coalitions=True))
+    others = crowd(c11=[(9, 20), (8, 15)], c22=[(7, 70)])
+    assert refused(replace(case, coalitions=True, people=others)) == ""
+
+
+def three_ways(**changes: object) -> Case:
+    """Two boxes whose far corners one contributor each fills alone, and a third that stands against the pair."""
+    boxes = [box(0, 0, 1, 1, times=10, both=True), box(0, 0, 2, 2, times=10, both=True)]
+    boxes.append(box(0, 0, 1, 2, times=10, both=True))
+    uses = [(number, use) for use in (UP, DOWN) for number in range(3)]
+    people = crowd(c11=[(7, 35)], c22=[(8, 70)])
+    case = Case(VALUE, {TARGET: (10, 10, 0)}, boxes, {TARGET: uses}, people, insiders="full", coalitions=True)
+    return replace(case, **changes)
+
+
+@pytest.mark.parametrize("insiders", ["full", "nonzero"])
+def test_without_the_member_that_stands_against_a_pair_the_proof_is_refused(insiders):
+    case = three_ways(insiders=insiders)
+    assert refused(case) == ""
+    fewer = replace(case, proofs={TARGET: [(number, use) for number, use in case.proofs[TARGET] if number != 2]})
+    assert "two contributors together" in refused(fewer)
+    assert refused(replace(fewer, coalitions=False)) == ""
+
+
+@pytest.mark.parametrize("side", [UP, DOWN])
+def test_each_direction_needs_a_member_against_the_pair(side):
+    case = three_ways()
+    fewer = replace(case, proofs={TARGET: [member for member in case.proofs[TARGET] if member != (2, side)]})
+    assert f"of the {'upper' if side == UP else 'lower'} protection level" in refused(fewer)
+
+
+def test_two_rule_out_a_fall_below_what_they_have_together():
+    """(0, 1) is 30 and falls by 10; 20 are left."""
+    up = {TARGET: (10, 0, 0)}
+    for own, good in ((8, True), (9, False)):
+        people = crowd(c01=[(7, 12), (8, own), (9, 1)])
+        case = two_ways(levels=up, proofs={TARGET: [(0, UP)]}, people=people, coalitions=True, listed=3)
+        assert (refused(case) == "") == good
+        assert refused(replace(case, coalitions=False)) == ""
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_whoever_is_not_listed_is_taken_to_have_as_much_as_the_last_who_is(count):
+    """(0, 1) falls from 30 to 20. No two have that much; but if only the first is listed, others might have 11 too."""
+    people = crowd(c01=[(7, 11), (8, 3), (9, 2), (10, 1)][:count])
+    case = two_ways(levels={TARGET: (10, 0, 0)}, proofs={TARGET: [(0, UP)]}, people=people, coalitions=True)
+    assert refused(replace(case, listed=4)) == ""
+    assert "two contributors together" in refused(replace(case, listed=1))
+    assert refused(replace(case, listed=1, coalitions=False)) == ""
+
+
+@pytest.mark.parametrize("insiders", ["full", "nonzero"])
+def test_two_who_fill_the_cell_are_no_attackers_of_it(insiders):
+    mine = crowd(c00=[(7, 12), (8, 8)], c11=[(7, 35)], c22=[(8, 70)])
+    assert refused(two_ways(insiders=insiders, people=mine, coalitions=True)) == ""
+    third = crowd(c00=[(7, 12), (8, 7), (9, 1)], c11=[(7, 35)], c22=[(8, 70)])
+    assert "two contributors together" in refused(two_ways(insiders=insiders, people=third, coalitions=True))
+
+
+@pytest.mark.parametrize(("count", "good"), [(2, True), (3, False)])
+def test_two_who_are_not_named_may_be_those_who_fill_the_cell(count, good):
+    """A total of two cells with one contributor each has these two, and nothing can be hidden from them."""
+    people = crowd(c00=MANY[:count], c11=[(7, 35)], c22=[(8, 70)])
+    case = two_ways(people=people, named=False, coalitions=True)
+    assert (refused(case) == "") == good
+    assert any("or find out of one that has two" in text for text in case.verdict().not_considered)
+
+
+def test_downwards_pairs_with_the_largest_or_without_room_are_spared():
+    """The cell is 20, and 10 are left at its lower level."""
+    down = {TARGET: (0, 10, 0)}
+    far = {"c11": [(7, 35)], "c22": [(8, 70)]}
+    for people, good in (
+        ([(7, 9), (8, 1), (9, 1)], True),
+        ([(9, 9), (7, 6), (8, 5)], True),
+        ([(9, 9), (7, 5), (8, 5)], False),
+    ):
+        case = two_ways(levels=down, people=crowd(c00=people, **far), coalitions=True, listed=3)
+        assert (refused(replace(case, proofs={TARGET: [(0, DOWN), (1, DOWN)]})) == "") == good
+
+
+def test_two_together_are_named_in_the_verdict_and_larger_groups_are_not_considered():
+    verdict = three_ways().verdict()
+    assert any("two contributors together" in attacker for attacker in verdict.attackers)
+    assert "more than two contributors who pool what they know" in verdict.not_considered
+    unnamed = three_ways(named=False).verdict()
+    assert any("names none of its contributors" in text for text in unnamed.not_considered)
+
+
+def test_a_setting_that_is_neither_yes_nor_no_is_refused():
+    case = three_ways()
+    evidence = case.evidence()
+    odd = replace(evidence, method={**evidence.method, "coalitions": "yes"})
+    assert "not known to this checker" in str(case.verdict(odd))
+    silent = replace(evidence, method={**evidence.method, "coalitions": False})
+    assert "claims something that this checker cannot show" in str(case.verdict(silent))
+
+
+@st.composite
+def pooled_cases(draw: st.DrawFn) -> Case:
+    """Boxes through one unsafe cell, few people in few cells, so that what is seen is mostly seen by pairs."""
+    value = np.array(draw(st.lists(st.integers(15, 40), min_size=9, max_size=9))).reshape(3, 3)
+    people = {}
+    for cell in CELLS:
+        who = draw(st.permutations(range(6)))[: draw(st.sampled_from([0, 1, 2, 2, 2, 3, 3, 4, 5]))]
+        shares = sorted((draw(st.integers(1, 8)) for _ in who), reverse=True)
+        own = [int(value[cell]) * share // max(sum(shares), 1) for share in shares]
+        people[cell] = list(zip(who, own, strict=True))
+    corners = draw(st.lists(st.sampled_from([(1, 1), (1, 2), (2, 1), (2, 2)]), min_size=1, max_size=4, unique=True))
+    made = [box(0, 0, r, c, times=draw(st.integers(1, 14)), both=draw(st.booleans())) for r, c in corners]
+    uses = [(number, UP) for number in range(len(made))]
+    uses += [(number, DOWN) for number, b in enumerate(made) if b.both]
+    level = 0 if len(uses) == len(made) else 1
+    return Case(
+        value,
+        {TARGET: (1, level, 0)},
+        made,
+        {TARGET: uses},
+        people,
+        insiders=draw(st.sampled_from(["full", "nonzero"])),
+        counts=draw(st.sampled_from([False, False, True])),
+        named=draw(st.sampled_from([True] * 5 + [False])),
+        bounds={cell: (draw(st.sampled_from([None] * 8 + [0, -3])), None) for cell in CELLS},
+        coalitions=True,
+        listed=draw(st.sampled_from([1, 2, 3, 3])),
+    )
+
+
+@settings(max_examples=250, deadline=None)
+@given(pooled_cases())
+def test_the_checker_agrees_with_all_pairs_tried_one_by_one(case):
+    verdict = case.verdict()
+    pooled = replace(case, coalitions=False).holds() and not case.holds()
+    event(f"holds: {verdict.holds}, insiders: {case.insiders}, only two together see it: {pooled}")
+    assert verdict.holds == case.holds(), verdict
+    if pooled:
+        assert all("two contributors together" in str(refusal) for refusal in verdict.refused)

@@ -34,8 +34,20 @@ INSIDERS = {
     "that it does not fill alone",
 }
 """The attackers who are in the data, and what must stay hidden from them."""
+TOGETHER = {
+    "full": "coalitions: two contributors together, who put what they know into one, find every unsafe cell that they "
+    "do not fill alone at its full level (downwards: all but its largest contributor with another, and two who leave "
+    "no room for the level)",
+    "nonzero": "coalitions: no two contributors together, who put what they know into one, can work out an unsafe cell "
+    "that they do not fill alone",
+}
+"""The attackers who are two, and what must stay hidden from them."""
 CONTRIBUTORS = "contributors and holdings who know their own contributions"
 COALITIONS = "contributors who pool what they know"
+LARGER_COALITIONS = "more than two contributors who pool what they know"
+UNNAMED_PAIRS = (
+    "what two contributors together know of a cell that names none of its contributors, or find out of one that has two"
+)
 UNNAMED = "that single contributors of different cells are the same, where the table does not name them"
 UNCOUNTED = "contributors of tables that do not say how many contributors a cell has"
 EARLIER = "what was published before or elsewhere"
@@ -57,6 +69,8 @@ def suppression_claim(
     uncounted: bool,
     accepted: int = 0,
     already: AlreadyPublished | None = None,
+    coalitions: bool = False,
+    unnamed_pairs: bool = False,
 ) -> Claim:
     """What suppression may claim.
 
@@ -76,21 +90,30 @@ def suppression_claim(
         How many cells the officer accepts as they are.
     already
         What was published before or elsewhere, as far as it is considered.
+    coalitions
+        Whether two contributors together are among the attackers.
+    unnamed_pairs
+        Whether there are cells with several contributors of whom none is named.
     """
     together = () if already is None else already.together_with()
     external = EXTERNAL if known_within is None else EXTERNAL_WITHIN.format(f"{known_within:g}")
     left_out = [OTHER_UNIVERSES] if universes else []
     left_out.append(FURTHER if together else EARLIER)
     left_out += [] if already is None else already.left_out()
-    left_out.append(CONTRIBUTORS if insiders is None else COALITIONS)
-    if insiders is not None:
+    if insiders is None:
+        left_out.append(CONTRIBUTORS)
+    else:
+        left_out.append(LARGER_COALITIONS if coalitions else COALITIONS)
+        left_out += [UNNAMED_PAIRS] if coalitions and unnamed_pairs else []
         left_out += [UNNAMED] if unnamed else []
         left_out += [UNCOUNTED] if uncounted else []
     statement = STATEMENT_TOGETHER if together else STATEMENT
     if accepted:
         statement = f"{statement} {accepted} cells are accepted without that."
-    attackers = (external,) if insiders is None else (external, INSIDERS[insiders])
-    return Claim("suppress", statement, attackers, tuple(left_out), together)
+    attackers = [external]
+    if insiders is not None:
+        attackers += [INSIDERS[insiders], TOGETHER[insiders]] if coalitions else [INSIDERS[insiders]]
+    return Claim("suppress", statement, tuple(attackers), tuple(left_out), together)
 
 
 @dataclass(frozen=True, eq=False)

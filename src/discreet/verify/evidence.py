@@ -13,6 +13,7 @@ from discreet.errors import listed
 from discreet.model.arrays import Ints
 from discreet.model.evidence import INSIDERS, Claim, Evidence, suppression_claim
 from discreet.verify.certificates import check_certificates, read_certificates
+from discreet.verify.coalitions import check_coalitions, has_unnamed_pairs
 from discreet.verify.figures import Placed, check_certificates_of_figures, check_figures
 from discreet.verify.known import Ground, Insiders, Knowledge
 from discreet.verify.proofs import MOST, check_insiders, check_levels, levels_of, read_proofs
@@ -27,6 +28,7 @@ class Stated(NamedTuple):
     """The parameters of a method that its claim depends on."""
 
     insiders: str | None
+    coalitions: bool
     within: Fraction | None
     claim: Claim
 
@@ -77,6 +79,8 @@ def _check_proof(
         insiders = Insiders.of(ground, evidence.decimals)
         full = stated.insiders == "full"
         check_insiders(verdict, ground, entries, targets, shown, levels, knowledge.whole, insiders, full)
+        if stated.coalitions:
+            check_coalitions(verdict, ground, entries, targets, shown, levels, knowledge.whole, insiders, full)
         named = [t.name for t in ground.tables if t.holders is not None]
         verdict.asserted += [f"table {name}: who contributes to its cells, and how much" for name in named]
     return int((~targets.waived).sum())
@@ -90,6 +94,10 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
     insiders, within = evidence.method.get("insiders"), evidence.method.get("known_within")
     if insiders is not None and insiders not in INSIDERS:
         verdict.refuse("claim", "what the method says of insiders is not known to this checker")
+        return None
+    coalitions = evidence.method.get("coalitions", False)
+    if not isinstance(coalitions, bool):
+        verdict.refuse("claim", "what the method says of two contributors together is not known to this checker")
         return None
     number = isinstance(within, int | float) and not isinstance(within, bool)
     if within is not None and not (number and 0 <= within < math.inf):
@@ -110,8 +118,10 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
         uncounted=not all(counted),
         accepted=len(evidence.accepted),
         already=ground.already,
+        coalitions=coalitions,
+        unnamed_pairs=any(map(has_unnamed_pairs, tables)),
     )
-    return Stated(insiders, None if within is None else Fraction(str(within)), claim)
+    return Stated(insiders, coalitions, None if within is None else Fraction(str(within)), claim)
 
 
 def check_claim(verdict: Verdict, allowed: Claim, claim: Claim) -> None:

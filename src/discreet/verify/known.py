@@ -187,8 +187,8 @@ class Insiders:
 
     Parameters
     ----------
-    number
-        How many contributors there are.
+    number, named
+        How many contributors there are, and how many of them, the first ones, have a name.
     sole
         The only contributor of a row, -1 where there are more or none.
     holder, left
@@ -199,15 +199,28 @@ class Insiders:
         The first of the largest contributors, -1 where nobody is listed.
     certain
         Rows with contributions that cannot be negative, so that a holder is sure of ``left``.
+    count
+        How many contributors there are.
+    room, own, rest
+        How far a row can fall for everybody, what its listed contributors have of that, and what one who is not listed
+        has at most; exact where 64 bits do not suffice.
+    floored
+        Rows of which everybody knows that they cannot fall without limit.
     """
 
     number: int
+    named: int
     sole: Ints
     holder: Codes
     left: Ints
     general: Ints
     largest: Ints
     certain: Bools
+    count: Ints
+    room: NDArray[Any]
+    own: NDArray[Any]
+    rest: NDArray[Any]
+    floored: Bools
 
     @classmethod
     def of(cls, ground: Ground, decimals: int) -> Insiders:
@@ -233,12 +246,18 @@ class Insiders:
         unlisted = (count > listed) & (listed > 0) & (low > NO_LOWER)
         return cls(
             number=len(names) + len(ground.cells),
+            named=len(names),
             sole=np.where(count == 1, alone, -1).astype(np.int64),
             holder=np.ascontiguousarray(holder),
             left=np.ascontiguousarray(left),
             general=_limited(value - floor - np.where(unlisted, smallest, 0), unlisted),
             largest=holder[np.arange(len(holder)), first].astype(np.int64),
             certain=(low >= 0) & (natural >= 0),
+            count=count,
+            room=value - floor,
+            own=np.maximum(own, 0),
+            rest=smallest,
+            floored=low > NO_LOWER,
         )
 
 

@@ -38,7 +38,7 @@ class Attackers:
         # Others contribute nothing or more; where cells can be negative, at least what the cell is known to be.
         self.base = np.minimum(self.lower, 0)
         self.own = np.where(finite[:, None] & (self.holder >= 0), np.maximum(system.own, 0), 0)
-        listed = (self.holder != -1).sum(axis=1)
+        self.listed = listed = (self.holder != -1).sum(axis=1)
         self.least = np.where(listed > 0, self.own[np.arange(len(system)), np.maximum(listed - 1, 0)], 0)
         self.unlisted = (self.contributors > listed) & (listed > 0)
         who = self.holder.ravel()

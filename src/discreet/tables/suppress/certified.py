@@ -19,7 +19,8 @@ from discreet.relations import System
 from discreet.solve.local import QUICK, LocalPrograms
 from discreet.solve.small import STEEP, Alternative
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.families import Families, Member, Unprotected
+from discreet.tables.suppress.coalitions import families_against
+from discreet.tables.suppress.families import Member, Unprotected
 
 CLOSE = 1e-9
 ROUNDS = ((0.0, 0.5), (0.5, 0.8), (0.8, 1.0))
@@ -106,7 +107,7 @@ class _Search:
             cost,
             attackers.integral,
         )
-        self.maker = Families(self.programs, attackers, self.up, self.down)
+        self.maker = families_against(self.programs, attackers, self.up, self.down)
         self.families: dict[int, list[Member]] = {}
         self.unprotected: dict[int, Unprotected] = {}
         self.needs: dict[int, set[int]] = {}

@@ -53,7 +53,7 @@ def _failure(system: System, attackers: Attackers, cell: int, found: Unprotected
     up, down = needed_levels(system)
     direction, level = (-1, int(down[cell])) if found.use == DOWN else (1, int(up[cell]))
     way = "downwards" if direction < 0 else "upwards"
-    whom = "a contributor" if found.insiders else "outsiders"
+    whom = ("outsiders", "a contributor", "two contributors together")[len(found.insiders)]
     bound = _bound(system, attackers, cell, direction, level, set(found.insiders)) if found.use != MOVES else None
     if bound is not None and bound.most < level:
         before = _published_beside(system, bound)

@@ -83,7 +83,6 @@ class Families:
     def _direction(
         self, target: int, use: int, direction: int, level: int, mine: list[Member], budget: float
     ) -> list[Member] | Unprotected:
-        attackers = self.attackers
         if not self._room(target, direction, level):
             return Unprotected(use)
         if not mine:
@@ -91,47 +90,55 @@ class Families:
             if first is None:
                 return Unprotected(use)
             mine = [Member(use, first, 1)]
-        if attackers.insiders != "full":
+        if self.attackers.insiders != "full":
             return mine[:1]
-        excluded = attackers.excluded(target, direction, level)
-        mine, left = self._enough(target, [], mine, excluded)
-        while left is EVERYBODY or left:
-            more = self._against(target, use, (direction,), level, left, budget)
-            if more is None:
-                return Unprotected(use, _named(left))
-            mine = [*mine, more]
-            before, left = left, self._left(target, mine, excluded)
-            if left == before:
-                return Unprotected(use, _named(left))
-        return mine
+        return self._complete(target, use, (direction,), level, [], mine, budget)
 
     def _moves(
         self, target: int, family: list[Member], spare: list[Member], budget: float
     ) -> list[Member] | Unprotected:
         """Let the cell move for every insider, by however little; spare members are taken where they help."""
-        contributors, holder = self.attackers.contributors[target], int(self.attackers.holder[target, 0])
-        excluded = {holder} if contributors == 1 else set()
-        family, left = self._enough(target, family, spare, excluded)
         level = max(1, max(int(self.up[target]), int(self.down[target])) // SMALL_SHARE)
+        return self._complete(target, MOVES, (1, -1), level, family, spare, budget)
+
+    def _complete(
+        self,
+        target: int,
+        use: int,
+        directions: tuple[int, ...],
+        level: int,
+        family: list[Member],
+        spare: list[Member],
+        budget: float,
+    ) -> list[Member] | Unprotected:
+        """The family with members against every insider; spare ones are taken where they help."""
+        excluded = self.attackers.excluded(target, directions[0], level)
+        family, left = self._enough(target, family, spare, excluded)
         while left is EVERYBODY or left:
-            more = self._against(target, MOVES, (1, -1), level, left, budget)
+            named = set() if left is EVERYBODY else left
+            wanted = [named, {min(named)}] if len(named) > 1 else [named]
+            more = self._against(target, use, directions, level, wanted, budget)
             if more is None:
-                return Unprotected(MOVES, _named(left))
+                return Unprotected(use, _named(left))
             family = [*family, more]
             before, left = left, self._left(target, family, excluded)
             if left == before:
-                return Unprotected(MOVES, _named(left))
+                return Unprotected(use, _named(left))
         return family
 
     def _against(
-        self, target: int, use: int, directions: tuple[int, ...], level: int, left: set[int] | None, budget: float
+        self,
+        target: int,
+        use: int,
+        directions: tuple[int, ...],
+        level: int,
+        wanted: list[set[int]],
+        budget: float,
     ) -> Member | None:
-        """A member that the insiders who are left cannot rule out; one that one of them cannot, where that is all.
+        """A member that the first of some groups of insiders cannot rule out, or else the next.
 
-        Both are looked for nearby before anything is looked for further away.
+        All are looked for nearby before anything is looked for further away.
         """
-        named = set() if left is None else left
-        wanted = [named, {min(named)}] if len(named) > 1 else [named]
         for largest in (NEARBY, EVERYWHERE):
             for insiders in wanted:
                 for direction in directions:
@@ -170,13 +177,17 @@ class Families:
             return high >= NO_UPPER or value + level <= high
         return low <= NO_LOWER or value - level >= low
 
+    def _held(self, target: int, insiders: set[int]) -> tuple[Ints, Ints, Ints]:
+        """Cells that must not move, cells that must not fall too far, and how far, so that no insider sees it."""
+        alone, cells, floor = self.attackers.knowledge(insiders)
+        return alone[alone != target], cells, floor
+
     def _find(
         self, target: int, direction: int, level: int, budget: float, insiders: set[int], largest: int = EVERYWHERE
     ) -> Alternative | None:
         programs = self.programs
         if insiders:
-            alone, cells, floor = self.attackers.knowledge(insiders)
-            with programs.fixed(alone[alone != target], cells, floor):
+            with programs.fixed(*self._held(target, insiders)):
                 found = programs.find(target, direction, level, budget - self.spent, largest)
         else:
             found = programs.find(target, direction, level, budget - self.spent, largest)

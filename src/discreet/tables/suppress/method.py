@@ -14,6 +14,7 @@ from discreet.errors import NeedsError, ParameterError, ProtectionError, listed,
 from discreet.keys import Key
 from discreet.model.arrays import Bools, Floats
 from discreet.model.evidence import Evidence, suppression_claim
+from discreet.model.table import NOBODY, Table
 from discreet.relations import System
 from discreet.relations.identity import cell_identities
 from discreet.tables.engines import SETTINGS as ENGINES
@@ -23,6 +24,7 @@ from discreet.tables.method import Method, Outcome
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import improve_to_optimum
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
+from discreet.tables.suppress.coalitions import Coalitions
 from discreet.tables.suppress.complete import complete
 from discreet.tables.suppress.costs import COSTS, charge, plain_hints, plain_preference
 from discreet.tables.suppress.proof import certificates_and_proofs
@@ -62,6 +64,9 @@ class Suppress(Method):
         it does not fill alone at its full level; ``"nonzero"``: none of them can work such a cell out exactly;
         ``None``: outsiders only, which the release then says. So it does of tables that do not say how many
         contributors a cell has.
+    coalitions
+        Whether the same must hold of any two contributors together, who put what they know into one; a cell that the
+        two fill alone is known to them. Needs ``insiders``, and contributors that are named.
     known_within
         Everybody knows each cell to within so many per cent of its value; left out, only that cells of a table without
         negative values are not below zero.
@@ -107,6 +112,7 @@ class Suppress(Method):
     prefer_share: float = 0.1
     repair: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    coalitions: bool = False
 
     def __post_init__(self) -> None:
         if self.cost not in COSTS:
@@ -115,6 +121,13 @@ class Suppress(Method):
             raise ParameterError(unknown_name("algorithm", str(self.algorithm), ALGORITHMS))
         if self.insiders not in INSIDERS:
             raise ParameterError(unknown_name("setting of insiders", str(self.insiders), ("full", "nonzero", "None")))
+        if not isinstance(self.coalitions, bool):
+            raise ParameterError(f"coalitions={self.coalitions!r} is not allowed.", hint="Use True or False.")
+        if self.coalitions and self.insiders is None:
+            raise ParameterError(
+                "coalitions=True asks for contributors together, and insiders=None leaves them out.",
+                hint="Use insiders='full' or 'nonzero', or leave coalitions out.",
+            )
         for name, least in (("exponent", 0.0), ("known_within", 0.0), ("time_limit", 0.0), ("effort", -1)):
             number = getattr(self, name)
             if number is None:
@@ -169,6 +182,7 @@ class Suppress(Method):
             notes += proposed_notes(proposed, self.algorithm)
         else:
             pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
+        coalitions = isinstance(attackers, Coalitions)
         if self.algorithm == "optimal":
             pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit)
         failures = classify(system, attackers, pattern.unprotected)
@@ -186,6 +200,8 @@ class Suppress(Method):
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
             unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
             uncounted=not all(counted),
+            coalitions=coalitions,
+            unnamed_pairs=any(_unnamed_pairs(table) for table in system.tables),
             accepted=len(taken),
             already=system.already,
         )
@@ -219,7 +235,8 @@ class Suppress(Method):
         # What was published before cannot be hidden; it is withheld from these tables and reported.
         out = system.unsafe & system.known
         hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
-        attackers = Attackers(hidden, insiders, self.known_within)
+        kind = Coalitions if self.coalitions and insiders is not None else Attackers
+        attackers = kind(hidden, insiders, self.known_within)
         _know_figures(system, attackers)
         return _Prepared(system, hidden, cost, notes, attackers)
 
@@ -262,6 +279,13 @@ class _Prepared(NamedTuple):
 def _counted(system: System) -> list[bool]:
     """For every table whether it says how many contributors a cell has."""
     return [t.holders is not None or "holding" in t.contributions for t in system.tables]
+
+
+def _unnamed_pairs(table: Table) -> bool:
+    """Whether there are cells with several contributors of whom none is named."""
+    if table.holders is None:
+        return "holding" in table.contributions
+    return bool(((table.holders.count > 1) & (table.holders.identity == NOBODY).all(axis=1)).any())
 
 
 def _know_figures(system: System, attackers: Attackers) -> None:
