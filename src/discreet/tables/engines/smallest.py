@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, pointers
-from discreet.solve.program import program, started
+from discreet.solve.program import started
 from discreet.tables.engines.subtables import relations_of
-from discreet.tables.suppress.cuts import FAR, Attackers, Cut, Demand, _Model, capacity_cuts
+from discreet.tables.suppress.cuts import FAR, Attackers, Cut, Demand, capacity_cuts
 
 ENOUGH = 1 - 1e-9
 WHOLE = 1e-6
@@ -380,21 +380,8 @@ class _Programs:
 class _OneModel(Attackers):
     """Attackers that share one solver: small tables have more demands than there is to gain from warm ones."""
 
-    def _model(self, k: int, keen: bool, low: Floats, high: Floats) -> Any:
-        place = (0, False)
-        if place not in self._models:
-            nothing = np.zeros(self.count)
-            highs = program(self.columns, nothing, nothing, presolve="off", primal_feasibility_tolerance=1e-9)
-            self._models[place] = _Model(highs, -1, nothing, nothing)
-        highs, last, old_low, old_high = self._models[place]
-        if last != k:
-            if last >= 0:
-                highs.changeColCost(int(self.demands.target[last]), 0.0)
-            highs.changeColCost(int(self.demands.target[k]), -float(self.demands.direction[k]))
-        changed = np.flatnonzero((low != old_low) | (high != old_high))
-        highs.changeColsBounds(len(changed), changed.astype(np.int32), low[changed], high[changed])
-        self._models[place] = _Model(highs, k, low, high)
-        return highs
+    def _place(self, k: int, keen: bool) -> tuple[int, bool]:
+        return 0, False
 
 
 def _signs(problem: Problem, k: int) -> Ints:

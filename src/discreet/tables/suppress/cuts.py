@@ -182,9 +182,13 @@ class Attackers:
             given = np.where(slope > 0, slope * up, np.where(slope < 0, -slope * down, 0.0)) / denominator
         return Attack(False, _NOTHING, given)
 
+    def _place(self, k: int, keen: bool) -> tuple[int, bool]:
+        """Which of the models takes a demand."""
+        return k % MOST_MODELS, keen
+
     def _model(self, k: int, keen: bool, low: Floats, high: Floats) -> Any:
         """A model with the bounds and the objective of a demand, as warm as can be."""
-        place = (k % MOST_MODELS, keen)
+        place = self._place(k, keen)
         if place not in self._models:
             nothing = np.zeros(self.count)
             highs = program(self.columns, nothing, nothing, presolve="off", primal_feasibility_tolerance=1e-9)
