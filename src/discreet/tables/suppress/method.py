@@ -30,6 +30,7 @@ from discreet.tables.suppress.costs import COSTS, charge, plain_hints, plain_pre
 from discreet.tables.suppress.proof import certificates_and_proofs
 from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern, propose_pattern, short_error
 from discreet.tables.suppress.proposed import notes as proposed_notes
+from discreet.tables.suppress.reasons import with_reasons
 
 ALGORITHMS = ("certified", "optimal", *ENGINES)
 INSIDERS = ("full", "nonzero", None)
@@ -193,6 +194,7 @@ class Suppress(Method):
         if left:
             error = failures_error(system, left)
             raise short_error(error, proposed, self.algorithm) if proposed and as_proposed else error
+        taken = with_reasons(system, attackers, pattern.unprotected, failures, taken)
         certificates, proofs = certificates_and_proofs(system, pattern.families)
         claim = suppression_claim(
             insiders,
