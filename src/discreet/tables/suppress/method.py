@@ -26,7 +26,7 @@ from discreet.tables.suppress.best import improve_to_optimum
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
 from discreet.tables.suppress.coalitions import Coalitions
 from discreet.tables.suppress.complete import complete
-from discreet.tables.suppress.costs import COSTS, charge, plain_hints, plain_preference
+from discreet.tables.suppress.costs import charge, plain_hints, plain_preference, refuse_cost
 from discreet.tables.suppress.proof import certificates_and_proofs
 from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern, propose_pattern, short_error
 from discreet.tables.suppress.proposed import notes as proposed_notes
@@ -48,7 +48,9 @@ class Suppress(Method):
     cost
         What withholding a cell costs: ``"value"``, ``"count"`` (contributors), ``"unity"``, ``"log"`` of the
         value, ``"variable"`` (the table's cost column), or ``"distance"`` (how many relations away the nearest unsafe
-        cell is, so that what is withheld stays together).
+        cell is, so that what is withheld stays together). Any other name is a variable, and ``"log(name)"`` its
+        logarithm: the table's cost column of that name, the value of another table of the set at the same place, or a
+        column of the records that the table was made from.
     exponent
         Power that the cost is raised to; below 1 large cells become relatively cheaper.
     hints
@@ -116,8 +118,7 @@ class Suppress(Method):
     coalitions: bool = False
 
     def __post_init__(self) -> None:
-        if self.cost not in COSTS:
-            raise ParameterError(unknown_name("cost", str(self.cost), COSTS))
+        refuse_cost(self.cost)
         if self.algorithm not in ALGORITHMS:
             raise ParameterError(unknown_name("algorithm", str(self.algorithm), ALGORITHMS))
         if self.insiders not in INSIDERS:
