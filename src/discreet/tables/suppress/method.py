@@ -31,8 +31,10 @@ from discreet.tables.suppress.proof import certificates_and_proofs
 from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern, propose_pattern, short_error
 from discreet.tables.suppress.proposed import notes as proposed_notes
 from discreet.tables.suppress.reasons import with_reasons
+from discreet.tables.suppress.tree import refuse_without_scip
 
 ALGORITHMS = ("certified", "optimal", *ENGINES)
+SOLVERS = ("highs", "scip")
 INSIDERS = ("full", "nonzero", None)
 
 
@@ -89,6 +91,8 @@ class Suppress(Method):
         least. It is never dearer than the certified one. ``"hypercube"``, ``"modular"``, ``"network"`` or
         ``"gauss"``: the field's own engines propose the pattern. An audit says in the evidence which standard it meets,
         and only cells with a certificate count as protected.
+    solver
+        For ``"optimal"``: ``"highs"``, or ``"scip"``, which adds cuts inside one tree and needs the extra ``scip``.
     repair
         Complete the pattern of an engine to a certified one. Otherwise nothing is withheld besides, and unsafe cells
         that it leaves without a certificate must be accepted, or nothing is published.
@@ -116,11 +120,19 @@ class Suppress(Method):
     repair: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     coalitions: bool = False
+    solver: Literal["highs", "scip"] = "highs"
 
     def __post_init__(self) -> None:
         refuse_cost(self.cost)
         if self.algorithm not in ALGORITHMS:
             raise ParameterError(unknown_name("algorithm", str(self.algorithm), ALGORITHMS))
+        if self.solver not in SOLVERS:
+            raise ParameterError(unknown_name("solver", str(self.solver), SOLVERS))
+        if self.solver != "highs" and self.algorithm != "optimal":
+            raise ParameterError(
+                f"solver={self.solver!r} is for algorithm='optimal'; algorithm={self.algorithm!r} has its own.",
+                hint="Leave it out, or use algorithm='optimal'.",
+            )
         if self.insiders not in INSIDERS:
             raise ParameterError(unknown_name("setting of insiders", str(self.insiders), ("full", "nonzero", "None")))
         if not isinstance(self.coalitions, bool):
@@ -174,6 +186,8 @@ class Suppress(Method):
 
     def run(self, system: System, key: Key | None = None) -> Outcome:
         """Protect the cells of a system."""
+        if self.solver == "scip":
+            refuse_without_scip()
         accept = self._read("accept")
         counted = _counted(system)
         system, hidden, cost, notes, attackers = self._prepared(system)
@@ -186,7 +200,7 @@ class Suppress(Method):
             pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
         coalitions = isinstance(attackers, Coalitions)
         if self.algorithm == "optimal":
-            pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit)
+            pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit, self.solver)
         failures = classify(system, attackers, pattern.unprotected)
         as_proposed = proposed is not None and not self.repair
         if as_proposed:
