@@ -320,7 +320,7 @@ def test_cuts_inside_the_tree_find_the_same_optimum(shape, relaxed, monkeypatch)
         monkeypatch.setattr(TreeSearch, "_relax", lambda *_, **__: None)
         monkeypatch.setattr(TreeSearch, "_started", lambda self, start: np.ones(len(self.cost), np.bool_))
     compared = trees = 0
-    for seed in range(12):
+    for seed in range(12 if len(shape) == 2 else 4):
         case = Case(shape, seed)
         if not case.feasible(case.movable):
             continue
