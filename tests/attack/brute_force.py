@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 from scipy.optimize import linprog
 
@@ -68,6 +70,62 @@ def worst_insider(system, withheld, cell, full):
         leaves = value - known[0][cell]
         holders = system.holder[cell].tolist()
         spared = np.isfinite(outside) and who in holders and (who == holders[0] or leaves < level)
+        if high < value + system.upper_level[cell] - slip:
+            worst = 1
+        if not spared and high - low < system.sliding_level[cell] - slip:
+            worst = 1
+        known[0][cell] = outside
+        if not spared and ends(system, known, cell)[0] > value - system.lower_level[cell] + slip:
+            worst = 1
+    return worst
+
+
+def pair(system, withheld, two, target):
+    """Bounds of every cell for two contributors together; one who is not listed has no more than the last who is.
+
+    Two who fill the target are no attackers of it, so that nobody pools what is known of it where it has two.
+    """
+    low, high = outsider(system, withheld)
+    for cell in np.flatnonzero(withheld).tolist():
+        count = int(system.contributors[cell])
+        named = {h: max(int(o), 0) for h, o in zip(system.holder[cell], system.own[cell], strict=True) if h != -1}
+        here = [who for who in two if who in named]
+        strangers = min(2 - len(here), count - len(named)) if named else 0
+        if cell == target and count == 2:
+            together = max([named[who] for who in here], default=0)
+            together = max(together, min(named.values())) if strangers and named else together
+        elif len(here) + strangers == count and here and count:
+            low[cell] = high[cell] = system.value[cell]
+            continue
+        else:
+            together = sum(named[who] for who in here) + strangers * (min(named.values()) if named else 0)
+        if np.isfinite(low[cell]):
+            floor = min(low[cell], 0) + together
+            low[cell] = max(low[cell], min(floor, float(system.value[cell])))
+    return low, high
+
+
+def worst_pair(system, withheld, cell, full):
+    """0 kept, 1 short or 2 recoverable: the worst of all pairs who do not fill the cell, two strangers included."""
+    names = [*sorted({h for h in system.holder[withheld].ravel().tolist() if h != -1}), 10**9, 10**9 + 1]
+    value, outside = float(system.value[cell]), outsider(system, withheld)[0][cell]
+    slip = 1e-5 * max(1.0, abs(value))
+    holders = [h for h in system.holder[cell].tolist() if h != -1]
+    count = int(system.contributors[cell])
+    worst = 0
+    for two in combinations(names, 2):
+        if (count == 1 and holders[0] in two) or (count == 2 and set(two) == set(holders)):
+            continue
+        known = pair(system, withheld, two, cell)
+        low, high = ends(system, known, cell)
+        if high - low <= 1e-6 * max(1.0, abs(value)):
+            return 2
+        if not full:
+            continue
+        level = float(system.lower_level[cell] or system.sliding_level[cell])
+        own = sum(max(int(o), 0) for h, o in zip(system.holder[cell], system.own[cell], strict=True) if h in two)
+        room = value - min(outside, 0) - own
+        spared = np.isfinite(outside) and (holders[0] in two or room < level)
         if high < value + system.upper_level[cell] - slip:
             worst = 1
         if not spared and high - low < system.sliding_level[cell] - slip:

@@ -159,6 +159,29 @@ def test_without_an_audit_the_proved_intervals_are_shown_and_called_so(survey):
     assert "Result of the audit" not in page.text
 
 
+def test_a_sampled_audit_is_called_so_and_never_a_full_one(survey):
+    page = Page(custodian_report(survey, audit=ds.audit(survey, sample=2)))
+    assert "not an audit of all cells" in page.text
+    assert "random sample of 2 of" in page.text
+    assert "computed for every withheld cell" not in page.text
+    assert "Proved possible" in page.text
+    assert "every unsafe cell keeps its level" not in page.text
+    assert "of these looked at" in page.text
+
+
+def test_an_audit_that_only_decides_levels_shows_no_intervals_of_its_own(survey):
+    page = Page(custodian_report(survey, audit=ds.audit(survey, exact=False)))
+    assert "did not compute both ends" in page.text
+    assert "computed for every withheld cell" not in page.text
+    assert "sample" not in page.text
+
+
+def test_a_sample_that_contradicts_the_verdict_is_shown_as_such(broken, small):
+    page = Page(custodian_report(broken, audit=ds.audit(broken, sample=1_000), verdict=small.verify()))
+    full = Page(custodian_report(broken, audit=ds.audit(broken), verdict=small.verify()))
+    assert ("contradict" in page.text) == ("contradict" in full.text)
+
+
 def test_audit_of_another_release_is_refused(survey, small, broken):
     for other in (small, broken):
         with pytest.raises(ParameterError, match="another release"):

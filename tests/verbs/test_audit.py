@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import discreet as ds
 from discreet.attack import Finding
 from discreet.verbs.audit import EXACT_UP_TO
+from tests.attack.brute_force import ends, outsider
 from tests.attack.test_insiders import survey
 from tests.attack.test_intervals import pattern
 
@@ -54,7 +57,20 @@ def test_only_releases_and_tables_can_be_audited():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"insiders": "some"}, {"insiders": True}, {"sample": 0}, {"sample": 2.5}, {"sample": True}]
+    "wrong",
+    [
+        {"insiders": "some"},
+        {"insiders": True},
+        {"sample": 0},
+        {"sample": 2.5},
+        {"sample": True},
+        {"coalitions": 2},
+        {"known_within": 0},
+        {"known_within": -5},
+        {"known_within": float("nan")},
+        {"known_within": True},
+        {"known_within": "ten"},
+    ],
 )
 def test_impossible_parameters_are_refused(wrong):
     name = next(iter(wrong))
@@ -76,7 +92,7 @@ def test_insiders_are_counted_and_never_named():
     assert verdicts.count("not attacked") == len(verdicts) - full.sampled[1]
     assert f"short of their level against an insider: {full.short_insiders}" in full.summary()
     assert f"that an insider can work out exactly: {weak.recoverable_insiders}" in weak.summary()
-    assert "not considered" not in full.summary()
+    assert full.summary().count("not considered") == 1  # two who pool what they know
     assert "not considered: contributors and holdings who know their own contributions (not asked" in none.summary()
 
 
@@ -147,3 +163,71 @@ def test_a_table_without_withheld_cells_is_an_empty_audit():
 
 def test_insiders_findings_are_numbers_in_order_of_harm():
     assert sorted(Finding) == [Finding.NOT_ATTACKED, Finding.KEPT, Finding.SHORT, Finding.RECOVERABLE]
+
+
+# ---- the attackers that a release names ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        ds.Suppress(insiders=None),
+        ds.Suppress(insiders="nonzero"),
+        ds.Suppress(),
+        ds.Suppress(coalitions=True),
+        ds.Suppress(insiders="nonzero", coalitions=True, known_within=60),
+        ds.Suppress(known_within=60),
+    ],
+)
+def test_a_release_is_audited_against_the_attackers_that_it_claims(method):
+    accept = ({"class": "impossible", "reason": "r", "name": "n"}, {"class": "undecided", "reason": "r", "name": "n"})
+    release = ds.protect(survey(0, 40).assess(ds.PPercent(15)), replace(method, accept=accept))
+    found = ds.audit(release)
+    claim = release.custodian.evidence[0].claim
+    assert found.attackers == claim.attackers
+    accepted = len(release.custodian.evidence[0].accepted)
+    assert found.short <= accepted
+    assert max(found.short_insiders, found.short_together, found.recoverable_together) <= accepted
+    assert (found.together is not None) == method.coalitions
+
+
+def test_who_knows_cells_to_within_some_per_cent_finds_narrower_intervals():
+    table = marked(survey(3))
+    wide, narrow = ds.audit(table, exact=True), ds.audit(table, exact=True, known_within=50)
+    assert "to within 50 % of its value" in narrow.summary()
+    one, two = wide.intervals, narrow.intervals
+    assert ((two.upper - two.lower) <= (one.upper - one.lower) + 1e-6).all()
+    assert ((two.upper - two.lower) < (one.upper - one.lower)).any()
+    assert (two.upper <= 1.5 * two.value + 1e-6).all()
+    system = narrow.system
+    for at in np.flatnonzero(system.unsafe[two.cells])[:5].tolist():
+        low, high = ends(system, outsider(system, np.isin(np.arange(len(system)), two.cells)), int(two.cells[at]))
+        assert (two.lower[at], two.upper[at]) == pytest.approx((low, high), rel=1e-4, abs=1e-3)
+
+
+def test_two_together_are_counted_and_named_as_attackers():
+    table = marked(survey(0, 40), 0.7)
+    alone, both = ds.audit(table), ds.audit(table, coalitions=True)
+    assert alone.together is None
+    assert both.short_together >= both.short_insiders == alone.short_insiders
+    assert both.recoverable_together >= both.recoverable_insiders
+    assert both.short_together > alone.short_insiders
+    assert both.counts()["short_together"] == both.short_together
+    assert f"against two together: {both.short_together}" in both.summary()
+    assert "not considered" not in both.summary()
+    words = both.columns()["coalitions"]
+    assert words.count("recoverable by two together") == both.recoverable_together
+    weak = ds.audit(table, insiders="nonzero", coalitions=True)
+    assert (weak.short_together, weak.recoverable_together) == (0, both.recoverable_together)
+
+
+def test_coalitions_need_insiders():
+    with pytest.raises(ds.DiscreetError, match="leaves them out"):
+        ds.audit(marked(survey(3)), insiders=None, coalitions=True)
+
+
+def test_a_sampled_audit_is_not_a_complete_one():
+    release = ds.protect(survey(0, 40).assess(ds.PPercent(15)), ds.Suppress(insiders=None))
+    assert ds.audit(release).complete
+    assert not ds.audit(release, sample=3).complete
+    assert not ds.audit(release, exact=False).complete

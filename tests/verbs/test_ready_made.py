@@ -211,8 +211,15 @@ def test_given_levels_reach_the_assessment():
 
 
 def test_costs_are_used_as_given():
-    table = one_way(("", 30, 9.5), ("N", 10, None), ("S", 20, 2), names="region value cost")
+    table = one_way(("", 30, 9.5), ("N", 10, 0), ("S", 20, 2), names="region value cost")
     assert build_system(table).cost("variable").tolist() == [9.5, 0.0, 2.0]
+
+
+def test_a_cell_without_a_cost_is_refused_unless_it_is_empty():
+    with pytest.raises(InputError, match="'cost' is empty in row 2"):
+        one_way(("", 30, 9.5), ("N", 10, None), ("S", 20, 2), names="region value cost")
+    table = one_way(("", 20, 9.5), ("N", None, None), ("S", 20, 2), names="region value cost")
+    assert table.cost.tolist() == [9.5, 0.0, 2.0]
 
 
 def test_record_keys_are_whole_numbers_or_fractions():

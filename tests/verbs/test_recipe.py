@@ -409,3 +409,31 @@ def test_a_recipe_completes_a_pattern_together_with_what_is_out(twice):
     assert (alone.system.present, len(alone.system.of)) == (1, 1)
     assert (beside.system.present, len(beside.system.of)) == (1, 2)
     assert beside.short == 1
+
+
+def test_a_recipe_names_a_variable_as_the_cost(tmp_path):
+    lines = ["region,value,worth,status", "a,10,1,U", "b,20,9,V", "c,30,2,V"]
+    (tmp_path / "cells.csv").write_text("\n".join(lines) + "\n")
+    recipe = """
+version = 1
+[data]
+cells = "cells.csv"
+[[tables]]
+name = "t"
+by = ["region"]
+value = "value"
+compute_totals = true
+[[protect]]
+method = "suppress"
+cost = "worth"
+[output]
+directory = "out"
+"""
+    (tmp_path / "recipe.toml").write_text(recipe)
+    done = ds.run_recipe(tmp_path / "recipe.toml")
+    table = done.release.public.tables[0]
+    hidden = [codes for codes, status in zip(table.columns()["region"], table.status, strict=True) if status == "X"]
+    assert hidden == ["a", "c"]
+    (tmp_path / "recipe.toml").write_text(recipe.replace("worth", "weight_of_it"))
+    with pytest.raises(ds.DiscreetError, match="no column 'weight_of_it'"):
+        ds.run_recipe(tmp_path / "recipe.toml")

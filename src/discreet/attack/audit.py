@@ -11,14 +11,14 @@ from discreet.attack.insiders import Finding
 from discreet.attack.intervals import Intervals
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Ints, Status
-from discreet.model.evidence import CONTRIBUTORS, EXTERNAL, INSIDERS
+from discreet.model.evidence import COALITIONS, CONTRIBUTORS, EXTERNAL, INSIDERS, TOGETHER
 from discreet.relations import System
 
 WORDS = {
     Finding.NOT_ATTACKED: "not attacked",
     Finding.KEPT: "kept",
-    Finding.SHORT: "short against an insider",
-    Finding.RECOVERABLE: "recoverable by an insider",
+    Finding.SHORT: "short against {}",
+    Finding.RECOVERABLE: "recoverable by {}",
 }
 
 
@@ -40,6 +40,8 @@ class Audit:
         Why none was, or why not for all cells.
     published
         Unsafe cells that are not withheld at all, besides those that were published before or elsewhere.
+    together
+        For every withheld cell the worst that two contributors together can do; None when they were not considered.
     """
 
     system: System
@@ -48,13 +50,21 @@ class Audit:
     insiders: Status | None = None
     why_no_insiders: str = "not asked for"
     published: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    together: Status | None = None
 
     @property
     def holds(self) -> bool:
         """Whether every unsafe cell that was looked at is known to nobody and keeps its level against all attackers."""
         exact = self.intervals.recoverable & self.system.unsafe[self.intervals.cells]
         known = len(self.published) + self.revealed
-        return not (known or self.short or exact.any() or self.short_insiders or self.recoverable_insiders)
+        alone = self.short_insiders or self.recoverable_insiders
+        return not (known or self.short or exact.any() or alone or self.short_together or self.recoverable_together)
+
+    @property
+    def complete(self) -> bool:
+        """Whether both ends of the interval of every withheld cell of the tables were computed."""
+        seen = self.intervals.looked_at | ~(self.system.now | self.system.unsafe)[self.intervals.cells]
+        return self.intervals.exact and bool(seen.all())
 
     @property
     def withheld_cells(self) -> Ints:
@@ -72,6 +82,12 @@ class Audit:
         return int(self.intervals.short.sum())
 
     @property
+    def external_short(self) -> int:
+        """How many unsafe cells an outsider knows exactly or more closely than their level allows."""
+        exact = self.intervals.recoverable & self.system.unsafe[self.intervals.cells]
+        return int((self.intervals.short | exact).sum())
+
+    @property
     def recoverable(self) -> int:
         """How many withheld cells can be worked out exactly."""
         return int(self.intervals.recoverable.sum())
@@ -79,24 +95,28 @@ class Audit:
     @property
     def short_insiders(self) -> int:
         """How many unsafe cells miss their level against an insider; 0 where levels were not asked for."""
-        levels_asked = INSIDERS["full"] in self.attackers
-        return int((self._insiders >= Finding.SHORT).sum()) if levels_asked else 0
+        return _short(self.insiders) if INSIDERS["full"] in self.attackers else 0
 
     @property
     def recoverable_insiders(self) -> int:
         """How many unsafe cells an insider can work out exactly."""
-        return int((self._insiders == Finding.RECOVERABLE).sum())
+        return _recoverable(self.insiders)
+
+    @property
+    def short_together(self) -> int:
+        """How many unsafe cells miss their level against two contributors together; 0 where that was not asked for."""
+        return _short(self.together) if TOGETHER["full"] in self.attackers else 0
+
+    @property
+    def recoverable_together(self) -> int:
+        """How many unsafe cells two contributors together can work out exactly."""
+        return _recoverable(self.together)
 
     @property
     def sampled(self) -> tuple[int, int]:
         """How many unsafe cells were looked at, and of how many."""
         unsafe = self.system.unsafe[self.intervals.cells]
         return int((unsafe & self.intervals.looked_at).sum()), int(unsafe.sum())
-
-    @property
-    def _insiders(self) -> Status:
-        none = np.full(len(self.intervals.cells), Finding.NOT_ATTACKED, np.int8)
-        return none if self.insiders is None else self.insiders
 
     def columns(self) -> dict[str, list[Any]]:
         """One row a withheld cell that was looked at: required and realised interval, verdicts."""
@@ -115,7 +135,8 @@ class Audit:
             "lower": (found.lower[seen] / unit).tolist(),
             "upper": (found.upper[seen] / unit).tolist(),
             "verdict": state.tolist(),
-            "insiders": [WORDS[Finding(code)] for code in self._insiders[seen].tolist()],
+            "insiders": _words(self.insiders, seen, "an insider"),
+            "coalitions": _words(self.together, seen, "two together"),
         }
 
     def to_frame(self, backend: str = "pyarrow") -> Any:
@@ -134,6 +155,8 @@ class Audit:
             "recoverable": self.recoverable,
             "short_insiders": self.short_insiders,
             "recoverable_insiders": self.recoverable_insiders,
+            "short_together": self.short_together,
+            "recoverable_together": self.recoverable_together,
             "revealed": self.revealed,
         }
 
@@ -157,12 +180,31 @@ class Audit:
             lines.append(f"  unsafe cells short of their level against an insider: {self.short_insiders:,}")
         if self.insiders is not None:
             lines.append(f"  unsafe cells that an insider can work out exactly: {self.recoverable_insiders:,}")
+        if TOGETHER["full"] in self.attackers:
+            lines.append(f"  unsafe cells short of their level against two together: {self.short_together:,}")
+        if self.together is not None:
+            lines.append(f"  unsafe cells that two together can work out exactly: {self.recoverable_together:,}")
         if self.revealed:
             lines.append(f"  unsafe cells that were published before: {self.revealed:,}")
         lines += [f"  attacker: {attacker}" for attacker in self.attackers]
         lines += [f"  together with {text}" for text in self.system.already.together_with()]
         if self.why_no_insiders:
             lines.append(f"  not considered: {CONTRIBUTORS} ({self.why_no_insiders})")
+        if self.insiders is not None and self.together is None:
+            lines.append(f"  not considered: {COALITIONS}")
         return "\n".join(lines)
 
     __repr__ = summary
+
+
+def _short(found: Status | None) -> int:
+    return 0 if found is None else int((found >= Finding.SHORT).sum())
+
+
+def _recoverable(found: Status | None) -> int:
+    return 0 if found is None else int((found == Finding.RECOVERABLE).sum())
+
+
+def _words(found: Status | None, seen: Ints, whom: str) -> list[str]:
+    codes = np.full(len(seen), Finding.NOT_ATTACKED, np.int8) if found is None else found[seen]
+    return [WORDS[Finding(code)].format(whom) for code in codes.tolist()]

@@ -350,7 +350,7 @@ def attack_by_insiders(attack: External, full: bool, seed: int) -> Status:
         targets = np.flatnonzero(attacked[one] & (result[one] < Finding.RECOVERABLE))
         demands = []
         for cell, at in zip(targets.tolist(), one[targets].tolist(), strict=True):
-            demands += _demands(attack, knowledge, at, cell, full and result[at] == Finding.KEPT)
+            demands += demands_of(attack, knowledge, at, cell, full and result[at] == Finding.KEPT)
         known = 2 * TOLERANCE * np.maximum(1.0, np.abs(attack.required.value[one]))
         search = InsiderAttack(moves, knowledge.at(one), demands, known, seed)
         search.run(report)
@@ -359,7 +359,7 @@ def attack_by_insiders(attack: External, full: bool, seed: int) -> Status:
     return result
 
 
-def _demands(attack: External, knowledge: Knowledge, at: int, cell: int, full: bool) -> list[Demand]:
+def demands_of(attack: External, knowledge: Knowledge, at: int, cell: int, full: bool) -> list[Demand]:
     """What must be shown of a cell, called ``cell`` from now on: its levels, or that it moves at all."""
     required, sole = attack.required, int(knowledge.sole[at])
     levels = []

@@ -174,23 +174,45 @@ def tabulate(recipe: Path, allow_outside: bool, output: Path | None) -> None:
 @click.option(
     "--insiders",
     type=click.Choice(["full", "nonzero", "none"]),
-    default="full",
-    show_default=True,
-    help="What must hold against contributors: levels kept, nothing known exactly, or nothing.",
+    help="What must hold against contributors: levels kept, nothing known exactly, or nothing; left out, what the "
+    "release claims.",
+)
+@click.option(
+    "--coalitions/--no-coalitions",
+    default=None,
+    help="Whether any two contributors together are attackers too; left out, what the release claims.",
+)
+@click.option(
+    "--known-within",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Everybody knows each cell to within so many per cent; left out, what the release claims.",
 )
 @click.option("--sample", type=click.IntRange(min=1), help="Look at so many unsafe cells, chosen at random.")
 @JSON
 def audit(
-    folder: Path, output: Path | None, insiders: Literal["full", "nonzero", "none"], sample: int | None, as_json: bool
+    folder: Path,
+    output: Path | None,
+    insiders: Literal["full", "nonzero", "none"] | None,
+    coalitions: bool | None,
+    known_within: float | None,
+    sample: int | None,
+    as_json: bool,
 ) -> None:
     """Work out what an attacker can deduce from the saved release in FOLDER."""
     from discreet.cli.cells import write_new
+    from discreet.verbs.audit import AS_RELEASED
     from discreet.verbs.audit import audit as audit_release
     from discreet.verbs.load import load
 
     with errors(as_json):
         with progress(as_json):
-            found = audit_release(load(folder), insiders=None if insiders == "none" else insiders, sample=sample)
+            found = audit_release(
+                load(folder),
+                insiders=AS_RELEASED if insiders is None else None if insiders == "none" else insiders,
+                coalitions=coalitions,
+                known_within=AS_RELEASED if known_within is None else known_within,
+                sample=sample,
+            )
         if output is not None:
             write_new(output, found.to_frame())
         click.echo(json.dumps(found.counts()) if as_json else found.summary())
@@ -201,6 +223,8 @@ def audit(
             or found.recoverable
             or found.short_insiders
             or found.recoverable_insiders
+            or found.short_together
+            or found.recoverable_together
         ):
             sys.exit(5)
 

@@ -21,7 +21,7 @@ from discreet.files.celltext import code_text_columns, column_text, units_text, 
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Ints
 from discreet.model.evidence import Evidence
-from discreet.model.layout import FORMAT, cell_columns, claim_description, table_description
+from discreet.model.layout import FORMAT, acceptance_description, cell_columns, claim_description, table_description
 from discreet.model.release import Custodian, PublicRelease, PublicTable
 from discreet.progress import checkpoint
 
@@ -228,7 +228,7 @@ def _write_evidence(closed: Path, number: int, evidence: Evidence) -> dict[str, 
         "claim": claim_description(evidence.claim),
         "decimals": evidence.decimals,
         "effort": dict(evidence.effort),
-        "accepted": [{**vars(a), "cell": list(a.cell)} for a in evidence.accepted],
+        "accepted": [acceptance_description(a) for a in evidence.accepted],
         "facts": dict(evidence.facts),
         "findings": list(evidence.findings),
         "files": files,

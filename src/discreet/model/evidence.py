@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -270,13 +271,48 @@ class Proofs:
 
 
 @dataclass(frozen=True)
+class Weighted:
+    """A relation with a multiplier: a sum of one variable in the line of a cell, or an equation between variables.
+
+    ``number`` is that of the grouping in the variable's hierarchy; without a ``variable``, that of the equation in the
+    set, and the cell is one that stands in it.
+    """
+
+    table: str
+    cell: tuple[str, ...]
+    variable: str
+    number: int
+    times: Fraction
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """Why a cell cannot reach its level (``use``: ``UP`` or ``DOWN``), whatever is withheld besides.
+
+    Relations times multipliers add up to an equation between changes of cells, in which what is known of the others
+    leaves this cell less room than its level. ``insiders`` are the contributors for whom that holds, each as a cell
+    (table, codes) and its place among the largest contributors there; without any, it holds for everybody.
+    """
+
+    use: int
+    relations: tuple[Weighted, ...] = ()
+    insiders: tuple[tuple[str, tuple[str, ...], int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Acceptance:
-    """An unsafe cell that is withheld without a proof of its level, and who answers for it."""
+    """An unsafe cell that is withheld without a proof of its level, and who answers for it.
+
+    ``kind`` is what was found of it (``"impossible"``, ``"revealed"``, ``"undecided"``), and ``because`` the proof of
+    that, where there is one.
+    """
 
     table: str
     cell: tuple[str, ...]
     reason: str
     name: str
+    kind: str = ""
+    because: Impossible | None = None
 
 
 @dataclass(frozen=True, eq=False)

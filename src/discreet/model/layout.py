@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints, Status
 from discreet.model.condition import parse_conditions
-from discreet.model.evidence import Claim
+from discreet.model.evidence import Acceptance, Claim
 from discreet.model.hierarchy import Grouping, Hierarchy
 from discreet.model.spec import TableSpec
 from discreet.model.table import NOBODY, Assessment, CellStatus, Contributions, Holders, Table
@@ -315,6 +315,22 @@ def claim_from(description: Mapping[str, Any]) -> Claim:
         tuple(description["not_considered"]),
         tuple(description["together_with"]),
     )
+
+
+def acceptance_description(accepted: Acceptance) -> dict[str, Any]:
+    """An accepted cell as JSON-ready data, with the multipliers of its proof as fractions in words."""
+    because = accepted.because
+    proof = None
+    if because is not None:
+        proof = {
+            "use": because.use,
+            "relations": [
+                {**vars(r), "cell": list(r.cell), "times": f"{r.times.numerator}/{r.times.denominator}"}
+                for r in because.relations
+            ],
+            "insiders": [[table, list(cell), place] for table, cell, place in because.insiders],
+        }
+    return {**vars(accepted), "cell": list(accepted.cell), "because": proof}
 
 
 def empty_means(name: str) -> int:

@@ -540,7 +540,14 @@ def _same_sole(matrix: csr_array, contributors: Ints) -> Ints:
 
 def _table_cost(table: Table, kind: str, scale: float) -> Floats:
     if table.cost is not None and kind == "variable":
-        return np.maximum(table.cost, 0.0)
+        bad = np.flatnonzero(~(np.isfinite(table.cost) & (table.cost >= 0)))
+        if len(bad):
+            raise InputError(
+                f"The cost of {len(bad)} cells of table {table.name!r} is not a number of at least 0, first of "
+                f"{table.cell_name(int(bad[0]))}.",
+                hint="Give a cost that is never below 0; 0 makes a cell free.",
+            )
+        return table.cost
     if kind in ("value", "log"):
         absolute = np.abs(table.value.astype(np.float64)) * scale
         return absolute if kind == "value" else np.log1p(absolute)

@@ -46,7 +46,8 @@ def custodian_report(
     release
         The release.
     audit
-        The audit of the same release; without one the report shows what the certificates prove.
+        The audit of the same release; without one the report shows what the certificates prove. So it does where the
+        audit is of a sample, and says how much of it was looked at.
     recipe
         Text of the recipe that made the release.
     verdict
@@ -90,8 +91,8 @@ def custodian_report(
     return render(
         "custodian.html",
         verdict=checked,
-        state=findings.state(checked, deduced),
-        answers=findings.answers(numbers, deduced, checked, bool(recipe)),
+        state=findings.state(checked, deduced, audit),
+        answers=findings.answers(numbers, deduced, checked, bool(recipe), audit),
         tables=[TablePart(n, d, most_cells) for n, d in zip(numbers, deduced, strict=True)],
         shared=_shared(custodian.tables, audit),
         equations=[str(equation) for equation in custodian.tables.equations],
@@ -111,7 +112,7 @@ def _common(release: Release, audit: Audit | None, recipe: str, title: str, verd
         "refusals": verdict.refused[:REFUSALS],
         "refusals_more": max(len(verdict.refused) - REFUSALS, 0),
         "several": len(custodian.tables) > 1,
-        "audited": audit is not None,
+        "audited": audit is not None and (audit.complete or custodian.published is not None),
         "audit": _audit_numbers(audit),
         "methods": [_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
         "python": python_steps(custodian.tables, custodian.log),
@@ -243,7 +244,16 @@ def _audit_numbers(audit: Audit | None) -> dict[str, Any]:
     if audit is None:
         return {}
     cells = audit.withheld_cells
+    looked_at, unsafe = audit.sampled
+    rows = []
+    if audit.insiders is not None:
+        rows += [("a contributor", audit.short_insiders, audit.recoverable_insiders)]
+    if audit.together is not None:
+        rows += [("two contributors together", audit.short_together, audit.recoverable_together)]
     return {
+        "sampled": looked_at < unsafe,
+        "looked_at": looked_at,
+        "insiders": rows,
         "withheld": len(cells),
         "unsafe": int(audit.system.unsafe[cells].sum()),
         "recoverable": audit.recoverable,

@@ -118,7 +118,7 @@ class Deduction:
 
 
 def deductions(release: Release, audit: Audit | None) -> list[Deduction]:
-    """What can be deduced of every table of a release.
+    """What can be deduced of every table of a release: from a complete audit, or as far as certificates show it.
 
     Raises
     ------
@@ -128,7 +128,9 @@ def deductions(release: Release, audit: Audit | None) -> list[Deduction]:
     custodian = release.custodian
     if audit is not None:
         _refuse_other(custodian, audit)
-    return [_of_table(custodian, number, audit) for number in range(len(custodian.tables))]
+    # An audit that left cells or ends of intervals out says nothing of them; the certificates do.
+    whole = audit if audit is not None and audit.complete else None
+    return [_of_table(custodian, number, whole) for number in range(len(custodian.tables))]
 
 
 def _of_table(custodian: Custodian, number: int, audit: Audit | None) -> Deduction:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.attack import Audit
 from discreet.model.arrays import Ints
 from discreet.report.deduction import Deduction
 from discreet.report.numbers import STATUSES, Reason, TableNumbers, Tally
@@ -26,10 +27,12 @@ class Answer:
     section: str
 
 
-def state(verdict: Verdict, deduced: Sequence[Deduction]) -> str:
+def state(verdict: Verdict, deduced: Sequence[Deduction], audit: Audit | None = None) -> str:
     """``proved``, ``unverified``, ``refused``, or ``contradicted`` where the intervals show what should not be."""
     if verdict.refused:
         return "refused"
+    if audit is not None and not audit.complete and audit.external_short:
+        return "contradicted"
     if any(d.realised and bool((d.short | (d.exact & d.unsafe)).any()) for d in deduced):
         return "contradicted"
     if not verdict.proved:
@@ -38,7 +41,11 @@ def state(verdict: Verdict, deduced: Sequence[Deduction]) -> str:
 
 
 def answers(
-    tables: Sequence[TableNumbers], deduced: Sequence[Deduction], verdict: Verdict, recipe: bool
+    tables: Sequence[TableNumbers],
+    deduced: Sequence[Deduction],
+    verdict: Verdict,
+    recipe: bool,
+    audit: Audit | None = None,
 ) -> tuple[Answer, ...]:
     """The six questions of a colleague who did not see the run."""
     tally = sum((t.tally for t in tables), Tally((0,) * STATUSES))
@@ -58,7 +65,7 @@ def answers(
         Answer("Why?", _why(tables), "reasons"),
         Answer("What was withheld?", (withheld,), "withheld"),
         Answer("What did it cost?", _cost(tables, tally), "cost"),
-        Answer("What can an attacker still deduce?", (_deduced(deduced, verdict),), "attacker"),
+        Answer("What can an attacker still deduce?", (_deduced(deduced, verdict, audit),), "attacker"),
         Answer("How can it be repeated?", (f"{again}the commands, the Python steps and the log.",), "repeat"),
     )
 
@@ -98,7 +105,9 @@ def _value_shares(numbers: TableNumbers) -> str:
     )
 
 
-def _deduced(deduced: Sequence[Deduction], verdict: Verdict) -> str:
+def _deduced(deduced: Sequence[Deduction], verdict: Verdict, audit: Audit | None) -> str:
+    if audit is not None and not audit.complete:
+        return _partly_audited(audit, verdict)
     if all(d.realised for d in deduced):
         short, exact = sum(int(d.short.sum()) for d in deduced), sum(int(d.exact.sum()) for d in deduced)
         return _audited(short, exact)
@@ -108,6 +117,19 @@ def _deduced(deduced: Sequence[Deduction], verdict: Verdict) -> str:
         "Of every unsafe cell at least its protection level stays open; that is proved. No audit was made, so how much "
         "wider the attacker's intervals are is not known."
     )
+
+
+def _partly_audited(audit: Audit, verdict: Verdict) -> str:
+    """What an audit says that did not compute both ends of every interval."""
+    looked_at, unsafe = audit.sampled
+    if looked_at < unsafe:
+        seen = f"The audit looked at a random sample of {count(looked_at)} of {cells(unsafe, 'unsafe')}, not at all"
+    else:
+        seen = "The audit decided whether levels are kept, and did not compute how wide the intervals are"
+    bad = audit.external_short
+    found = f"{_are(bad, 'unsafe')} known more closely than allowed" if bad else "it found none that misses its level"
+    proved = "of all unsafe cells the levels are proved" if verdict.holds and verdict.proved else "nothing is proved"
+    return f"{seen}; {found}. By the release itself, {proved}."
 
 
 def _audited(short: int, exact: int) -> str:

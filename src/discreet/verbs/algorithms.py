@@ -22,6 +22,7 @@ from discreet.tables.engines.standards import Standards
 from discreet.tables.suppress import Suppress
 from discreet.tables.suppress.classes import CLASSES
 from discreet.verbs.already import Items, gather
+from discreet.verbs.cost_variables import with_cost_variable
 from discreet.verbs.given_files import with_files_read
 from discreet.verbs.protect import refuse_unassessed
 
@@ -127,6 +128,8 @@ def compare_algorithms(
     whole = as_set(tables)
     for table in whole:
         refuse_unassessed(table)
+    for method in methods.values():
+        whole = with_cost_variable(whole, method)
     system = build_system(whole, gather(whole, already_published))
     system.check_additive()
     system.check_bounds()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from math import isfinite
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.attack import Audit, External, attack_by_insiders
+from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
+from discreet.attack.knowledge import known_bounds
 from discreet.errors import ParameterError
 from discreet.model.arrays import Bools, Status
-from discreet.model.evidence import EXTERNAL, INSIDERS
+from discreet.model.evidence import EXTERNAL, EXTERNAL_WITHIN, INSIDERS, TOGETHER
 from discreet.model.pattern import Pattern
 from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus, Table
@@ -22,6 +24,8 @@ from discreet.verbs.patterns import on_tables
 from discreet.verbs.protect import refuse_unassessed
 
 HIDDEN = (CellStatus.UNSAFE, CellStatus.SECONDARY)
+AS_RELEASED: Final = "as released"
+"""Attackers are those that the release claims to hold against."""
 EXACT_UP_TO = 5_000
 """Both ends of every interval are found without asking up to so many withheld cells."""
 
@@ -31,7 +35,9 @@ def audit(
     *,
     pattern: Pattern | None = None,
     already_published: Items = None,
-    insiders: Literal["full", "nonzero"] | None = "full",
+    insiders: Literal["full", "nonzero", "as released"] | None = AS_RELEASED,
+    coalitions: bool | None = None,
+    known_within: float | Literal["as released"] | None = AS_RELEASED,
     sample: int | None = None,
     exact: bool | None = None,
     seed: int = 0,
@@ -52,7 +58,13 @@ def audit(
         What must hold against every contributor who knows its own contributions, for every unsafe cell that it does
         not fill alone: ``"full"``, the cell keeps its level, downwards against all but its largest contributor and
         those whose own contribution leaves no room for it; ``"nonzero"``, it is not known exactly. None leaves
-        insiders out.
+        insiders out. By default as the release claims it, and ``"full"`` for tables and patterns.
+    coalitions
+        Whether the same must hold of any two contributors together. By default as the release claims it, and not for
+        tables and patterns.
+    known_within
+        Everybody knows each cell to within so many per cent of its value; None, only what bounds say. By default as the
+        release claims it, and None for tables and patterns.
     sample
         Look at so many unsafe cells, chosen at random, instead of all withheld cells.
     exact
@@ -82,7 +94,13 @@ def audit(
     >>> ds.audit(release, insiders=None).short
     0
     """
-    _refuse(insiders, sample)
+    claimed = _claimed(subject)
+    _refuse(insiders, coalitions, known_within, sample)
+    within = claimed.known_within if isinstance(known_within, str) else known_within
+    if insiders == AS_RELEASED:
+        insiders = claimed.insiders
+    if coalitions is None:
+        coalitions = claimed.coalitions and insiders is not None
     system, withheld = _withheld(subject, pattern, already_published)
     exposed = np.flatnonzero(system.unsafe & ~withheld & ~system.known)
     # Secondary cells that only earlier releases withhold may come to light; their unsafe cells may not.
@@ -94,28 +112,78 @@ def audit(
     altered = isinstance(subject, Release) and subject.custodian.published is not None
     if altered and sample is None:
         wanted = system.unsafe[withheld]
+    if not altered:
+        system = _everybody_knows(system, within)
     attack = External(system, withheld, wanted)
     attack.run(exact, seed)
     found = attack.intervals(exact)
     if altered:
         return Audit(system, found, (METHOD_KNOWN,), why_no_insiders="the values are altered")
+    outsider = EXTERNAL if within is None else EXTERNAL_WITHIN.format(f"{within:g}")
     if insiders is None:
-        return Audit(system, found, published=exposed)
+        return Audit(system, found, (outsider,), published=exposed)
     unsafe = system.unsafe[attack.cells] & attack.wanted
     known = unsafe & (system.contributors[attack.cells] > 0)
     if unsafe.any() and not known.any():
-        return Audit(system, found, why_no_insiders="the tables carry no contributors", published=exposed)
+        why = "the tables carry no contributors"
+        return Audit(system, found, (outsider,), why_no_insiders=why, published=exposed)
     why = "" if known.sum() == unsafe.sum() else f"in {int((unsafe & ~known).sum()):,} cells, of tables without any"
     verdicts = attack_by_insiders(attack, insiders == "full", seed)
-    return Audit(system, found, (EXTERNAL, INSIDERS[insiders]), verdicts, why, exposed)
+    if not coalitions:
+        return Audit(system, found, (outsider, INSIDERS[insiders]), verdicts, why, exposed)
+    together = attack_by_pairs(attack, insiders == "full", verdicts)
+    named = (outsider, INSIDERS[insiders], TOGETHER[insiders])
+    return Audit(system, found, named, verdicts, why, exposed, together)
 
 
 METHOD_KNOWN = "external: knows the publication, the relations, the bounds of each cell, and the method"
 
 
-def _refuse(insiders: object, sample: object) -> None:
-    if insiders is not None and insiders not in INSIDERS:
-        raise ParameterError(f"insiders={insiders!r} is not allowed.", hint="Use 'full', 'nonzero' or None.")
+class _Claimed(NamedTuple):
+    """The attackers that a release names; those that tables are audited against where nobody says otherwise."""
+
+    insiders: Literal["full", "nonzero"] | None = "full"
+    coalitions: bool = False
+    known_within: float | None = None
+
+
+def _claimed(subject: object) -> _Claimed:
+    if isinstance(subject, Release):
+        for evidence in subject.custodian.evidence:
+            if evidence.claim.method == "suppress":
+                said = evidence.method
+                return _Claimed(said.get("insiders"), bool(said.get("coalitions", False)), said.get("known_within"))
+    return _Claimed()
+
+
+def _everybody_knows(system: System, within: float | None) -> System:
+    """The system with what everybody knows of its cells; of sums behind figures that says nothing."""
+    lower, upper = known_bounds(system, within)
+    lower = np.where(system.in_tables, lower, system.lower_bound)
+    return replace(system, lower_bound=lower, upper_bound=np.where(system.in_tables, upper, system.upper_bound))
+
+
+def _refuse(insiders: object, coalitions: object, known_within: object, sample: object) -> None:
+    if insiders is not None and insiders not in (*INSIDERS, AS_RELEASED):
+        raise ParameterError(
+            f"insiders={insiders!r} is not allowed.", hint=f"Use 'full', 'nonzero', {AS_RELEASED!r} or None."
+        )
+    if coalitions is not None and not isinstance(coalitions, bool):
+        raise ParameterError(f"coalitions={coalitions!r} is not allowed.", hint="Use True, False or None.")
+    if coalitions and insiders is None:
+        raise ParameterError(
+            "coalitions=True asks for contributors together, and insiders=None leaves them out.",
+            hint="Use insiders='full' or 'nonzero', or leave coalitions out.",
+        )
+    if known_within not in (None, AS_RELEASED) and not (
+        isinstance(known_within, int | float)
+        and not isinstance(known_within, bool)
+        and isfinite(known_within)
+        and known_within > 0
+    ):
+        raise ParameterError(
+            f"known_within={known_within!r} is not allowed.", hint="Give a number of per cent above 0, or None."
+        )
     if sample is not None and (not isinstance(sample, int) or isinstance(sample, bool) or sample < 1):
         raise ParameterError(f"sample={sample!r} is not allowed.", hint="Give a number of cells, at least 1.")
 

@@ -18,6 +18,7 @@ from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
 from discreet.tables.method import Method, Outcome
 from discreet.verbs.already import Items, gather
+from discreet.verbs.cost_variables import with_cost_variable
 from discreet.verbs.given_files import with_files_read
 
 
@@ -74,6 +75,7 @@ def protect(
         refuse_unassessed(table)
     already = gather(whole, already_published)
     method = steps[0]
+    whole = with_cost_variable(whole, method)
     if method.alters:
         _refuse_beside_altered(whole, already, method)
     system = build_system(whole, already)

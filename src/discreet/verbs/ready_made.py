@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from discreet.engine.cells import Above, all_cells, cells_above
-from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
 from discreet.files.frames import code_text, column_names, filled_numbers, gaps, read_columns
-from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Codes, Ints, Status, fits
+from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status, fits
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Contributions, Table, cell_keys
@@ -83,15 +83,16 @@ def table_from_cells(
     delimiter
         Separator of a csv file.
     **options
-        Further fields of :class:`~discreet.TableSpec`: ``name``, ``period``, ``where``, ``weight``.
+        Further fields of :class:`~discreet.TableSpec`: ``name``, ``period``, ``where``, ``weight``, and ``cost``, the
+        column that says what withholding a cell costs, where it is not called ``cost``.
 
     Raises
     ------
     InputError
         When a cell stands twice, a total is missing, statuses contradict values, or the cells do not add up.
     """
-    frame = _read(cells, list(by), value, delimiter)
     spec = _spec(by, None if counts else (variable or value), options)
+    frame = _read(cells, list(by), value, delimiter, spec.cost)
     codes = _codes(frame, by)
     _refuse_twice(spec, codes)
     raw, empty = _values(frame, value)
@@ -117,6 +118,7 @@ def table_from_cells(
         slack=_slack(slack, inside),
         from_records=False,
         **_levels_and_bounds(frame, inside),
+        cost=_costs(frame, spec.cost or "cost", empty),
     )
     table = table.with_(holders=holders_of(frame, table))
     table = table.at(np.argsort(table.keys, kind="stable"))
@@ -129,9 +131,13 @@ def table_from_cells(
     return table
 
 
-def _read(cells: Any, variables: list[str], value: str, delimiter: str) -> pa.Table:
+def _read(cells: Any, variables: list[str], value: str, delimiter: str, cost: str | None) -> pa.Table:
     names = column_names(cells, delimiter)
     optional = [name for name in names if name in OPTIONAL or _is_top(name) or is_holder(name) or is_own(name)]
+    if cost is not None:
+        if cost not in names:
+            raise InputError(unknown_name("column", cost, names, "the cells (cost=)"))
+        optional = [*(name for name in optional if name != "cost"), cost]
     wanted = list(dict.fromkeys([*variables, value, *optional]))
     text = [*variables, *(name for name in optional if name == "status")]
     exact = [name for name in wanted if name not in text and not is_holder(name)]
@@ -148,7 +154,7 @@ def _spec(by: Mapping[str, Hierarchy], variable: str | None, options: dict[str, 
     except TypeError as error:
         raise ParameterError(
             f"from_cells does not know an option: {error}.",
-            hint="Besides its own parameters it takes name=, period=, where= and weight=.",
+            hint="Besides its own parameters it takes name=, period=, where=, weight= and cost=.",
         ) from None
 
 
@@ -279,17 +285,28 @@ def _levels_and_bounds(frame: pa.Table, decimals: int) -> dict[str, Any]:
     if "upper_bound" in names:
         upper = -units_up(-filled_numbers(frame, "upper_bound"), decimals, "upper_bound")
         found["upper_bound"] = np.where(gaps(frame, "upper_bound"), NO_UPPER, upper)
-    if "cost" in names:
-        found["cost"] = np.asarray(_refuse_negative(frame, "cost"), np.float64)
     return found
 
 
-def _refuse_negative(frame: pa.Table, name: str) -> Any:
+def _costs(frame: pa.Table, name: str, empty: Bools) -> Floats | None:
+    """What withholding each cell costs; only empty cells may go without."""
+    if name not in frame.column_names:
+        return None
+    missing = np.flatnonzero(gaps(frame, name) & ~empty)
+    if len(missing):
+        raise InputError(
+            f"Column {name!r} is empty in row {int(missing[0]) + 1}, and {len(missing)} cells have no cost.",
+            hint="Give every cell a cost of at least 0; 0 makes a cell free.",
+        )
+    return np.asarray(_refuse_negative(frame, name, "A cost cannot be below 0."), np.float64)
+
+
+def _refuse_negative(frame: pa.Table, name: str, hint: str = "Protection levels are distances from the value.") -> Any:
     values = filled_numbers(frame, name)
     if (values < 0).any():
         raise InputError(
             f"Column {name!r} is negative in row {int(np.argmax(values < 0)) + 1}.",
-            hint="A cost cannot be below 0." if name == "cost" else "Protection levels are distances from the value.",
+            hint=hint,
         )
     return values
 
@@ -380,6 +397,15 @@ def _refuse_missing_parts(table: Table, equations: Equations) -> None:
         )
 
 
+def _computed_costs(table: Table, leaf: Table, value: Ints, above: Above, owner: Ints) -> Floats:
+    """Costs of computed totals: a variable adds up, and costs that somebody set leave them their value."""
+    if table.spec.cost is None or leaf.cost is None:
+        return np.abs(from_units(value, table.decimals))
+    worth = np.zeros(len(value), np.float64)
+    np.add.at(worth, above.cell, leaf.cost[owner])
+    return worth
+
+
 def with_totals(table: Table, disjoint: bool) -> Table:
     """The table with all totals above its finest cells."""
     hierarchies = table.spec.hierarchies
@@ -419,7 +445,7 @@ def with_totals(table: Table, disjoint: bool) -> Table:
             changes[name] = np.full(len(keys), nothing, column.dtype)
             changes[name][old] = column
     if table.cost is not None:
-        changes["cost"] = np.abs(from_units(value, table.decimals))
+        changes["cost"] = _computed_costs(table, leaf, value, above, owner)
         changes["cost"][old] = table.cost
     if table.key_sum is not None and leaf.key_sum is not None:
         key_sum = np.zeros(len(keys), np.int64)

@@ -36,6 +36,7 @@ from discreet.rules.assess import MANUAL_RANGE
 from discreet.rules.base import REGISTRY, Rule, rule_from_record
 from discreet.tables.method import METHODS, Method, method_from_record
 from discreet.tables.suppress import Suppress
+from discreet.tables.suppress.costs import cost_variable
 from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
 from discreet.verbs.already import Found, Item
 from discreet.verbs.assess import assess
@@ -439,6 +440,7 @@ def prepare(kitchen: Kitchen) -> TableSet:
         if name not in variables:
             raise ParameterError(unknown_name("variable", name, variables, "any table (hierarchies)"))
     by = [{v: hierarchies[v] for v in part.by} for part in recipe.tables]
+    worth = _cost_variable(recipe)
     if recipe.data.cells is not None:
         tables = [
             table_from_cells(
@@ -453,11 +455,12 @@ def prepare(kitchen: Kitchen) -> TableSet:
                 disjoint=part.disjoint,
                 slack=part.slack,
                 delimiter=recipe.data.delimiter,
+                cost=part.cost or worth,
             )
             for part, mine in zip(recipe.tables, by, strict=True)
         ]
     else:
-        specs = [_spec(part, mine, rules) for part, mine in zip(recipe.tables, by, strict=True)]
+        specs = [_spec(part, mine, rules, worth) for part, mine in zip(recipe.tables, by, strict=True)]
         made = tabulate(kitchen.microdata(), specs=specs, engine=recipe.data.engine)
         tables = list(made) if isinstance(made, TableSet) else [made]
     tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
@@ -472,7 +475,13 @@ def prepare(kitchen: Kitchen) -> TableSet:
     )
 
 
-def _spec(part: TablePart, by: Mapping[str, Hierarchy], rules: list[Rule]) -> TableSpec:
+def _cost_variable(recipe: Recipe) -> str | None:
+    """The variable that a method names as the cost of cells, unless one of the tables is about it."""
+    named = [cost_variable(record["cost"]) for record in recipe.protect if isinstance(record.get("cost"), str)]
+    return next((name for name in named if name and all(part.value != name for part in recipe.tables)), None)
+
+
+def _spec(part: TablePart, by: Mapping[str, Hierarchy], rules: list[Rule], worth: str | None) -> TableSpec:
     """The spec of a table; it keeps as many contributions as the rules look at."""
     top = max([2, *(_looks_at(rule) for rule in rules)])
     levels = {str(getattr(rule, "level", "holding")) for rule in rules} | {"holding"}
@@ -485,7 +494,7 @@ def _spec(part: TablePart, by: Mapping[str, Hierarchy], rules: list[Rule]) -> Ta
         period=part.period,
         shadow=part.shadow,
         absolute=part.absolute,
-        cost=part.cost,
+        cost=part.cost or worth,
         decimals=part.decimals,
         cells=part.cells,
         top=top,

@@ -236,8 +236,15 @@ def repair(
     before = on_tables(given, whole)
     already = gather(whole, already_published)
     marked = whole.replaced([with_pattern(table, status) for table, status in zip(whole, before, strict=True)])
-    insiders = chosen.insiders if isinstance(chosen, Suppress) else "full"
-    found = audit(whole, pattern=given, already_published=already, insiders=insiders)
+    against = chosen if isinstance(chosen, Suppress) else Suppress()
+    found = audit(
+        whole,
+        pattern=given,
+        already_published=already,
+        insiders=against.insiders,
+        coalitions=against.coalitions,
+        known_within=against.known_within,
+    )
     done = protect(marked, chosen, already_published=already)
     cells = {word: given.count(word) for word in ("unsafe", "secondary", "forced")}
     log = {**done.custodian.log, "pattern": {"name": given.name, "digest": given.digest, "cells": cells}}

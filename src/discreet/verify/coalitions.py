@@ -61,7 +61,7 @@ def check_coalitions(
     full: bool,
 ) -> None:
     """No two contributors together rule out all certificates of a cell: of each direction that is needed, or of all."""
-    rows = _Rows(ground.cells, whole, insiders, full)
+    rows = Rows(ground.cells, whole, insiders, full)
     amount = entries.wide_amount if len(entries.wide) else entries.amount
     if full:
         rounds = [
@@ -90,7 +90,7 @@ def check_coalitions(
         name_cells(verdict, ground, targets.row[bad], message, "insiders")
 
 
-class _Rows:
+class Rows:
     """Rows, and who contributes to them."""
 
     def __init__(self, cells: Ints, whole: Bools, insiders: Insiders, full: bool) -> None:

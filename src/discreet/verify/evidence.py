@@ -16,6 +16,7 @@ from discreet.verify.certificates import check_certificates, read_certificates
 from discreet.verify.coalitions import check_coalitions, has_unnamed_pairs
 from discreet.verify.figures import Placed, check_certificates_of_figures, check_figures
 from discreet.verify.joint import check_joint
+from discreet.verify.impossible import check_impossible
 from discreet.verify.known import Ground, Insiders, Knowledge
 from discreet.verify.proofs import MOST, check_insiders, check_levels, levels_of, read_proofs
 from discreet.verify.rules import Recheck
@@ -79,8 +80,9 @@ def _check_proof(
         return 0
     levels = levels_of(ground, rechecks, evidence.decimals, targets.row)
     shown = check_levels(verdict, ground, entries, targets, levels, moved)
-    if stated.insiders is not None:
-        insiders = Insiders.of(ground, evidence.decimals)
+    insiders = None if stated.insiders is None else Insiders.of(ground, evidence.decimals)
+    check_impossible(verdict, ground, evidence, rechecks, knowledge, insiders, stated.coalitions)
+    if insiders is not None:
         full = stated.insiders == "full"
         check_insiders(verdict, ground, entries, targets, shown, levels, knowledge.whole, insiders, full)
         if stated.coalitions:

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from discreet.errors import DiscreetError, InputError
 from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, EarlierTable, KnownCells
 from discreet.model.arrays import pointers
-from discreet.model.evidence import MOVES, UP, Acceptance, Certificates, Evidence, Proofs
+from discreet.model.evidence import MOVES, UP, Acceptance, Certificates, Evidence, Impossible, Proofs, Weighted
 from discreet.model.figure import Figure
 from discreet.model.layout import (
     FLAG,
@@ -321,10 +322,37 @@ def _findings(texts: Any) -> tuple[str, ...]:
 
 
 def _accepted(entry: Mapping[str, Any]) -> Acceptance:
-    texts = (entry["table"], *entry["cell"], entry["reason"], entry["name"])
+    """An accepted cell; releases of earlier versions do not say what was found of it."""
+    if not isinstance(entry, Mapping):
+        raise InputError("An accepted cell is not described by its parts.")
+    kind, because = entry.get("kind", ""), entry.get("because")
+    texts = (entry["table"], *entry["cell"], entry["reason"], entry["name"], kind)
     if not all(isinstance(text, str) for text in texts):
         raise InputError("An accepted cell is not described in words.")
-    return Acceptance(entry["table"], tuple(entry["cell"]), entry["reason"], entry["name"])
+    proof = None if because is None else _impossible(because)
+    return Acceptance(entry["table"], tuple(entry["cell"]), entry["reason"], entry["name"], kind, proof)
+
+
+def _impossible(entry: Mapping[str, Any]) -> Impossible:
+    """Why a cell cannot be protected: names, whole numbers and fractions, and nothing else."""
+    relations, insiders = [], []
+    for part in entry["relations"]:
+        times, words = part["times"], (part["table"], part["variable"], *part["cell"])
+        good = isinstance(times, str) and re.fullmatch(r"-?[0-9]{1,300}/[1-9][0-9]{0,299}", times)
+        if not good or not all(isinstance(word, str) for word in words) or not _is_number(part["number"]):
+            raise InputError("A reason why a cell cannot be protected has a relation that is not well formed.")
+        relations.append(Weighted(words[0], words[2:], words[1], part["number"], Fraction(times)))
+    for table, cell, place in entry["insiders"]:
+        if not all(isinstance(word, str) for word in (table, *cell)) or not _is_number(place):
+            raise InputError("A reason why a cell cannot be protected has a contributor that is not well formed.")
+        insiders.append((table, tuple(cell), place))
+    if not _is_number(entry["use"]):
+        raise InputError("A reason why a cell cannot be protected does not say in which direction.")
+    return Impossible(entry["use"], tuple(relations), tuple(insiders))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _read_public(verdict: Verdict, folder: Path, custodian: Custodian) -> PublicRelease:

@@ -171,6 +171,13 @@ class Relations:
         whose = self._find(relation)[0]
         return str(whose) if isinstance(whose, VariableEquation) else None
 
+    def is_named(self, relation: int, table: str, variable: str, number: int) -> bool:
+        """Whether a relation is a sum of a table's variable, or without a variable an equation, by its number."""
+        whose, k, block, inner = self._find(relation)
+        if isinstance(whose, VariableEquation):
+            return not variable and 0 <= number < len(self.tables.equations) and self.tables.equations[number] is whose
+        return whose.name == table and whose.variables[k] == variable and int(block.grouping[inner]) == number
+
     def sample(self, relation: int) -> int:
         """A row that stands in a relation."""
         _, _, block, inner = self._find(relation)

@@ -11,7 +11,9 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.relations import build_system
 from discreet.tables import method_from_record
+from discreet.tables.suppress.costs import measured
 from tests.tables.test_suppress import square
 
 FLAT = [10] * 9
@@ -267,3 +269,122 @@ def test_accepting_another_cell_does_not_help(tmp_path):
     (tmp_path / "a.csv").write_text("trade,region,reason,name\nretail,North,agreed,A. Officer\n")
     with pytest.raises(ds.DiscreetError, match="cannot be protected"):
         ds.protect(stuck(), ds.Suppress(accept=tmp_path / "a.csv"))
+
+
+# ---- any variable -------------------------------------------------------------------------------------------
+
+
+def firms(**more: list[float]) -> ds.Microdata:
+    """Nine cells of the same turnover, with staff that differs, and two firms in each."""
+    rows = [(f"r{r}", f"t{t}", k) for r in range(3) for t in range(3) for k in range(2)]
+    staff = [9 if (r, t) in (("r0", "t1"), ("r1", "t0"), ("r1", "t1")) else 1 for r, t, _ in rows]
+    columns = {
+        "region": [r for r, _, _ in rows],
+        "trade": [t for _, t, _ in rows],
+        "firm": [f"{r}{t}{k}" for r, t, k in rows],
+        "turnover": [10] * len(rows),
+        "staff": staff,
+        **more,
+    }
+    return ds.Microdata(pa.table(columns), contributor="firm")
+
+
+BY = {"region": ds.Hierarchy.flat(["r0", "r1", "r2"]), "trade": ds.Hierarchy.flat(["t0", "t1", "t2"])}
+
+
+def turnover(data: ds.Microdata, **options: object) -> ds.Table:
+    table = ds.tabulate(data, by=BY, value="turnover", **options)
+    return table.marked({("r0", "t0"): "U"}, protection=(2, 2)).assess()
+
+
+def test_a_column_of_the_records_can_be_the_cost(tmp_path):
+    """The table was made without it; it is summed from the records, and the saved release can be made again."""
+    method = ds.Suppress(cost="staff", insiders=None)
+    assert hidden(turnover(firms()), method) == corner(2, 2)
+    release = ds.protect(turnover(firms()), method)
+    release.save(tmp_path / "out")
+    again = ds.load(tmp_path / "out").replay()
+    assert again.public.tables[0].status == release.public.tables[0].status
+    assert "staff" not in (tmp_path / "out" / "public" / "turnover_by_region_trade.csv").read_text()
+
+
+@pytest.mark.parametrize("cost", ["staff", "log(staff)", "variable"])
+def test_a_declared_cost_is_taken_by_its_name(cost):
+    table = turnover(firms(), cost="staff")
+    assert hidden(table, ds.Suppress(cost=cost, insiders=None, exponent=0.5)) == corner(2, 2)
+
+
+def test_another_table_of_the_set_can_be_the_cost():
+    """The value of another table at the same place; its own cells cost their own value."""
+    data = firms()
+    staff = ds.tabulate(data, by=BY, value="staff").assess()
+    tables = ds.TableSet([turnover(data), staff])
+    release = ds.protect(tables, ds.Suppress(cost="staff", insiders=None))
+    table = release.custodian.tables.tables[0]
+    found = {table.spec_codes(c) for c in table.codes[release.custodian.withheld(0)].tolist()}
+    assert found == corner(2, 2)
+
+
+def test_logarithm_and_exponent_change_what_is_dear():
+    system = build_system(turnover(firms(), cost="staff"))
+    plain, log, root = (measured(system, "staff", 1), measured(system, "log(staff)", 1), measured(system, "staff", 0.5))
+    assert log == pytest.approx(np.log1p(plain))
+    assert root == pytest.approx(np.sqrt(plain))
+
+
+def ready(worth: list[float | None], **options: object) -> ds.Table:
+    cells = {"region": ["a", "b", "c"], "value": [10, 20, 30], "worth": worth}
+    by = {"region": ds.Hierarchy.flat(["a", "b", "c"])}
+    table = ds.Table.from_cells(pa.table(cells), by=by, compute_totals=True, cost="worth", **options)
+    return table.marked({("a",): "U"}, protection=(2, 2)).assess()
+
+
+def test_a_column_of_ready_made_cells_can_be_the_cost():
+    assert hidden(ready([1, 9, 2]), ds.Suppress(cost="worth")) == {("a",), ("c",)}
+    assert hidden(ready([1, 2, 9]), ds.Suppress(cost="worth")) == {("a",), ("b",)}
+    assert ready([1, 2, 9]).cost.tolist() == [12, 1, 2, 9]
+
+
+@pytest.mark.parametrize(
+    ("worth", "message"),
+    [([1, None, 2], "empty in row 2"), ([1, -3, 2], "negative in row 2"), ([1.0, float("nan"), 2.0], "worth")],
+)
+def test_missing_and_negative_costs_of_ready_made_cells_are_refused(worth, message):
+    with pytest.raises(InputError, match=message):
+        ready(worth)
+
+
+def test_a_cost_column_that_is_not_there_is_refused():
+    cells = pa.table({"region": ["a"], "value": [10]})
+    with pytest.raises(InputError, match="no column 'worth'"):
+        ds.Table.from_cells(cells, by={"region": ds.Hierarchy.flat(["a"])}, compute_totals=True, cost="worth")
+
+
+def test_costs_that_nobody_has_are_refused_with_what_there_is():
+    table = square(FLAT, 0, (2, 2))
+    with pytest.raises(NeedsError, match=r"no cost 'wealth'.*'value'"):
+        ds.protect(table, ds.Suppress(cost="wealth"))
+    with pytest.raises(ds.DiscreetError, match="wealth"):
+        ds.protect(turnover(firms()), ds.Suppress(cost="wealth"))
+
+
+@pytest.mark.parametrize("profit", [-5.0, float("inf"), float("nan")])
+def test_a_variable_that_is_no_cost_in_some_cell_is_refused(profit):
+    table = turnover(firms())
+    worth = np.full(len(table), 1.0)
+    worth[4] = profit
+    bad = table.with_(cost=worth, spec=table.spec.with_(cost="profit"))
+    for cost in ("profit", "variable", "log(profit)"):
+        with pytest.raises(InputError, match=r"cost.*cells of table"):
+            ds.protect(bad, ds.Suppress(cost=cost))
+
+
+@pytest.mark.parametrize("cost", ["", " ", "log()", None, 3, "valeu", "counts"])
+def test_what_is_no_name_and_what_is_misspelt_is_no_cost(cost):
+    with pytest.raises(ParameterError, match="cost"):
+        ds.Suppress(cost=cost)
+
+
+def test_powers_beyond_all_numbers_are_refused():
+    with pytest.raises(ParameterError, match="power of 400"):
+        ds.protect(square(FLAT, 0, (2, 2)), ds.Suppress(exponent=400))

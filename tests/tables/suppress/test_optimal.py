@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.relations import build_system
 from discreet.tables.suppress.cuts import Attackers, capacity_cuts
 from discreet.tables.suppress.optimal import Demand, Optimum, optimal
+from discreet.tables.suppress.tree import TreeSearch
 
 
 def cube(inner: np.ndarray) -> tuple[csr_array, np.ndarray]:
@@ -302,3 +304,69 @@ def test_cells_that_cost_nothing_are_withheld_only_where_they_serve():
     answer = optimal(matrix, value, 0 * value, 9 * value, every, required, np.zeros(25), demands, every)
     assert answer.cost == 0
     assert answer.withheld.sum() < 25
+
+
+# ---- cuts inside the tree -----------------------------------------------------------------------------------
+
+scip = pytest.mark.skipif(find_spec("pyscipopt") is None, reason="the extra scip is not installed")
+
+
+@scip
+@pytest.mark.parametrize("relaxed", [True, False])
+@pytest.mark.parametrize("shape", [(3, 3), (3, 4), (2, 2, 2)])
+def test_cuts_inside_the_tree_find_the_same_optimum(shape, relaxed, monkeypatch):
+    """Also where the tree starts without a single cut, so that all come from its own points."""
+    if not relaxed:
+        monkeypatch.setattr(TreeSearch, "_relax", lambda *_, **__: None)
+        monkeypatch.setattr(TreeSearch, "_started", lambda self, start: np.ones(len(self.cost), np.bool_))
+    compared = trees = 0
+    for seed in range(12 if len(shape) == 2 else 4):
+        case = Case(shape, seed)
+        if not case.feasible(case.movable):
+            continue
+        one, two = case.solve(), case.solve(solver="scip")
+        assert case.feasible(two.withheld)
+        assert two.proven
+        assert two.cost == one.cost == case.cost[two.withheld].sum()
+        assert two.bound <= two.cost
+        assert case.cheaper_pattern(two.cost) is None
+        compared += 1
+        trees += two.effort["integer_programs"]
+    assert compared >= 2
+    assert relaxed or trees >= 2
+
+
+@scip
+def test_the_method_takes_the_solver_and_says_so():
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    release = ds.protect(table, ds.Suppress(algorithm="optimal", solver="scip", insiders=None))
+    assert release.verify().holds
+    evidence = release.custodian.evidence[0]
+    assert evidence.method["solver"] == "scip"
+    other = ds.protect(table, ds.Suppress(algorithm="optimal", insiders=None))
+    assert evidence.effort["cost"] == other.custodian.evidence[0].effort["cost"]
+
+
+@scip
+def test_an_error_inside_the_tree_is_raised_and_not_lost(monkeypatch):
+    def broken(*_: object) -> bool:
+        raise ZeroDivisionError("inside")
+
+    monkeypatch.setattr(TreeSearch, "_relax", lambda *_, **__: None)
+    monkeypatch.setattr("discreet.tables.suppress.tree._Tree.missed", broken)
+    case = next(c for c in (Case((3, 3), seed) for seed in range(4, 20)) if c.feasible(c.movable))
+    with pytest.raises(ZeroDivisionError, match="inside"):
+        case.solve(solver="scip")
+
+
+def test_a_missing_solver_is_named_with_the_command(monkeypatch):
+    monkeypatch.setattr("discreet.tables.suppress.tree.find_spec", lambda name: None)
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    with pytest.raises(ds.DiscreetError, match=r"pip install 'discreet\[scip\]'"):
+        ds.protect(table, ds.Suppress(algorithm="optimal", solver="scip"))
+
+
+@pytest.mark.parametrize("wrong", [{"solver": "cplex", "algorithm": "optimal"}, {"solver": "scip"}, {"solver": None}])
+def test_a_solver_that_is_none_is_refused(wrong):
+    with pytest.raises(ds.DiscreetError, match="solver"):
+        ds.Suppress(**wrong)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
+from discreet.attack.knowledge import known_bounds
+from discreet.attack.pairs import EVERYBODY as EVERYBODY
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints, ranges
 from discreet.relations import System
 from discreet.solve.small import Alternative
-
-EVERYBODY = None
-"""Where nobody can be named, anybody may rule an alternative out."""
 
 
 class Attackers:
@@ -31,7 +28,7 @@ class Attackers:
     def __init__(self, system: System, insiders: str | None, known_within: float | None) -> None:
         self.insiders = insiders
         self.value = system.value
-        self.lower, self.upper = _known(system, known_within)
+        self.lower, self.upper = known_bounds(system, known_within)
         self.integral = integral_cells(system)
         self.contributors, self.holder = system.contributors, system.holder
         finite = self.lower > NO_LOWER
@@ -116,17 +113,6 @@ class Attackers:
             if self.lower[c] > NO_LOWER:
                 least[c] = max(least.get(c, int(self.lower[c])), int(self.base[c]) + own)
         return cell[alone], np.array(list(least), np.int64), np.array(list(least.values()), np.int64)
-
-
-def _known(system: System, within: float | None) -> tuple[Ints, Ints]:
-    """Bounds of every cell for everybody."""
-    lower, upper = system.lower_bound, system.upper_bound
-    if within is None:
-        return lower, upper
-    share = Fraction(str(within)) / 100
-    size = np.abs(system.value).astype(object) * share.numerator // share.denominator
-    off = np.minimum(size, 2**61).astype(np.int64)
-    return np.maximum(lower, system.value - off), np.minimum(upper, system.value + off)
 
 
 def integral_cells(system: System) -> Bools:

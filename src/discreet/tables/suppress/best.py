@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -14,14 +15,19 @@ from discreet.tables.suppress.optimal import Demand, Optimum, optimal
 
 
 def improve_to_optimum(
-    system: System, cost: Floats, attackers: Attackers, start: Pattern, seconds: float | None
+    system: System,
+    cost: Floats,
+    attackers: Attackers,
+    start: Pattern,
+    seconds: float | None,
+    solver: Literal["highs", "scip"] = "highs",
 ) -> Pattern:
     """The cheaper of a certified pattern and the optimum against outsiders, completed for insiders and certified.
 
     The effort says what the cheapest pattern costs at least (``least_cost``, in whole units of the cost), what this one
     costs (``cost``), and whether the optimum against outsiders was proven (``proven``).
     """
-    found = _optimum(system, cost, attackers, start, seconds)
+    found = _optimum(system, cost, attackers, start, seconds, solver)
     best = start
     # Within the optimum first; where that is not enough for insiders, with its cells for free.
     for allowed, charged in ((found.withheld, cost), (None, np.where(found.withheld, 0.0, cost))):
@@ -43,7 +49,14 @@ def _price(system: System, cost: Floats, pattern: Pattern) -> float:
     return float(cost[pattern.withheld & ~system.unsafe & ~system.given].sum())
 
 
-def _optimum(system: System, cost: Floats, attackers: Attackers, start: Pattern, seconds: float | None) -> Optimum:
+def _optimum(
+    system: System,
+    cost: Floats,
+    attackers: Attackers,
+    start: Pattern,
+    seconds: float | None,
+    solver: Literal["highs", "scip"],
+) -> Optimum:
     targets = np.array(sorted(start.families), np.int64)
     up, down = needed_levels(system)
     target = np.concatenate((targets[up[targets] > 0], targets[down[targets] > 0]))
@@ -63,4 +76,5 @@ def _optimum(system: System, cost: Floats, attackers: Attackers, start: Pattern,
         Demand.external(target, direction, level),
         start.withheld,
         time_limit=seconds,
+        solver=solver,
     )

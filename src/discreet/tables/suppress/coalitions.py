@@ -7,54 +7,19 @@ one who is; what an insider can rule out together with such a one counts as rule
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 
+from discreet.attack.pairs import EVERYBODY, Coalition, Rulers, Spared, narrowed
 from discreet.model.arrays import NO_LOWER, Ints, ranges
 from discreet.solve.local import LocalPrograms
 from discreet.solve.small import Alternative
-from discreet.tables.suppress.attackers import EVERYBODY, Attackers
+from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.families import Families, Member, Unprotected
 
-Coalition = frozenset[int]
 FIRST_TRIES, TRIES = 100, 5
 """So many members are added to a family; fewer where it is only to become cheaper."""
-
-
-@dataclass
-class Rulers:
-    """Who rules an alternative out: coalitions with one of some insiders, and further pairs."""
-
-    alone: set[int]
-    pairs: set[Coalition] = field(default_factory=set)
-
-    def include(self, pair: Coalition) -> bool:
-        """Whether a pair is among them."""
-        return pair in self.pairs or not self.alone.isdisjoint(pair)
-
-
-@dataclass(frozen=True)
-class Spared:
-    """Coalitions from whom a cell need not be hidden: any with some people, two who fill it, two who leave no room.
-
-    Where the two who fill it are not named, two who are not named either are taken for them.
-    """
-
-    people: set[int]
-    filling: Coalition = frozenset()
-    unnamed: bool = False
-    own: dict[int, int] = field(default_factory=dict)
-    left: int | None = None
-
-    def has(self, pair: Coalition) -> bool:
-        """Whether a pair is among them."""
-        if not self.people.isdisjoint(pair) or pair == self.filling:
-            return True
-        if self.unnamed and len(pair) == 2 and max(pair) < -1:
-            return True
-        return self.left is not None and sum(self.own.get(who, 0) for who in pair) > self.left
 
 
 class Coalitions(Attackers):
@@ -215,24 +180,6 @@ class CoalitionFamilies(Families):
         alone, cells, floor = self.coalitions.guarded(insiders)
         others = cells != target
         return alone[alone != target], cells[others], floor[others]
-
-
-def narrowed(left: set[Coalition] | None, rulers: Rulers | None, spared: Spared) -> set[Coalition] | None:
-    """Coalitions that ruled out all alternatives so far, and rule out a further one; those of one, with anybody."""
-    if rulers is EVERYBODY:
-        return left
-    if left is EVERYBODY:
-        single = {one for one in rulers.alone if not spared.has(Coalition((one,)))}
-        pairs = set(rulers.pairs)
-    else:
-        before = {one for coalition in left if len(coalition) == 1 for one in coalition}
-        single = before & rulers.alone
-        pairs = {coalition for coalition in left if len(coalition) == 2 and rulers.include(coalition)}
-        # Whoever saw through all others needs somebody who sees through this one, or does so with the two together.
-        pairs.update(Coalition((one, other)) for one in before - single for other in rulers.alone)
-        pairs.update(pair for pair in rulers.pairs if not before.isdisjoint(pair))
-    found = {Coalition((one,)) for one in single}
-    return found | {pair for pair in pairs if single.isdisjoint(pair) and not spared.has(pair)}
 
 
 def _groups(left: set[Coalition] | None) -> list[set[int]]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, listed, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, listed, unknown_name
 from discreet.files.cell_lists import read_hints
 from discreet.model.arrays import Bools, Codes, Floats, Ints
 from discreet.model.pattern import Pattern, rows_of
 from discreet.model.table import Table
 from discreet.relations import System
+from discreet.relations.identity import cell_identities
 
 COSTS = ("value", "count", "unity", "log", "variable", "distance")
+LOGARITHM = re.compile(r"log\((.+)\)")
 USES = ("never", "avoid")
 HINT_FIELDS = ("table", "cell", "times", "cost", "use")
 PREFER_FIELDS = ("table", "variables", "cells")
@@ -42,11 +46,90 @@ def charge(
     prefer_share: float,
 ) -> Charged:
     """What withholding each cell of a system costs: first the measure, then the hints, then the preference."""
-    cost = system.cost(kind) ** exponent
+    cost = measured(system, kind, exponent)
     never = _hinted(system, cost, hints)
     preferred, notes = _preferred(system, prefer)
     cost[preferred] *= prefer_share
     return Charged(replace(system, forced=system.forced | never) if never.any() else system, cost, notes)
+
+
+# ---- the measure ---------------------------------------------------------------------------------------------
+
+
+def cost_variable(kind: str) -> str | None:
+    """The variable that a cost names, ``"employees"`` or ``"log(employees)"``; none where it is a plain measure."""
+    if kind in COSTS:
+        return None
+    found = LOGARITHM.fullmatch(kind)
+    return kind if found is None else found[1]
+
+
+def refuse_cost(kind: Any) -> None:
+    """Refuse what is no cost, and names that are almost those of a measure: they are more likely misspelt."""
+    if not isinstance(kind, str) or not kind.strip() or kind == "log()":
+        raise ParameterError(
+            f"cost={kind!r} is not allowed.", hint=f"Use one of {listed(COSTS)}, or the name of a variable."
+        )
+    if kind not in COSTS and get_close_matches(kind, COSTS, 1, 0.8):
+        raise ParameterError(
+            unknown_name("cost", kind, COSTS),
+            hint=f"For a variable of that name give the tables cost={kind!r} and use cost='variable'.",
+        )
+
+
+def measured(system: System, kind: str, exponent: float) -> Floats:
+    """What withholding each cell costs by a measure or a variable, to some power."""
+    name = cost_variable(kind)
+    worth = system.cost(kind) if name is None else _worth(system, name)
+    if name is not None and name != kind:
+        worth = np.log1p(worth)
+    with np.errstate(over="ignore"):
+        cost = worth**exponent
+    if not np.isfinite(cost).all():
+        raise ParameterError(
+            f"Costs to the power of {exponent:g} are too large to be computed with.", hint="Give a smaller exponent."
+        )
+    return np.asarray(cost, np.float64)
+
+
+def _worth(system: System, name: str) -> Floats:
+    """A variable's size in every cell: from the tables' cost columns, or from tables of this variable."""
+    tables = system.tables.tables[: system.present]
+    places, size = cell_identities(system.tables, by_value=False)
+    shown = np.full(size, np.nan)
+    for table, place in zip(tables, places, strict=False):
+        if table.spec.value == name:
+            shown[place] = _refuse_bad(table, table.values, name)
+    result = np.zeros(len(system), np.float64)
+    for table, place, cells in zip(tables, places, system.of, strict=False):
+        worth = table.cost if table.spec.cost == name and table.cost is not None else shown[place]
+        if np.isnan(worth).all():
+            raise _no_variable(tables, table, name)
+        np.maximum.at(result, cells, _refuse_bad(table, np.where(table.empty & np.isnan(worth), 0.0, worth), name))
+    return result
+
+
+def _refuse_bad(table: Table, worth: Floats, name: str) -> Floats:
+    """A cost must be a number of at least 0 in every cell."""
+    bad = np.flatnonzero(~(np.isfinite(worth) & (worth >= 0)))
+    if len(bad):
+        what = "missing" if np.isnan(worth[bad[0]]) else "not finite" if np.isinf(worth[bad[0]]) else "below 0"
+        raise InputError(
+            f"The cost {name!r} is {what} in {len(bad)} cells of table {table.name!r}, first in "
+            f"{table.cell_name(int(bad[0]))}.",
+            hint="A cost is a number of at least 0 for every cell; 0 makes a cell free.",
+        )
+    return worth
+
+
+def _no_variable(tables: Sequence[Table], table: Table, name: str) -> NeedsError:
+    found = [known for t in tables for known in (t.spec.value, t.spec.cost) if known]
+    text = unknown_name("cost", name, [*COSTS, *dict.fromkeys(found)], f"table {table.name!r}")
+    return NeedsError(
+        text,
+        hint=f"Use one of these, or log(...) of a variable; or give the table the variable: cost={name!r} in tabulate, "
+        "from_cells, TableSpec or the recipe's table.",
+    )
 
 
 # ---- hints ---------------------------------------------------------------------------------------------------

@@ -26,13 +26,16 @@ from discreet.tables.suppress.best import improve_to_optimum
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
 from discreet.tables.suppress.coalitions import Coalitions
 from discreet.tables.suppress.complete import complete
-from discreet.tables.suppress.costs import COSTS, charge, plain_hints, plain_preference
+from discreet.tables.suppress.costs import charge, plain_hints, plain_preference, refuse_cost
 from discreet.tables.suppress.joint import Sum, protect_sums
 from discreet.tables.suppress.proof import certificates_and_proofs
 from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern, propose_pattern, short_error
 from discreet.tables.suppress.proposed import notes as proposed_notes
+from discreet.tables.suppress.reasons import with_reasons
+from discreet.tables.suppress.tree import refuse_without_scip
 
 ALGORITHMS = ("certified", "optimal", *ENGINES)
+SOLVERS = ("highs", "scip")
 INSIDERS = ("full", "nonzero", None)
 
 
@@ -48,7 +51,9 @@ class Suppress(Method):
     cost
         What withholding a cell costs: ``"value"``, ``"count"`` (contributors), ``"unity"``, ``"log"`` of the
         value, ``"variable"`` (the table's cost column), or ``"distance"`` (how many relations away the nearest unsafe
-        cell is, so that what is withheld stays together).
+        cell is, so that what is withheld stays together). Any other name is a variable, and ``"log(name)"`` its
+        logarithm: the table's cost column of that name, the value of another table of the set at the same place, or a
+        column of the records that the table was made from.
     exponent
         Power that the cost is raised to; below 1 large cells become relatively cheaper.
     hints
@@ -92,6 +97,8 @@ class Suppress(Method):
         least. It is never dearer than the certified one. ``"hypercube"``, ``"modular"``, ``"network"`` or
         ``"gauss"``: the field's own engines propose the pattern. An audit says in the evidence which standard it meets,
         and only cells with a certificate count as protected.
+    solver
+        For ``"optimal"``: ``"highs"``, or ``"scip"``, which adds cuts inside one tree and needs the extra ``scip``.
     repair
         Complete the pattern of an engine to a certified one. Otherwise nothing is withheld besides, and unsafe cells
         that it leaves without a certificate must be accepted, or nothing is published.
@@ -120,12 +127,19 @@ class Suppress(Method):
     settings: Mapping[str, Any] = field(default_factory=dict)
     coalitions: bool = False
     joint: bool = True
+    solver: Literal["highs", "scip"] = "highs"
 
     def __post_init__(self) -> None:
-        if self.cost not in COSTS:
-            raise ParameterError(unknown_name("cost", str(self.cost), COSTS))
+        refuse_cost(self.cost)
         if self.algorithm not in ALGORITHMS:
             raise ParameterError(unknown_name("algorithm", str(self.algorithm), ALGORITHMS))
+        if self.solver not in SOLVERS:
+            raise ParameterError(unknown_name("solver", str(self.solver), SOLVERS))
+        if self.solver != "highs" and self.algorithm != "optimal":
+            raise ParameterError(
+                f"solver={self.solver!r} is for algorithm='optimal'; algorithm={self.algorithm!r} has its own.",
+                hint="Leave it out, or use algorithm='optimal'.",
+            )
         if self.insiders not in INSIDERS:
             raise ParameterError(unknown_name("setting of insiders", str(self.insiders), ("full", "nonzero", "None")))
         for name in ("coalitions", "joint"):
@@ -181,6 +195,8 @@ class Suppress(Method):
 
     def run(self, system: System, key: Key | None = None) -> Outcome:
         """Protect the cells of a system."""
+        if self.solver == "scip":
+            refuse_without_scip()
         accept = self._read("accept")
         counted = _counted(system)
         system, hidden, cost, notes, attackers = self._prepared(system)
@@ -193,7 +209,7 @@ class Suppress(Method):
             pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
         coalitions = isinstance(attackers, Coalitions)
         if self.algorithm == "optimal":
-            pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit)
+            pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit, self.solver)
         withheld, stuck = self._with_safe_sums(system, cost, attackers, pattern.withheld)
         failures = classify(system, attackers, pattern.unprotected, stuck)
         as_proposed = proposed is not None and not self.repair
@@ -203,6 +219,7 @@ class Suppress(Method):
         if left:
             error = failures_error(system, left)
             raise short_error(error, proposed, self.algorithm) if proposed and as_proposed else error
+        taken = with_reasons(system, attackers, pattern.unprotected, failures, taken)
         certificates, proofs = certificates_and_proofs(system, pattern.families)
         claim = suppression_claim(
             insiders,

@@ -10,7 +10,7 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from discreet.model.arrays import Bools, Floats, Ints
 from discreet.relations.components import components
 from discreet.tables.suppress.cuts import Attackers, Demand, rooms
 from discreet.tables.suppress.search import SAFE, Limits, Search, impossible
+from discreet.tables.suppress.tree import TreeSearch, refuse_without_scip
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -65,6 +66,7 @@ def optimal(
     max_nodes: int = 200_000,
     max_rounds: int = 2_000,
     time_limit: float | None = None,
+    solver: Literal["highs", "scip"] = "highs",
 ) -> Optimum:
     """Withhold cells so that every demand is met, at the least cost.
 
@@ -88,6 +90,8 @@ def optimal(
         Most nodes of all integer programs, and most rounds of cuts.
     time_limit
         Most seconds by the clock; the answer then depends on the machine.
+    solver
+        ``"highs"``: integer programs again and again; ``"scip"``: one tree, with cuts added inside it.
 
     Raises
     ------
@@ -109,6 +113,8 @@ def optimal(
     >>> np.flatnonzero(best.withheld).tolist(), best.cost, best.bound, best.proven
     ([0, 1, 3, 4], 75.0, 75.0, True)
     """
+    if solver == "scip":
+        refuse_without_scip()
     limits = Limits(gap, max_nodes, max_rounds, None if time_limit is None else time.monotonic() + time_limit)
     mobile = _mobile(matrix, value, lower, upper, movable)
     cells = np.flatnonzero(mobile)
@@ -130,7 +136,8 @@ def optimal(
         place[inside] = np.arange(len(inside))
         attackers = Attackers(matrix[:, inside], value[inside], lower[inside], upper[inside], demands.on(place, which))
         start = start_pattern[inside] | required[inside]
-        search = Search(attackers, cost[inside], required[inside], start, limits, effort, which)
+        kind = TreeSearch if solver == "scip" else Search
+        search = kind(attackers, cost[inside], required[inside], start, limits, effort, which)
         search.run()
         withheld[inside] = search.best
         bound += search.lower_bound
