@@ -1,19 +1,19 @@
 """The field's own engines: within the limits of their figures, and modular against the engine of τ-ARGUS.
 
 Limits are seconds of processor for the proposal alone; tabulating and auditing stand beside it. The peer is the one of
-``suppression``. ``python -m benchmarks.engines`` prints the comparison over sizes that the documentation shows.
+:mod:`benchmarks.peer`. ``python -m benchmarks.engines`` prints the comparison over sizes that the documentation shows.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from benchmarks.peer import MISSING, SETTINGS, interpreter
 from benchmarks.registry import Measure, apart, case, scratch
-from benchmarks.suppression import SETTINGS, SHAPES, Shape, assessed, modular, value_of
+from benchmarks.suppression import SHAPES, Shape, assessed, modular, value_of
 
 SIZES = {
     "1,000": Shape(8_000, (6, 13, 27, 56), (3, 8), ("activity", "region"), 0.0, None),
@@ -114,14 +114,14 @@ def engines(scale: float) -> Sequence[Measure]:
     three = apart(modular_case, "3-D, 5,500 cells", scale)
     measures.append(Measure("modular, 3-D, CPU s", three.seconds, 180.0, 1.0, f"modular, 3-D: {three.text}"))
     two = apart(modular_case, "2-D, 10,000 cells", scale)
-    if importlib.util.find_spec("pytauargus") is not None:
+    if interpreter() is not None:
         with scratch() as folder:
             seconds, value = apart(modular, SHAPES["2-D, 10,000 cells"], scale, str(folder))
         said = f"modular, 2-D: {two.text}; peer pytauargus {SETTINGS}"
         measures.append(Measure("modular, 10,000 cells, CPU s", two.seconds, seconds, 1.5, said))
         measures.append(Measure("modular, 10,000 cells, value in millions", two.value / 1e6, value / 1e6, 1.02, said))
     else:
-        print(f"  pytauargus is not installed; modular on 10,000 cells alone: {two.seconds:.1f} CPU s, {two.text}")
+        print(f"  {MISSING} modular on 10,000 cells alone: {two.seconds:.1f} CPU s, {two.text}")
     counts = apart(gauss_case, 100_000, (6, 20, 60, 100), (4, 12, 30), scale)
     measures.append(Measure("gauss, counts, 7,000 cells, CPU s", counts.seconds, 2.0, 1.0, f"gauss: {counts.text}"))
     large = apart(gauss_case, 1_000_000, (8, 50, 160, 400), (8, 30, 120, 160), scale)
