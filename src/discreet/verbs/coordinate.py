@@ -21,6 +21,7 @@ from discreet.relations import System, build_system
 from discreet.tables.engines.standards import Standards
 from discreet.tables.suppress import Suppress
 from discreet.tables.suppress.classes import CLASSES
+from discreet.verbs.given_files import with_files_read
 from discreet.verbs.office_sums import Sums, unsafe_sums
 from discreet.verbs.offices import joint_table, office_table, offices_of, top_table
 from discreet.verbs.patterns import with_pattern
@@ -228,7 +229,9 @@ def _checked(
     if patterns and model not in ("decentral", "block"):
         raise ParameterError(f"model={model!r} takes no patterns of offices.", hint="Use 'decentral' or 'block'.")
     accept = tuple({"class": kind, "reason": "not certified yet", "name": "coordination"} for kind in CLASSES)
-    return replace(Suppress() if method is None else method, accept=accept)
+    chosen = replace(Suppress() if method is None else method, accept=accept)
+    read = with_files_read(chosen)
+    return read if isinstance(read, Suppress) else chosen
 
 
 def _central(table: Table, variable: str, method: Suppress) -> Coordination:
