@@ -18,7 +18,7 @@ from benchmarks.suppression import Shape, assessed, modular, value_of
 SIZES = {
     "1,000": Shape(8_000, (6, 13, 27, 56), (3, 8), ("activity", "region"), 0.0, None),
     "10,000": Shape(200_000, (6, 20, 60, 112), (5, 15, 42), ("activity", "region"), 0.0, None),
-    "50,000": Shape(500_000, (8, 40, 120, 300), (6, 24, 90), ("activity", "region"), 0.0, None),
+    "40,000": Shape(500_000, (8, 40, 120, 300), (6, 24, 90), ("activity", "region"), 0.0, None),
     "200,000": Shape(2_500_000, (10, 60, 200, 540), (8, 40, 160, 260), ("activity", "region"), 0.0, None),
 }
 """Tables of the comparison, by about how many cells they have."""

@@ -88,6 +88,13 @@ def hierarchical(trade: ds.Hierarchy = TRADE) -> ds.Table:
     return _magnitude(trade).assess(ds.PPercent(10), ds.MinContributors(3))
 
 
+def one_hierarchy() -> ds.Table:
+    table = ds.tabulate(
+        records(60), by={"region": REGION, "trade": FLAT_TRADE}, value="turnover", contributor="holding"
+    )
+    return table.assess(ds.PPercent(10), ds.MinContributors(3))
+
+
 def weighted(trade: ds.Hierarchy = TRADE) -> ds.Table:
     return _magnitude(trade, weight="weight").assess(ds.PPercent(15), ds.MinContributors(3))
 

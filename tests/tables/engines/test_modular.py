@@ -130,7 +130,7 @@ def test_an_infeasible_subtable_is_named_and_the_rest_goes_on():
     system = two_way([[50, 40, 60], [43, 45, 61], [70, 71, 72]], {(1, 1): 5, (2, 2): 4}, forced=forced)
     proposal = modular.propose(system, system.cost("value"))
     assert proposal.unprotected.tolist() == [cell(system, r="r1", c="c1")]
-    assert "r=r1, c=c1" in proposal.notes[0]
+    assert "r=r1, c=c1 (in the sub-table of r=Total, c=Total)" in proposal.notes[0]
     assert not proposal.withheld[system.forced].any()
     found = attacked(system, proposal.withheld)
     assert not found.short[found.cells == cell(system, r="r2", c="c2")].any()

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import ParameterError, unknown_name
+from discreet.errors import ParameterError, listed, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
@@ -59,17 +59,6 @@ class ModularSettings:
                 raise ParameterError(f"{name}={getattr(self, name)!r} is not allowed.", hint="Give 0 or more.")
 
 
-@dataclass
-class _Work:
-    """Counted work, and what could not be done."""
-
-    solved: int = 0
-    restarts: int = 0
-    programs: int = 0
-    stopped: int = 0
-    short: set[int] = field(default_factory=set)
-
-
 class _Place(NamedTuple):
     """A sub-table: its level, table and number, its cells, and which of its axes have a total."""
 
@@ -78,6 +67,17 @@ class _Place(NamedTuple):
     number: int
     cells: Codes
     whole: Bools
+
+
+@dataclass
+class _Work:
+    """Counted work, and what could not be done."""
+
+    solved: int = 0
+    restarts: int = 0
+    programs: int = 0
+    stopped: int = 0
+    short: dict[int, _Place] = field(default_factory=dict)
 
 
 def propose(system: System, cost: Floats, settings: ModularSettings | None = None) -> Proposal:
@@ -135,7 +135,9 @@ class _Modular:
             for p, result in found.items():
                 before[p] = hidden[p], result
                 flat = places[p].cells.ravel()
-                self.work.short.update(c for c in flat[result.short].tolist() if self.system.unsafe[c])
+                for cell in flat[result.short].tolist():
+                    if self.system.unsafe[cell]:
+                        self.work.short.setdefault(cell, places[p])
                 margins.update(flat[result.new[_is_margin(places[p], result.new)]].tolist())
                 withheld[flat[result.new]] = True
             if margins:
@@ -208,14 +210,23 @@ class _Modular:
         if given_up:
             notes.append(f"After {work.restarts} new starts some sub-tables still withhold cells of others.")
         if work.short:
-            names = ", ".join(self.system.cell_name(cell) for cell in sorted(work.short)[:5])
-            notes.append(f"{len(work.short)} unsafe cells cannot keep their level in some sub-table: {names}.")
+            names = [
+                f"{self.system.cell_name(cell)} (in {self._name(work.short[cell])})" for cell in sorted(work.short)
+            ]
+            notes.append(f"{len(work.short)} unsafe cells cannot keep their level in a sub-table: {listed(names, 5)}.")
         if work.stopped:
             notes.append(f"{work.stopped} sub-tables have a cheap pattern that is not proved to be the cheapest.")
-        short = np.zeros(len(self.system), np.bool_)
-        short[list(work.short)] = True
+        unprotected = np.zeros(len(self.system), np.bool_)
+        unprotected[list(work.short)] = True
         effort = {"subtables_solved": work.solved, "restarts": work.restarts, "programs": work.programs}
-        return Proposal(withheld, numbers(short), effort, tuple(notes))
+        return Proposal(withheld, numbers(unprotected), effort, tuple(notes))
+
+    def _name(self, place: _Place) -> str:
+        """A sub-table in words: the codes that its lines are the parts of."""
+        part, table = self.parts[place.table], self.system.tables.tables[place.table]
+        top = part.code[part.start[part.lines(place.number)]].tolist()
+        codes = ", ".join(f"{v}={code}" for v, code in zip(table.variables, table.spec_codes(top), strict=True))
+        return f"the sub-table of {codes}"
 
 
 def _place(part: Subtables, level: int, table: int, number: int) -> _Place:
