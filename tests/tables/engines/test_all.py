@@ -11,7 +11,8 @@ from discreet.errors import Cancelled, ParameterError
 from discreet.progress import reporting
 from discreet.relations import System
 from discreet.tables.engines import SETTINGS, propose
-from tests.tables.engines.toys import attacked, survey, two_way
+from discreet.tables.engines.standards import singleton_pairs
+from tests.tables.engines.toys import attacked, attacked_in_subtables, survey, two_way
 
 INNER = [[50, 40, 200, 31], [43, 45, 210, 32], [49, 53, 220, 33]]
 
@@ -129,3 +130,26 @@ def test_every_engine_completes_the_published_example(algorithm):
     proposal = propose(algorithm, system, system.cost("value"))
     assert not len(proposal.unprotected)
     assert not attacked(system, proposal.withheld).recoverable.any()
+
+
+@pytest.mark.parametrize("algorithm", ["gauss", "hypercube", "modular"])
+@pytest.mark.parametrize("seed", range(2))
+def test_no_relation_is_left_with_two_cells_of_two_single_contributors(algorithm, seed):
+    """The standard PS2, of every engine but the network."""
+    system = survey(400, seed, activities=(3, 9, 20), regions=(3, 9))
+    assert len(singleton_pairs(system, system.unsafe))
+    assert not len(singleton_pairs(system, propose(algorithm, system, system.cost("value")).withheld))
+
+
+def test_all_relations_together_tell_no_less_than_single_subtables():
+    system = survey(400, 1)
+    withheld = propose("hypercube", system, system.cost("value")).withheld
+    whole = attacked(system, withheld)
+    low, high = (dict(zip(whole.cells.tolist(), b.tolist(), strict=True)) for b in (whole.lower, whole.upper))
+    narrower = 0
+    for part in attacked_in_subtables(system, withheld):
+        for c, lower, upper in zip(part.cells.tolist(), part.lower.tolist(), part.upper.tolist(), strict=True):
+            assert lower <= low[c] + 1e-6
+            assert high[c] - 1e-6 <= upper
+            narrower += high[c] - low[c] < upper - lower - 1e-6
+    assert narrower
