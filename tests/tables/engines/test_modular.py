@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import combinations
+from time import sleep
 
 import numba
 import numpy as np
@@ -14,6 +16,7 @@ from discreet.generate import business_survey
 from discreet.relations import System, build_system
 from discreet.tables.engines import modular
 from discreet.tables.engines.modular import ModularSettings
+from discreet.tables.engines.together import in_order
 from tests.tables.engines.toys import (
     FIFTEEN,
     attacked,
@@ -149,6 +152,21 @@ def test_the_number_of_threads_does_not_matter(variables):
     assert found[0].effort["restarts"]
     assert np.array_equal(found[0].withheld, found[1].withheld)
     assert (found[0].effort, found[0].notes) == (found[1].effort, found[1].notes)
+
+
+def test_pieces_of_work_come_in_order_and_the_rest_is_left_when_nobody_asks_for_it():
+    begun: list[int] = []
+
+    def work(piece: int) -> int:
+        begun.append(piece)
+        sleep(0.001 * (piece % 3))
+        return piece * piece
+
+    assert list(in_order(work, range(20))) == [n * n for n in range(20)]
+    begun.clear()
+    with closing(in_order(work, range(10_000))) as results:
+        assert next(results) == 0
+    assert len(begun) < 10_000
 
 
 @pytest.mark.parametrize("seed", [1, 4])

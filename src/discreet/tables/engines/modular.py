@@ -9,6 +9,7 @@ is not looked at: over all relations some unsafe cells may be short of their lev
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -128,9 +129,9 @@ class _Modular:
         for _, group in groupby(range(len(places)), key=lambda p: places[p].level):
             level = list(group)
             checkpoint("modular", done, len(places))
-            done += len(level)
             hidden = {p: (places[p].cells >= 0) & withheld[places[p].cells] for p in level}
-            found = self._solved(places, {p: mask for p, mask in hidden.items() if mask.any()})
+            found = self._solved(places, {p: mask for p, mask in hidden.items() if mask.any()}, done)
+            done += len(level)
             margins: set[int] = set()
             for p, result in found.items():
                 before[p] = hidden[p], result
@@ -144,7 +145,7 @@ class _Modular:
                 return withheld, np.array(sorted(margins), np.int64)
         return withheld, _unseen(places, before, withheld)
 
-    def _solved(self, places: list[_Place], hidden: dict[int, Bools]) -> dict[int, Found]:
+    def _solved(self, places: list[_Place], hidden: dict[int, Bools], done: int) -> dict[int, Found]:
         """The cheapest patterns of sub-tables, from memory or made at the same time, in a fixed order."""
         key = {p: (places[p].table, places[p].number, np.packbits(mask).tobytes()) for p, mask in hidden.items()}
         fresh = [p for p in hidden if key[p] not in self.memory]
@@ -152,11 +153,14 @@ class _Modular:
         def solve(p: int) -> Found:
             return cheapest(self._problem(places[p], hidden[p]), self.settings.nodes)
 
-        for p, found in zip(fresh, in_order(solve, fresh), strict=True):
-            self.memory[key[p]] = found
-            self.work.solved += 1
-            self.work.programs += found.programs
-            self.work.stopped += not found.proved
+        with closing(in_order(solve, fresh)) as results:
+            for number, (p, found) in enumerate(zip(fresh, results, strict=True)):
+                if number % 50 == 49:
+                    checkpoint("modular", done + number, len(places))
+                self.memory[key[p]] = found
+                self.work.solved += 1
+                self.work.programs += found.programs
+                self.work.stopped += not found.proved
         return {p: self.memory[key[p]] for p in hidden}
 
     def _problem(self, place: _Place, hidden: Bools) -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -10,11 +10,11 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-def in_order(work: Callable[[Given], Made], pieces: Sequence[Given]) -> Iterator[Made]:
+def in_order(work: Callable[[Given], Made], pieces: Sequence[Given]) -> Generator[Made, None, None]:
     """What every piece comes to, in the order of the pieces.
 
     The solver and the kernels let other threads run meanwhile. There are as many threads as numba has
-    (``NUMBA_NUM_THREADS``, by default one a processor). Whoever stops early leaves the rest undone.
+    (``NUMBA_NUM_THREADS``, by default one a processor). Whoever closes it early leaves the rest undone.
     """
     import numba
 
