@@ -6,14 +6,14 @@ Called by name only, because together they take more than an hour: ``python -m b
 
 from __future__ import annotations
 
-import importlib.util
 import resource
 import time
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.peer import SETTINGS, interpreter
 from benchmarks.registry import Measure, apart, case, scratch
-from benchmarks.suppression import SETTINGS, Shape, audited, modular, ours
+from benchmarks.suppression import Shape, audited, modular, ours
 
 BY_NAME_ONLY = ("suppression-large", "suppression-linked", "turnover-tax")
 
@@ -29,7 +29,7 @@ LINKED = Shape(150_000, (21, 90, 300, 590), (4, 15), ("activity", "region", "siz
 def suppression_large(scale: float) -> Sequence[Measure]:
     """CPU seconds against the limits, and value against the modular engine where it can take the table."""
     measures = []
-    peer_there = importlib.util.find_spec("pytauargus") is not None
+    peer_there = interpreter() is not None
     for name, shape in SHAPES.items():
         seconds, value, text = apart(ours, shape, scale, "nonzero")
         measures.append(

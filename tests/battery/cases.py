@@ -28,21 +28,36 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "adjust": lambda given: ds.Adjust(),
     "intervals": lambda given: ds.Intervals(algorithm="directions"),
     "adjust-randomised": lambda given: ds.Adjust(randomised=True, algorithm="directions"),
+    "suppress-hypercube": lambda given: ds.Suppress(algorithm="hypercube", repair=True),
+    "suppress-modular": lambda given: ds.Suppress(algorithm="modular", repair=True),
+    "suppress-network": lambda given: ds.Suppress(algorithm="network", repair=True),
+    "suppress-gauss": lambda given: ds.Suppress(algorithm="gauss", repair=True),
 }
 """Every method, with parameters that fit an input."""
 
 BAD_PARAMETERS = {
-    "suppress": [{"cost": "valuee"}, {"algorithm": "magic"}, {"costs": "value"}],
+    "suppress": [
+        {"cost": "valuee"},
+        {"algorithm": "magic"},
+        {"costs": "value"},
+        {"algorithm": "gauss", "settings": {"order": 1}},
+    ],
     "intervals": [{"power": "sqrt"}, {"algorithm": "magic"}, {"powers": "ceil"}],
     "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
-NOT_FOR = {("round-semi", "linked"): "several definitions"}
-"""Inputs that a method refuses, with a reason."""
+NOT_FOR = {("round-semi", "linked"): "one definition"}
+NOT_FOR |= {(f"suppress-{engine}", "signed"): "a sum with a minus sign" for engine in ("hypercube", "modular")}
+NOT_FOR |= {("suppress-network", given): "takes one table" for given in ("linked", "equations", "one_pattern")}
+NOT_FOR |= {("suppress-network", given): "two variables" for given in ("three_way", "counts_three_way", "one_cell")}
+NOT_FOR["suppress-network", "signed"] = "are trees"
+"""Inputs that a method refuses, with words of its refusal."""
 
 REGION = ds.Hierarchy.from_nested({"North": {"N1": None, "N2": ["N2a", "N2b"]}, "South": ["S1"], "West": ["W1", "W2"]})
 TRADE = ds.Hierarchy.from_nested({"A": ["A1", "A2", "A3"], "B": ["B1", "B2"]})
 SIZE = ds.Hierarchy.flat(["small", "medium", "large"])
+FLAT_TRADE = ds.Hierarchy.flat(TRADE.base_codes)
+"""For the network engine, which takes one hierarchy."""
 
 
 def records(n: int = 140, seed: int = 3) -> pa.Table:
@@ -65,22 +80,23 @@ def records(n: int = 140, seed: int = 3) -> pa.Table:
     )
 
 
-def _magnitude(value: str = "turnover", **options: object) -> ds.Table:
-    return ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=value, contributor="holding", **options)
+def _magnitude(trade: ds.Hierarchy, value: str = "turnover", **options: object) -> ds.Table:
+    return ds.tabulate(records(), by={"region": REGION, "trade": trade}, value=value, contributor="holding", **options)
 
 
-def hierarchical() -> ds.Table:
-    return _magnitude().assess(ds.PPercent(10), ds.MinContributors(3))
+def hierarchical(trade: ds.Hierarchy = TRADE) -> ds.Table:
+    return _magnitude(trade).assess(ds.PPercent(10), ds.MinContributors(3))
 
 
 def one_hierarchy() -> ds.Table:
-    by = {"region": REGION, "trade": ds.Hierarchy.flat(TRADE.base_codes)}
-    table = ds.tabulate(records(60), by=by, value="turnover", contributor="holding")
+    table = ds.tabulate(
+        records(60), by={"region": REGION, "trade": FLAT_TRADE}, value="turnover", contributor="holding"
+    )
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
-def weighted() -> ds.Table:
-    return _magnitude(weight="weight").assess(ds.PPercent(15), ds.MinContributors(3))
+def weighted(trade: ds.Hierarchy = TRADE) -> ds.Table:
+    return _magnitude(trade, weight="weight").assess(ds.PPercent(15), ds.MinContributors(3))
 
 
 def three_way() -> ds.Table:
@@ -89,8 +105,8 @@ def three_way() -> ds.Table:
     return table.assess(ds.Dominance(2, 85), ds.MinContributors(2))
 
 
-def counts() -> ds.Table:
-    table = ds.tabulate(records(120), by={"region": REGION, "trade": TRADE})
+def counts(trade: ds.Hierarchy = TRADE) -> ds.Table:
+    table = ds.tabulate(records(120), by={"region": REGION, "trade": trade})
     return table.assess(ds.MinFrequency(3))
 
 
@@ -128,28 +144,28 @@ def signed() -> ds.Table:
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
-def negative() -> ds.Table:
-    return _magnitude("profit", absolute=True).assess(ds.PPercent(10), ds.MinContributors(3))
+def negative(trade: ds.Hierarchy = TRADE) -> ds.Table:
+    return _magnitude(trade, "profit", absolute=True).assess(ds.PPercent(10), ds.MinContributors(3))
 
 
-def decimals() -> ds.Table:
+def decimals(trade: ds.Hierarchy = TRADE) -> ds.Table:
     frame = records()
     cents = pa.array(np.round(frame["turnover"].to_numpy() * 1.37, 2))
     frame = frame.set_column(frame.column_names.index("turnover"), "turnover", cents)
-    table = ds.tabulate(frame, by={"region": REGION, "trade": TRADE}, value="turnover", contributor="holding")
+    table = ds.tabulate(frame, by={"region": REGION, "trade": trade}, value="turnover", contributor="holding")
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
-def huge() -> ds.Table:
+def huge(trade: ds.Hierarchy = TRADE) -> ds.Table:
     frame = records()
     big = pa.array(frame["turnover"].to_numpy() * 10**10)
     frame = frame.set_column(frame.column_names.index("turnover"), "turnover", big)
-    table = ds.tabulate(frame, by={"region": REGION, "trade": TRADE}, value="turnover", contributor="holding")
+    table = ds.tabulate(frame, by={"region": REGION, "trade": trade}, value="turnover", contributor="holding")
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
-def all_cells() -> ds.Table:
-    table = ds.tabulate(records(60), by={"region": REGION, "trade": TRADE}, value="turnover", cells="all")
+def all_cells(trade: ds.Hierarchy = TRADE) -> ds.Table:
+    table = ds.tabulate(records(60), by={"region": REGION, "trade": trade}, value="turnover", cells="all")
     return table.assess(ds.PPercent(10), ds.MinContributors(2))
 
 
@@ -163,17 +179,17 @@ def one_cell() -> ds.Table:
     return ds.Table.from_cells(cells, by={"region": hierarchy}).assess(ds.PPercent(10))
 
 
-def forced() -> ds.Table:
-    table = _magnitude().marked({("Total", "A1"): "P", ("North", "Total"): "P"})
+def forced(trade: ds.Hierarchy = TRADE) -> ds.Table:
+    table = _magnitude(trade).marked({("Total", "A1"): "P", ("North", "Total"): "P"})
     return table.assess(ds.PPercent(10))
 
 
-def bounded() -> ds.Table:
-    table = _magnitude()
+def bounded(trade: ds.Hierarchy = TRADE) -> ds.Table:
+    table = _magnitude(trade)
     return table.with_(lower_bound=table.value // 50, upper_bound=table.value * 40 + 3000).assess(ds.PPercent(10))
 
 
-INPUTS: dict[str, Callable[[], ds.Table | ds.TableSet]] = {
+INPUTS: dict[str, Callable[..., ds.Table | ds.TableSet]] = {
     f.__name__: f
     for f in (
         hierarchical,
@@ -195,3 +211,12 @@ INPUTS: dict[str, Callable[[], ds.Table | ds.TableSet]] = {
         bounded,
     )
 }
+TWO_WAY = ("hierarchical", "weighted", "counts", "negative", "decimals", "huge", "all_cells", "forced", "bounded")
+"""Inputs of two variables, which come with one hierarchy as well."""
+
+
+def input_for(method: str, given: str) -> ds.Table | ds.TableSet:
+    """An input, in the shape that a method takes."""
+    if method == "suppress-network" and given in TWO_WAY:
+        return INPUTS[given](FLAT_TRADE)
+    return INPUTS[given]()

@@ -22,7 +22,7 @@ from discreet.relations import build_system
 from discreet.tables import METHODS as ALL_METHODS
 from discreet.tables import method_from_record
 from discreet.verify import check_release
-from tests.battery.cases import BAD_PARAMETERS, INPUTS, METHODS, NOT_FOR, STUCK
+from tests.battery.cases import BAD_PARAMETERS, INPUTS, METHODS, NOT_FOR, STUCK, input_for
 
 every_method = pytest.mark.parametrize("method", METHODS)
 every_input = pytest.mark.parametrize("given", INPUTS)
@@ -34,15 +34,15 @@ def key(monkeypatch):
 
 
 @cache
-def tables(given: str) -> ds.Table | ds.TableSet:
-    return INPUTS[given]()
+def tables(method: str, given: str) -> ds.Table | ds.TableSet:
+    return input_for(method, given)
 
 
 @cache
 def release(method: str, given: str) -> ds.Release:
     if (method, given) in NOT_FOR:
         pytest.skip(NOT_FOR[method, given])
-    return ds.protect(tables(given), METHODS[method](given))
+    return ds.protect(tables(method, given), METHODS[method](given))
 
 
 def alters(method: str) -> bool:
@@ -72,6 +72,13 @@ def test_claims_hold(method, given):
     assert verdict.not_considered
 
 
+@pytest.mark.parametrize(("method", "given"), NOT_FOR)
+def test_what_a_method_cannot_take_is_refused_in_words(method, given):
+    with pytest.raises(DiscreetError, match=NOT_FOR[method, given]) as refused:
+        ds.protect(tables(method, given), METHODS[method](given))
+    assert refused.value.hint
+
+
 @every_method
 @every_input
 def test_an_attacker_finds_no_unsafe_cell_within_its_level(method, given):
@@ -87,14 +94,14 @@ def test_an_attacker_finds_no_unsafe_cell_within_its_level(method, given):
 @pytest.mark.parametrize("given", ["hierarchical", "equations", "three_way"])
 def test_same_input_gives_the_same_files(method, given, tmp_path):
     release(method, given).save(tmp_path / "one")
-    ds.protect(INPUTS[given](), METHODS[method](given)).save(tmp_path / "two")
+    ds.protect(input_for(method, given), METHODS[method](given)).save(tmp_path / "two")
     assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
 def test_the_number_of_threads_does_not_matter(tmp_path):
     program = (
-        "import sys; from tests.battery.cases import INPUTS, METHODS; import discreet as ds\n"
-        "print([ds.protect(INPUTS['hierarchical'](), make('hierarchical')).save(f'{sys.argv[1]}/{name}') "
+        "import sys; from tests.battery.cases import METHODS, input_for; import discreet as ds\n"
+        "print([ds.protect(input_for(name, 'hierarchical'), make('hierarchical')).save(f'{sys.argv[1]}/{name}') "
         "for name, make in METHODS.items()])"
     )
     seals = []
@@ -118,7 +125,7 @@ def test_published_values_are_the_originals_and_withheld_ones_are_gone(method, g
     if alters(method):
         pytest.skip("values are altered")
     done = release(method, given)
-    for number, (public, table) in enumerate(zip(done.public.tables, as_set(tables(given)), strict=True)):
+    for number, (public, table) in enumerate(zip(done.public.tables, as_set(tables(method, given)), strict=True)):
         hidden = done.custodian.withheld(number)
         assert np.array_equal(public.shown, ~hidden & ~table.empty)
         assert not public.value[~public.shown].any()
@@ -134,9 +141,9 @@ def test_altered_values_are_marked_in_the_whole_table_and_add_up_where_claimed(m
         pytest.skip("no value is altered")
     done = release(method, given)
     assert sum(int(done.custodian.withheld(number).sum()) for number in range(len(done.public.tables))) == 0
-    system = build_system(tables(given))
+    system = build_system(tables(method, given))
     published = np.zeros(len(system), np.int64)
-    for number, (public, table) in enumerate(zip(done.public.tables, as_set(tables(given)), strict=True)):
+    for number, (public, table) in enumerate(zip(done.public.tables, as_set(tables(method, given)), strict=True)):
         assert set(public.status) <= {"A", "E"}
         assert np.array_equal(public.shown, ~table.empty)
         published[system.of[number]] = public.value * 10 ** (system.decimals - public.decimals)
@@ -147,7 +154,7 @@ def test_altered_values_are_marked_in_the_whole_table_and_add_up_where_claimed(m
 
 @every_method
 def test_structural_zeros_stay_empty(method):
-    table = as_set(tables("all_cells")).tables[0]
+    table = as_set(tables(method, "all_cells")).tables[0]
     public = release(method, "all_cells").public.tables[0]
     assert table.empty.any()
     assert np.array_equal(public.empty, table.empty)
@@ -155,14 +162,14 @@ def test_structural_zeros_stay_empty(method):
 
 @every_method
 def test_forced_cells_are_published(method):
-    table = as_set(tables("forced")).tables[0]
+    table = as_set(tables(method, "forced")).tables[0]
     public = release(method, "forced").public.tables[0]
     assert public.shown[[table.row(trade="A1"), table.row(region="North")]].all()
 
 
 @every_method
 def test_weights_are_honoured(method):
-    table = as_set(tables("weighted")).tables[0]
+    table = as_set(tables(method, "weighted")).tables[0]
     frame = table.source.source
     total = float(np.dot(frame["turnover"].to_numpy(), frame["weight"].to_numpy()))
     assert table.values[0] == pytest.approx(total, rel=1e-12)
@@ -207,7 +214,7 @@ def test_false_claims_are_refused(method):
 
 @pytest.mark.parametrize(("kind", "parameters"), [(k, p) for k, several in BAD_PARAMETERS.items() for p in several])
 def test_bad_parameters_are_refused(kind, parameters):
-    with pytest.raises(ParameterError, match=r"no (cost|algorithm|parameter|rule|objective|power)"):
+    with pytest.raises(ParameterError, match=r"no (cost|algorithm|parameter|rule|objective|power|setting)"):
         method_from_record({"method": kind, **parameters})
 
 
@@ -221,7 +228,7 @@ def test_a_method_survives_its_own_record(method):
 def test_progress_is_reported_and_runs_to_its_end(method):
     seen: list[Step] = []
     with reporting(seen.append):
-        ds.protect(tables("hierarchical"), METHODS[method]("hierarchical"))
+        ds.protect(tables(method, "hierarchical"), METHODS[method]("hierarchical"))
     stages = {step.stage for step in seen}
     assert stages
     for stage in stages:
@@ -235,7 +242,7 @@ def test_progress_is_reported_and_runs_to_its_end(method):
 def test_cancelling_leaves_nothing_behind(method, when, tmp_path):
     seen: list[Step] = []
     with reporting(seen.append):
-        ds.protect(tables("hierarchical"), METHODS[method]("hierarchical"))
+        ds.protect(tables(method, "hierarchical"), METHODS[method]("hierarchical"))
     when, calls = min(when, len(seen)), 0
 
     def stop(step: Step) -> None:
@@ -245,14 +252,14 @@ def test_cancelling_leaves_nothing_behind(method, when, tmp_path):
             raise Cancelled
 
     with pytest.raises(Cancelled), reporting(stop):
-        ds.protect(tables("hierarchical"), METHODS[method]("hierarchical")).save(tmp_path / "out")
+        ds.protect(tables(method, "hierarchical"), METHODS[method]("hierarchical")).save(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 @every_method
 def test_no_confidential_value_reaches_a_public_byte(method, tmp_path):
     """Unusual numbers and words are planted in every field that only the custodian may see."""
-    base = as_set(tables("hierarchical")).tables[0]
+    base = as_set(tables(method, "hierarchical")).tables[0]
     canary = 777_000_000_000 + np.arange(len(base), dtype=np.int64) * 13
     holding = base.contributions["holding"]
     table = base.with_(

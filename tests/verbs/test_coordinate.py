@@ -6,12 +6,14 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from discreet.generate import business_survey
 from discreet.model.table import CellStatus
+from discreet.verbs.office_sums import unsafe_sums
 from discreet.verbs.offices import JOINT, joint_table, offices_of, top_table
 
 MODULAR = ds.Suppress(algorithm="modular", insiders=None)
@@ -127,6 +129,65 @@ def test_coordination_claims_nothing_and_is_completed_to_a_certified_release():
     assert withheld(done.pattern) <= withheld(made.release.pattern())
 
 
+# ---- sums of what offices withhold ---------------------------------------------------------------------------
+
+
+def test_sums_of_offices_are_judged_like_cells():
+    """As in a table in which the two offices are one."""
+    table = survey()
+    joined = table.spec.by["region"].with_grouping("both", ["R1", "R3"])
+    judged = ds.tabulate(table.source, by={**table.spec.by, "region": joined}, value="turnover").assess(ds.PPercent(10))
+    place = {tuple(judged.spec_codes(codes)): row for row, codes in enumerate(judged.codes.tolist())}
+    top = top_table(table, "region")
+    region = np.array(top.spec.by["region"].codes)[top.codes[:, top.variables.index("region")]]
+    found = unsafe_sums(top, np.isin(region, ["R1", "R3"]), "region")
+    got = {
+        top.spec_codes(top.codes[row])[0]: level
+        for row, level in zip(found.row.tolist(), found.upper.tolist(), strict=True)
+    }
+    expected = {
+        a: int(judged.assessment.upper[place[a, "both"]])
+        for a in table.spec.by["activity"].codes
+        if (a, "R1") in place and (a, "R3") in place and judged.unsafe[place[a, "both"]]
+    }
+    assert expected
+    assert got == expected
+
+
+def unsafe_together(frozen: bool = False) -> tuple[ds.Table, ds.Pattern]:
+    """Of trade a the offices N and S withhold a cell each: nearly all of both is one firm's. And what S withholds."""
+    firms = [("a", "N", 1000), ("a", "N", 5), ("a", "W", 900), *[("a", "S", 10)] * 4, *[("a", "W", 800)] * 3]
+    firms += [(trade, region, 500) for trade in ("b", "c") for region in ("N", "S", "W") for _ in range(4)]
+    records = pa.table(dict(zip(("trade", "region", "v"), zip(*firms, strict=True), strict=True)))
+    by = {"trade": ds.Hierarchy.flat(["a", "b", "c"]), "region": ds.Hierarchy.flat(["N", "S", "W"])}
+    table = ds.tabulate(records, by=by, value="v")
+    if frozen:
+        table = table.marked({("a", "Total"): "P"})
+    table = table.assess(ds.PPercent(10))
+    part = ds.office_table(table, "region", "S").pattern().tables[0]
+    status = part.status.copy()
+    codes = [tuple(part.code_lists[k][i] for k, i in enumerate(row)) for row in part.codes.tolist()]
+    status[[codes.index(("a", "S")), codes.index(("b", "S"))]] = CellStatus.SECONDARY
+    return table, ds.Pattern((replace(part, status=status),))
+
+
+def test_a_total_whose_withheld_parts_are_unsafe_together_is_withheld():
+    """Which an algorithm that looks at exact values only would not see."""
+    table, of_south = unsafe_together()
+    gauss = ds.Suppress(algorithm="gauss", insiders=None)
+    done = ds.coordinate(table, "region", gauss, patterns={"S": of_south}, frozen="report")
+    assert {("a", "N"), ("a", "S")} <= withheld(done.pattern)
+    assert ("a", "W") not in withheld(done.pattern)
+    assert ("a", "Total") in withheld(done.pattern)
+
+
+def test_a_frozen_total_whose_withheld_parts_are_unsafe_together_is_named():
+    table, of_south = unsafe_together(frozen=True)
+    gauss = ds.Suppress(algorithm="gauss", insiders=None)
+    with pytest.raises(ProtectionError, match=r"what offices withhold of trade=a, region=Total, together"):
+        ds.coordinate(table, "region", gauss, patterns={"S": of_south})
+
+
 # ---- exchange between offices --------------------------------------------------------------------------------
 
 
@@ -162,8 +223,6 @@ def test_an_office_that_publishes_unsafe_cells_is_named():
 
 def frozen_table() -> ds.Table:
     """One office withholds a cell, and everything at the top is frozen."""
-    import pyarrow as pa
-
     values = {("a", "N"): 10, ("a", "S"): 40, ("b", "N"): 30, ("b", "S"): 50, ("c", "N"): 35, ("c", "S"): 45}
     rows = [(a, r, sum(v for (x, y), v in values.items() if a in ("Total", x) and r in ("Total", y)))
             for a in ("Total", "a", "b", "c") for r in ("Total", "N", "S")]  # fmt: skip

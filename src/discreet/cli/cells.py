@@ -7,22 +7,28 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 from discreet.cli.terminal import progress
 from discreet.errors import InputError, OutputError, ParameterError, listed
+from discreet.files.pattern import write_pattern
 from discreet.verbs.recipe import (
     Kitchen,
     PatternPart,
     Run,
     audit_pattern,
     compare_recipe,
+    coordinate_recipe,
     prepare,
     read_recipe,
     run_recipe,
 )
 from discreet.verbs.save import summary, table_to_frame
+
+TOGETHER = "together"
+"""Name of the file with the patterns of all offices as one."""
 
 
 def show_run(done: Run, as_json: bool) -> None:
@@ -124,6 +130,29 @@ def show_comparison(
     if plot is not None:
         found.plot(plot)
     click.echo(json.dumps([dict(row) for row in found.rows]) if as_json else found.summary())
+
+
+def show_coordination(
+    recipe: Path, variable: str, folder: Path | None, given: Sequence[str], options: dict[str, Any], as_json: bool
+) -> bool:
+    """Let offices protect the table of a recipe, print what came out, and write a pattern file for each of them."""
+    if folder is not None and folder.exists():
+        raise OutputError(f"The folder {folder.name!r} exists.", hint="Choose another name, or remove it.")
+    for pair in given:
+        if "=" not in pair:
+            raise ParameterError(f"--pattern {pair} is not allowed.", hint="Write --pattern OFFICE=FILE.")
+    patterns = {office: Path(file) for office, _, file in (pair.partition("=") for pair in given)}
+    with progress(as_json):
+        done = coordinate_recipe(recipe, variable, patterns=patterns or None, **options)
+    if folder is not None:
+        try:
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise OutputError(f"Cannot make {folder.name!r}: {error.strerror}.") from None
+        for office, pattern in {**done.patterns, TOGETHER: done.pattern}.items():
+            write_pattern(pattern, folder / f"{quote(office, safe=' ')}.csv")
+    click.echo(json.dumps({**done.counts(), "cells_open": list(done.open)}) if as_json else done.summary())
+    return not done.open and not len(done.found.missed)
 
 
 def write_new(path: Path, frame: Any) -> None:

@@ -158,6 +158,65 @@ def compare_suppression(
 
 @main.command()
 @RECIPE
+@click.argument("variable")
+@click.option("--table", default="", help="Which table the offices publish together, where the recipe has several.")
+@click.option(
+    "--model",
+    type=click.Choice(["central", "decentral", "weighted", "block"]),
+    default="decentral",
+    show_default=True,
+    help="One run; every office for itself; the same with last period's pattern; or some alone and the rest jointly.",
+)
+@click.option("--pattern", "given", multiple=True, help="OFFICE=FILE: the pattern that an office made itself.")
+@click.option("--last", type=click.Path(path_type=Path), help="Last period's pattern, for the model 'weighted'.")
+@click.option("--alone", multiple=True, help="An office that works for itself, for the model 'block'.")
+@click.option(
+    "--frozen",
+    type=click.Choice(["keep", "report", "reopen"]),
+    default="keep",
+    show_default=True,
+    help="Where cells of offices would have to be withheld: stop, list them, or let the top withhold them too.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="A new folder for the offices' patterns (confidential)."
+)
+@OUTSIDE
+@JSON
+def coordinate(
+    recipe: Path,
+    variable: str,
+    table: str,
+    model: str,
+    given: tuple[str, ...],
+    last: Path | None,
+    alone: tuple[str, ...],
+    frozen: str,
+    output: Path | None,
+    allow_outside: bool,
+    as_json: bool,
+) -> None:
+    """Let the offices that are codes of a VARIABLE protect the table of a RECIPE together.
+
+    Nothing is published: the patterns go to the offices, and `discreet repair RECIPE --pattern together.csv` makes the
+    certified release. The exit code is 5 where attackers find unsafe cells too closely.
+    """
+    from discreet.cli.cells import show_coordination
+
+    options = {
+        "table": table,
+        "model": model,
+        "last": last,
+        "alone": alone,
+        "frozen": frozen,
+        "allow_outside": allow_outside,
+    }
+    with errors(as_json):
+        if not show_coordination(recipe, variable, output, given, options, as_json):
+            sys.exit(5)
+
+
+@main.command()
+@RECIPE
 @OUTSIDE
 @click.option("--output", type=click.Path(path_type=Path), help="Write the cells to this csv file (confidential).")
 def tabulate(recipe: Path, allow_outside: bool, output: Path | None) -> None:

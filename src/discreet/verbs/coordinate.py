@@ -21,6 +21,8 @@ from discreet.relations import System, build_system
 from discreet.tables.engines.standards import Standards
 from discreet.tables.suppress import Suppress
 from discreet.tables.suppress.classes import CLASSES
+from discreet.verbs.given_files import with_files_read
+from discreet.verbs.office_sums import Sums, unsafe_sums
 from discreet.verbs.offices import joint_table, office_table, offices_of, top_table
 from discreet.verbs.patterns import with_pattern
 from discreet.verbs.protect import refuse_unassessed
@@ -227,7 +229,9 @@ def _checked(
     if patterns and model not in ("decentral", "block"):
         raise ParameterError(f"model={model!r} takes no patterns of offices.", hint="Use 'decentral' or 'block'.")
     accept = tuple({"class": kind, "reason": "not certified yet", "name": "coordination"} for kind in CLASSES)
-    return replace(Suppress() if method is None else method, accept=accept)
+    chosen = replace(Suppress() if method is None else method, accept=accept)
+    read = with_files_read(chosen)
+    return read if isinstance(read, Suppress) else chosen
 
 
 def _central(table: Table, variable: str, method: Suppress) -> Coordination:
@@ -297,11 +301,14 @@ class _Work:
         status[hidden & ~top.unsafe] = CellStatus.SECONDARY
         if self.frozen != "reopen":
             status[office & ~hidden & ~top.empty & ~top.unsafe] = CellStatus.FORCED
-        system = _nothing_known(build_system(with_pattern(top, status)), top, hidden, k)
+        sums = unsafe_sums(top, hidden, self.variable)
+        system = _nothing_known(build_system(with_pattern(top, status)), top, hidden, k, sums)
         with onwards("top: "):
             withheld = self.method.propose(system)
             found = self.method.attacked(system, withheld)
+        stuck = sums.row[top.status[sums.row] == CellStatus.FORCED].tolist()
         names = tuple(system.cell_name(c) for c in found.exact.tolist())
+        names += tuple(f"what offices withhold of {top.cell_name(row)}, together" for row in stuck)
         if names and self.frozen == "keep":
             raise ProtectionError(
                 f"{len(names)} cells can be worked out at the top, because cells are frozen that would have to be "
@@ -387,21 +394,27 @@ def _their_pattern(given: Pattern | str | Path, office: str, table: Table) -> Pa
     return _pattern(table, hidden)
 
 
-def _nothing_known(system: System, top: Table, hidden: Bools, k: int) -> System:
+def _nothing_known(system: System, top: Table, hidden: Bools, k: int, sums: Sums) -> System:
     """The system of the top, in which nothing that offices withhold may be worked out.
 
     A secondary of an office that came to light would uncover its unsafe cells; and a total of which one part only is
-    withheld gives that part away, so that it is withheld too.
+    withheld gives that part away, so that it is withheld too. So is a total of which the withheld parts are unsafe
+    together, with the levels of their sum.
     """
     office = top.spec.by[top.variables[k]].depth[top.codes[:, k]] == 1
     others = np.delete(top.codes, k, axis=1)
     _, line = np.unique(others, axis=0, return_inverse=True)
     line = line.ravel()
     single = np.bincount(line[hidden & office], minlength=int(line.max(initial=-1)) + 1) == 1
-    exposed = ~office & single[line] & ~top.empty & (top.status != CellStatus.FORCED)
+    may = ~top.empty & (top.status != CellStatus.FORCED)
+    exposed = ~office & single[line] & may
     unsafe = system.unsafe.copy()
-    upper = system.upper_level.copy()
+    lower, upper = system.lower_level.copy(), system.upper_level.copy()
     more = np.unique(system.of[0][(hidden | exposed) & ~top.unsafe])
     unsafe[more] = True
     upper[more] = np.maximum(upper[more], 1)
-    return replace(system, unsafe=unsafe, upper_level=upper, given=system.given & ~unsafe)
+    cells, kept = system.of[0][sums.row], may[sums.row]
+    unsafe[cells[kept]] = True
+    np.maximum.at(lower, cells[kept], sums.lower[kept])
+    np.maximum.at(upper, cells[kept], sums.upper[kept])
+    return replace(system, unsafe=unsafe, lower_level=lower, upper_level=upper, given=system.given & ~unsafe)

@@ -41,6 +41,7 @@ from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_a
 from discreet.verbs.already import Found, Item
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
+from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.given_files import with_files_read
 from discreet.verbs.load import load
 from discreet.verbs.protect import protect
@@ -611,6 +612,25 @@ def compare_recipe(
         methods[own.algorithm] = own
     tables = prepare(kitchen)
     return compare_algorithms(tables, methods, already_published=kitchen.already(tables, already_published))
+
+
+def coordinate_recipe(
+    path: str | Path, variable: str, *, table: str = "", allow_outside: bool = False, **options: Any
+) -> Coordination:
+    """The table of a recipe protected by several offices, with the suppression that the recipe states.
+
+    Nothing is written. ``options`` are those of :func:`~discreet.verbs.coordinate.coordinate`.
+    """
+    _, kitchen = _opened(path, allow_outside)
+    method = next((m for m in kitchen.methods() if isinstance(m, Suppress)), None)
+    tables = {one.name: one for one in prepare(kitchen)}
+    if table and table not in tables:
+        raise ParameterError(unknown_name("table", table, tables, "the recipe"))
+    if len(tables) > 1 and not table:
+        raise ParameterError(
+            f"The recipe has several tables: {listed(tables)}.", hint="Say which one the offices publish together."
+        )
+    return coordinate(tables[table] if table else next(iter(tables.values())), variable, method, **options)
 
 
 def no_pattern() -> ParameterError:

@@ -14,7 +14,16 @@ from discreet.relations import System, build_system
 from discreet.tables.engines import gauss
 from discreet.tables.engines.gauss import GaussSettings
 from tests.relations.random_tables import tables
-from tests.tables.engines.toys import FIFTEEN, attacked, cell, fifteen_cells, letters, survey, two_way
+from tests.tables.engines.toys import (
+    FIFTEEN,
+    attacked,
+    cell,
+    fifteen_cells,
+    letters,
+    recovered_by_insiders,
+    survey,
+    two_way,
+)
 
 OUTSIDERS = GaussSettings(singletons="none")
 
@@ -102,6 +111,48 @@ def test_a_single_contributor_cannot_subtract_its_cell_from_a_row():
     cost = system.cost("value")
     assert not gauss.propose(system, cost, OUTSIDERS).withheld[row].any()
     assert gauss.propose(system, cost).withheld[row].any()
+
+
+def given_away(system: System, withheld: np.ndarray) -> int:
+    """Pairs of a sole cell and an unsafe one of somebody else that follows from it and all that is published."""
+    units = np.eye(len(system))
+    known = np.vstack([system.matrix.toarray().astype(float), units[~withheld]])
+    holder = system.holder.reshape(len(system), -1)[:, 0]
+    found = 0
+    for s in np.flatnonzero(withheld & (system.contributors == 1)).tolist():
+        rows = np.vstack([known, units[s]])
+        rank = np.linalg.matrix_rank(rows)
+        for u in np.flatnonzero(system.unsafe).tolist():
+            own = u == s or (system.contributors[u] == 1 and holder[u] == holder[s])
+            found += not own and np.linalg.matrix_rank(np.vstack([rows, units[u]])) == rank
+    return found
+
+
+@pytest.mark.parametrize(
+    ("records", "seed", "activities", "regions"),
+    [(120, 1, (2, 6), (3,)), (120, 3, (2, 6), (3,))],
+)
+def test_nobody_works_out_a_cell_from_one_of_its_own_by_any_relations(records, seed, activities, regions):
+    """Which sums within single relations do not see."""
+    system = survey(records, seed, activities=activities, regions=regions)
+    cost = system.cost("value")
+    outsiders, sums, every = (gauss.propose(system, cost, GaussSettings(kind)) for kind in ("none", "sums", "any"))
+    assert given_away(system, outsiders.withheld) >= given_away(system, sums.withheld) > 0
+    assert not len(every.unprotected)
+    assert given_away(system, every.withheld) == 0
+
+
+def test_a_part_is_subtracted_from_its_total():
+    """A sole part and its total, both unsafe: their difference is what must not be known."""
+    inner = [[50, 40, 200], [43, 45, 210], [49, 53, 220]]
+    system = two_way(inner, {(1, 0): 5, (1, 1): 4}, sole=[(1, 1)])
+    row = [cell(system, r="r1", c=c) for c in ("c2", "c3")]
+    cost = system.cost("value")
+    assert not gauss.propose(system, cost, OUTSIDERS).withheld[row].any()
+    for kind in ("sums", "any"):
+        withheld = gauss.propose(system, cost, GaussSettings(singletons=kind)).withheld
+        assert withheld[row].any()
+        assert recovered_by_insiders(system, withheld) == 0
 
 
 def test_cells_that_must_be_published_may_reveal_others_and_are_named():

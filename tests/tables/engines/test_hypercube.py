@@ -56,6 +56,51 @@ def test_a_box_with_too_little_room_is_not_taken():
     assert attacked(large, sparing.withheld).short.any()
 
 
+def test_the_width_of_the_interval_is_the_bound_where_asked():
+    """The cheap box lets the cell rise by 3 and fall by 30: wide enough for levels of 10, but not to rise by 10."""
+    inner = [[100, 3, 90], [20, 30, 95], [90, 96, 97]]
+    system = two_way(inner, {(1, 1): 10})
+    cost, corner = system.cost("value"), cell(system, r="r1", c="c2")
+    wide = HypercubeSettings(choice="cost", singletons="none", demand="width")
+    by_width, by_levels = hypercube.propose(system, cost, wide), hypercube.propose(system, cost, BY_COST)
+    assert by_width.withheld[corner]
+    assert not by_levels.withheld[corner]
+    found = attacked(system, by_width.withheld)
+    at = int(np.flatnonzero(found.cells == cell(system, r="r1", c="c1"))[0])
+    assert found.upper[at] - found.lower[at] >= 20
+    assert found.short[at]
+    assert not attacked(system, by_levels.withheld).short.any()
+    far = cell(system, r="r2", c="c2")
+    assert by_width.withheld[far]
+    assert not hypercube.propose(two_way(inner, {(1, 1): 20}), cost, wide).withheld[far]
+
+
+def test_cells_of_value_zero_are_corners_only_where_there_is_no_other_box():
+    """A zero that might have been something else: a corner at last, and said so."""
+    values = {("r1", "c1"): 50, ("r1", "c2"): 40, ("r2", "c1"): 0, ("r2", "c2"): 45, ("r3", "c1"): 60, ("r3", "c2"): 70}
+    rows = [(r, c) for r in ("Total", "r1", "r2", "r3") for c in ("Total", "c1", "c2")]
+    amount = [sum(v for k, v in values.items() if r in ("Total", k[0]) and c in ("Total", k[1])) for r, c in rows]
+
+    def table(*frozen: str) -> ds.Table:
+        status = ["U" if p == ("r1", "c1") else "P" if "Total" in p or p[0] in frozen else "S" for p in rows]
+        cells = {"r": [r for r, _ in rows], "c": [c for _, c in rows], "value": amount, "status": status}
+        levels = [5 if p == ("r1", "c1") else 0 for p in rows]
+        cells |= {"upper_protection": levels, "lower_protection": levels, "contributors": [5] * len(rows)}
+        by = {"r": ds.Hierarchy.flat(["r1", "r2", "r3"]), "c": ds.Hierarchy.flat(["c1", "c2"])}
+        return ds.Table.from_cells(pa.table(cells), by=by, value="value").assess()
+
+    free, stuck = build_system(table()), build_system(table("r3"))
+    zero = cell(free, r="r2", c="c1")
+    settings = HypercubeSettings(variant="hyper0", choice="cost", singletons="none")
+    assert not hypercube.propose(free, free.cost("value"), settings).withheld[zero]
+    proposal = hypercube.propose(stuck, stuck.cost("value"), settings)
+    assert proposal.withheld[zero]
+    assert any("value zero" in note for note in proposal.notes)
+    assert not attacked(stuck, proposal.withheld).recoverable.any()
+    asked = hypercube.propose(stuck, stuck.cost("value"), BY_COST)
+    assert asked.unprotected.tolist() == [cell(stuck, r="r1", c="c1")]
+
+
 def test_total_and_part_move_together():
     """With one other row that may move, the box must go through the totals of the columns."""
     system = two_way([[50, 60], [70, 80]], {(1, 1): 5}, forced=[(2, 1), (2, 2)])
@@ -85,6 +130,25 @@ def test_hyper0_leaves_nothing_known_exactly_in_any_subtable(seed):
     for found in attacked_in_subtables(system, proposal.withheld):
         unsafe = system.unsafe[found.cells] & ~excused[found.cells]
         assert not found.recoverable[unsafe].any()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_hyperseq_keeps_levels_in_the_finest_subtables_and_leaves_nothing_known_exactly_above(seed):
+    system = survey(700, seed)
+    proposal = hypercube.propose(system, system.cost("value"), HypercubeSettings(variant="hyperseq"))
+    excused = np.isin(np.arange(len(system)), proposal.unprotected)
+    part = subtables(system, "test")[0]
+    finest = np.zeros(len(system), bool)
+    for number in np.flatnonzero(part.level == part.level.max()).tolist():
+        inner = part.cells(number)[1:, 1:]
+        finest[inner[inner >= 0]] = True
+    assert (system.unsafe & finest).any()
+    for found in attacked_in_subtables(system, proposal.withheld):
+        unsafe = system.unsafe[found.cells] & ~excused[found.cells]
+        assert not found.recoverable[unsafe].any()
+        # A sub-table of finest cells only is one of the finest: there the levels count.
+        if finest[found.cells].all():
+            assert not found.short[unsafe].any()
 
 
 def test_hyperseq_spares_the_upper_levels_in_value():

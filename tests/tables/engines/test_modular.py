@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import combinations
+from time import sleep
 
+import numba
 import numpy as np
 import pytest
 
+import discreet as ds
 from discreet.errors import ParameterError
-from discreet.relations import System
+from discreet.generate import business_survey
+from discreet.relations import System, build_system
 from discreet.tables.engines import modular
 from discreet.tables.engines.modular import ModularSettings
+from discreet.tables.engines.together import in_order
 from tests.tables.engines.toys import (
     FIFTEEN,
     attacked,
@@ -127,10 +133,55 @@ def test_an_infeasible_subtable_is_named_and_the_rest_goes_on():
     system = two_way([[50, 40, 60], [43, 45, 61], [70, 71, 72]], {(1, 1): 5, (2, 2): 4}, forced=forced)
     proposal = modular.propose(system, system.cost("value"))
     assert proposal.unprotected.tolist() == [cell(system, r="r1", c="c1")]
-    assert "r=r1, c=c1" in proposal.notes[0]
+    assert "r=r1, c=c1 (in the sub-table of r=Total, c=Total)" in proposal.notes[0]
     assert not proposal.withheld[system.forced].any()
     found = attacked(system, proposal.withheld)
     assert not found.short[found.cells == cell(system, r="r2", c="c2")].any()
+
+
+@pytest.mark.parametrize("variables", [("activity", "region"), ("activity", "region", "size")])
+def test_the_number_of_threads_does_not_matter(variables):
+    system = survey(80, 2, variables, activities=(3, 6), regions=(2, 4))
+    found, threads = [], numba.get_num_threads()
+    try:
+        for number in (1, threads):
+            numba.set_num_threads(number)
+            found.append(modular.propose(system, system.cost("value")))
+    finally:
+        numba.set_num_threads(threads)
+    assert found[0].effort["restarts"]
+    assert np.array_equal(found[0].withheld, found[1].withheld)
+    assert (found[0].effort, found[0].notes) == (found[1].effort, found[1].notes)
+
+
+def test_pieces_of_work_come_in_order_and_the_rest_is_left_when_nobody_asks_for_it():
+    begun: list[int] = []
+
+    def work(piece: int) -> int:
+        begun.append(piece)
+        sleep(0.001 * (piece % 3))
+        return piece * piece
+
+    assert list(in_order(work, range(20))) == [n * n for n in range(20)]
+    begun.clear()
+    with closing(in_order(work, range(10_000))) as results:
+        assert next(results) == 0
+    assert len(begun) < 10_000
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_inner_cells_of_several_subtables_are_protected_in_all_of_them(seed):
+    """Sums that overlap: what one of them withholds is protected in another one that was done before."""
+    made = business_survey(200, seed=seed, activities=(3, 9), regions=(2, 6))
+    by = {v: ds.Hierarchy.from_parents(made.parents[v], total="Total") for v in ("activity", "region")}
+    base = by["region"].base_codes
+    by["region"] = by["region"].with_grouping("coast", [base[0], base[2], base[-1]])
+    table = ds.tabulate(ds.Microdata(made.records, contributor="holding"), by=by, value="turnover")
+    system = build_system(table.assess(ds.PPercent(10)))
+    proposal = modular.propose(system, system.cost("value"))
+    assert not len(proposal.unprotected)
+    for found in attacked_in_subtables(system, proposal.withheld):
+        assert not (found.short | found.recoverable).any()
 
 
 @pytest.mark.parametrize("wrong", [{"singletons": "all"}, {"nodes": -1}, {"carried": -1.0}])

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from discreet.errors import ParameterError, unknown_name
-from discreet.model.arrays import Bools, Floats, Ints, pointers
+from discreet.model.arrays import Bools, Floats, pointers
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
-from discreet.tables.engines.singletons import pair_sums
+from discreet.tables.engines.singletons import NO_PAIRS, Pairs, pairs_in_relations, pairs_in_series
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SINGLETONS = ("none", "sums")
+SINGLETONS = ("any", "sums", "none")
 DRAWS = 20250401
 """Random alternatives are drawn with this seed: the pattern does not depend on it, except by a vanishing chance."""
 
@@ -40,12 +40,14 @@ class GaussSettings:
     Parameters
     ----------
     singletons
-        ``"sums"``: where a relation holds exactly two withheld cells and one of them has a single contributor, their
-        sum counts as unsafe as well, so that this contributor cannot subtract its own cell; relations that come to
-        hold two such cells by secondaries are treated in further passes. ``"none"``: outsiders only.
+        ``"sums"``: where a relation holds exactly two withheld cells and one of them has a single contributor, what
+        it says of the two together counts as unsafe as well, so that this contributor cannot subtract its own cell;
+        relations that come to hold two such cells by secondaries are treated in further passes. ``"any"``: the same
+        wherever a single contributor works out another cell from one of its own, by whatever relations of all tables.
+        ``"none"``: outsiders only.
     """
 
-    singletons: Literal["none", "sums"] = "sums"
+    singletons: Literal["any", "sums", "none"] = "any"
 
     def __post_init__(self) -> None:
         if self.singletons not in SINGLETONS:
@@ -61,47 +63,69 @@ def propose(system: System, cost: Floats, settings: GaussSettings | None = None)
     settings = settings or GaussSettings()
     relations = system.matrix[np.flatnonzero(system.defining)]
     # Pairs of unsafe cells first: most of them would turn up after the first pass anyway.
-    sums = pair_sums(system, starting_pattern(system)) if settings.singletons == "sums" else []
-    exchanges, passes = 0, 0
+    pairs = NO_PAIRS if settings.singletons == "none" else pairs_in_relations(system, starting_pattern(system))
+    exchanges, passes, more = 0, 0, NO_PAIRS
     while True:
         checkpoint("gauss", passes, MOST_PASSES)
-        withheld, revealed, made = _pass(system, cost, relations, sums)
+        withheld, revealed, made = _pass(system, cost, relations, pairs)
         exchanges += made
         passes += 1
-        if settings.singletons == "none":
-            more = []
+        if settings.singletons != "none":
+            more = pairs_in_relations(system, withheld).without(pairs)
+        if settings.singletons == "any" and not len(more):
+            more = _in_series(system, relations, withheld).without(pairs)
+        if not len(more) or passes == MOST_PASSES:
             break
-        known = {tuple(pair.tolist()) for pair in sums}
-        more = [pair for pair in pair_sums(system, withheld) if tuple(pair.tolist()) not in known]
-        if not more or passes == MOST_PASSES:
-            break
-        sums += more
+        pairs = pairs.and_(more)
     checkpoint("gauss", MOST_PASSES, MOST_PASSES)
     notes = []
     if revealed.any():
         notes.append(f"{int(revealed.sum())} unsafe cells follow from cells that must be published.")
-    if more:
-        notes.append(f"{len(more)} relations still hold two withheld cells, one of them with a single contributor.")
+    if len(more):
+        notes.append(f"{len(more)} pairs of withheld cells still give each other away to a single contributor.")
     exposed = revealed.copy()
-    for pair in more:
-        exposed[pair] |= system.unsafe[pair]
-    return Proposal(
-        withheld, numbers(exposed), {"exchanges": exchanges, "passes": passes, "sums": len(sums)}, tuple(notes)
+    exposed[more.cells[system.unsafe[more.cells]]] = True
+    effort = {"exchanges": exchanges, "passes": passes, "sums": len(pairs)}
+    return Proposal(withheld, numbers(exposed), effort, tuple(notes))
+
+
+def _in_series(system: System, relations: csr_array, withheld: Bools) -> Pairs:
+    """Pairs of withheld cells in one ratio in all alternatives, one of them sole: a few random alternatives tell."""
+    from discreet.tables.engines.gauss_kernels import PRIME, circuits, series_keys
+
+    hidden = numbers(withheld)
+    columns = relations.tocsc()
+    basis, closing, element, coefficient = circuits(
+        columns.indptr.astype(np.int32),
+        columns.indices.astype(np.int32),
+        columns.data.astype(np.int64) % PRIME,
+        columns.shape[0],
+        hidden,
+        len(hidden),
     )
+    moves = np.random.default_rng(DRAWS).integers(1, PRIME, size=(len(hidden), 3), dtype=np.int64)
+    moves[basis] = 0
+    for k in range(3):
+        term = coefficient * moves[closing, k] % PRIME
+        # Sums of residues are kept below 2**53, where they are exact.
+        total = np.bincount(element, (term & 0xFFFF).astype(np.float64), minlength=len(basis))
+        high = np.bincount(element, (term >> 16).astype(np.float64), minlength=len(basis))
+        moves[basis, k] = (total.astype(np.int64) + (high.astype(np.int64) % PRIME) * 65536) % PRIME
+    return pairs_in_series(system, hidden, series_keys(moves), moves[:, 0].copy(), PRIME)
 
 
-def _pass(system: System, cost: Floats, relations: csr_array, sums: list[Ints]) -> tuple[Bools, Bools, int]:
+def _pass(system: System, cost: Floats, relations: csr_array, pairs: Pairs) -> tuple[Bools, Bools, int]:
     """One elimination: what is withheld, what is revealed whatever is done, and the number of exchanges."""
     from discreet.tables.engines.gauss_kernels import PRIME, circuits, eliminate
 
     count = len(system)
-    columns = _with_sums(relations, sums).tocsc()
+    columns = _with_pairs(relations, pairs).tocsc()
     start = starting_pattern(system)
     open_cells = numbers(candidates(system))
     open_cells = open_cells[np.lexsort((open_cells, cost[open_cells]))]
-    fixed = np.concatenate((numbers(start), count + np.arange(len(sums), dtype=np.int64)))
+    fixed = np.concatenate((numbers(start), count + np.arange(len(pairs), dtype=np.int64)))
     order = np.concatenate((open_cells, fixed))
-    shielded = np.concatenate((system.unsafe, np.ones(len(sums), np.bool_)))[order]
+    shielded = np.concatenate((system.unsafe, np.ones(len(pairs), np.bool_)))[order]
     basis, closing, element, coefficient = circuits(
         columns.indptr.astype(np.int32),
         columns.indices.astype(np.int32),
@@ -136,20 +160,20 @@ def _pass(system: System, cost: Floats, relations: csr_array, sums: list[Ints]) 
     revealed = np.zeros(count, np.bool_)
     still = basis[(np.diff(starts) == 0) & shielded[basis]]
     revealed[order[still][order[still] < count]] = True
-    for number in (order[still] - count)[order[still] >= count].tolist():
-        revealed[sums[number]] |= system.unsafe[sums[number]]
+    told = pairs.cells[(order[still] - count)[order[still] >= count]]
+    revealed[told[system.unsafe[told]]] = True
     return withheld, revealed, int(exchanges)
 
 
-def _with_sums(relations: csr_array, sums: list[Ints]) -> csr_array:
-    """The relations, and for every sum a further cell with the relation that makes it up."""
+def _with_pairs(relations: csr_array, pairs: Pairs) -> csr_array:
+    """The relations, and for every pair a further cell with the relation that makes it up."""
     from scipy.sparse import coo_array, csr_array, hstack, vstack
 
-    if not sums:
+    if not len(pairs):
         return relations
-    rows, count = len(sums), relations.shape[1]
-    row = np.repeat(np.arange(rows), [len(cells) for cells in sums])
-    parts = coo_array((np.ones(len(row), np.int64), (row, np.concatenate(sums))), shape=(rows, count))
+    rows, count = len(pairs), relations.shape[1]
+    row = np.repeat(np.arange(rows), 2)
+    parts = coo_array((pairs.coefficient.ravel(), (row, pairs.cells.ravel())), shape=(rows, count))
     own = coo_array((np.full(rows, -1, np.int64), (np.arange(rows), np.arange(rows))), shape=(rows, rows))
     nothing = coo_array((relations.shape[0], rows), dtype=np.int64)
     return csr_array(vstack([hstack([relations, nothing]), hstack([parts, own])]))

@@ -197,6 +197,15 @@ def series_key(x: int, y: int, z: int) -> int:
     return -PRIME - 1 if z else -PRIME - 2
 
 
+@kernel("int64[:](int64[:, :])")
+def series_keys(moves: Ints) -> Ints:
+    """For every cell the number that it shares with those in series with it, by its moves in three alternatives."""
+    result = np.empty(len(moves), np.int64)
+    for i in range(len(moves)):
+        result[i] = series_key(moves[i, 0], moves[i, 1], moves[i, 2])
+    return result
+
+
 UNMOVED = -PRIME - 2
 """Key of a cell that moves in no alternative."""
 

@@ -2,7 +2,8 @@
 
 Every withheld cell of a sub-table becomes a corner of a box with one other index in each dimension. Moving the corners
 up and down in turn changes no total, as far as each has room; the box is good enough if the target can move by its
-demand. Sub-tables are gone through from the top until nothing changes. What the boxes of *different* sub-tables give
+demand. Cells of value zero are corners only where there is no other box. Sub-tables are gone through from the top until
+nothing changes. What the boxes of *different* sub-tables give
 away together is not looked at, so that a cell may be short of its level over all relations.
 """
 
@@ -80,6 +81,7 @@ class _Boxes:
         self.parts = subtables(system, "hypercube")
         self.withheld = starting_pattern(system)
         self.allowed = self.withheld | candidates(system)
+        self.solid = self.withheld | (self.allowed & (system.value != 0))
         self.up, self.down = _rooms(system, settings.known_within)
         weight = np.log1p(cost) if settings.choice == "count" else np.asarray(cost, np.float64)
         # A box that costs nothing is one whose corners are all withheld, so that a free cell must cost a trifle.
@@ -141,6 +143,7 @@ class _Boxes:
                 self.up,
                 self.down,
                 self.weight,
+                self.solid,
                 self.need_up,
                 self.need_down,
                 settings.singletons == "distrust",
@@ -153,11 +156,12 @@ class _Boxes:
         )
 
     def _proposal(self, rounds: int) -> Proposal:
-        from discreet.tables.engines.hypercube_kernels import LOST, REDUCED, TRUSTING
+        from discreet.tables.engines.hypercube_kernels import HOLLOW, LOST, REDUCED, TRUSTING
 
         notes = []
         for which, words in (
             (TRUSTING, "withheld cells of a single contributor have no second box"),
+            (HOLLOW, "withheld cells have boxes with corners of value zero only"),
             (REDUCED, "unsafe cells have a box with less room than asked for"),
             (LOST, "withheld cells have no box in some sub-table"),
         ):

@@ -11,8 +11,9 @@ NEW_CELL = 1e9
 """A new cell weighs more than all costs, where the fewest new cells are looked for."""
 DIVISORS = 10
 """A demand that cannot be met is divided by 2, 3, ... up to this, and dropped at last."""
-KEPT, TRUSTING, REDUCED, LOST = 0, 1, 2, 3
-"""What became of a cell: protected as asked, against outsiders only, by less than its demand, not at all."""
+KEPT, TRUSTING, HOLLOW, REDUCED, LOST = 0, 1, 2, 3, 4
+"""What became of a cell: protected as asked, against outsiders only, by corners of value zero, by less than its demand,
+not at all."""
 
 _LINES = "i4[::1], i8[::1], i8[::1], i8[::1], i8[::1]"
 _CELLS = "b1[::1], b1[::1], b1[::1], i8[::1], f8[::1], f8[::1], f8[::1]"
@@ -165,7 +166,7 @@ def best_box(
 
 @kernel(
     f"i8(i8[::1], b1[::1], f8[::1], i4[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1],"
-    f" {_CELLS}, f8[::1], f8[::1], b1, b1, b1, b1, f8, i1[::1])"
+    f" {_CELLS}, b1[::1], f8[::1], f8[::1], b1, b1, b1, b1, f8, i1[::1])"
 )
 def sweep(
     order: Ints,
@@ -187,6 +188,7 @@ def sweep(
     up: Floats,
     down: Floats,
     weight: Floats,
+    solid: Bools,
     need_up: Floats,
     need_down: Floats,
     careful: bool,
@@ -199,7 +201,8 @@ def sweep(
     """Protect the withheld cells of the waiting sub-tables of ``order``, one after the other; how many boxes.
 
     ``share`` says for every sub-table which part of the demands counts there; ``state`` keeps the worst that became of
-    every cell. Cells that are withheld on the way make other sub-tables wait.
+    every cell. Corners are ``solid`` cells; only where there is no such box at all, others (of value zero) are taken.
+    Cells that are withheld on the way make other sub-tables wait.
     """
     dimensions = len(strides)
     lines, own, nowhere = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
@@ -249,20 +252,22 @@ def sweep(
             target = grid[at]
             asks_up, asks_down = need_up[target] * share[number], need_down[target] * share[number]
             result, price = LOST, np.inf
-            for step in range(DIVISORS + 2):
+            asks_nothing = asks_up == 0.0 and asks_down == 0.0
+            for step in range(DIVISORS + 3):
                 if step == 0 and not (careful and sole[target]):
+                    continue
+                if 1 < step < DIVISORS + 2 and asks_nothing:
                     continue
                 divisor = max(step, 1)
                 part = 1.0 / divisor if step <= DIVISORS else 0.0
-                if step > 1 and asks_up == 0.0 and asks_down == 0.0:
-                    break
+                corners = solid if step < DIVISORS + 2 else allowed
                 price = best_box(
-                    target, own, lines, nowhere, chosen, grid, strides, start, code, dims, withheld, allowed, sole,
+                    target, own, lines, nowhere, chosen, grid, strides, start, code, dims, withheld, corners, sole,
                     holder, up, down, weight, step == 0, asks_up * part, asks_down * part, width_only, count_first,
                     margin,
                 )  # fmt: skip
                 if price < np.inf:
-                    result = KEPT if step == 0 else TRUSTING if step == 1 else REDUCED
+                    result = KEPT if step == 0 else TRUSTING if step == 1 else HOLLOW if asks_nothing else REDUCED
                     if step == 1 and not (careful and sole[target]):
                         result = KEPT
                     break
@@ -271,7 +276,7 @@ def sweep(
                     if not (double and sole[target]) or result == LOST:
                         break
                     price = best_box(
-                        target, own, lines, chosen, again, grid, strides, start, code, dims, withheld, allowed, sole,
+                        target, own, lines, chosen, again, grid, strides, start, code, dims, withheld, solid, sole,
                         holder, up, down, weight, False, 0.0, 0.0, width_only, count_first, margin,
                     )  # fmt: skip
                     if price == np.inf:

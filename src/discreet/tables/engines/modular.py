@@ -1,26 +1,29 @@
-"""The modular engine (HiTaS): sub-tables without hierarchies, solved exactly one after the other from the top.
+"""The modular engine (HiTaS): sub-tables without hierarchies, solved exactly, level by level from the top.
 
 In every sub-table the cheapest cells are withheld that let each unsafe cell move by its level there. Cells that are
 withheld already enter as cells to protect; margins that are published cost more than all inner cells together. Where a
 margin must be withheld all the same, it is marked and the work starts again from the top; sub-tables for which nothing
-changed are taken from memory. What sub-tables give away *together* is not looked at: over all relations some unsafe
-cells may be short of their levels.
+changed are taken from memory. Sub-tables of one level are solved at the same time. What sub-tables give away *together*
+is not looked at: over all relations some unsafe cells may be short of their levels.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import groupby
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import ParameterError, unknown_name
+from discreet.errors import ParameterError, listed, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
-from discreet.tables.engines.smallest import Problem, cheapest
+from discreet.tables.engines.smallest import Found, Problem, cheapest
 from discreet.tables.engines.subtables import Subtables, subtables
+from discreet.tables.engines.together import in_order
 
 SINGLETONS = ("sums", "none")
 MOST_RESTARTS = 500
@@ -57,6 +60,16 @@ class ModularSettings:
                 raise ParameterError(f"{name}={getattr(self, name)!r} is not allowed.", hint="Give 0 or more.")
 
 
+class _Place(NamedTuple):
+    """A sub-table: its level, table and number, its cells, and which of its axes have a total."""
+
+    level: int
+    table: int
+    number: int
+    cells: Codes
+    whole: Bools
+
+
 @dataclass
 class _Work:
     """Counted work, and what could not be done."""
@@ -65,7 +78,7 @@ class _Work:
     restarts: int = 0
     programs: int = 0
     stopped: int = 0
-    short: set[int] = field(default_factory=set)
+    short: dict[int, _Place] = field(default_factory=dict)
 
 
 def propose(system: System, cost: Floats, settings: ModularSettings | None = None) -> Proposal:
@@ -88,56 +101,71 @@ class _Modular:
         self.need_down = np.where(system.unsafe, system.lower_level, 0).astype(np.float64)
         largest = max(float(self.need_up.max(initial=0)), float(self.need_down.max(initial=0)), 1.0)
         self.carried = np.maximum(np.minimum(settings.carried / 100 * np.abs(system.value), largest), 1.0)
-        self.memory: dict[tuple[int, int, bytes], tuple[Ints, Ints]] = {}
+        self.memory: dict[tuple[int, int, bytes], Found] = {}
         self.work = _Work()
 
     def run(self) -> Proposal:
         order = sorted(
             (int(level), t, number) for t, part in enumerate(self.parts) for number, level in enumerate(part.level)
         )
-        places = [(level, t, number, self.parts[t].cells(number)) for level, t, number in order]
+        places = [_place(self.parts[t], level, t, number) for level, t, number in order]
         marked = self.start.copy()
-        withheld = marked
-        for _ in range(MOST_RESTARTS):
-            withheld, again = self._downwards(places, marked)
-            if not len(again):
-                break
+        withheld, again = self._downwards(places, marked)
+        while len(again) and self.work.restarts < MOST_RESTARTS:
             marked[again] = True
             self.work.restarts += 1
-        return self._proposal(withheld)
+            withheld, again = self._downwards(places, marked)
+        return self._proposal(withheld, len(again) > 0)
 
-    def _downwards(self, places: list[tuple[int, int, int, Codes]], marked: Bools) -> tuple[Bools, Ints]:
-        """One way from the top to the finest sub-tables, or to the first level at which margins had to be withheld."""
+    def _downwards(self, places: list[_Place], marked: Bools) -> tuple[Bools, Ints]:
+        """One way from the top to the finest sub-tables, or to the first level at which margins had to be withheld.
+
+        Sub-tables of one level do not look at each other's results, so that they can be solved at the same time.
+        """
         withheld = marked.copy()
         self.work.short.clear()
-        margins: list[int] = []
-        level = -1
-        for done, (at, t, number, cells) in enumerate(places):
-            if at != level and margins:
-                break
-            level = at
-            if done % 200 == 0:
-                checkpoint("modular", done, len(places))
-            flat = cells.ravel()
-            hidden = (flat >= 0) & withheld[flat]
-            if not hidden.any():
-                continue
-            key = (t, number, np.packbits(hidden).tobytes())
-            if key not in self.memory:
-                self.memory[key] = self._solve(self.parts[t], number, cells, hidden.reshape(cells.shape))
-            new, short = self.memory[key]
-            self.work.short.update(short.tolist())
-            for place in new.tolist():
-                cell = int(flat[place])
-                if not withheld[cell]:
-                    withheld[cell] = True
-                    if 0 in np.unravel_index(place, cells.shape):
-                        margins.append(cell)
-        return withheld, np.array(sorted(set(margins)), np.int64)
+        before: dict[int, tuple[Bools, Found]] = {}
+        done = 0
+        for _, group in groupby(range(len(places)), key=lambda p: places[p].level):
+            level = list(group)
+            checkpoint("modular", done, len(places))
+            hidden = {p: (places[p].cells >= 0) & withheld[places[p].cells] for p in level}
+            found = self._solved(places, {p: mask for p, mask in hidden.items() if mask.any()}, done)
+            done += len(level)
+            margins: set[int] = set()
+            for p, result in found.items():
+                before[p] = hidden[p], result
+                flat = places[p].cells.ravel()
+                for cell in flat[result.short].tolist():
+                    if self.system.unsafe[cell]:
+                        self.work.short.setdefault(cell, places[p])
+                margins.update(flat[result.new[_is_margin(places[p], result.new)]].tolist())
+                withheld[flat[result.new]] = True
+            if margins:
+                return withheld, np.array(sorted(margins), np.int64)
+        return withheld, _unseen(places, before, withheld)
 
-    def _solve(self, part: Subtables, number: int, cells: Codes, hidden: Bools) -> tuple[Ints, Ints]:
-        """Places of a sub-table to be withheld as well, and cells that cannot be protected there."""
-        whole = part.whole[part.lines(number)].astype(np.bool_)
+    def _solved(self, places: list[_Place], hidden: dict[int, Bools], done: int) -> dict[int, Found]:
+        """The cheapest patterns of sub-tables, from memory or made at the same time, in a fixed order."""
+        key = {p: (places[p].table, places[p].number, np.packbits(mask).tobytes()) for p, mask in hidden.items()}
+        fresh = [p for p in hidden if key[p] not in self.memory]
+
+        def solve(p: int) -> Found:
+            return cheapest(self._problem(places[p], hidden[p]), self.settings.nodes)
+
+        with closing(in_order(solve, fresh)) as results:
+            for number, (p, found) in enumerate(zip(fresh, results, strict=True)):
+                if number % 50 == 49:
+                    checkpoint("modular", done + number, len(places))
+                self.memory[key[p]] = found
+                self.work.solved += 1
+                self.work.programs += found.programs
+                self.work.stopped += not found.proved
+        return {p: self.memory[key[p]] for p in hidden}
+
+    def _problem(self, place: _Place, hidden: Bools) -> Problem:
+        """What must be able to move in a sub-table, and what its cells cost there."""
+        cells, whole = place.cells, place.whole
         flat = cells.ravel()
         there = flat >= 0
         safe = np.where(there, flat, 0)
@@ -146,7 +174,7 @@ class _Modular:
         weight = weight + float(weight.max()) * _margin_weights(cells.shape, whole)
         unsafe = there & self.system.unsafe[safe]
         secondary, carried = hidden.ravel() & ~unsafe, self.carried[safe]
-        problem = Problem(
+        return Problem(
             cells,
             whole,
             hidden,
@@ -159,12 +187,6 @@ class _Modular:
             np.where(unsafe, self.need_down[safe], np.where(secondary & (self.settings.carried > 0), carried, 0.0)),
             self._sums(cells, hidden, unsafe.reshape(cells.shape), whole),
         )
-        found = cheapest(problem, self.settings.nodes)
-        self.work.solved += 1
-        self.work.programs += found.programs
-        self.work.stopped += not found.proved
-        short = flat[found.short]
-        return found.new, short[self.system.unsafe[short]].astype(np.int64)
 
     def _sums(self, cells: Codes, hidden: Bools, unsafe: Bools, whole: Bools) -> list[tuple[int, Ints]]:
         """Lines of a sub-table (axis, places) whose unsafe cells must not be known as a sum."""
@@ -187,17 +209,55 @@ class _Modular:
                 found.append((axis, places[line][mine[line]].astype(np.int64)))
         return found
 
-    def _proposal(self, withheld: Bools) -> Proposal:
+    def _proposal(self, withheld: Bools, given_up: bool) -> Proposal:
         work, notes = self.work, []
+        if given_up:
+            notes.append(f"After {work.restarts} new starts some sub-tables still withhold cells of others.")
         if work.short:
-            names = ", ".join(self.system.cell_name(cell) for cell in sorted(work.short)[:5])
-            notes.append(f"{len(work.short)} unsafe cells cannot keep their level in some sub-table: {names}.")
+            names = [
+                f"{self.system.cell_name(cell)} (in {self._name(work.short[cell])})" for cell in sorted(work.short)
+            ]
+            notes.append(f"{len(work.short)} unsafe cells cannot keep their level in a sub-table: {listed(names, 5)}.")
         if work.stopped:
             notes.append(f"{work.stopped} sub-tables have a cheap pattern that is not proved to be the cheapest.")
-        short = np.zeros(len(self.system), np.bool_)
-        short[list(work.short)] = True
+        unprotected = np.zeros(len(self.system), np.bool_)
+        unprotected[list(work.short)] = True
         effort = {"subtables_solved": work.solved, "restarts": work.restarts, "programs": work.programs}
-        return Proposal(withheld, numbers(short), effort, tuple(notes))
+        return Proposal(withheld, numbers(unprotected), effort, tuple(notes))
+
+    def _name(self, place: _Place) -> str:
+        """A sub-table in words: the codes that its lines are the parts of."""
+        part, table = self.parts[place.table], self.system.tables.tables[place.table]
+        top = part.code[part.start[part.lines(place.number)]].tolist()
+        codes = ", ".join(f"{v}={code}" for v, code in zip(table.variables, table.spec_codes(top), strict=True))
+        return f"the sub-table of {codes}"
+
+
+def _place(part: Subtables, level: int, table: int, number: int) -> _Place:
+    return _Place(level, table, number, part.cells(number), part.whole[part.lines(number)].astype(np.bool_))
+
+
+def _is_margin(place: _Place, flat: Ints) -> Bools:
+    """Which places of a sub-table are totals."""
+    at = np.stack(np.unravel_index(flat, place.cells.shape), axis=-1)
+    result: Bools = np.any((at == 0) & place.whole, axis=-1)
+    return result
+
+
+def _unseen(places: list[_Place], before: dict[int, tuple[Bools, Found]], withheld: Bools) -> Ints:
+    """Cells that were withheld after a sub-table with them was done, as in linked tables.
+
+    Margins that are withheld are found at once; these cells are inner ones of several sub-tables.
+    """
+    found: set[int] = set()
+    for p, place in enumerate(places):
+        late = (place.cells >= 0) & withheld[place.cells]
+        if p in before:
+            hidden, result = before[p]
+            late &= ~hidden
+            late.ravel()[result.new] = False
+        found.update(place.cells[late].tolist())
+    return np.array(sorted(found), np.int64)
 
 
 def _margin_weights(shape: tuple[int, ...], whole: Bools) -> Floats:

@@ -85,7 +85,6 @@ def propose(system: System, cost: Floats, settings: NetworkSettings | None = Non
             price,
             up.astype(np.float64),
             down.astype(np.float64),
-            allowed,
             withheld,
             hidden_head,
             hidden_next,

@@ -7,7 +7,7 @@ import numpy as np
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
 
-_GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], f8[::1], f8[::1], f8[::1], b1[::1], b1[::1]"
+_GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], f8[::1], f8[::1], f8[::1], b1[::1]"
 _SCRATCH = "f8[::1], i8[::1], i8[::1], i4[::1], i4[::1], f8[::1], i8[::1], i8[::1], i8[::1]"
 
 
@@ -43,6 +43,36 @@ def _pop(key: Floats, item: Ints, size: int) -> None:
     key[at], item[at] = last_key, last_item
 
 
+@kernel("i8(i8, i8, i8, i8, f8, i8, i4[::1], i4[::1], i4[::1], f8[::1], f8[::1], b1[::1], f8[::1], i8[::1])")
+def _usable(
+    u: int,
+    at: int,
+    end: int,
+    target: int,
+    least: float,
+    stamp: int,
+    tail: Codes,
+    head: Codes,
+    edge: Codes,
+    up: Floats,
+    down: Floats,
+    withheld: Bools,
+    flow: Floats,
+    reached: Ints,
+) -> int:
+    """The first place from ``at`` on in the list of a node's edges whose edge leads on, or the end of the list."""
+    while at < end:
+        e = edge[at]
+        if e != target and not withheld[e]:
+            if tail[e] == u:
+                if reached[head[e]] != stamp and up[e] - flow[e] >= least:
+                    break
+            elif reached[tail[e]] != stamp and down[e] + flow[e] >= least:
+                break
+        at += 1
+    return at
+
+
 @kernel(f"f8(i8, i8, i8, f8, i8, {_GRAPH}, {_SCRATCH})")
 def cheapest_way(
     target: int,
@@ -57,7 +87,6 @@ def cheapest_way(
     cost: Floats,
     up: Floats,
     down: Floats,
-    allowed: Bools,
     withheld: Bools,
     flow: Floats,
     reached: Ints,
@@ -99,9 +128,11 @@ def cheapest_way(
                         if v == goal:
                             return distance
                 node = hidden_next[node]
-            pointer[u] = start[u]
-            if start[u] < start[u + 1]:
-                _push(key, item, size, distance + cost[edge[start[u]]], u)
+            pointer[u] = _usable(
+                u, start[u], start[u + 1], target, least, stamp, tail, head, edge, up, down, withheld, flow, reached
+            )
+            if pointer[u] < start[u + 1]:
+                _push(key, item, size, distance + cost[edge[pointer[u]]], u)
                 size += 1
         while True:
             if size == 0:
@@ -110,19 +141,18 @@ def cheapest_way(
             e = edge[pointer[u]]
             _pop(key, item, size)
             size -= 1
-            pointer[u] += 1
+            v = head[e] if tail[e] == u else tail[e]
+            new = reached[v] != stamp
+            reached[v] = stamp
+            pointer[u] = _usable(
+                u, pointer[u] + 1, start[u + 1], target, least, stamp, tail, head, edge, up, down, withheld, flow,
+                reached,
+            )  # fmt: skip
             if pointer[u] < start[u + 1]:
                 _push(key, item, size, at - cost[e] + cost[edge[pointer[u]]], u)
                 size += 1
-            if withheld[e] or not allowed[e] or e == target:
+            if not new:
                 continue
-            v = head[e] if tail[e] == u else tail[e]
-            if reached[v] == stamp:
-                continue
-            room = up[e] - flow[e] if tail[e] == u else down[e] + flow[e]
-            if room < least:
-                continue
-            reached[v] = stamp
             come_by[v] = e
             distance = at
             queue[waiting] = v
@@ -142,7 +172,6 @@ def protect(
     cost: Floats,
     up: Floats,
     down: Floats,
-    allowed: Bools,
     withheld: Bools,
     hidden_head: Codes,
     hidden_next: Codes,
@@ -166,7 +195,7 @@ def protect(
         while left > 0 and least >= 0.5:
             stamp += 1
             price = cheapest_way(
-                target, origin, goal, least, stamp, tail, head, start, edge, cost, up, down, allowed, withheld, flow,
+                target, origin, goal, least, stamp, tail, head, start, edge, cost, up, down, withheld, flow,
                 reached, come_by, hidden_head, hidden_next, key, item, pointer, queue,
             )  # fmt: skip
             if price == np.inf:
