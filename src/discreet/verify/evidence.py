@@ -15,8 +15,8 @@ from discreet.model.evidence import INSIDERS, Claim, Evidence, judged_sums, supp
 from discreet.verify.certificates import check_certificates, read_certificates
 from discreet.verify.coalitions import check_coalitions, has_unnamed_pairs
 from discreet.verify.figures import Placed, check_certificates_of_figures, check_figures
-from discreet.verify.joint import check_joint
 from discreet.verify.impossible import check_impossible
+from discreet.verify.joint import check_joint
 from discreet.verify.known import Ground, Insiders, Knowledge
 from discreet.verify.proofs import MOST, check_insiders, check_levels, levels_of, read_proofs
 from discreet.verify.rules import Recheck

@@ -17,7 +17,7 @@ from discreet.relations import System
 from discreet.relations.system import FIGURE
 from discreet.solve.bound import Bound, furthest
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import movable_cells, needed_levels
+from discreet.tables.suppress.certified import movable_cells
 from discreet.tables.suppress.families import Unprotected
 from discreet.tables.suppress.joint import Sum
 
@@ -59,11 +59,14 @@ def classify(
 
 
 def _failure(system: System, attackers: Attackers, cell: int, found: Unprotected) -> Failure:
-    up, down = needed_levels(system)
-    direction, level = (-1, int(down[cell])) if found.use == DOWN else (1, int(up[cell]))
+    # A sliding level can be had in either direction, so that only what the direction itself needs proves anything.
+    direction, level = (-1, system.lower_level[cell]) if found.use == DOWN else (1, system.upper_level[cell])
+    level = int(level)
     way = "downwards" if direction < 0 else "upwards"
     whom = ("outsiders", "a contributor", "two contributors together")[len(found.insiders)]
-    bound = _bound(system, attackers, cell, direction, level, set(found.insiders)) if found.use != MOVES else None
+    bound = (
+        furthest_move(system, attackers, cell, direction, level, set(found.insiders)) if found.use != MOVES else None
+    )
     if bound is not None and bound.most < level:
         before = _published_beside(system, bound)
         if before and _moves_without(system, attackers, cell, direction, level, set(found.insiders)):
@@ -81,7 +84,7 @@ def _failure(system: System, attackers: Attackers, cell: int, found: Unprotected
     )
 
 
-def _bound(
+def furthest_move(
     system: System, attackers: Attackers, cell: int, direction: int, level: int, insiders: set[int]
 ) -> Bound | None:
     """How far the cell can move at most for some insiders, or for outsiders."""
@@ -118,7 +121,9 @@ def _moves_without(
     """Whether a cell could move to its level if nothing had been published before."""
     nothing = np.zeros(len(system), np.bool_)
     defining = system.defining & (system.origin[:, 1] != FIGURE)
-    bound = _bound(replace(system, known=nothing, defining=defining), attackers, cell, direction, level, insiders)
+    bound = furthest_move(
+        replace(system, known=nothing, defining=defining), attackers, cell, direction, level, insiders
+    )
     return bound is None or bound.most >= level
 
 

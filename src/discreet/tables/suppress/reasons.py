@@ -12,7 +12,7 @@ from discreet.relations import System
 from discreet.relations.system import FIGURE
 from discreet.solve.bound import Bound
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.classes import Failure, _bound
+from discreet.tables.suppress.classes import Failure, furthest_move
 from discreet.tables.suppress.families import Unprotected
 
 
@@ -53,7 +53,7 @@ def _reason(system: System, attackers: Attackers, cell: int, found: Unprotected)
         return None
     # A sliding level can be had in either direction, so that only what the direction itself needs counts.
     level = int((system.lower_level if found.use == DOWN else system.upper_level)[cell])
-    bound = _bound(system, attackers, cell, -1 if found.use == DOWN else 1, level, set(found.insiders))
+    bound = furthest_move(system, attackers, cell, -1 if found.use == DOWN else 1, level, set(found.insiders))
     if bound is None or bound.most >= level:
         return None
     relations = _relations(system, bound)
