@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.files.noise_tables import read_noise_table, write_noise_table
     from discreet.files.pattern import read_pattern
     from discreet.generate import examples
+    from discreet.keys import Key
     from discreet.model.already import PublishedCells
     from discreet.model.figure import Figure
     from discreet.model.hierarchy import Grouping, Hierarchy
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
         Rule,
         ZeroUnsafe,
     )
-    from discreet.tables import Adjust, Intervals, Method, Round, Suppress
+    from discreet.tables import Adjust, CellKey, Intervals, MagnitudeNoise, Method, Round, Suppress
     from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
@@ -62,6 +63,7 @@ _HOME = {
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy"),
     "discreet.files.pattern": ("read_pattern",),
     "discreet.files.noise_tables": ("read_noise_table", "write_noise_table"),
+    "discreet.keys": ("Key",),
     "discreet.model.already": ("PublishedCells",),
     "discreet.model.figure": ("Figure",),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
@@ -80,7 +82,7 @@ _HOME = {
         "Rule",
         "ZeroUnsafe",
     ),
-    "discreet.tables": ("Adjust", "Intervals", "Method", "Round", "Suppress"),
+    "discreet.tables": ("Adjust", "CellKey", "Intervals", "MagnitudeNoise", "Method", "Round", "Suppress"),
     "discreet.verbs.algorithms": ("compare_algorithms",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),

@@ -28,6 +28,10 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "adjust": lambda given: ds.Adjust(),
     "intervals": lambda given: ds.Intervals(algorithm="directions"),
     "adjust-randomised": lambda given: ds.Adjust(randomised=True, algorithm="directions"),
+    "cell-key": lambda given: ds.CellKey(magnitudes={"small": 0.05, "top": 2}),
+    "cell-key-made": lambda given: ds.CellKey(magnitudes=ds.MagnitudeNoise(0.1, magnifier="range"), identifier="firm"),
+    "cell-key-whole": lambda given: ds.CellKey(magnitudes={"small": 0.1, "magnifier": "mean"}, additive="integer"),
+    "cell-key-squares": lambda given: ds.CellKey(magnitudes={"small": 0.1}, additive="least_squares"),
 }
 """Every method, with parameters that fit an input."""
 
@@ -35,14 +39,25 @@ BAD_PARAMETERS = {
     "suppress": [{"cost": "valuee"}, {"algorithm": "magic"}, {"costs": "value"}],
     "intervals": [{"power": "sqrt"}, {"algorithm": "magic"}, {"powers": "ceil"}],
     "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
+    "cell_key": [{"additive": "l3"}, {"magnitudes": {"small": 0.1, "magnifier": "most"}}, {"noises": "x.csv"}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
-NOT_FOR = {("round-semi", "linked"): "several definitions"}
+SIGNED = "a difference has no records of its own"
+NOT_FOR = {
+    ("round-semi", "linked"): "several definitions",
+    **{(name, "signed"): SIGNED for name in METHODS if name.startswith("cell-key")},
+    **{(name, "nothing_unsafe"): "no record keys" for name in METHODS if name.startswith("cell-key")},
+    ("cell-key-made", "one_cell"): "no records",
+    ("cell-key-squares", "linked"): "differences between tables",
+    ("cell-key-squares", "equations"): "differences between tables",
+    ("cell-key-squares", "negative"): "values below zero",
+}
 """Inputs that a method refuses, with a reason."""
 
 REGION = ds.Hierarchy.from_nested({"North": {"N1": None, "N2": ["N2a", "N2b"]}, "South": ["S1"], "West": ["W1", "W2"]})
 TRADE = ds.Hierarchy.from_nested({"A": ["A1", "A2", "A3"], "B": ["B1", "B2"]})
 SIZE = ds.Hierarchy.flat(["small", "medium", "large"])
+ROLES = {"contributor": "holding", "record_key": "rkey"}
 
 
 def records(n: int = 140, seed: int = 3) -> pa.Table:
@@ -61,12 +76,21 @@ def records(n: int = 140, seed: int = 3) -> pa.Table:
             "holding": rng.integers(0, n // 2, n),
             "weight": np.round(1 + rng.random(n) * 3, 2),
             "profit": rng.integers(-500, 500, n),
+            "firm": np.arange(n),
+            "rkey": np.random.default_rng(seed + 1).random(n).round(12),
         }
     )
 
 
 def _magnitude(value: str = "turnover", **options: object) -> ds.Table:
-    return ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=value, contributor="holding", **options)
+    return ds.tabulate(
+        records(),
+        by={"region": REGION, "trade": TRADE},
+        value=value,
+        contributor="holding",
+        record_key="rkey",
+        **options,
+    )
 
 
 def hierarchical() -> ds.Table:
@@ -75,7 +99,7 @@ def hierarchical() -> ds.Table:
 
 def one_hierarchy() -> ds.Table:
     by = {"region": REGION, "trade": ds.Hierarchy.flat(TRADE.base_codes)}
-    table = ds.tabulate(records(60), by=by, value="turnover", contributor="holding")
+    table = ds.tabulate(records(60), by=by, value="turnover", **ROLES)
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
@@ -85,17 +109,17 @@ def weighted() -> ds.Table:
 
 def three_way() -> ds.Table:
     by = {"region": REGION, "trade": TRADE, "size": SIZE}
-    table = ds.tabulate(records(25), by=by, value="turnover", contributor="holding")
+    table = ds.tabulate(records(25), by=by, value="turnover", **ROLES)
     return table.assess(ds.Dominance(2, 85), ds.MinContributors(2))
 
 
 def counts() -> ds.Table:
-    table = ds.tabulate(records(120), by={"region": REGION, "trade": TRADE})
+    table = ds.tabulate(records(120), by={"region": REGION, "trade": TRADE}, record_key="rkey")
     return table.assess(ds.MinFrequency(3))
 
 
 def counts_three_way() -> ds.Table:
-    table = ds.tabulate(records(200), by={"region": REGION, "trade": TRADE, "size": SIZE})
+    table = ds.tabulate(records(200), by={"region": REGION, "trade": TRADE, "size": SIZE}, record_key="rkey")
     return table.assess(ds.MinFrequency(2))
 
 
@@ -104,27 +128,25 @@ def linked() -> ds.TableSet:
         ds.TableSpec(by={"region": REGION, "trade": TRADE}, value="turnover", name="region_trade"),
         ds.TableSpec(by={"region": REGION, "size": SIZE}, value="turnover", name="region_size"),
     ]
-    tables = ds.tabulate(ds.Microdata(records(), contributor="holding"), specs=specs)
+    tables = ds.tabulate(ds.Microdata(records(), **ROLES), specs=specs)
     return tables.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
 def equations() -> ds.TableSet:
     values = ["turnover", "home", "export"]
-    tables = ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=values, contributor="holding")
+    tables = ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=values, **ROLES)
     linked_by = ds.TableSet(tables.tables, ["turnover = home + export"])
     return linked_by.assess(ds.PPercent(10))
 
 
 def one_pattern() -> ds.TableSet:
-    tables = ds.tabulate(
-        records(), by={"region": REGION, "trade": TRADE}, value=["turnover", "home"], contributor="holding"
-    )
+    tables = ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=["turnover", "home"], **ROLES)
     return ds.TableSet(tables.tables, one_pattern=True).assess(ds.PPercent(10))
 
 
 def signed() -> ds.Table:
     region = REGION.with_grouping("coast", ["N1", "S1"]).with_grouping("inland", ["Total"], minus=["coast"])
-    table = ds.tabulate(records(), by={"region": region, "trade": TRADE}, value="turnover", contributor="holding")
+    table = ds.tabulate(records(), by={"region": region, "trade": TRADE}, value="turnover", **ROLES)
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
@@ -136,7 +158,7 @@ def decimals() -> ds.Table:
     frame = records()
     cents = pa.array(np.round(frame["turnover"].to_numpy() * 1.37, 2))
     frame = frame.set_column(frame.column_names.index("turnover"), "turnover", cents)
-    table = ds.tabulate(frame, by={"region": REGION, "trade": TRADE}, value="turnover", contributor="holding")
+    table = ds.tabulate(frame, by={"region": REGION, "trade": TRADE}, value="turnover", **ROLES)
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
@@ -144,12 +166,14 @@ def huge() -> ds.Table:
     frame = records()
     big = pa.array(frame["turnover"].to_numpy() * 10**10)
     frame = frame.set_column(frame.column_names.index("turnover"), "turnover", big)
-    table = ds.tabulate(frame, by={"region": REGION, "trade": TRADE}, value="turnover", contributor="holding")
+    table = ds.tabulate(frame, by={"region": REGION, "trade": TRADE}, value="turnover", **ROLES)
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
 def all_cells() -> ds.Table:
-    table = ds.tabulate(records(60), by={"region": REGION, "trade": TRADE}, value="turnover", cells="all")
+    table = ds.tabulate(
+        records(60), by={"region": REGION, "trade": TRADE}, value="turnover", cells="all", record_key="rkey"
+    )
     return table.assess(ds.PPercent(10), ds.MinContributors(2))
 
 
@@ -158,7 +182,9 @@ def nothing_unsafe() -> ds.Table:
 
 
 def one_cell() -> ds.Table:
-    cells = pa.table({"region": ["Total"], "value": [5], "contributors": [9], "top1": [2], "top2": [1]})
+    cells = pa.table(
+        {"region": ["Total"], "value": [5], "contributors": [9], "top1": [2], "top2": [1], "record_key": [0.4]}
+    )
     hierarchy = ds.Hierarchy.flat(["Total"], total=None)
     return ds.Table.from_cells(cells, by={"region": hierarchy}).assess(ds.PPercent(10))
 

@@ -136,10 +136,11 @@ def test_altered_values_are_marked_in_the_whole_table_and_add_up_where_claimed(m
     assert sum(int(done.custodian.withheld(number).sum()) for number in range(len(done.public.tables))) == 0
     system = build_system(tables(given))
     published = np.zeros(len(system), np.int64)
+    finest = max(system.decimals, *(public.decimals for public in done.public.tables))
     for number, (public, table) in enumerate(zip(done.public.tables, as_set(tables(given)), strict=True)):
         assert set(public.status) <= {"A", "E"}
         assert np.array_equal(public.shown, ~table.empty)
-        published[system.of[number]] = public.value * 10 ** (system.decimals - public.decimals)
+        published[system.of[number]] = public.value * 10 ** (finest - public.decimals)
         assert np.all((public.value >= 0) | (table.attacker_bounds()[0] < 0))
     if NOT_ADDITIVE not in done.verify().not_considered:
         assert not np.any(system.matrix @ published)
@@ -207,7 +208,7 @@ def test_false_claims_are_refused(method):
 
 @pytest.mark.parametrize(("kind", "parameters"), [(k, p) for k, several in BAD_PARAMETERS.items() for p in several])
 def test_bad_parameters_are_refused(kind, parameters):
-    with pytest.raises(ParameterError, match=r"no (cost|algorithm|parameter|rule|objective|power)"):
+    with pytest.raises(ParameterError, match=r"no (cost|algorithm|parameter|rule|objective|power|additive|magnifier)"):
         method_from_record({"method": kind, **parameters})
 
 

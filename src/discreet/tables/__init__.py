@@ -3,7 +3,19 @@
 from discreet.tables.adjust import Adjust
 from discreet.tables.intervals import Intervals
 from discreet.tables.method import METHODS, Method, method_from_record
+from discreet.tables.perturb.magnitude_noise import MagnitudeNoise
+from discreet.tables.perturb.method import CellKey
 from discreet.tables.rounding import Round
 from discreet.tables.suppress import Suppress
 
-__all__ = ["METHODS", "Adjust", "Intervals", "Method", "Round", "Suppress", "method_from_record"]
+__all__ = [
+    "METHODS",
+    "Adjust",
+    "CellKey",
+    "Intervals",
+    "MagnitudeNoise",
+    "Method",
+    "Round",
+    "Suppress",
+    "method_from_record",
+]

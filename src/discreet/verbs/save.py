@@ -60,7 +60,14 @@ def replay(release: Release, log: Mapping[str, Any] | None = None) -> Release:
         tables.append(assess(table.with_(assessment=None), *rules, profile=entry["profile"], **entry["options"]))
     methods = [method_from_record(_as_it_struck(record, steps["effort"])) for record in steps["protect"]]
     custodian = release.custodian
-    again = protect(custodian.tables.replaced(tables), *methods, already_published=custodian.already, key=custodian.key)
+    parts = {name: part for evidence in custodian.evidence for name, part in evidence.parts.items()}
+    again = protect(
+        custodian.tables.replaced(tables),
+        *methods,
+        already_published=custodian.already,
+        key=custodian.key,
+        parts=parts,
+    )
     before, now = (dict(found.get("key", {})).get("fingerprint") for found in (steps, again.custodian.log))
     if before != now:
         raise InputError(

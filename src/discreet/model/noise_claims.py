@@ -1,0 +1,78 @@
+"""What methods that draw noise may claim: that it was done as stated, never that it is safe."""
+
+from __future__ import annotations
+
+from discreet.model.evidence import (
+    CONTRIBUTORS,
+    EARLIER,
+    INSECURE,
+    NO_LEVELS,
+    NOT_ADDITIVE,
+    OTHER_UNIVERSES,
+    Claim,
+)
+
+NOISE_READER = "readers without the records and the key: nothing is claimed of what they can work out"
+DRAWN = "that the draws were not looked at and repeated until they pleased"
+
+
+def noise_claim(
+    method: str, statement: str, *, additive: bool, universes: bool, insecure: bool, left_out: tuple[str, ...] = ()
+) -> Claim:
+    """The claim of a method that draws noise.
+
+    Parameters
+    ----------
+    method
+        Its name in recipes.
+    statement
+        What was done, as far as it can be checked.
+    additive
+        Whether published values add up.
+    universes, insecure
+        Whether there are tables of several universes; whether draws came from a seed.
+    left_out
+        What else is not considered.
+    """
+    not_considered = (
+        *((OTHER_UNIVERSES,) if universes else ()),
+        EARLIER,
+        CONTRIBUTORS,
+        NO_LEVELS,
+        DRAWN,
+        *(() if additive else (NOT_ADDITIVE,)),
+        *left_out,
+        *((INSECURE,) if insecure else ()),
+    )
+    return Claim(method, f"Done as stated: {statement}", (NOISE_READER,), not_considered)
+
+
+def cell_key_statement(
+    *, forbidden: int, largest: str, mean: str, variance: str, magnitudes: bool, additive: str | None, moved: str
+) -> str:
+    """What cell keys may state.
+
+    Parameters
+    ----------
+    forbidden
+        How many small counts never occur as results.
+    largest, mean, variance
+        Largest change, largest distance of a mean from zero and largest variance of the noise table of counts.
+    magnitudes
+        Whether there are tables of magnitudes.
+    additive
+        How additivity was restored, if it was.
+    moved
+        How far values moved for that, at most and on average.
+    """
+    text = (
+        "every count is changed by what the noise table has for its row and cell key (changes of at most "
+        f"{largest}, means within {mean} of zero, variances of at most {variance}); empty cells stay empty"
+    )
+    if magnitudes:
+        text += "; every magnitude is changed in proportion to its largest contributions, and keeps its sign"
+    if additive is not None:
+        return f"{text}. Values were then moved until all relations add up ({additive}), {moved}."
+    if forbidden:
+        text += f"; no count is published as 1 .. {forbidden}" if forbidden > 1 else "; no count is published as 1"
+    return f"{text}."
