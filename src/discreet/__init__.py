@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         Rule,
         ZeroUnsafe,
     )
-    from discreet.tables import Adjust, CellKey, Intervals, MagnitudeNoise, Method, Round, Suppress
+    from discreet.tables import Adjust, CellKey, Intervals, MagnitudeNoise, Method, Round, SmallCount, Suppress
     from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
@@ -82,7 +82,16 @@ _HOME = {
         "Rule",
         "ZeroUnsafe",
     ),
-    "discreet.tables": ("Adjust", "CellKey", "Intervals", "MagnitudeNoise", "Method", "Round", "Suppress"),
+    "discreet.tables": (
+        "Adjust",
+        "CellKey",
+        "Intervals",
+        "MagnitudeNoise",
+        "Method",
+        "Round",
+        "SmallCount",
+        "Suppress",
+    ),
     "discreet.verbs.algorithms": ("compare_algorithms",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),

@@ -12,7 +12,15 @@ from discreet.tables import Method
 
 STUCK = "stuck"
 """Stands for an input that no method can protect."""
-BASES = {"huge": 10**15, "counts": 5, "counts_three_way": 5, "one_cell": 3, "three_way": 20_000, STUCK: 1}
+BASES = {
+    "huge": 10**15,
+    "counts": 5,
+    "counts_three_way": 5,
+    "counts_linked": 5,
+    "one_cell": 3,
+    "three_way": 20_000,
+    STUCK: 1,
+}
 """Bases that suffice for the levels of each input."""
 
 METHODS: dict[str, Callable[[str], Method]] = {
@@ -31,6 +39,7 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "cell-key": lambda given: ds.CellKey(magnitudes={"small": 0.05, "top": 2}),
     "cell-key-made": lambda given: ds.CellKey(magnitudes=ds.MagnitudeNoise(0.1, magnifier="range"), identifier="firm"),
     "cell-key-whole": lambda given: ds.CellKey(magnitudes={"small": 0.1, "magnifier": "mean"}, additive="integer"),
+    "small-count": lambda given: ds.SmallCount(base=3),
     "cell-key-squares": lambda given: ds.CellKey(magnitudes={"small": 0.1}, additive="least_squares"),
 }
 """Every method, with parameters that fit an input."""
@@ -40,15 +49,22 @@ BAD_PARAMETERS = {
     "intervals": [{"power": "sqrt"}, {"algorithm": "magic"}, {"powers": "ceil"}],
     "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
     "cell_key": [{"additive": "l3"}, {"magnitudes": {"small": 0.1, "magnifier": "most"}}, {"noises": "x.csv"}],
+    "small_count": [{"base": 1}, {"pre_rounded": [["N", 0.5]]}, {"bases": 3}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
 SIGNED = "a difference has no records of its own"
+HOME = {"small-count": "counts"}
+"""The input that shows what a method does, where it is not for magnitudes."""
+ONLY_FOR = {"small-count": {"counts", "counts_three_way", "counts_linked"}}
+"""The inputs of methods that are for few of them."""
 NOT_FOR = {
     ("round-semi", "linked"): "several definitions",
+    ("round-semi", "counts_linked"): "several definitions",
     **{(name, "signed"): SIGNED for name in METHODS if name.startswith("cell-key")},
     **{(name, "nothing_unsafe"): "no record keys" for name in METHODS if name.startswith("cell-key")},
     ("cell-key-made", "one_cell"): "no records",
     ("cell-key-squares", "linked"): "differences between tables",
+    ("cell-key-squares", "counts_linked"): "differences between tables",
     ("cell-key-squares", "equations"): "differences between tables",
     ("cell-key-squares", "negative"): "values below zero",
 }
@@ -121,6 +137,14 @@ def counts() -> ds.Table:
 def counts_three_way() -> ds.Table:
     table = ds.tabulate(records(200), by={"region": REGION, "trade": TRADE, "size": SIZE}, record_key="rkey")
     return table.assess(ds.MinFrequency(2))
+
+
+def counts_linked() -> ds.TableSet:
+    specs = [
+        ds.TableSpec(by={"region": REGION, "trade": TRADE}, name="region_trade"),
+        ds.TableSpec(by={"region": REGION, "size": SIZE}, name="region_size"),
+    ]
+    return ds.tabulate(ds.Microdata(records(), record_key="rkey"), specs=specs).assess(ds.MinFrequency(2))
 
 
 def linked() -> ds.TableSet:
@@ -207,6 +231,7 @@ INPUTS: dict[str, Callable[[], ds.Table | ds.TableSet]] = {
         three_way,
         counts,
         counts_three_way,
+        counts_linked,
         linked,
         equations,
         one_pattern,

@@ -22,7 +22,7 @@ from discreet.relations import build_system
 from discreet.tables import METHODS as ALL_METHODS
 from discreet.tables import method_from_record
 from discreet.verify import check_release
-from tests.battery.cases import BAD_PARAMETERS, INPUTS, METHODS, NOT_FOR, STUCK
+from tests.battery.cases import BAD_PARAMETERS, HOME, INPUTS, METHODS, NOT_FOR, ONLY_FOR, STUCK
 
 every_method = pytest.mark.parametrize("method", METHODS)
 every_input = pytest.mark.parametrize("given", INPUTS)
@@ -42,11 +42,17 @@ def tables(given: str) -> ds.Table | ds.TableSet:
 def release(method: str, given: str) -> ds.Release:
     if (method, given) in NOT_FOR:
         pytest.skip(NOT_FOR[method, given])
+    if given not in ONLY_FOR.get(method, (given,)):
+        pytest.skip("the method is not for such tables")
     return ds.protect(tables(given), METHODS[method](given))
 
 
+def home(method: str) -> str:
+    return HOME.get(method, "hierarchical")
+
+
 def alters(method: str) -> bool:
-    return METHODS[method]("hierarchical").alters
+    return METHODS[method](home(method)).alters
 
 
 def claims_levels(done: ds.Release) -> bool:
@@ -84,7 +90,7 @@ def test_an_attacker_finds_no_unsafe_cell_within_its_level(method, given):
 
 
 @every_method
-@pytest.mark.parametrize("given", ["hierarchical", "equations", "three_way"])
+@pytest.mark.parametrize("given", ["hierarchical", "equations", "three_way", "counts_linked"])
 def test_same_input_gives_the_same_files(method, given, tmp_path):
     release(method, given).save(tmp_path / "one")
     ds.protect(INPUTS[given](), METHODS[method](given)).save(tmp_path / "two")
@@ -93,8 +99,9 @@ def test_same_input_gives_the_same_files(method, given, tmp_path):
 
 def test_the_number_of_threads_does_not_matter(tmp_path):
     program = (
-        "import sys; from tests.battery.cases import INPUTS, METHODS; import discreet as ds\n"
-        "print([ds.protect(INPUTS['hierarchical'](), make('hierarchical')).save(f'{sys.argv[1]}/{name}') "
+        "import sys; from tests.battery.cases import HOME, INPUTS, METHODS; import discreet as ds\n"
+        "home = lambda name: HOME.get(name, 'hierarchical')\n"
+        "print([ds.protect(INPUTS[home(name)](), make(home(name))).save(f'{sys.argv[1]}/{name}') "
         "for name, make in METHODS.items()])"
     )
     seals = []
@@ -190,7 +197,7 @@ def test_the_log_replays_to_the_same_release(method, given, tmp_path):
 
 @every_method
 def test_false_claims_are_refused(method):
-    done = release(method, "hierarchical")
+    done = release(method, home(method))
     evidence = done.custodian.evidence[0]
     if claims_levels(done):
         lying = replace(done.custodian, evidence=(replace(evidence, certificates=Certificates.none()),))
@@ -208,13 +215,15 @@ def test_false_claims_are_refused(method):
 
 @pytest.mark.parametrize(("kind", "parameters"), [(k, p) for k, several in BAD_PARAMETERS.items() for p in several])
 def test_bad_parameters_are_refused(kind, parameters):
-    with pytest.raises(ParameterError, match=r"no (cost|algorithm|parameter|rule|objective|power|additive|magnifier)"):
+    with pytest.raises(
+        ParameterError, match=r"no (cost|algorithm|parameter|rule|objective|power|additive|magnifier|base|pre_rounded)"
+    ):
         method_from_record({"method": kind, **parameters})
 
 
 @every_method
 def test_a_method_survives_its_own_record(method):
-    made = METHODS[method]("hierarchical")
+    made = METHODS[method](home(method))
     assert method_from_record(made.record()) == made
 
 
@@ -222,7 +231,7 @@ def test_a_method_survives_its_own_record(method):
 def test_progress_is_reported_and_runs_to_its_end(method):
     seen: list[Step] = []
     with reporting(seen.append):
-        ds.protect(tables("hierarchical"), METHODS[method]("hierarchical"))
+        ds.protect(tables(home(method)), METHODS[method](home(method)))
     stages = {step.stage for step in seen}
     assert stages
     for stage in stages:
@@ -236,7 +245,7 @@ def test_progress_is_reported_and_runs_to_its_end(method):
 def test_cancelling_leaves_nothing_behind(method, when, tmp_path):
     seen: list[Step] = []
     with reporting(seen.append):
-        ds.protect(tables("hierarchical"), METHODS[method]("hierarchical"))
+        ds.protect(tables(home(method)), METHODS[method](home(method)))
     when, calls = min(when, len(seen)), 0
 
     def stop(step: Step) -> None:
@@ -246,14 +255,14 @@ def test_cancelling_leaves_nothing_behind(method, when, tmp_path):
             raise Cancelled
 
     with pytest.raises(Cancelled), reporting(stop):
-        ds.protect(tables("hierarchical"), METHODS[method]("hierarchical")).save(tmp_path / "out")
+        ds.protect(tables(home(method)), METHODS[method](home(method))).save(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 @every_method
 def test_no_confidential_value_reaches_a_public_byte(method, tmp_path):
     """Unusual numbers and words are planted in every field that only the custodian may see."""
-    base = as_set(tables("hierarchical")).tables[0]
+    base = as_set(tables(home(method))).tables[0]
     canary = 777_000_000_000 + np.arange(len(base), dtype=np.int64) * 13
     holding = base.contributions["holding"]
     table = base.with_(
@@ -263,7 +272,7 @@ def test_no_confidential_value_reaches_a_public_byte(method, tmp_path):
         notes=("canary-note",),
         contributions={"holding": replace(holding, count=holding.count + 888_000_000)},
     ).with_(assessment=replace(base.assessment, rules=({"kind": "canary-rule"},)))
-    done = ds.protect(table, METHODS[method]("hierarchical"))
+    done = ds.protect(table, METHODS[method](home(method)))
     done.save(tmp_path / "out")
     public = b"".join(files(tmp_path / "out" / "public").values()).decode()
     private = b"".join(files(tmp_path / "out" / "custodian").values())
@@ -283,13 +292,13 @@ def test_no_confidential_value_reaches_a_public_byte(method, tmp_path):
 @every_method
 def test_an_unassessed_table_is_refused(method):
     with pytest.raises(DiscreetError, match=r"not been assessed.*assess"):
-        ds.protect(ds.examples.small_table(), METHODS[method]("hierarchical"))
+        ds.protect(ds.examples.small_table(), METHODS[method](home(method)))
 
 
 @every_method
 def test_what_cannot_be_protected_is_not_published(method):
     """Every other cell is forced to be published, or the base is too small: no alternative table is left."""
-    if NO_LEVELS in release(method, "hierarchical").custodian.evidence[0].claim.not_considered:
+    if NO_LEVELS in release(method, home(method)).custodian.evidence[0].claim.not_considered:
         pytest.skip("the method claims nothing of levels, and says so")
     table = ds.examples.small_table()
     others = [table.spec_codes(c) for c in table.codes.tolist() if c != [1, 3]]

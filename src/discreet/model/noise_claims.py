@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from discreet.model.evidence import (
     CONTRIBUTORS,
     EARLIER,
@@ -76,3 +79,17 @@ def cell_key_statement(
     if forbidden:
         text += f"; no count is published as 1 .. {forbidden}" if forbidden > 1 else "; no count is published as 1"
     return f"{text}."
+
+
+def small_count_statement(base: int, *, fixed: bool, facts: Mapping[str, Any]) -> str:
+    """What small count rounding may state; ``fixed`` where earlier publications fixed inner cells."""
+    text = (
+        f"no count is published as {'1' if base == 2 else f'1 .. {base - 1}'}; every published count is the sum of its "
+        f"inner cells, of which {facts['changed']} changed, all of them from below {base} to 0 or {base}"
+    )
+    if fixed:
+        text += " or to what earlier publications fixed"
+    return (
+        f"{text}; all relations add up; counts changed by at most {facts['largest_deviation']}, "
+        f"and the total by {facts['total_change']}."
+    )

@@ -16,6 +16,7 @@ from discreet.verify.cell_key import check_cell_key
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
 from discreet.verify.rules import Recheck
+from discreet.verify.small_counts import check_small_count
 from discreet.verify.verdict import Verdict
 
 ALTERING: dict[str, Check] = {
@@ -23,6 +24,7 @@ ALTERING: dict[str, Check] = {
     "cell_key": check_cell_key,
     "intervals": check_intervals,
     "round": check_rounding,
+    "small_count": check_small_count,
 }
 """Methods that alter values, and how their claims are checked."""
 
