@@ -43,7 +43,17 @@ if TYPE_CHECKING:
         Rule,
         ZeroUnsafe,
     )
-    from discreet.tables import Adjust, CellKey, Intervals, MagnitudeNoise, Method, Round, SmallCount, Suppress
+    from discreet.tables import (
+        Adjust,
+        CellKey,
+        Intervals,
+        MagnitudeNoise,
+        Method,
+        MultiplicativeNoise,
+        Round,
+        SmallCount,
+        Suppress,
+    )
     from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
@@ -88,6 +98,7 @@ _HOME = {
         "Intervals",
         "MagnitudeNoise",
         "Method",
+        "MultiplicativeNoise",
         "Round",
         "SmallCount",
         "Suppress",

@@ -40,6 +40,8 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "cell-key-made": lambda given: ds.CellKey(magnitudes=ds.MagnitudeNoise(0.1, magnifier="range"), identifier="firm"),
     "cell-key-whole": lambda given: ds.CellKey(magnitudes={"small": 0.1, "magnifier": "mean"}, additive="integer"),
     "small-count": lambda given: ds.SmallCount(base=3),
+    "noise": lambda given: ds.MultiplicativeNoise("firm", 1.1, 1.2, p=10, limit=0.15),
+    "noise-balanced": lambda given: ds.MultiplicativeNoise("firm", 1.1, 1.2, shape="ramp", balance=["region"]),
     "cell-key-squares": lambda given: ds.CellKey(magnitudes={"small": 0.1}, additive="least_squares"),
 }
 """Every method, with parameters that fit an input."""
@@ -50,8 +52,10 @@ BAD_PARAMETERS = {
     "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
     "cell_key": [{"additive": "l3"}, {"magnitudes": {"small": 0.1, "magnifier": "most"}}, {"noises": "x.csv"}],
     "small_count": [{"base": 1}, {"pre_rounded": [["N", 0.5]]}, {"bases": 3}],
+    "multiplicative_noise": [{"identifier": "i", "shape": "flat"}, {"identifier": "i", "noise": 1}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
+NO_NOISE = ("signed", "equations", "negative", "one_cell", "nothing_unsafe")
 SIGNED = "a difference has no records of its own"
 HOME = {"small-count": "counts"}
 """The input that shows what a method does, where it is not for magnitudes."""
@@ -63,6 +67,7 @@ NOT_FOR = {
     **{(name, "signed"): SIGNED for name in METHODS if name.startswith("cell-key")},
     **{(name, "nothing_unsafe"): "no record keys" for name in METHODS if name.startswith("cell-key")},
     ("cell-key-made", "one_cell"): "no records",
+    **{(name, given): "not such tables" for name in ("noise", "noise-balanced") for given in NO_NOISE},
     ("cell-key-squares", "linked"): "differences between tables",
     ("cell-key-squares", "counts_linked"): "differences between tables",
     ("cell-key-squares", "equations"): "differences between tables",

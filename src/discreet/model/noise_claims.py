@@ -93,3 +93,18 @@ def small_count_statement(base: int, *, fixed: bool, facts: Mapping[str, Any]) -
         f"{text}; all relations add up; counts changed by at most {facts['largest_deviation']}, "
         f"and the total by {facts['total_change']}."
     )
+
+
+def multiplied_statement(a: float, b: float, p: float | None, facts: Mapping[str, Any]) -> str:
+    """What multiplicative noise may state of factors in a zone, and of the extended p% rule where it is asked for."""
+    text = (
+        f"every record's own share was multiplied by a factor {a - 1:.6g} to {b - 1:.6g} away from 1, all records of a "
+        "company in one direction: no value moved by more than the largest factor allows, and one of a single "
+        "contributor by no less than the least; counts are unchanged; all relations add up"
+    )
+    if p is not None:
+        text += (
+            f"; {facts['sensitive']} cells are sensitive under the extended {p:g}% rule, {facts['unprotected']} of "
+            "them moved less than it asks for"
+        )
+    return f"{text}; {facts['too_noisy']} cells are flagged for too much noise."

@@ -5,6 +5,7 @@ from discreet.tables.intervals import Intervals
 from discreet.tables.method import METHODS, Method, method_from_record
 from discreet.tables.perturb.magnitude_noise import MagnitudeNoise
 from discreet.tables.perturb.method import CellKey
+from discreet.tables.perturb.noise_method import MultiplicativeNoise
 from discreet.tables.perturb.small_count_method import SmallCount
 from discreet.tables.rounding import Round
 from discreet.tables.suppress import Suppress
@@ -16,6 +17,7 @@ __all__ = [
     "Intervals",
     "MagnitudeNoise",
     "Method",
+    "MultiplicativeNoise",
     "Round",
     "SmallCount",
     "Suppress",

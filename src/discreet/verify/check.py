@@ -15,6 +15,7 @@ from discreet.verify.altered import Check, check_adjustment, check_altered, chec
 from discreet.verify.cell_key import check_cell_key
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
+from discreet.verify.multiplied import check_multiplied
 from discreet.verify.rules import Recheck
 from discreet.verify.small_counts import check_small_count
 from discreet.verify.verdict import Verdict
@@ -23,6 +24,7 @@ ALTERING: dict[str, Check] = {
     "adjust": check_adjustment,
     "cell_key": check_cell_key,
     "intervals": check_intervals,
+    "multiplicative_noise": check_multiplied,
     "round": check_rounding,
     "small_count": check_small_count,
 }

@@ -47,7 +47,7 @@ def record_keys(ids: Any, key: bytes, *, version: int = 1, modulus: int | None =
     """
     if modulus is not None and not 2 <= modulus <= 2**31:
         raise ParameterError(f"modulus={modulus} must lie in 2 .. {2**31}.", hint="Usual are 256 and 4096.")
-    drawn = draws(key, "record_key", version, _identities(ids))
+    drawn = draws(key, "record_key", version, stable_identities(ids))
     if modulus is None:
         made = fractions(drawn)
         check_record_keys(made)
@@ -55,7 +55,8 @@ def record_keys(ids: Any, key: bytes, *, version: int = 1, modulus: int | None =
     return whole_numbers(drawn, modulus)
 
 
-def _identities(ids: Any) -> Ints:
+def stable_identities(ids: Any) -> Ints:
+    """Numbers that stand for identifiers; missing and doubled ones are errors."""
     import pyarrow as pa
 
     column = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
