@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from discreet.tables import (
         Adjust,
         CellKey,
+        DropAdd,
         Intervals,
         MagnitudeNoise,
         Method,
@@ -95,6 +96,7 @@ _HOME = {
     "discreet.tables": (
         "Adjust",
         "CellKey",
+        "DropAdd",
         "Intervals",
         "MagnitudeNoise",
         "Method",

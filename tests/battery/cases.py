@@ -42,6 +42,8 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "small-count": lambda given: ds.SmallCount(base=3),
     "noise": lambda given: ds.MultiplicativeNoise("firm", 1.1, 1.2, p=10, limit=0.15),
     "noise-balanced": lambda given: ds.MultiplicativeNoise("firm", 1.1, 1.2, shape="ramp", balance=["region"]),
+    "drop-add": lambda given: ds.DropAdd("firm", rate=0.1),
+    "drop-q": lambda given: ds.DropAdd("firm", subsample=5),
     "cell-key-squares": lambda given: ds.CellKey(magnitudes={"small": 0.1}, additive="least_squares"),
 }
 """Every method, with parameters that fit an input."""
@@ -51,15 +53,20 @@ BAD_PARAMETERS = {
     "intervals": [{"power": "sqrt"}, {"algorithm": "magic"}, {"powers": "ceil"}],
     "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
     "cell_key": [{"additive": "l3"}, {"magnitudes": {"small": 0.1, "magnifier": "most"}}, {"noises": "x.csv"}],
+    "drop_add": [{"identifier": "i", "rounding": "down"}, {"identifier": "i", "q": 3}],
     "small_count": [{"base": 1}, {"pre_rounded": [["N", 0.5]]}, {"bases": 3}],
     "multiplicative_noise": [{"identifier": "i", "shape": "flat"}, {"identifier": "i", "noise": 1}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
 NO_NOISE = ("signed", "equations", "negative", "one_cell", "nothing_unsafe")
 SIGNED = "a difference has no records of its own"
-HOME = {"small-count": "counts"}
+HOME = {"small-count": "counts", "drop-add": "counts", "drop-q": "counts"}
 """The input that shows what a method does, where it is not for magnitudes."""
-ONLY_FOR = {"small-count": {"counts", "counts_three_way", "counts_linked"}}
+ONLY_FOR = {
+    "small-count": {"counts", "counts_three_way", "counts_linked"},
+    "drop-add": {"counts", "counts_three_way"},
+    "drop-q": {"counts", "counts_three_way", "hierarchical", "weighted", "all_cells", "forced"},
+}
 """The inputs of methods that are for few of them."""
 NOT_FOR = {
     ("round-semi", "linked"): "several definitions",

@@ -108,3 +108,16 @@ def multiplied_statement(a: float, b: float, p: float | None, facts: Mapping[str
             "them moved less than it asks for"
         )
     return f"{text}; {facts['too_noisy']} cells are flagged for too much noise."
+
+
+def dropped_statement(rate: str, rounding: str, subsample: int | None, *, plain: bool, moved: int) -> str:
+    """What dropping and adding records may state; ``plain`` for counts of records without weights."""
+    if subsample is not None:
+        text = f"exactly {subsample} records of the universe were dropped"
+    else:
+        q = "rounded up" if rounding == "ceil" else "and the next whole number above"
+        text = f"in every finest cell at most {rate} of its records, {q}, were dropped or doubled"
+    text += f" ({moved} in all); all relations add up"
+    if plain:
+        return f"{text}; every count is that of the records that are left."
+    return f"{text}; weights were adjusted to the number of records and to the total of all weights."

@@ -3,6 +3,7 @@
 from discreet.tables.adjust import Adjust
 from discreet.tables.intervals import Intervals
 from discreet.tables.method import METHODS, Method, method_from_record
+from discreet.tables.perturb.drop_add_method import DropAdd
 from discreet.tables.perturb.magnitude_noise import MagnitudeNoise
 from discreet.tables.perturb.method import CellKey
 from discreet.tables.perturb.noise_method import MultiplicativeNoise
@@ -14,6 +15,7 @@ __all__ = [
     "METHODS",
     "Adjust",
     "CellKey",
+    "DropAdd",
     "Intervals",
     "MagnitudeNoise",
     "Method",

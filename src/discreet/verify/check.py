@@ -13,6 +13,7 @@ from discreet.model.release import Custodian, PublicRelease, PublicTable
 from discreet.model.table import CellStatus, Table
 from discreet.verify.altered import Check, check_adjustment, check_altered, check_intervals, check_rounding
 from discreet.verify.cell_key import check_cell_key
+from discreet.verify.dropped import check_dropped
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
 from discreet.verify.multiplied import check_multiplied
@@ -23,6 +24,7 @@ from discreet.verify.verdict import Verdict
 ALTERING: dict[str, Check] = {
     "adjust": check_adjustment,
     "cell_key": check_cell_key,
+    "drop_add": check_dropped,
     "intervals": check_intervals,
     "multiplicative_noise": check_multiplied,
     "round": check_rounding,
