@@ -142,13 +142,18 @@ class DropAdd(Method):
         plain = table.spec.value is None and records.weight is None
         found = self._perturbed(table, records, codes, leaf, numbers, key, plain)
         checkpoint("drop and add", 1, 2)
-        own = records.amounts(table.spec.value).own if not plain else found.times
-        amount = own if plain else np.rint(own * found.weight).astype(np.int64)
-        columns = {"value": _added_up(table, leaf, amount), "moved": found.moved}
-        columns["records"] = _added_up(table, leaf, np.ones(len(leaf), np.int64))
+        # Sums in floating point depend on their order; this one depends on the contents only.
+        order = np.lexsort((numbers, leaf))
+        own = np.ones(len(leaf)) if plain else records.amounts(table.spec.value).own.astype(np.float64)
+
+        def summed(weight: Floats) -> Ints:
+            finest = np.bincount(leaf[order], (own * weight)[order], len(table))
+            return _added_up(table, np.rint(finest).astype(np.int64))
+
+        columns = {"value": summed(found.times.astype(np.float64) if plain else found.weight), "moved": found.moved}
+        columns["records"] = _added_up(table, np.bincount(leaf, minlength=len(table)).astype(np.int64))
         if found.replicates is not None:
-            parts = [np.rint(own * column).astype(np.int64) for column in found.replicates.T]
-            totals = np.stack([_added_up(table, leaf, part) for part in parts]).astype(np.float64)
+            totals = np.stack([summed(column) for column in found.replicates.T]).astype(np.float64)
             interval = replicate_interval(columns["value"].astype(np.float64), totals, scale=self.scale)
             columns["error"] = np.rint(interval.error).astype(np.int64)
         columns["equal_weights"] = np.full(len(table), int(not plain and _all_equal(records.weight)), np.int64)
@@ -225,11 +230,9 @@ def _finest(records: Records, table: Table) -> tuple[Codes, Ints]:
     return np.column_stack(columns[::-1]), np.searchsorted(table.keys, keys).astype(np.int64)
 
 
-def _added_up(table: Table, leaf: Ints, amount: Ints) -> Ints:
-    """Values of all cells from amounts of records in finest cells."""
-    rows = np.unique(leaf)
-    finest = np.zeros(len(table), np.int64)
-    np.add.at(finest, leaf, amount)
+def _added_up(table: Table, finest: Ints) -> Ints:
+    """Values of all cells from those of the finest ones, which stand in their rows."""
+    rows = np.flatnonzero(finest)
     above = cells_above(table.keys[rows], table.keys, table.spec.hierarchies)
     result = np.zeros(len(table), np.int64)
     np.add.at(result, above.cell, np.repeat(finest[rows], np.diff(above.start)))
