@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         Round,
         SmallCount,
         Suppress,
+        Swap,
     )
     from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.assess import assess
@@ -104,6 +105,7 @@ _HOME = {
         "Round",
         "SmallCount",
         "Suppress",
+        "Swap",
     ),
     "discreet.verbs.algorithms": ("compare_algorithms",),
     "discreet.verbs.assess": ("assess",),

@@ -44,6 +44,7 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "noise-balanced": lambda given: ds.MultiplicativeNoise("firm", 1.1, 1.2, shape="ramp", balance=["region"]),
     "drop-add": lambda given: ds.DropAdd("firm", rate=0.1),
     "drop-q": lambda given: ds.DropAdd("firm", subsample=5),
+    "swap": lambda given: ds.Swap("region", "firm", profile=["size"], rate=0.1),
     "cell-key-squares": lambda given: ds.CellKey(magnitudes={"small": 0.1}, additive="least_squares"),
 }
 """Every method, with parameters that fit an input."""
@@ -54,17 +55,19 @@ BAD_PARAMETERS = {
     "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
     "cell_key": [{"additive": "l3"}, {"magnitudes": {"small": 0.1, "magnifier": "most"}}, {"noises": "x.csv"}],
     "drop_add": [{"identifier": "i", "rounding": "down"}, {"identifier": "i", "q": 3}],
+    "swap": [{"area": "a", "household": "h", "households": "i"}],
     "small_count": [{"base": 1}, {"pre_rounded": [["N", 0.5]]}, {"bases": 3}],
     "multiplicative_noise": [{"identifier": "i", "shape": "flat"}, {"identifier": "i", "noise": 1}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
 NO_NOISE = ("signed", "equations", "negative", "one_cell", "nothing_unsafe")
 SIGNED = "a difference has no records of its own"
-HOME = {"small-count": "counts", "drop-add": "counts", "drop-q": "counts"}
+HOME = {"small-count": "counts", "drop-add": "counts", "drop-q": "counts", "swap": "all_counts"}
 """The input that shows what a method does, where it is not for magnitudes."""
 ONLY_FOR = {
     "small-count": {"counts", "counts_three_way", "counts_linked"},
     "drop-add": {"counts", "counts_three_way"},
+    "swap": {"all_cells", "all_counts"},
     "drop-q": {"counts", "counts_three_way", "hierarchical", "weighted", "all_cells", "forced"},
 }
 """The inputs of methods that are for few of them."""
@@ -213,6 +216,12 @@ def all_cells() -> ds.Table:
     return table.assess(ds.PPercent(10), ds.MinContributors(2))
 
 
+def all_counts() -> ds.TableSet:
+    by = {"region": REGION, "trade": TRADE}
+    specs = [ds.TableSpec(by=by, cells="all"), ds.TableSpec(by={"region": REGION}, value="home", cells="all")]
+    return ds.tabulate(ds.Microdata(records(60), record_key="rkey"), specs=specs).assess(ds.MinFrequency(2))
+
+
 def nothing_unsafe() -> ds.Table:
     return ds.examples.small_table().assess(ds.PPercent(1))
 
@@ -252,6 +261,7 @@ INPUTS: dict[str, Callable[[], ds.Table | ds.TableSet]] = {
         decimals,
         huge,
         all_cells,
+        all_counts,
         nothing_unsafe,
         one_cell,
         forced,

@@ -121,3 +121,13 @@ def dropped_statement(rate: str, rounding: str, subsample: int | None, *, plain:
     if plain:
         return f"{text}; every count is that of the records that are left."
     return f"{text}; weights were adjusted to the number of records and to the total of all weights."
+
+
+def swapped_statement(area: str, within: str | None, counts: Mapping[str, int]) -> str:
+    """What swapping may state."""
+    where, whole = (f"the same {within}", f"a whole {within}") if within else ("any area", "all areas")
+    return (
+        f"{counts['moved']} of {counts['households']} households exchanged their {area} with one of the same profile "
+        f"in {where}, {counts['alone']} selected ones found no partner; cells that hold {whole} are unchanged; all "
+        "relations add up."
+    )

@@ -8,6 +8,7 @@ from discreet.tables.perturb.magnitude_noise import MagnitudeNoise
 from discreet.tables.perturb.method import CellKey
 from discreet.tables.perturb.noise_method import MultiplicativeNoise
 from discreet.tables.perturb.small_count_method import SmallCount
+from discreet.tables.perturb.swap_method import Swap
 from discreet.tables.rounding import Round
 from discreet.tables.suppress import Suppress
 
@@ -23,5 +24,6 @@ __all__ = [
     "Round",
     "SmallCount",
     "Suppress",
+    "Swap",
     "method_from_record",
 ]

@@ -19,6 +19,7 @@ from discreet.verify.known import Ground
 from discreet.verify.multiplied import check_multiplied
 from discreet.verify.rules import Recheck
 from discreet.verify.small_counts import check_small_count
+from discreet.verify.swapped import check_swapped
 from discreet.verify.verdict import Verdict
 
 ALTERING: dict[str, Check] = {
@@ -29,6 +30,7 @@ ALTERING: dict[str, Check] = {
     "multiplicative_noise": check_multiplied,
     "round": check_rounding,
     "small_count": check_small_count,
+    "swap": check_swapped,
 }
 """Methods that alter values, and how their claims are checked."""
 
