@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,8 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "drop-add": lambda given: ds.DropAdd("firm", rate=0.1),
     "drop-q": lambda given: ds.DropAdd("firm", subsample=5),
     "swap": lambda given: ds.Swap("region", "firm", profile=["size"], rate=0.1),
+    "redistribute": lambda given: ds.Redistribute(outliers="redistribute", algorithm="optimal"),
+    "redistribute-values": lambda given: ds.Redistribute(max_share=0.6, p=10),
     "cell-key-squares": lambda given: ds.CellKey(magnitudes={"small": 0.1}, additive="least_squares"),
 }
 """Every method, with parameters that fit an input."""
@@ -56,18 +59,30 @@ BAD_PARAMETERS = {
     "cell_key": [{"additive": "l3"}, {"magnitudes": {"small": 0.1, "magnifier": "most"}}, {"noises": "x.csv"}],
     "drop_add": [{"identifier": "i", "rounding": "down"}, {"identifier": "i", "q": 3}],
     "swap": [{"area": "a", "household": "h", "households": "i"}],
+    "redistribute": [{"algorithm": "best"}, {"outliers": "hide"}, {"thresholds": 3}],
     "small_count": [{"base": 1}, {"pre_rounded": [["N", 0.5]]}, {"bases": 3}],
     "multiplicative_noise": [{"identifier": "i", "shape": "flat"}, {"identifier": "i", "noise": 1}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
 NO_NOISE = ("signed", "equations", "negative", "one_cell", "nothing_unsafe")
+MAPS = ("map_counts", "map_values", "neighbours")
+"""Inputs that are there for maps only."""
 SIGNED = "a difference has no records of its own"
-HOME = {"small-count": "counts", "drop-add": "counts", "drop-q": "counts", "swap": "all_counts"}
+HOME = {
+    "small-count": "counts",
+    "drop-add": "counts",
+    "drop-q": "counts",
+    "swap": "all_counts",
+    "redistribute": "map_counts",
+    "redistribute-values": "map_values",
+}
 """The input that shows what a method does, where it is not for magnitudes."""
 ONLY_FOR = {
     "small-count": {"counts", "counts_three_way", "counts_linked"},
     "drop-add": {"counts", "counts_three_way"},
     "swap": {"all_cells", "all_counts"},
+    "redistribute": {"map_counts", "neighbours"},
+    "redistribute-values": {"map_values"},
     "drop-q": {"counts", "counts_three_way", "hierarchical", "weighted", "all_cells", "forced"},
 }
 """The inputs of methods that are for few of them."""
@@ -222,6 +237,29 @@ def all_counts() -> ds.TableSet:
     return ds.tabulate(ds.Microdata(records(60), record_key="rkey"), specs=specs).assess(ds.MinFrequency(2))
 
 
+def points() -> pa.Table:
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(0, 2, (2, 300))
+    return pa.table(
+        {"x": x, "y": y, "sales": np.rint(rng.lognormal(5, 1, 300)).astype(np.int64), "rkey": rng.random(300)}
+    )
+
+
+def map_counts() -> ds.Table:
+    return ds.tabulate(points(), by={"place": ds.HexGrid("x", "y", 1.0)}, record_key="rkey").assess(ds.MinFrequency(3))
+
+
+def map_values() -> ds.Table:
+    by = {"place": ds.HexGrid("x", "y", 3.0)}
+    return ds.tabulate(points(), by=by, value="sales", record_key="rkey").assess(ds.MinContributors(3))
+
+
+def neighbours() -> ds.Table:
+    codes = REGION.base_codes
+    where = ds.Adjacency(codes, list(pairwise(codes)))
+    return ds.tabulate(records(30), by={"region": where}, record_key="rkey").assess(ds.MinFrequency(3))
+
+
 def nothing_unsafe() -> ds.Table:
     return ds.examples.small_table().assess(ds.PPercent(1))
 
@@ -262,6 +300,9 @@ INPUTS: dict[str, Callable[[], ds.Table | ds.TableSet]] = {
         huge,
         all_cells,
         all_counts,
+        map_counts,
+        map_values,
+        neighbours,
         nothing_unsafe,
         one_cell,
         forced,

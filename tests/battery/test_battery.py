@@ -22,7 +22,7 @@ from discreet.relations import build_system
 from discreet.tables import METHODS as ALL_METHODS
 from discreet.tables import method_from_record
 from discreet.verify import check_release
-from tests.battery.cases import BAD_PARAMETERS, HOME, INPUTS, METHODS, NOT_FOR, ONLY_FOR, STUCK
+from tests.battery.cases import BAD_PARAMETERS, HOME, INPUTS, MAPS, METHODS, NOT_FOR, ONLY_FOR, STUCK
 
 every_method = pytest.mark.parametrize("method", METHODS)
 every_input = pytest.mark.parametrize("given", INPUTS)
@@ -42,7 +42,7 @@ def tables(given: str) -> ds.Table | ds.TableSet:
 def release(method: str, given: str) -> ds.Release:
     if (method, given) in NOT_FOR:
         pytest.skip(NOT_FOR[method, given])
-    if given not in ONLY_FOR.get(method, (given,)):
+    if given not in ONLY_FOR.get(method, set(INPUTS) - set(MAPS)):
         pytest.skip("the method is not for such tables")
     return ds.protect(tables(given), METHODS[method](given))
 

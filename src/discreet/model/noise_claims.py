@@ -131,3 +131,24 @@ def swapped_statement(area: str, within: str | None, counts: Mapping[str, int]) 
         f"in {where}, {counts['alone']} selected ones found no partner; cells that hold {whole} are unchanged; all "
         "relations add up."
     )
+
+
+def redistributed_statement(
+    threshold: int, facts: Mapping[str, Any], *, magnitudes: bool, record: Mapping[str, Any]
+) -> str:
+    """What a map without small places may state."""
+    what = "contributors" if magnitudes else "units"
+    text = (
+        f"every occupied place holds at least {threshold} {what}; {facts['moved']} {what} moved {facts['steps']} steps "
+        "in all; places stay occupied"
+    )
+    if magnitudes:
+        rules = [f"{name} {record[name]}" for name in ("max_share", "dominance", "p") if record[name] is not None]
+        return f"{text}; the rules hold in every place ({', '.join(rules) or 'the threshold'}); the total is kept."
+    if facts["outliers"]:
+        text += f", but for {facts['outliers']} outliers, whose units moved {facts['outlier_steps']} steps"
+    return (
+        f"{text}; the total is kept but for {facts['lost']} units of outliers."
+        if facts["lost"]
+        else (f"{text}; the total is kept.")
+    )

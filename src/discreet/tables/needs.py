@@ -32,6 +32,12 @@ NEEDS: dict[str, Need] = {
         "the records it was made from",
         "Tabulate it from records in the same session; a ready-made or loaded table does not have them.",
     ),
+    "places": Need(
+        lambda table: len(table.variables) == 1 and set(table.spec.places) == set(table.variables),
+        "places",
+        "Tabulate it by={'place': ds.HexGrid('x', 'y', size=...)} or by={'place': ds.Adjacency(codes, pairs)}, and by "
+        "nothing else.",
+    ),
     "counts": Need(
         lambda table: table.spec.value is None and table.weighted is None,
         "counts of records",

@@ -22,6 +22,7 @@ from discreet.model.already import AlreadyPublished, PublishedCells
 from discreet.model.condition import parse_conditions
 from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
 from discreet.model.figure import Figure
+from discreet.model.geography import Geography
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.pattern import Pattern
@@ -33,6 +34,7 @@ from discreet.progress import checkpoint
 from discreet.report import custodian_report
 from discreet.rules.base import Rule, rule_from_record
 from discreet.tables.method import Method, method_from_record
+from discreet.tables.redistribute.grid import Adjacency, HexGrid
 from discreet.tables.suppress import Suppress
 from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
 from discreet.verbs.already import Found, Item
@@ -103,6 +105,19 @@ class Kitchen:
     def source(self) -> Path:
         """The file of records or cells."""
         return self.input(str(self.recipe.data.file or self.recipe.data.cells))
+
+    def dimension(self, variable: str, source: Path) -> Hierarchy | Geography:
+        """The hierarchy of a variable, or where its codes lie."""
+        part = self.recipe.hierarchies.get(variable, HierarchyPart())
+        if isinstance(part, HierarchyPart) and part.hexagons is not None:
+            return HexGrid(**msgspec.structs.asdict(part.hexagons))
+        if isinstance(part, HierarchyPart) and part.neighbours is not None:
+            names = ["code", "neighbour"]
+            rows = read_columns(self.input(part.neighbours), names, text=names, delimiter=self.recipe.data.delimiter)
+            pairs = list(zip(*(rows[name].to_pylist() for name in names), strict=True))
+            codes = {c for c in self._distinct(source, [variable])[variable] if c is not None}
+            return Adjacency(sorted(codes | {code for pair in pairs for code in pair}), pairs)
+        return self.hierarchy(variable, source)
 
     def hierarchy(self, variable: str, source: Path) -> Hierarchy:
         """The hierarchy of a variable; plain codes of the data under a total where the recipe has none."""
@@ -234,7 +249,7 @@ def prepare(kitchen: Kitchen) -> TableSet:
     rules = [rule_from_record(record) for record in recipe.rules]
     source = kitchen.source()
     variables = list(dict.fromkeys(v for part in recipe.tables for v in part.by))
-    hierarchies = {v: kitchen.hierarchy(v, source) for v in variables}
+    hierarchies: dict[str, Any] = {v: kitchen.dimension(v, source) for v in variables}
     for name in recipe.hierarchies:
         if name not in variables:
             raise ParameterError(unknown_name("variable", name, variables, "any table (hierarchies)"))

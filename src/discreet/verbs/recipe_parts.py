@@ -30,13 +30,27 @@ class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     recode: dict[str, str] = {}
 
 
+class HexagonsPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A grid of hexagons over columns of coordinates."""
+
+    x: str
+    y: str
+    size: float
+    origin: tuple[float, float] = (0.0, 0.0)
+
+
 class HierarchyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How the codes of a variable add up: a file, digits, level columns or parents; plain codes otherwise."""
+    """How the codes of a variable add up: a file, digits, level columns or parents; plain codes otherwise.
+
+    Or where they lie: hexagons over coordinates, or a file of neighbours (columns ``code`` and ``neighbour``).
+    """
 
     file: str | None = None
     digits: list[int] | None = None
     columns: list[str] | None = None
     parents: dict[str, str] | None = None
+    hexagons: HexagonsPart | None = None
+    neighbours: str | None = None
     total: str = "Total"
     labels: str | None = None
     missing: list[str] = []

@@ -17,6 +17,7 @@ from discreet.verify.dropped import check_dropped
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
 from discreet.verify.multiplied import check_multiplied
+from discreet.verify.redistributed import check_redistributed
 from discreet.verify.rules import Recheck
 from discreet.verify.small_counts import check_small_count
 from discreet.verify.swapped import check_swapped
@@ -28,6 +29,7 @@ ALTERING: dict[str, Check] = {
     "drop_add": check_dropped,
     "intervals": check_intervals,
     "multiplicative_noise": check_multiplied,
+    "redistribute": check_redistributed,
     "round": check_rounding,
     "small_count": check_small_count,
     "swap": check_swapped,
