@@ -93,6 +93,11 @@ def protect(
     already = gather(whole, already_published)
     if method.alters:
         _refuse_beside_altered(whole, already, method)
+    if key is not None and not isinstance(key, Key):
+        raise ParameterError(
+            f"key={type(key).__name__} is no key: whoever tries numbers finds a whole number.",
+            hint="Give ds.Key.from_file(path) or ds.Key(32 random bytes); insecure_seed= of the method is for tests.",
+        )
     if not method.secret:
         key = None
     elif key is None:

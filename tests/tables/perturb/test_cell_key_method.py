@@ -249,7 +249,7 @@ def test_bad_record_keys_are_refused():
         ({"noise": {"values": [0]}}, "plain data"),
         ({"magnitudes": {"small": 0.1, "epsilon": [1]}}, "weights"),
         ({"magnitudes": {"small": 0.1, "separation": True}}, "small_noise"),
-        ({"magnitudes": {"smal": 0.1}}, "share"),
+        ({"magnitudes": {"large": 0.1}}, "share"),
     ],
 )
 def test_impossible_parameters_are_refused_at_once(parameters, words):

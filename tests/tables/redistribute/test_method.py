@@ -38,6 +38,7 @@ def test_no_place_is_small_and_the_moves_are_rechecked(algorithm, outliers):
     assert release.verify().holds
     shown = release.public.tables[0].value
     assert shown[shown > 0].min() >= 3
+    assert "U2: places changed by" in release.summary()
     facts = release.custodian.evidence[0].facts
     assert shown[0] == 400 - facts["lost"]
     assert (facts["lost"] == 0) or outliers == "suppress"

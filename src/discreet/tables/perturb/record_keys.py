@@ -12,6 +12,8 @@ from discreet.errors import InputError, ParameterError
 from discreet.model.arrays import Floats, Ints
 from discreet.model.noise_table import FRACTIONS
 
+FEWEST_DIGITS = 6
+"""Record keys with fewer digits than these are equal too often."""
 FEW = 10
 """So many more equal keys than chance gives are tolerated."""
 
@@ -82,6 +84,12 @@ def stable_identities(ids: Any) -> Ints:
     return found
 
 
+def _digits(keys: Floats) -> int:
+    """Decimals that record keys are written with, from 6 to 15: fewer digits make more of them equal by chance."""
+    with_so_many = (d for d in range(FEWEST_DIGITS, 15) if np.array_equal(np.rint(keys * 10.0**d) / 10.0**d, keys))
+    return next(with_so_many, 15)
+
+
 def check_record_keys(keys: Any, modulus: int | None = None) -> None:
     """Refuse record keys that are missing, out of range, or equal far more often than chance makes them.
 
@@ -100,7 +108,7 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
     if modulus is None:
         if given.size and (given.min() < 0 or given.max() >= 1):
             raise InputError("Record keys must be fractions in [0, 1).", hint="Give modulus= for whole keys.")
-        units, space = np.rint(given * FRACTIONS).astype(np.int64), FRACTIONS
+        units, space = np.rint(given * FRACTIONS).astype(np.int64), 10 ** _digits(given)
     else:
         if given.size and (given.min() < 0 or given.max() >= modulus or np.any(given != np.rint(given))):
             raise InputError(f"Record keys must be whole numbers in 0 .. {modulus - 1}.")

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, listed, unknown_name
 from discreet.files.frames import numbers, read_columns
 from discreet.keys import Key
+from discreet.measures.redistribution import map_measures
 from discreet.model.arrays import Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
 from discreet.model.microdata import Microdata
@@ -176,9 +177,25 @@ class Redistribute(Method):
             Certificates.none(),
             Proofs.none(),
             facts=facts,
+            findings=self._measured(counts, made, after) if not magnitudes else (),
             parts={**{name: part for name, part in parts.items() if name not in made}, **made},
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+
+    def _measured(self, counts: Ints, made: Parts, after: Ints) -> tuple[str, ...]:
+        """Risk and utility by the count that a place had before units moved (R1, R2, U1, U2, U3 of card 000)."""
+        moves, outliers = made["moves"], made["outlier_moves"]
+        before = np.where(after > 0, counts, 0)
+        np.add.at(before, outliers["target"], outliers["units"])
+        found = map_measures(before, after, *(moves[name] for name in ("source", "target", "units", "steps")))
+        lines = [f"U2: places changed by {found.change_mean:.4g} on average, {found.change_sum} in all"]
+        for u, one in sorted(found.by_count.items()):
+            if u <= 2 * self.threshold:
+                r1 = "unknown" if one.r1 is None else f"{one.r1:.4g}"
+                lines.append(
+                    f"places that had {u}: {one.cells}; R1 {r1}, R2 {one.r2:.3f}, U1 {one.u1:.4g} %, U3 {one.u3:.4g}"
+                )
+        return tuple(lines)
 
     def _counted(self, counts: Ints, geometry: Geometry) -> tuple[Ints, Parts, dict[str, Any]]:
         found: Redistributed = redistributed(
@@ -189,7 +206,7 @@ class Redistribute(Method):
             outliers=self.outliers,
             algorithm=self.algorithm,
         )
-        facts = {
+        facts: dict[str, Any] = {
             "moved": int(found.moves.units.sum()),
             "steps": found.moves.distance,
             "outliers": int(found.outlier.sum()),
