@@ -68,7 +68,9 @@ def check_multiplied(
     insecure = bool(evidence.facts.get("insecure"))
     claim = noise_claim(KIND, statement, additive=True, universes=several_universes(ground), insecure=insecure)
     take_claim(verdict, evidence, claim)
-    verdict.asserted.append("factors and directions of single records, and the two largest companies of each cell")
+    verdict.asserted.append(
+        "factors and directions of single records, own shares where there are weights, and the two largest companies"
+    )
     verdict.prove(f"{claim.statement} ({len(published)} cells)", before)
 
 

@@ -49,8 +49,11 @@ def check_small_count(
     refuse_where(verdict, ground, empty_rows(ground) & (published != 0), "an empty cell got a value", KIND)
     changed = before_ != after
     good = (before_ > 0) & (before_ < base) & ((after == 0) | (after == base))
-    wrong = int((changed & ~good).sum())
-    if wrong > len(fixed) or np.any(after < 0):
+    held = _held(ground, inner, fixed)
+    if np.any((held >= 0) & (after != held)):
+        verdict.refuse(KIND, "an inner cell is not what an earlier publication fixed")
+    wrong = int((changed & ~good & (held < 0)).sum())
+    if wrong or np.any(after < 0):
         verdict.refuse(KIND, f"{wrong} inner cells changed that are not small, or to something else than 0 or {base}")
     check_additive(verdict, ground, true, KIND)
     check_additive(verdict, ground, published, KIND)
@@ -58,6 +61,16 @@ def check_small_count(
         _check_finest(verdict, ground, inner, column, values, what)
     verdict.asserted.append("the inner cells are those of the records")
     verdict.prove(f"{claim.statement} ({len(before_)} inner cells)", before)
+
+
+def _held(ground: Ground, inner: Mapping[str, Ints], fixed: Sequence[Sequence[Any]]) -> Ints:
+    """What earlier publications fixed of each inner cell, -1 where nothing."""
+    listing = list(inner_codes(ground.tables).values())
+    known = {tuple(row[:-1]): int(row[-1]) for row in fixed}
+    columns = [inner[f"code{k}"].tolist() for k in range(len(listing))]
+    cells = zip(*columns, strict=True) if columns else ()
+    found = [known.get(tuple(words[i] for words, i in zip(listing, cell, strict=True)), -1) for cell in cells]
+    return np.array(found, np.int64)
 
 
 def _check_finest(

@@ -88,6 +88,9 @@ def test_earlier_publications_are_kept_and_made_up_for():
     assert release.verify().holds
     assert row_of_b(release)[0] == 0
     assert "earlier publications" in release.summary()
+    evidence = release.custodian.evidence[0]
+    lying = replace(evidence, method={**evidence.method, "pre_rounded": [["B", "young", "f", 3]]})
+    assert not check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
     owed = ds.SmallCount(differences={("age", "B", "young"): 3}, insecure_seed=1)
     found = [
         row_of_b(ds.protect(ds.Microdata(voters()), replace(owed, insecure_seed=s), tables=SPECS)) for s in range(6)

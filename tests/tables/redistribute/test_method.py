@@ -58,7 +58,7 @@ def test_positions_are_published_as_hexagons_only():
     public = release.public.tables[0]
     assert public.variables == ("place",)
     assert all(code == "Total" or ":" in code for code in public.code_lists[0])
-    assert public.labels[0]["0:0"] == "0, 0"
+    assert public.labels[0]["h0:0"] == "0, 0"
     assert "<svg" in release.map_image()
 
 

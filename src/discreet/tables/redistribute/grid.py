@@ -83,19 +83,19 @@ class HexGrid(Geography):
         return (self.x, self.y)
 
     def codes_of(self, *coordinates: Floats) -> list[str]:
-        """Codes such as ``3:-2``, the axial coordinates of the hexagon of each record."""
-        return [f"{q}:{r}" for q, r in self.cells(*coordinates).tolist()]
+        """Codes such as ``h3:-2``, the axial coordinates of the hexagon of each record."""
+        return [f"h{q}:{r}" for q, r in self.cells(*coordinates).tolist()]
 
     def hierarchy(self, codes: Sequence[str] = ()) -> Hierarchy:
         """Hexagons that occur, in the order of their coordinates, labelled by their centres, under a total."""
         cells = sorted({hexagon(code) for code in codes})
         radius = self.size / np.sqrt(3)
         labels = {
-            f"{q}:{r}": f"{self.origin[0] + radius * np.sqrt(3) * (q + r / 2):.10g}, "
+            f"h{q}:{r}": f"{self.origin[0] + radius * np.sqrt(3) * (q + r / 2):.10g}, "
             f"{self.origin[1] + radius * 1.5 * r:.10g}"
             for q, r in cells
         }
-        return Hierarchy.flat(list(labels) or ["0:0"], labels=labels)
+        return Hierarchy.flat(list(labels) or ["h0:0"], labels=labels)
 
     def cells(self, x: Floats, y: Floats) -> Ints:
         """Axial coordinates (q, r) of the hexagon of each point, one row a point.
@@ -115,7 +115,7 @@ class HexGrid(Geography):
 
 def hexagon(code: str) -> tuple[int, int]:
     """Axial coordinates that a code stands for."""
-    q, _, r = code.partition(":")
+    q, _, r = code.removeprefix("h").partition(":")
     return int(q), int(r)
 
 
