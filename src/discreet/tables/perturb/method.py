@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -111,7 +112,7 @@ class CellKey(Method):
         object.__setattr__(self, "noise", noise_table(self.noise))
         object.__setattr__(self, "magnitudes", MagnitudeNoise.made(self.magnitudes))
         if self.noise is None:
-            maximum_entropy(self.D, self.V, self.js)  # refuses what cannot be
+            _made(self.D, self.V, self.js)  # refuses what cannot be
 
     @property
     def secret(self) -> bool:
@@ -133,7 +134,7 @@ class CellKey(Method):
     @property
     def table(self) -> NoiseTable:
         """The noise table of counts."""
-        table = maximum_entropy(self.D, self.V, self.js) if self.noise is None else self.noise
+        table = _made(self.D, self.V, self.js) if self.noise is None else self.noise
         assert isinstance(table, NoiseTable)
         return table if self.modulus is None or table.modulus == self.modulus else table.quantised(self.modulus)
 
@@ -287,6 +288,12 @@ class CellKey(Method):
         noise, unit = self.table, 10**system.decimals
         low, high = published - int(noise.largest) * unit, published - int(noise.least) * unit
         return np.maximum(low, system.lower_bound), np.minimum(high, system.upper_bound)
+
+
+@lru_cache(maxsize=32)
+def _made(D: int, V: float, js: int) -> NoiseTable:
+    """Noise tables are made once: finding the largest entropy takes longer than a small table."""
+    return maximum_entropy(D, V, js)
 
 
 def _moments(noise: NoiseTable) -> tuple[Fraction, Fraction]:
