@@ -62,8 +62,8 @@ class SmallCount(Method):
     >>> people = pa.table({"area": ["N"] * 7 + ["S"], "sex": ["m", "f"] * 4})
     >>> by = {"area": ds.Hierarchy.flat(["N", "S"]), "sex": ds.Hierarchy.flat(["m", "f"])}
     >>> release = ds.protect(ds.tabulate(people, by=by).assess(), ds.SmallCount(base=3, insecure_seed=1))
-    >>> release.verify().holds, int(release.public.tables[0].value.min())
-    (True, 3)
+    >>> release.verify().holds, [n for n in release.public.tables[0].value.tolist() if n in (1, 2)]
+    (True, [])
     """
 
     kind: ClassVar[str] = "small_count"
