@@ -27,7 +27,7 @@ from discreet.progress import checkpoint, onwards
 from discreet.relations import System
 from discreet.tables.method import Method, Outcome
 from discreet.tables.perturb.cover import Cover, cover_of_tables
-from discreet.tables.perturb.small_counts import AT_ONCE, rounded_small_counts
+from discreet.tables.perturb.small_counts import AT_ONCE, EXCHANGES, rounded_small_counts
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class SmallCount(Method):
     pre_rounded: Any = ()
     differences: Any = ()
     at_once: int = AT_ONCE
-    exchanges: int = 4
+    exchanges: int = EXCHANGES
     key_file: str | None = None
     insecure_seed: int | None = None
 
