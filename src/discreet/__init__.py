@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.files.noise_tables import read_noise_table, write_noise_table
     from discreet.files.pattern import read_pattern
     from discreet.generate import examples
+    from discreet.keys import Key
     from discreet.model.already import PublishedCells
     from discreet.model.figure import Figure
     from discreet.model.hierarchy import Grouping, Hierarchy
@@ -42,7 +43,22 @@ if TYPE_CHECKING:
         Rule,
         ZeroUnsafe,
     )
-    from discreet.tables import Adjust, Intervals, Method, Round, Suppress
+    from discreet.tables import (
+        Adjacency,
+        Adjust,
+        CellKey,
+        DropAdd,
+        HexGrid,
+        Intervals,
+        MagnitudeNoise,
+        Method,
+        MultiplicativeNoise,
+        Redistribute,
+        Round,
+        SmallCount,
+        Suppress,
+        Swap,
+    )
     from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
@@ -62,6 +78,7 @@ _HOME = {
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy"),
     "discreet.files.pattern": ("read_pattern",),
     "discreet.files.noise_tables": ("read_noise_table", "write_noise_table"),
+    "discreet.keys": ("Key",),
     "discreet.model.already": ("PublishedCells",),
     "discreet.model.figure": ("Figure",),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
@@ -80,7 +97,22 @@ _HOME = {
         "Rule",
         "ZeroUnsafe",
     ),
-    "discreet.tables": ("Adjust", "Intervals", "Method", "Round", "Suppress"),
+    "discreet.tables": (
+        "Adjacency",
+        "Adjust",
+        "CellKey",
+        "DropAdd",
+        "HexGrid",
+        "Intervals",
+        "MagnitudeNoise",
+        "Method",
+        "MultiplicativeNoise",
+        "Redistribute",
+        "Round",
+        "SmallCount",
+        "Suppress",
+        "Swap",
+    ),
     "discreet.verbs.algorithms": ("compare_algorithms",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
@@ -134,6 +166,7 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (NoiseTable, "shuffled", "discreet.tables.perturb.shuffle", "shuffled"),
     (PublicRelease, "page", "discreet.report", "public_report"),
     (Release, "audit", "discreet.verbs.audit", "audit"),
+    (Release, "map_image", "discreet.report.maps", "map_image"),
     (Release, "pattern", "discreet.model.pattern", "pattern_of"),
     (Release, "replay", "discreet.verbs.save", "replay"),
     (Release, "save", "discreet.verbs.save", "save"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,15 @@ from discreet.tables import Method
 
 STUCK = "stuck"
 """Stands for an input that no method can protect."""
-BASES = {"huge": 10**15, "counts": 5, "counts_three_way": 5, "one_cell": 3, "three_way": 20_000, STUCK: 1}
+BASES = {
+    "huge": 10**15,
+    "counts": 5,
+    "counts_three_way": 5,
+    "counts_linked": 5,
+    "one_cell": 3,
+    "three_way": 20_000,
+    STUCK: 1,
+}
 """Bases that suffice for the levels of each input."""
 
 METHODS: dict[str, Callable[[str], Method]] = {
@@ -32,6 +41,18 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "suppress-modular": lambda given: ds.Suppress(algorithm="modular", repair=True),
     "suppress-network": lambda given: ds.Suppress(algorithm="network", repair=True),
     "suppress-gauss": lambda given: ds.Suppress(algorithm="gauss", repair=True),
+    "cell-key": lambda given: ds.CellKey(magnitudes={"small": 0.05, "top": 2}),
+    "cell-key-made": lambda given: ds.CellKey(magnitudes=ds.MagnitudeNoise(0.1, magnifier="range"), identifier="firm"),
+    "cell-key-whole": lambda given: ds.CellKey(magnitudes={"small": 0.1, "magnifier": "mean"}, additive="integer"),
+    "small-count": lambda given: ds.SmallCount(base=3),
+    "noise": lambda given: ds.MultiplicativeNoise("firm", 1.1, 1.2, p=10, limit=0.15),
+    "noise-balanced": lambda given: ds.MultiplicativeNoise("firm", 1.1, 1.2, shape="ramp", balance=["region"]),
+    "drop-add": lambda given: ds.DropAdd("firm", rate=0.1),
+    "drop-q": lambda given: ds.DropAdd("firm", subsample=5),
+    "swap": lambda given: ds.Swap("region", "firm", profile=["size"], rate=0.1),
+    "redistribute": lambda given: ds.Redistribute(outliers="redistribute", algorithm="optimal"),
+    "redistribute-values": lambda given: ds.Redistribute(max_share=0.6, p=10),
+    "cell-key-squares": lambda given: ds.CellKey(magnitudes={"small": 0.1}, additive="least_squares"),
 }
 """Every method, with parameters that fit an input."""
 
@@ -44,13 +65,54 @@ BAD_PARAMETERS = {
     ],
     "intervals": [{"power": "sqrt"}, {"algorithm": "magic"}, {"powers": "ceil"}],
     "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
+    "cell_key": [{"additive": "l3"}, {"magnitudes": {"small": 0.1, "magnifier": "most"}}, {"noises": "x.csv"}],
+    "drop_add": [{"identifier": "i", "rounding": "down"}, {"identifier": "i", "q": 3}],
+    "swap": [{"area": "a", "household": "h", "households": "i"}],
+    "redistribute": [{"algorithm": "best"}, {"outliers": "hide"}, {"thresholds": 3}],
+    "small_count": [{"base": 1}, {"pre_rounded": [["N", 0.5]]}, {"bases": 3}],
+    "multiplicative_noise": [{"identifier": "i", "shape": "flat"}, {"identifier": "i", "noise": 1}],
     "round": [{"base": 5, "rule": "nearest"}, {"base": 5, "objective": "best"}, {"base": 5, "bases": 5}],
 }
-NOT_FOR = {("round-semi", "linked"): "one definition"}
+NO_NOISE = {
+    "equations": "rounds every variable for itself",
+    "negative": "below zero",
+    "one_cell": "needs the records",
+    "nothing_unsafe": "needs the records",
+}
+MAPS = ("map_counts", "map_values", "neighbours")
+"""Inputs that are there for maps only."""
+HOME = {
+    "small-count": "counts",
+    "drop-add": "counts",
+    "drop-q": "counts",
+    "swap": "all_counts",
+    "redistribute": "map_counts",
+    "redistribute-values": "map_values",
+}
+"""The input that shows what a method does, where it is not for magnitudes."""
+ONLY_FOR = {
+    "small-count": {"counts", "counts_three_way", "counts_linked"},
+    "drop-add": {"counts", "counts_three_way"},
+    "swap": {"all_cells", "all_counts"},
+    "redistribute": {"map_counts", "neighbours"},
+    "redistribute-values": {"map_values"},
+    "drop-q": {"counts", "counts_three_way", "hierarchical", "weighted", "all_cells", "forced"},
+}
+"""The inputs of methods that are for few of them."""
+CELL_KEYS = tuple(name for name in METHODS if name.startswith("cell-key"))
+NOT_FOR = {("round-semi", given): "one definition" for given in ("linked", "counts_linked")}
 NOT_FOR |= {(f"suppress-{engine}", "signed"): "a sum with a minus sign" for engine in ("hypercube", "modular")}
-NOT_FOR |= {("suppress-network", given): "takes one table" for given in ("linked", "equations", "one_pattern")}
+NOT_FOR |= {
+    ("suppress-network", given): "takes one table"
+    for given in ("linked", "counts_linked", "equations", "one_pattern", "all_counts")
+}
 NOT_FOR |= {("suppress-network", given): "two variables" for given in ("three_way", "counts_three_way", "one_cell")}
 NOT_FOR["suppress-network", "signed"] = "are trees"
+NOT_FOR |= {(name, "nothing_unsafe"): "needs record keys" for name in CELL_KEYS}
+NOT_FOR |= {("cell-key-made", given): "needs the records" for given in ("one_cell", "nothing_unsafe")}
+NOT_FOR |= {("cell-key-squares", given): "differences tie these tables" for given in ("linked", "counts_linked")}
+NOT_FOR["cell-key-squares", "negative"] = "values of at least zero"
+NOT_FOR |= {(name, given): words for name in ("noise", "noise-balanced") for given, words in NO_NOISE.items()}
 """Inputs that a method refuses, with words of its refusal."""
 
 REGION = ds.Hierarchy.from_nested({"North": {"N1": None, "N2": ["N2a", "N2b"]}, "South": ["S1"], "West": ["W1", "W2"]})
@@ -58,6 +120,7 @@ TRADE = ds.Hierarchy.from_nested({"A": ["A1", "A2", "A3"], "B": ["B1", "B2"]})
 SIZE = ds.Hierarchy.flat(["small", "medium", "large"])
 FLAT_TRADE = ds.Hierarchy.flat(TRADE.base_codes)
 """For the network engine, which takes one hierarchy."""
+ROLES = {"contributor": "holding", "record_key": "rkey"}
 
 
 def records(n: int = 140, seed: int = 3) -> pa.Table:
@@ -76,12 +139,14 @@ def records(n: int = 140, seed: int = 3) -> pa.Table:
             "holding": rng.integers(0, n // 2, n),
             "weight": np.round(1 + rng.random(n) * 3, 2),
             "profit": rng.integers(-500, 500, n),
+            "firm": np.arange(n),
+            "rkey": np.random.default_rng(seed + 1).random(n).round(12),
         }
     )
 
 
 def _magnitude(trade: ds.Hierarchy, value: str = "turnover", **options: object) -> ds.Table:
-    return ds.tabulate(records(), by={"region": REGION, "trade": trade}, value=value, contributor="holding", **options)
+    return ds.tabulate(records(), by={"region": REGION, "trade": trade}, value=value, **ROLES, **options)
 
 
 def hierarchical(trade: ds.Hierarchy = TRADE) -> ds.Table:
@@ -89,9 +154,7 @@ def hierarchical(trade: ds.Hierarchy = TRADE) -> ds.Table:
 
 
 def one_hierarchy() -> ds.Table:
-    table = ds.tabulate(
-        records(60), by={"region": REGION, "trade": FLAT_TRADE}, value="turnover", contributor="holding"
-    )
+    table = ds.tabulate(records(60), by={"region": REGION, "trade": FLAT_TRADE}, value="turnover", **ROLES)
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
@@ -101,18 +164,26 @@ def weighted(trade: ds.Hierarchy = TRADE) -> ds.Table:
 
 def three_way() -> ds.Table:
     by = {"region": REGION, "trade": TRADE, "size": SIZE}
-    table = ds.tabulate(records(25), by=by, value="turnover", contributor="holding")
+    table = ds.tabulate(records(25), by=by, value="turnover", **ROLES)
     return table.assess(ds.Dominance(2, 85), ds.MinContributors(2))
 
 
 def counts(trade: ds.Hierarchy = TRADE) -> ds.Table:
-    table = ds.tabulate(records(120), by={"region": REGION, "trade": trade})
+    table = ds.tabulate(records(120), by={"region": REGION, "trade": trade}, record_key="rkey")
     return table.assess(ds.MinFrequency(3))
 
 
 def counts_three_way() -> ds.Table:
-    table = ds.tabulate(records(200), by={"region": REGION, "trade": TRADE, "size": SIZE})
+    table = ds.tabulate(records(200), by={"region": REGION, "trade": TRADE, "size": SIZE}, record_key="rkey")
     return table.assess(ds.MinFrequency(2))
+
+
+def counts_linked() -> ds.TableSet:
+    specs = [
+        ds.TableSpec(by={"region": REGION, "trade": TRADE}, name="region_trade"),
+        ds.TableSpec(by={"region": REGION, "size": SIZE}, name="region_size"),
+    ]
+    return ds.tabulate(ds.Microdata(records(), record_key="rkey"), specs=specs).assess(ds.MinFrequency(2))
 
 
 def linked() -> ds.TableSet:
@@ -120,27 +191,25 @@ def linked() -> ds.TableSet:
         ds.TableSpec(by={"region": REGION, "trade": TRADE}, value="turnover", name="region_trade"),
         ds.TableSpec(by={"region": REGION, "size": SIZE}, value="turnover", name="region_size"),
     ]
-    tables = ds.tabulate(ds.Microdata(records(), contributor="holding"), specs=specs)
+    tables = ds.tabulate(ds.Microdata(records(), **ROLES), specs=specs)
     return tables.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
 def equations() -> ds.TableSet:
     values = ["turnover", "home", "export"]
-    tables = ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=values, contributor="holding")
+    tables = ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=values, **ROLES)
     linked_by = ds.TableSet(tables.tables, ["turnover = home + export"])
     return linked_by.assess(ds.PPercent(10))
 
 
 def one_pattern() -> ds.TableSet:
-    tables = ds.tabulate(
-        records(), by={"region": REGION, "trade": TRADE}, value=["turnover", "home"], contributor="holding"
-    )
+    tables = ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=["turnover", "home"], **ROLES)
     return ds.TableSet(tables.tables, one_pattern=True).assess(ds.PPercent(10))
 
 
 def signed() -> ds.Table:
     region = REGION.with_grouping("coast", ["N1", "S1"]).with_grouping("inland", ["Total"], minus=["coast"])
-    table = ds.tabulate(records(), by={"region": region, "trade": TRADE}, value="turnover", contributor="holding")
+    table = ds.tabulate(records(), by={"region": region, "trade": TRADE}, value="turnover", **ROLES)
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
@@ -152,7 +221,7 @@ def decimals(trade: ds.Hierarchy = TRADE) -> ds.Table:
     frame = records()
     cents = pa.array(np.round(frame["turnover"].to_numpy() * 1.37, 2))
     frame = frame.set_column(frame.column_names.index("turnover"), "turnover", cents)
-    table = ds.tabulate(frame, by={"region": REGION, "trade": trade}, value="turnover", contributor="holding")
+    table = ds.tabulate(frame, by={"region": REGION, "trade": trade}, value="turnover", **ROLES)
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
@@ -160,13 +229,43 @@ def huge(trade: ds.Hierarchy = TRADE) -> ds.Table:
     frame = records()
     big = pa.array(frame["turnover"].to_numpy() * 10**10)
     frame = frame.set_column(frame.column_names.index("turnover"), "turnover", big)
-    table = ds.tabulate(frame, by={"region": REGION, "trade": trade}, value="turnover", contributor="holding")
+    table = ds.tabulate(frame, by={"region": REGION, "trade": trade}, value="turnover", **ROLES)
     return table.assess(ds.PPercent(10), ds.MinContributors(3))
 
 
 def all_cells(trade: ds.Hierarchy = TRADE) -> ds.Table:
-    table = ds.tabulate(records(60), by={"region": REGION, "trade": trade}, value="turnover", cells="all")
+    by = {"region": REGION, "trade": trade}
+    table = ds.tabulate(records(60), by=by, value="turnover", cells="all", record_key="rkey")
     return table.assess(ds.PPercent(10), ds.MinContributors(2))
+
+
+def all_counts() -> ds.TableSet:
+    by = {"region": REGION, "trade": TRADE}
+    specs = [ds.TableSpec(by=by, cells="all"), ds.TableSpec(by={"region": REGION}, value="home", cells="all")]
+    return ds.tabulate(ds.Microdata(records(60), record_key="rkey"), specs=specs).assess(ds.MinFrequency(2))
+
+
+def points() -> pa.Table:
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(0, 2, (2, 300))
+    return pa.table(
+        {"x": x, "y": y, "sales": np.rint(rng.lognormal(5, 1, 300)).astype(np.int64), "rkey": rng.random(300)}
+    )
+
+
+def map_counts() -> ds.Table:
+    return ds.tabulate(points(), by={"place": ds.HexGrid("x", "y", 1.0)}, record_key="rkey").assess(ds.MinFrequency(3))
+
+
+def map_values() -> ds.Table:
+    by = {"place": ds.HexGrid("x", "y", 3.0)}
+    return ds.tabulate(points(), by=by, value="sales", record_key="rkey").assess(ds.MinContributors(3))
+
+
+def neighbours() -> ds.Table:
+    codes = REGION.base_codes
+    where = ds.Adjacency(codes, list(pairwise(codes)))
+    return ds.tabulate(records(30), by={"region": where}, record_key="rkey").assess(ds.MinFrequency(3))
 
 
 def nothing_unsafe() -> ds.Table:
@@ -174,7 +273,9 @@ def nothing_unsafe() -> ds.Table:
 
 
 def one_cell() -> ds.Table:
-    cells = pa.table({"region": ["Total"], "value": [5], "contributors": [9], "top1": [2], "top2": [1]})
+    cells = pa.table(
+        {"region": ["Total"], "value": [5], "contributors": [9], "top1": [2], "top2": [1], "record_key": [0.4]}
+    )
     hierarchy = ds.Hierarchy.flat(["Total"], total=None)
     return ds.Table.from_cells(cells, by={"region": hierarchy}).assess(ds.PPercent(10))
 
@@ -197,6 +298,7 @@ INPUTS: dict[str, Callable[..., ds.Table | ds.TableSet]] = {
         three_way,
         counts,
         counts_three_way,
+        counts_linked,
         linked,
         equations,
         one_pattern,
@@ -205,6 +307,10 @@ INPUTS: dict[str, Callable[..., ds.Table | ds.TableSet]] = {
         decimals,
         huge,
         all_cells,
+        all_counts,
+        map_counts,
+        map_values,
+        neighbours,
         nothing_unsafe,
         one_cell,
         forced,

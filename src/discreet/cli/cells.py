@@ -16,15 +16,14 @@ from discreet.errors import InputError, OutputError, ParameterError, listed
 from discreet.files.pattern import write_pattern
 from discreet.verbs.recipe import (
     Kitchen,
-    PatternPart,
     Run,
     audit_pattern,
     compare_recipe,
     coordinate_recipe,
     prepare,
-    read_recipe,
     run_recipe,
 )
+from discreet.verbs.recipe_parts import PatternPart, read_recipe
 from discreet.verbs.save import summary, table_to_frame
 
 TOGETHER = "together"

@@ -59,13 +59,26 @@ def run(recipe: Path, allow_outside: bool, earlier: tuple[Path, ...], as_json: b
 
 @main.command()
 @FOLDER
+@click.option("--data", type=click.Path(path_type=Path), help="The records: check the cells against them, too.")
+@click.option("--contributor", help="Their column of contributors.")
+@click.option("--weight", help="Their column of weights.")
+@click.option("--record-key", help="Their column of record keys.")
 @JSON
-def verify(folder: Path, as_json: bool) -> None:
+def verify(
+    folder: Path, data: Path | None, contributor: str | None, weight: str | None, record_key: str | None, as_json: bool
+) -> None:
     """Re-check a saved release in FOLDER with the independent checker."""
     from discreet.verify import check_folder
 
     with errors(as_json):
         verdict = check_folder(folder)
+        if data is not None and verdict.holds:
+            from discreet.model.microdata import Microdata
+            from discreet.verbs.load import load
+            from discreet.verbs.with_records import check_with_records
+
+            records = Microdata(data, contributor=contributor, weight=weight, record_key=record_key)
+            verdict = check_with_records(verdict, load(folder), records)
         click.echo(json.dumps(verdict.to_dict()) if as_json else str(verdict))
         if not verdict.holds:
             sys.exit(5)
@@ -291,6 +304,6 @@ def audit(
 @main.command()
 def schema() -> None:
     """Print the JSON schema of recipes."""
-    from discreet.verbs.recipe import recipe_schema
+    from discreet.verbs.recipe_parts import recipe_schema
 
     click.echo(json.dumps(recipe_schema(), indent=2))

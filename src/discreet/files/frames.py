@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, listed, missing_extra, unknown_column
-from discreet.model.arrays import Bools
+from discreet.model.arrays import Bools, Floats
 from discreet.model.condition import Condition
 from discreet.model.units import MOST_DECIMALS, detect_decimals
 
@@ -298,6 +298,16 @@ def condition_mask(table: pa.Table, condition: Condition) -> Any:
         ">=": pc.greater_equal,
     }[condition.operator]
     return pc.fill_null(compare(column, condition.values[0]), False)
+
+
+def coordinates(table: pa.Table, name: str) -> Floats:
+    """A column of coordinates; a gap is not a number."""
+    import pyarrow as pa
+
+    column = table[name]
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
+        raise bad_numbers(name, len(column), 0, "are no numbers")
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
 
 
 def numbers(table: pa.Table, name: str) -> Any:

@@ -218,7 +218,7 @@ def _write_evidence(closed: Path, number: int, evidence: Evidence) -> dict[str, 
         "proof_entries": {"certificate": p.certificate, "use": p.use},
     }
     files = {}
-    for name, columns in parts.items():
+    for name, columns in {**parts, **evidence.parts}.items():
         table = pa.table({column: _narrow(values) for column, values in columns.items()})
         files[name] = f"evidence_{number}_{name}.arrow"
         with pa.OSFile(str(closed / files[name]), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
@@ -232,6 +232,7 @@ def _write_evidence(closed: Path, number: int, evidence: Evidence) -> dict[str, 
         "facts": dict(evidence.facts),
         "findings": list(evidence.findings),
         "files": files,
+        "parts": {name: list(columns) for name, columns in evidence.parts.items()},
     }
 
 

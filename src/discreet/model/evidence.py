@@ -240,6 +240,9 @@ def intervals_claim(*, universes: bool, insecure: bool) -> Claim:
     return Claim("intervals", HELD, (EXTERNAL,), left_out)
 
 
+Parts = Mapping[str, Mapping[str, Ints]]
+"""Columns of whole numbers by name, in lists of equal length by name."""
+
 UP, DOWN, MOVES = 0, 1, 2
 """What a certificate shows of a cell: the upper level, the lower level, that the cell can move at all."""
 
@@ -321,6 +324,8 @@ class Evidence:
 
     ``facts`` are numbers that the claim of a method that alters values rests on; the checker computes them anew.
     ``findings`` say in words what was found on the way; they are no part of the claim, and nobody re-checks them.
+    ``parts`` are what the method needed besides the cells (cell keys, inner cells, altered sums): with them the work
+    can be repeated and checked without the records.
     """
 
     method: Mapping[str, Any]
@@ -332,3 +337,4 @@ class Evidence:
     accepted: Sequence[Acceptance] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     findings: Sequence[str] = ()
+    parts: Parts = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -139,6 +139,29 @@ class NoiseTable:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def record(self) -> dict[str, Any]:
+        """The table as plain data."""
+        columns = {name: getattr(self, name).tolist() for name in ("values", "start", "upper", "change")}
+        return {**columns, "modulus": self.modulus, "step": self.step, "cycle": self.cycle}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> NoiseTable:
+        """A table from plain data."""
+        known = ("values", "start", "upper", "change", "modulus", "step", "cycle")
+        if set(record) != set(known):
+            raise ParameterError(
+                "A noise table as plain data has " + ", ".join(known) + ".", hint="Give a NoiseTable or its file."
+            )
+        start, upper, change = (np.array(record[name], np.int64) for name in known[1:4])
+        modulus, step, cycle = (int(record[name]) for name in known[4:])
+        return cls(np.array(record["values"], np.float64), start, upper, change, modulus, step, cycle)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoiseTable) and self.record() == other.record()
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.modulus, self.change.tobytes()))
 
     def __repr__(self) -> str:
         return f"NoiseTable({len(self)} rows, changes {self.least:g} .. {self.largest:g}, modulus {self.modulus:,})"

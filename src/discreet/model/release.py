@@ -88,6 +88,31 @@ class PublicRelease:
                 return table
         raise ParameterError(unknown_name("table", name, [table.name for table in self.tables], "the release"))
 
+    def means(self, total: str, count: str) -> dict[str, list[Any]]:
+        """Means of a magnitude: the published values of one table over the published counts of another.
+
+        Both must have the same cells. They come from what is published and say no more than that; ``None`` where
+        nothing is left to count.
+
+        Parameters
+        ----------
+        total, count
+            Names of the two tables.
+        """
+        above, below = self[total], self[count]
+        if (above.variables, above.code_lists) != (below.variables, below.code_lists) or not np.array_equal(
+            above.codes, below.codes
+        ):
+            raise ParameterError(
+                f"Tables {total!r} and {count!r} do not have the same cells.",
+                hint="Tabulate both by the same variables.",
+            )
+        columns = above.columns()
+        sums, counts = columns.pop("value"), below.columns()["value"]
+        del columns["status"]
+        pairs = zip(sums, counts, strict=True)
+        return {**columns, "mean": [None if s is None or not c else float(s) / float(c) for s, c in pairs]}
+
     def __repr__(self) -> str:
         return "\n".join(repr(table) for table in self.tables)
 

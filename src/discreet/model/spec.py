@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from discreet.errors import ParameterError
 from discreet.model.condition import Condition, parse_conditions
+from discreet.model.geography import Geography
 from discreet.model.hierarchy import Hierarchy
 
 RESERVED = re.compile(
@@ -26,7 +27,7 @@ class TableSpec:
     Parameters
     ----------
     by
-        Variable name to hierarchy, in the order of the table's columns.
+        Variable name to hierarchy, in the order of the table's columns. A map has a ``HexGrid`` or an ``Adjacency``.
     value
         Variable that is summed; ``None`` counts records.
     name
@@ -53,6 +54,8 @@ class TableSpec:
         For whom contributions are summed: ``"holding"`` (the data's contributor), ``"record"``, or both.
     holders
         Keep who contributes most to each cell, which insiders need.
+    places
+        Where the codes of a variable lie; taken from ``by``.
     """
 
     by: Mapping[str, Hierarchy]
@@ -69,11 +72,15 @@ class TableSpec:
     top: int = 3
     levels: tuple[str, ...] = ("holding",)
     holders: bool = True
+    places: Mapping[str, Geography] = field(default_factory=dict)
     identity_: tuple[str, str, str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.by, Mapping) or not self.by:
             raise ParameterError("A table needs at least one variable.", hint="Give by={'variable': hierarchy}.")
+        found = {variable: where for variable, where in self.by.items() if isinstance(where, Geography)}
+        object.__setattr__(self, "places", {**self.places, **found})
+        object.__setattr__(self, "by", {**self.by, **{v: where.hierarchy() for v, where in found.items()}})
         for variable, hierarchy in self.by.items():
             if not isinstance(hierarchy, Hierarchy):
                 raise ParameterError(

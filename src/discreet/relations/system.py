@@ -7,7 +7,7 @@ several hierarchies, signed sums and equations between variables are all rows of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, NeedsError, listed
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Floats, Ints, pointers, ranges
+from discreet.model.evidence import Parts
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation, as_set
 from discreet.model.units import unit_text
@@ -64,6 +65,8 @@ class System:
         All that is already published.
     figure_of
         Which of its figures each of the last cells belongs to: these stand in no table and are never published.
+    parts
+        What a method needs besides the cells, as it supplied it (see ``Method.supply``).
     """
 
     tables: TableSet
@@ -91,6 +94,7 @@ class System:
     known_by: tuple[tuple[str, Ints], ...]
     already: AlreadyPublished
     figure_of: Ints
+    parts: Parts = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.value)
@@ -263,6 +267,7 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
         figure_of=np.zeros(0, np.int64),
         known=known,
         known_by=known_by,
+        parts={},
         **protection,
         **_insiders(tables, of, size, scales, matrix),
     )

@@ -12,6 +12,7 @@ from discreet.model.arrays import Ints
 from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
 from discreet.model.release import Custodian
 from discreet.model.table import Table
+from discreet.report.maps import custodian_map, has_map
 from discreet.report.numbers import TableNumbers
 from discreet.report.page import render
 from discreet.report.words import Name, names_of, number, percent
@@ -54,11 +55,17 @@ class AlteredPart:
 def altered_page(custodian: Custodian, verdict: Verdict, short: int, most: int, common: Mapping[str, Any]) -> str:
     """The page of a release with altered values; ``short`` is how many unsafe cells an audit found short."""
     parts = [_part(custodian, i, most) for i in range(len(custodian.tables))]
-    facts = [(name.replace("_", " "), str(value)) for e in custodian.evidence for name, value in e.facts.items()]
+    facts = [
+        (name.replace("_", " "), str(value))
+        for evidence in custodian.evidence
+        for name, value in evidence.facts.items()
+        if not isinstance(value, Mapping)
+    ]
+    image = custodian_map(custodian, "The map before and after units moved") if has_map(custodian) else ""
     state = "refused" if verdict.refused else "proved" if verdict.proved else "unverified"
     if state == "proved" and short and not NO_CLAIM & set(verdict.not_considered):
         state = "contradicted"
-    return render("altered.html", verdict=verdict, state=state, tables=parts, facts=facts, **common)
+    return render("altered.html", verdict=verdict, state=state, tables=parts, facts=facts, map=image, **common)
 
 
 def _part(custodian: Custodian, index: int, most: int) -> AlteredPart:

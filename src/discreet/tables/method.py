@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 from discreet.errors import ParameterError, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import Bools, Ints
-from discreet.model.evidence import Evidence
+from discreet.model.evidence import Evidence, Parts
+from discreet.model.spec import TableSpec
+from discreet.model.tableset import TableSet
 from discreet.relations import System
 
 METHODS: dict[str, type[Method]] = {}
@@ -36,13 +38,16 @@ class Outcome:
 class Method(ABC):
     """Base of all methods. A method is made with its parameters, which are checked at once.
 
-    ``kind`` is its name in recipes, ``needs`` what a table must carry, ``alters`` whether it publishes values other
-    than the true ones.
+    ``kind`` is its name in recipes, ``alters`` whether it publishes values other than the true ones.
     """
 
     kind: ClassVar[str]
-    needs: ClassVar[tuple[str, ...]] = ("cells",)
     alters: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What tables must carry besides their cells: names of :data:`discreet.tables.needs.NEEDS`."""
+        return ()
 
     @property
     def secret(self) -> bool:
@@ -57,6 +62,17 @@ class Method(ABC):
     @abstractmethod
     def run(self, system: System, key: Key | None = None) -> Outcome:
         """Protect the cells of a system; a secret method draws with the key."""
+
+    def tabulated(self, spec: TableSpec) -> TableSpec:
+        """How the method wants a table of records to be made."""
+        return spec
+
+    def supply(self, tables: TableSet, key: Key | None) -> Parts:
+        """What the method needs besides the cells, from where the tables came from.
+
+        It stays in the evidence, so that a release can be repeated and checked without the records.
+        """
+        return {}
 
     def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
         """What somebody who knows the method can tell of each cell from an altered value: at least, at most."""

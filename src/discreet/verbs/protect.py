@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -12,36 +13,52 @@ from discreet.errors import NeedsError, ParameterError
 from discreet.keys import Key, find_key
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Ints
+from discreet.model.evidence import Parts
+from discreet.model.microdata import Microdata
 from discreet.model.release import Custodian, Release
+from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
+from discreet.rules.base import Rule
 from discreet.tables.method import Method, Outcome
+from discreet.tables.needs import check_needs
 from discreet.verbs.already import Items, gather
+from discreet.verbs.assess import assess
 from discreet.verbs.cost_variables import with_cost_variable
 from discreet.verbs.given_files import with_files_read
+from discreet.verbs.tabulate import tabulate
 
 
 def protect(
-    tables: Table | TableSet,
+    subject: Table | TableSet | Microdata,
     *methods: Method | Sequence[Method],
+    tables: TableSpec | Sequence[TableSpec] | None = None,
+    rules: Sequence[Rule] = (),
     already_published: Items = None,
     key: Key | None = None,
+    parts: Parts | None = None,
 ) -> Release:
     """Make a table or set safe to publish.
 
     Parameters
     ----------
-    tables
-        Assessed tables.
+    subject
+        Assessed tables; or records, with the tables to be made of them.
     *methods
         One method, or several that act in order.
+    tables
+        What to tabulate, where records are given.
+    rules
+        The rules that tables of records are assessed by; without rules no cell is called unsafe.
     already_published
         What is out already, and what else comes out: releases or their folders, :class:`PublishedCells` of others,
         and :class:`Figure` for numbers derived from cells. A mapping gives them names. The release is protected
         together with all of it.
     key
         The key that a method draws with, in place of its key file, the environment or a new one.
+    parts
+        What the method needs besides the cells, from the evidence of an earlier release; asked for where left out.
 
     Returns
     -------
@@ -70,22 +87,30 @@ def protect(
             hint="Give one method.",
         )
     steps = [with_files_read(step) for step in steps]
-    whole = as_set(tables)
+    method = steps[0]
+    whole = _as_tables(subject, tables, rules, method)
     for table in whole:
         refuse_unassessed(table)
     already = gather(whole, already_published)
-    method = steps[0]
     whole = with_cost_variable(whole, method)
     if method.alters:
         _refuse_beside_altered(whole, already, method)
-    system = build_system(whole, already)
-    system.check_additive()
-    system.check_bounds()
+    if key is not None and not isinstance(key, Key):
+        raise ParameterError(
+            f"key={type(key).__name__} is no key: whoever tries numbers finds a whole number.",
+            hint="Give ds.Key.from_file(path) or ds.Key(32 random bytes); insecure_seed= of the method is for tests.",
+        )
     if not method.secret:
         key = None
     elif key is None:
         key = find_key(getattr(method, "key_file", None), getattr(method, "insecure_seed", None))
-    outcome = method.run(system, key)
+    if parts is None:
+        check_needs(whole, method)
+        parts = method.supply(whole, key)
+    system = build_system(whole, already)
+    system.check_additive()
+    system.check_bounds()
+    outcome = method.run(replace(system, parts=parts), key)
     statuses = []
     for table, cells in zip(whole, system.of[: len(whole)], strict=True):
         status = table.status.copy()
@@ -102,6 +127,27 @@ def protect(
         intervals = tuple((low[cells], high[cells]) for cells in system.of[: system.present])
     custodian = Custodian(whole, tuple(statuses), (outcome.evidence,), log, already, published, key, intervals)
     return Release(custodian.public(), custodian)
+
+
+def _as_tables(
+    subject: Table | TableSet | Microdata,
+    tables: TableSpec | Sequence[TableSpec] | None,
+    rules: Sequence[Rule],
+    method: Method,
+) -> TableSet:
+    """The tables to protect: as they are given, or made of records and assessed."""
+    if not isinstance(subject, Microdata):
+        if tables is not None or rules:
+            raise ParameterError(
+                "tables= and rules= are for records, and tables were given.", hint="Call table.assess(rules) first."
+            )
+        return as_set(subject)
+    specs = [tables] if isinstance(tables, TableSpec) else list(tables or ())
+    if not specs:
+        raise ParameterError(
+            "Records were given without a table to make of them.", hint="Give tables=[ds.TableSpec(by=..., value=...)]."
+        )
+    return as_set(assess(tabulate(subject, specs=[method.tabulated(spec) for spec in specs]), *rules))
 
 
 def _published(system: System, outcome: Outcome) -> tuple[Ints, ...] | None:

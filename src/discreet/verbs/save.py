@@ -9,6 +9,7 @@ from typing import Any
 from discreet.errors import InputError
 from discreet.files.frames import to_frame as frame_of
 from discreet.files.release_folder import refuse_foreign, write_release
+from discreet.model.microdata import Microdata
 from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.relations import build_system
@@ -17,6 +18,7 @@ from discreet.rules.base import rule_from_record
 from discreet.tables.method import method_from_record
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import protect
+from discreet.verbs.with_records import check_with_records
 from discreet.verify import Verdict, check_release
 
 
@@ -46,9 +48,18 @@ def save(release: Release, folder: str | Path, *, report: bool | str = False) ->
     return write_release(Path(folder), release.public, release.custodian, extra)
 
 
-def verify(release: Release) -> Verdict:
-    """Re-check every claim of a release with the independent checker."""
-    return check_release(release.custodian, release.public)
+def verify(release: Release, data: Microdata | None = None) -> Verdict:
+    """Re-check every claim of a release with the independent checker.
+
+    Parameters
+    ----------
+    release
+        The release.
+    data
+        The records: the cells, and what the method took from the records, are then made anew and compared.
+    """
+    verdict = check_release(release.custodian, release.public)
+    return verdict if data is None else check_with_records(verdict, release, data)
 
 
 def replay(release: Release, log: Mapping[str, Any] | None = None) -> Release:
@@ -60,7 +71,14 @@ def replay(release: Release, log: Mapping[str, Any] | None = None) -> Release:
         tables.append(assess(table.with_(assessment=None), *rules, profile=entry["profile"], **entry["options"]))
     methods = [method_from_record(_as_it_struck(record, steps["effort"])) for record in steps["protect"]]
     custodian = release.custodian
-    again = protect(custodian.tables.replaced(tables), *methods, already_published=custodian.already, key=custodian.key)
+    parts = {name: part for evidence in custodian.evidence for name, part in evidence.parts.items()}
+    again = protect(
+        custodian.tables.replaced(tables),
+        *methods,
+        already_published=custodian.already,
+        key=custodian.key,
+        parts=parts,
+    )
     before, now = (dict(found.get("key", {})).get("fingerprint") for found in (steps, again.custodian.log))
     if before != now:
         raise InputError(

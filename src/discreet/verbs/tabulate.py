@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from discreet.engine.encode import read_records
 from discreet.engine.memory import tabulate_records
 from discreet.errors import ParameterError
+from discreet.files.frames import column_names, coordinates, read_columns
 from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
@@ -21,7 +23,7 @@ ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode", 
 
 def tabulate(
     data: Any,
-    by: Mapping[str, Hierarchy] | None = None,
+    by: Mapping[str, Any] | None = None,
     value: str | Sequence[str] | None = None,
     *,
     specs: Sequence[TableSpec] | None = None,
@@ -36,7 +38,7 @@ def tabulate(
     data
         :class:`~discreet.Microdata`, a data frame or the path of a file.
     by
-        Variable to hierarchy.
+        Variable to hierarchy, or to a :class:`~discreet.HexGrid` or :class:`~discreet.Adjacency` for a map.
     value
         Variable to sum; several make a :class:`~discreet.TableSet`; ``None`` counts records.
     specs
@@ -77,12 +79,13 @@ def tabulate(
         wanted = _specs(by, value, weight, options)
     if engine not in ("memory", "duckdb"):
         raise ParameterError(f"engine={engine!r} is not known.", hint="Use 'memory' or 'duckdb'.")
+    data, wanted = _placed(data, wanted)
     tables = _tables(data, wanted, engine)
     return tables[0] if specs is None and (value is None or isinstance(value, str)) else TableSet(tables)
 
 
 def _specs(
-    by: Mapping[str, Hierarchy] | None,
+    by: Mapping[str, Any] | None,
     value: str | Sequence[str] | None,
     weight: str | Literal[False] | None,
     options: dict[str, Any],
@@ -96,6 +99,30 @@ def _specs(
         return [TableSpec(by=by, value=v, weight=weight, **options) for v in values]
     except TypeError as error:
         raise ParameterError(f"tabulate does not know an option: {error}.") from None
+
+
+def _placed(data: Microdata, specs: list[TableSpec]) -> tuple[Microdata, list[TableSpec]]:
+    """Records with a column of codes for every geography of coordinates, and specs with the codes that occur."""
+    found = {v: where for spec in specs for v, where in spec.places.items() if where.coordinates}
+    if not found:
+        return data, specs
+    import pyarrow as pa
+
+    variables = {v for spec in specs for v in spec.variables if v not in found}
+    names = column_names(data.source, data.delimiter)
+    frame = read_columns(data.source, names, text=variables, delimiter=data.delimiter)
+    by: dict[str, Hierarchy] = {}
+    for variable, where in found.items():
+        if variable in names:
+            raise ParameterError(
+                f"The records have a column {variable!r} already, and {variable!r} is to be made of coordinates.",
+                hint="Give the map's variable another name.",
+            )
+        codes = where.codes_of(*(coordinates(frame, column) for column in where.columns))
+        by[variable] = where.hierarchy(codes)
+        frame = frame.append_column(variable, pa.array(codes, pa.string()))
+    placed = [spec.with_(by={v: by.get(v, h) for v, h in spec.by.items()}) for spec in specs]
+    return replace(data, source=frame), placed
 
 
 def _tables(data: Microdata, specs: list[TableSpec], engine: str) -> list[Table]:

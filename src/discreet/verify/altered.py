@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,15 +21,23 @@ from discreet.verify.verdict import Verdict
 
 Numbers = NDArray[Any]
 NOTHING = np.zeros(0, np.int64)
+FINEST = 18
+"""Altered values have at most so many decimals."""
 
 
-def check_altered(verdict: Verdict, ground: Ground, evidence: Evidence, rechecks: Sequence[Recheck]) -> None:
+def check_altered(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    rechecks: Sequence[Recheck],
+    altering: Mapping[str, Check],
+) -> None:
     """Check what a method that alters values claims."""
-    finest = max(table.decimals for table in ground.tables)
-    if evidence.decimals != finest or ground.published is None or ground.already.together_with():
+    fits = ground.finest <= evidence.decimals <= FINEST
+    if not fits or ground.published is None or ground.already.together_with():
         verdict.refuse("altered", "the altered values do not fit the tables")
         return
-    true = ground.scaled([table.value for table in ground.tables], finest)
+    true = ground.scaled([table.value for table in ground.tables], evidence.decimals)
     published = ground.published.astype(true.dtype)
     name_cells(
         verdict,
@@ -38,37 +46,40 @@ def check_altered(verdict: Verdict, ground: Ground, evidence: Evidence, rechecks
         "cells that mean the same are published differently",
         "altered",
     )
-    ALTERING[evidence.claim.method](verdict, ground, evidence, rechecks, true, published)
+    try:
+        altering[evidence.claim.method](verdict, ground, evidence, rechecks, true, published)
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+        verdict.refuse("altered", f"what is stated of the method cannot be used ({type(error).__name__})")
 
 
-def _claims(verdict: Verdict, evidence: Evidence, allowed: Claim) -> None:
+def take_claim(verdict: Verdict, evidence: Evidence, allowed: Claim) -> None:
     check_claim(verdict, allowed, evidence.claim)
     verdict.attackers += list(allowed.attackers)
     verdict.not_considered += list(evidence.claim.not_considered)
 
 
-def _several_universes(ground: Ground) -> bool:
+def several_universes(ground: Ground) -> bool:
     return len({table.spec.identity[1:] for table in ground.tables}) > 1
 
 
-def _refuse_where(verdict: Verdict, ground: Ground, wrong: Numbers, message: str, check: str) -> None:
+def refuse_where(verdict: Verdict, ground: Ground, wrong: Numbers, message: str, check: str) -> None:
     name_cells(verdict, ground, np.flatnonzero(np.asarray(wrong, np.bool_)), message, check)
 
 
-def _check_additive(verdict: Verdict, ground: Ground, published: Numbers, check: str) -> None:
+def check_additive(verdict: Verdict, ground: Ground, published: Numbers, check: str) -> None:
     for relation in ground.relations.broken(published)[:20]:
         where = ground.relations.equation(relation) or ground.relations.text(relation)
         verdict.refuse(check, "published values do not add up", where)
 
 
-def _empty(ground: Ground) -> Bools:
+def empty_rows(ground: Ground) -> Bools:
     return np.concatenate([table.empty for table in ground.tables])
 
 
 # ---- adjustment ---------------------------------------------------------------------------------------------
 
 
-def _check_adjustment(
+def check_adjustment(
     verdict: Verdict,
     ground: Ground,
     evidence: Evidence,
@@ -77,27 +88,27 @@ def _check_adjustment(
     published: Numbers,
 ) -> None:
     """Moves reach the levels, keep all limits, and leave the relations as they are."""
-    allowed = adjustment_claim(universes=_several_universes(ground), insecure=bool(evidence.facts.get("insecure")))
-    _claims(verdict, evidence, allowed)
+    allowed = adjustment_claim(universes=several_universes(ground), insecure=bool(evidence.facts.get("insecure")))
+    take_claim(verdict, evidence, allowed)
     before = len(verdict.refused)
     method, move = evidence.method, published - true
-    _check_additive(verdict, ground, published, "adjust")
+    check_additive(verdict, ground, published, "adjust")
     upper, lower = _needed(ground, evidence, rechecks)
     reached = np.asarray((move >= upper) | (-move >= lower), np.bool_)
-    _refuse_where(verdict, ground, ground.unsafe & ~reached, "an unsafe cell moves less than its level", "adjust")
+    refuse_where(verdict, ground, ground.unsafe & ~reached, "an unsafe cell moves less than its level", "adjust")
     most, limit = method.get("most"), method.get("limit")
     if most is not None:
         times = Fraction(str(most))
         far = (move > _whole(upper, times)) | (-move > _whole(lower, times))
-        _refuse_where(verdict, ground, ground.unsafe & far, "an unsafe cell moves further than allowed", "adjust")
+        refuse_where(verdict, ground, ground.unsafe & far, "an unsafe cell moves further than allowed", "adjust")
     if limit is not None:
         far = np.abs(move).astype(object) * 100 > np.abs(true).astype(object) * Fraction(str(limit))
-        _refuse_where(verdict, ground, ~ground.unsafe & far, "a cell moves further than allowed", "adjust")
-    zero = np.asarray(true == 0, np.bool_) if method.get("zeros") != "movable" else _empty(ground) & ~_empty(ground)
+        refuse_where(verdict, ground, ~ground.unsafe & far, "a cell moves further than allowed", "adjust")
+    zero = np.asarray((true == 0) & (method.get("zeros") != "movable"), np.bool_)
     fixed = (ground.status == CellStatus.FORCED) | _fixed(ground, str(method.get("fixed"))) | zero
-    _refuse_where(verdict, ground, fixed & ~ground.unsafe & (move != 0), "a fixed cell moves", "adjust")
+    refuse_where(verdict, ground, fixed & ~ground.unsafe & (move != 0), "a fixed cell moves", "adjust")
     low, high = _bounds(ground, evidence.decimals)
-    _refuse_where(verdict, ground, (published < low) | (published > high), "a bound of a cell is broken", "adjust")
+    refuse_where(verdict, ground, (published < low) | (published > high), "a bound of a cell is broken", "adjust")
     verdict.prove(f"{allowed.statement} ({int(ground.unsafe.sum())} cells)", before)
 
 
@@ -147,7 +158,7 @@ ADDITIVE = ("controlled", "controlled_unbiased", "controlled_fifty_fifty", "semi
 NEAREST = ("conventional", "modified")
 
 
-def _check_rounding(
+def check_rounding(
     verdict: Verdict,
     ground: Ground,
     evidence: Evidence,
@@ -171,22 +182,22 @@ def _check_rounding(
         reach=reach,
         levels=levels,
         drawn=rule != "conventional",
-        universes=_several_universes(ground),
+        universes=several_universes(ground),
         insecure=bool(evidence.facts.get("insecure")),
     )
-    _claims(verdict, evidence, allowed)
+    take_claim(verdict, evidence, allowed)
     before = len(verdict.refused)
     away = np.abs(published - true)
-    _refuse_where(verdict, ground, published % step != 0, "a value is not a multiple of the base", "round")
-    _refuse_where(verdict, ground, away >= reach * step, "a value is further away than stated", "round")
-    _refuse_where(verdict, ground, _empty(ground) & (published != 0), "an empty cell got a value", "round")
+    refuse_where(verdict, ground, published % step != 0, "a value is not a multiple of the base", "round")
+    refuse_where(verdict, ground, away >= reach * step, "a value is further away than stated", "round")
+    refuse_where(verdict, ground, empty_rows(ground) & (published != 0), "an empty cell got a value", "round")
     if rule in NEAREST:
-        _refuse_where(verdict, ground, 2 * away > step, "a value is not the nearest multiple", "round")
+        refuse_where(verdict, ground, 2 * away > step, "a value is not the nearest multiple", "round")
     if rule == "conventional":
         up = (2 * away == step) & (published < true)
-        _refuse_where(verdict, ground, up, "a value halfway between multiples is not rounded up", "round")
+        refuse_where(verdict, ground, up, "a value halfway between multiples is not rounded up", "round")
     if rule in ADDITIVE:
-        _check_additive(verdict, ground, published, "round")
+        check_additive(verdict, ground, published, "round")
         worst = int((away // step).max(initial=0))
         if worst != evidence.facts.get("worst_violation"):
             verdict.refuse("round", "the stated worst violation is not that of the published values")
@@ -240,7 +251,7 @@ def rounding_interval(true: Numbers, published: Numbers, step: int, reach: int, 
 # ---- intervals ----------------------------------------------------------------------------------------------
 
 
-def _check_intervals(
+def check_intervals(
     verdict: Verdict,
     ground: Ground,
     evidence: Evidence,
@@ -249,28 +260,20 @@ def _check_intervals(
     published: Numbers,
 ) -> None:
     """Intervals hold both values, other values are true, and levels are kept against who knows all of them."""
-    allowed = intervals_claim(universes=_several_universes(ground), insecure=bool(evidence.facts.get("insecure")))
-    _claims(verdict, evidence, allowed)
+    allowed = intervals_claim(universes=several_universes(ground), insecure=bool(evidence.facts.get("insecure")))
+    take_claim(verdict, evidence, allowed)
     before = len(verdict.refused)
     if ground.intervals is None:
         verdict.refuse("intervals", "there are no intervals")
         return
     low, high = (ends.astype(true.dtype) for ends in ground.intervals)
     outside = (true < low) | (true > high) | (published < low) | (published > high)
-    _refuse_where(verdict, ground, outside, "an interval does not hold the true and the published value", "intervals")
+    refuse_where(verdict, ground, outside, "an interval does not hold the true and the published value", "intervals")
     differs = [low != low[ground.twin], high != high[ground.twin]]
-    _refuse_where(
-        verdict, ground, differs[0] | differs[1], "cells that mean the same have other intervals", "intervals"
-    )
-    _check_additive(verdict, ground, published, "intervals")
+    refuse_where(verdict, ground, differs[0] | differs[1], "cells that mean the same have other intervals", "intervals")
+    check_additive(verdict, ground, published, "intervals")
     shown = _check_proofs_within(verdict, ground, evidence, rechecks, true, low, high)
     verdict.prove(f"{allowed.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
 
 
 Check = Callable[[Verdict, Ground, Evidence, Sequence[Recheck], Numbers, Numbers], None]
-ALTERING: dict[str, Check] = {
-    "adjust": _check_adjustment,
-    "intervals": _check_intervals,
-    "round": _check_rounding,
-}
-"""Methods that alter values, and how their claims are checked."""

@@ -11,11 +11,30 @@ from numpy.typing import NDArray
 from discreet.model.already import known_digest
 from discreet.model.release import Custodian, PublicRelease, PublicTable
 from discreet.model.table import CellStatus, Table
-from discreet.verify.altered import ALTERING, check_altered
+from discreet.verify.altered import Check, check_adjustment, check_altered, check_intervals, check_rounding
+from discreet.verify.cell_key import check_cell_key
+from discreet.verify.dropped import check_dropped
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
+from discreet.verify.multiplied import check_multiplied
+from discreet.verify.redistributed import check_redistributed
 from discreet.verify.rules import Recheck
+from discreet.verify.small_counts import check_small_count
+from discreet.verify.swapped import check_swapped
 from discreet.verify.verdict import Verdict
+
+ALTERING: dict[str, Check] = {
+    "adjust": check_adjustment,
+    "cell_key": check_cell_key,
+    "drop_add": check_dropped,
+    "intervals": check_intervals,
+    "multiplicative_noise": check_multiplied,
+    "redistribute": check_redistributed,
+    "round": check_rounding,
+    "small_count": check_small_count,
+    "swap": check_swapped,
+}
+"""Methods that alter values, and how their claims are checked."""
 
 
 def check_release(custodian: Custodian, public: PublicRelease) -> Verdict:
@@ -134,7 +153,7 @@ def _check_claims(verdict: Verdict, ground: Ground, custodian: Custodian, rechec
         if (custodian.published is not None) != (kind in ALTERING):
             verdict.refuse("evidence", f"what {kind!r} claims does not fit whether values are altered")
         elif kind in ALTERING:
-            check_altered(verdict, ground, evidence, rechecks)
+            check_altered(verdict, ground, evidence, rechecks, ALTERING)
         else:
             check_evidence(verdict, ground, evidence, rechecks)
 

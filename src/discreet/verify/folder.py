@@ -263,6 +263,11 @@ def _read_evidence(closed: Path, entry: Mapping[str, Any]) -> Evidence:
         accepted=tuple(_accepted(accepted) for accepted in entry["accepted"]),
         facts=dict(entry["facts"]),
         findings=_findings(entry["findings"]),
+        parts={
+            str(name): _read_part(closed, entry["files"][name], tuple(map(str, columns)))
+            for name, columns in entry.get("parts", {}).items()
+            if name not in PARTS
+        },
     )
 
 

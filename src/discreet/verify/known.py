@@ -102,6 +102,11 @@ class Ground:
         result[order] = following
         return result
 
+    @property
+    def finest(self) -> int:
+        """Decimals of the table with most of them."""
+        return max(table.decimals for table in self.tables)
+
     def _number(self, row: int) -> int:
         """Number of the table that a row stands in; tables without rows begin where the next one does."""
         return int(np.searchsorted(self.first, row, side="right")) - 1

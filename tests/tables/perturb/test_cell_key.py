@@ -176,3 +176,12 @@ def test_the_loss_counts_what_changed():
     values, shares = cumulative(np.array([0.0, 1.0, 1.0, 5.0]))
     assert values.tolist() == [0, 1, 5]
     assert shares.tolist() == [0.25, 0.75, 1]
+
+
+def test_keys_with_few_digits_may_be_equal_as_often_as_chance_makes_them():
+    rng = np.random.default_rng(1)
+    check_record_keys(rng.random(200_000).round(8))
+    with pytest.raises(InputError, match="more than once"):
+        check_record_keys(rng.random(2_000).round(3))
+    with pytest.raises(InputError, match="more than once"):
+        check_record_keys(np.repeat(rng.random(100_000), 2))

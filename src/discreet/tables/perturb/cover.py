@@ -71,15 +71,22 @@ def cover_of(codes: Codes, by: Mapping[str, Hierarchy], tables: Sequence[Sequenc
     names = list(by)
     if codes.ndim != 2 or codes.shape[1] != len(names):
         raise InputError(f"Inner cells need one code for each of {len(names)} variables.")
-    parts: list[tuple[Ints, Ints]] = []
-    keys_of_tables: list[Ints] = []
-    offset = 0
+    published = []
     for variables in [names] if tables is None else tables:
         unknown = [name for name in variables if name not in by]
         if unknown or not variables:
             raise ParameterError(f"A published table needs variables among {names}, not {list(variables)}.")
-        chosen = [by[name] for name in variables]
         columns = np.ascontiguousarray(codes[:, [names.index(name) for name in variables]])
+        published.append((columns, [by[name] for name in variables]))
+    return cover_of_tables(published)
+
+
+def cover_of_tables(tables: Sequence[tuple[Codes, Sequence[Hierarchy]]]) -> Cover:
+    """Published cells of tables, each with the codes of the inner cells in its own hierarchies."""
+    parts: list[tuple[Ints, Ints]] = []
+    keys_of_tables: list[Ints] = []
+    offset = 0
+    for columns, chosen in tables:
         keys = cell_keys(columns, [len(h) for h in chosen])
         leaves, leaf = np.unique(keys, return_inverse=True)
         cells = all_cells(leaves, chosen, False)

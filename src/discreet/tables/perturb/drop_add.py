@@ -224,6 +224,7 @@ def perturbed_weights(
     *,
     replicates: Floats | None = None,
     version: int = 1,
+    emptied: bool = False,
 ) -> DropAddWeights:
     """Weights for estimates of any kind that match a perturbed table.
 
@@ -240,6 +241,8 @@ def perturbed_weights(
         Weights of the records.
     replicates
         Replicate weights, one column each; calibrated each to its own sum.
+    emptied
+        Whether cells may have lost all their records, as in tables of plain counts.
     """
     shape = table.counts.shape
     flat = _flat(codes, shape, numbers)
@@ -247,7 +250,7 @@ def perturbed_weights(
         raise InputError("Every record needs a weight of at least zero.")
     moved = table.moved.ravel()
     before = table.counts.ravel() - moved
-    if np.any((before > 0) & (before + moved < 1)):
+    if not emptied and np.any((before > 0) & (before + moved < 1)):
         raise ParameterError("A cell has lost all its records.", hint="Make the table with weighted=True.")
     seed = table.seeds[1].ravel()
     order = draws(key, "drop_add/which", version, seed[flat], numbers)

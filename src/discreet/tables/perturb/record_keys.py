@@ -12,6 +12,8 @@ from discreet.errors import InputError, ParameterError
 from discreet.model.arrays import Floats, Ints
 from discreet.model.noise_table import FRACTIONS
 
+FEWEST_DIGITS = 6
+"""Record keys with fewer digits than these are equal too often."""
 FEW = 10
 """So many more equal keys than chance gives are tolerated."""
 
@@ -47,7 +49,7 @@ def record_keys(ids: Any, key: bytes, *, version: int = 1, modulus: int | None =
     """
     if modulus is not None and not 2 <= modulus <= 2**31:
         raise ParameterError(f"modulus={modulus} must lie in 2 .. {2**31}.", hint="Usual are 256 and 4096.")
-    drawn = draws(key, "record_key", version, _identities(ids))
+    drawn = draws(key, "record_key", version, stable_identities(ids))
     if modulus is None:
         made = fractions(drawn)
         check_record_keys(made)
@@ -55,7 +57,8 @@ def record_keys(ids: Any, key: bytes, *, version: int = 1, modulus: int | None =
     return whole_numbers(drawn, modulus)
 
 
-def _identities(ids: Any) -> Ints:
+def stable_identities(ids: Any) -> Ints:
+    """Numbers that stand for identifiers; missing and doubled ones are errors."""
     import pyarrow as pa
 
     column = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
@@ -81,6 +84,12 @@ def _identities(ids: Any) -> Ints:
     return found
 
 
+def _digits(keys: Floats) -> int:
+    """Decimals that record keys are written with, from 6 to 15: fewer digits make more of them equal by chance."""
+    with_so_many = (d for d in range(FEWEST_DIGITS, 15) if np.array_equal(np.rint(keys * 10.0**d) / 10.0**d, keys))
+    return next(with_so_many, 15)
+
+
 def check_record_keys(keys: Any, modulus: int | None = None) -> None:
     """Refuse record keys that are missing, out of range, or equal far more often than chance makes them.
 
@@ -99,7 +108,7 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
     if modulus is None:
         if given.size and (given.min() < 0 or given.max() >= 1):
             raise InputError("Record keys must be fractions in [0, 1).", hint="Give modulus= for whole keys.")
-        units, space = np.rint(given * FRACTIONS).astype(np.int64), FRACTIONS
+        units, space = np.rint(given * FRACTIONS).astype(np.int64), 10 ** _digits(given)
     else:
         if given.size and (given.min() < 0 or given.max() >= modulus or np.any(given != np.rint(given))):
             raise InputError(f"Record keys must be whole numbers in 0 .. {modulus - 1}.")

@@ -6,12 +6,14 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, unknown_name
 from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.geography import Geography
+from discreet.model.hierarchy import Hierarchy
 from discreet.tables.redistribute.flow import Network, network_of
 
 FAR = 2**30
@@ -32,7 +34,7 @@ class Geometry(Protocol):
 
 
 @dataclass(frozen=True)
-class HexGrid:
+class HexGrid(Geography):
     """A grid of hexagons with a corner at the top.
 
     Size and origin are stated, not taken from the data: a grid that is fitted to the data gives its extremes away.
@@ -47,12 +49,14 @@ class HexGrid:
         Centre of the hexagon (0, 0).
     """
 
+    coordinates: ClassVar[bool] = True
     x: str
     y: str
     size: float
     origin: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "origin", tuple(self.origin))
         if not (np.isfinite(self.size) and self.size > 0):
             raise ParameterError(f"size={self.size} must be greater than zero.", hint="Give the width of a hexagon.")
         if len(self.origin) != 2 or not np.isfinite(self.origin).all():
@@ -73,6 +77,26 @@ class HexGrid:
         )
         return cls(x, y, size, (corner[0], corner[1]))
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The two columns of coordinates."""
+        return (self.x, self.y)
+
+    def codes_of(self, *coordinates: Floats) -> list[str]:
+        """Codes such as ``h3:-2``, the axial coordinates of the hexagon of each record."""
+        return [f"h{q}:{r}" for q, r in self.cells(*coordinates).tolist()]
+
+    def hierarchy(self, codes: Sequence[str] = ()) -> Hierarchy:
+        """Hexagons that occur, in the order of their coordinates, labelled by their centres, under a total."""
+        cells = sorted({hexagon(code) for code in codes})
+        radius = self.size / np.sqrt(3)
+        labels = {
+            f"h{q}:{r}": f"{self.origin[0] + radius * np.sqrt(3) * (q + r / 2):.10g}, "
+            f"{self.origin[1] + radius * 1.5 * r:.10g}"
+            for q, r in cells
+        }
+        return Hierarchy.flat(list(labels) or ["h0:0"], labels=labels)
+
     def cells(self, x: Floats, y: Floats) -> Ints:
         """Axial coordinates (q, r) of the hexagon of each point, one row a point.
 
@@ -87,6 +111,12 @@ class HexGrid:
         q = (across * np.sqrt(3) / 3 - up / 3) / radius
         r = (2 * up / 3) / radius
         return _rounded(q, r)
+
+
+def hexagon(code: str) -> tuple[int, int]:
+    """Axial coordinates that a code stands for."""
+    q, _, r = code.removeprefix("h").partition(":")
+    return int(q), int(r)
 
 
 def _refuse_missing(x: Floats, y: Floats) -> None:
@@ -144,7 +174,7 @@ class Hexagons:
 
 
 @dataclass(frozen=True, eq=False)
-class Adjacency:
+class Adjacency(Geography):
     """Areas with neighbours: grid squares, municipalities. A step leads to a neighbour.
 
     Parameters
@@ -171,6 +201,19 @@ class Adjacency:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Records have codes already."""
+        return ()
+
+    def codes_of(self, *coordinates: Floats) -> list[str]:
+        """Records have codes already."""
+        return []
+
+    def hierarchy(self, codes: Sequence[str] = ()) -> Hierarchy:
+        """All areas under a total."""
+        return Hierarchy.flat(self.codes)
 
     @cached_property
     def _ends(self) -> Ints:

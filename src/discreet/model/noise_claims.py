@@ -1,0 +1,154 @@
+"""What methods that draw noise may claim: that it was done as stated, never that it is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.model.evidence import (
+    CONTRIBUTORS,
+    EARLIER,
+    INSECURE,
+    NO_LEVELS,
+    NOT_ADDITIVE,
+    OTHER_UNIVERSES,
+    Claim,
+)
+
+NOISE_READER = "readers without the records and the key: nothing is claimed of what they can work out"
+DRAWN = "that the draws were not looked at and repeated until they pleased"
+
+
+def noise_claim(
+    method: str, statement: str, *, additive: bool, universes: bool, insecure: bool, left_out: tuple[str, ...] = ()
+) -> Claim:
+    """The claim of a method that draws noise.
+
+    Parameters
+    ----------
+    method
+        Its name in recipes.
+    statement
+        What was done, as far as it can be checked.
+    additive
+        Whether published values add up.
+    universes, insecure
+        Whether there are tables of several universes; whether draws came from a seed.
+    left_out
+        What else is not considered.
+    """
+    not_considered = (
+        *((OTHER_UNIVERSES,) if universes else ()),
+        EARLIER,
+        CONTRIBUTORS,
+        NO_LEVELS,
+        DRAWN,
+        *(() if additive else (NOT_ADDITIVE,)),
+        *left_out,
+        *((INSECURE,) if insecure else ()),
+    )
+    return Claim(method, f"Done as stated: {statement}", (NOISE_READER,), not_considered)
+
+
+def cell_key_statement(
+    *, forbidden: int, largest: str, mean: str, variance: str, magnitudes: bool, additive: str | None, moved: str
+) -> str:
+    """What cell keys may state.
+
+    Parameters
+    ----------
+    forbidden
+        How many small counts never occur as results.
+    largest, mean, variance
+        Largest change, largest distance of a mean from zero and largest variance of the noise table of counts.
+    magnitudes
+        Whether there are tables of magnitudes.
+    additive
+        How additivity was restored, if it was.
+    moved
+        How far values moved for that, at most and on average.
+    """
+    text = (
+        "every count is changed by what the noise table has for its row and cell key (changes of at most "
+        f"{largest}, means within {mean} of zero, variances of at most {variance}); empty cells stay empty"
+    )
+    if magnitudes:
+        text += "; every magnitude is changed in proportion to its largest contributions, and keeps its sign"
+    if additive is not None:
+        return f"{text}. Values were then moved until all relations add up ({additive}), {moved}."
+    if forbidden:
+        text += f"; no count is published as 1 .. {forbidden}" if forbidden > 1 else "; no count is published as 1"
+    return f"{text}."
+
+
+def small_count_statement(base: int, *, fixed: bool, facts: Mapping[str, Any]) -> str:
+    """What small count rounding may state; ``fixed`` where earlier publications fixed inner cells."""
+    text = (
+        f"no count is published as {'1' if base == 2 else f'1 .. {base - 1}'}; every published count is the sum of its "
+        f"inner cells, of which {facts['changed']} changed, all of them from below {base} to 0 or {base}"
+    )
+    if fixed:
+        text += " or to what earlier publications fixed"
+    return (
+        f"{text}; all relations add up; counts changed by at most {facts['largest_deviation']}, "
+        f"and the total by {facts['total_change']}."
+    )
+
+
+def multiplied_statement(a: float, b: float, p: float | None, facts: Mapping[str, Any]) -> str:
+    """What multiplicative noise may state of factors in a zone, and of the extended p% rule where it is asked for."""
+    text = (
+        f"every record's own share was multiplied by a factor {a - 1:.6g} to {b - 1:.6g} away from 1, all records of a "
+        "company in one direction: no value moved by more than the largest factor allows, and one of a single "
+        "contributor by no less than the least; counts are unchanged; all relations add up"
+    )
+    if p is not None:
+        text += (
+            f"; {facts['sensitive']} cells are sensitive under the extended {p:g}% rule, {facts['unprotected']} of "
+            "them moved less than it asks for"
+        )
+    return f"{text}; {facts['too_noisy']} cells are flagged for too much noise."
+
+
+def dropped_statement(rate: str, rounding: str, subsample: int | None, *, plain: bool, moved: int) -> str:
+    """What dropping and adding records may state; ``plain`` for counts of records without weights."""
+    if subsample is not None:
+        text = f"exactly {subsample} records of the universe were dropped"
+    else:
+        q = "rounded up" if rounding == "ceil" else "and the next whole number above"
+        text = f"in every finest cell at most {rate} of its records, {q}, were dropped or doubled"
+    text += f" ({moved} in all); all relations add up"
+    if plain:
+        return f"{text}; every count is that of the records that are left."
+    return f"{text}; weights were adjusted to the number of records and to the total of all weights."
+
+
+def swapped_statement(area: str, within: str | None, counts: Mapping[str, int]) -> str:
+    """What swapping may state."""
+    where, whole = (f"the same {within}", f"a whole {within}") if within else ("any area", "all areas")
+    return (
+        f"{counts['moved']} of {counts['households']} households exchanged their {area} with one of the same profile "
+        f"in {where}, {counts['alone']} selected ones found no partner; cells that hold {whole} are unchanged; all "
+        "relations add up."
+    )
+
+
+def redistributed_statement(
+    threshold: int, facts: Mapping[str, Any], *, magnitudes: bool, record: Mapping[str, Any]
+) -> str:
+    """What a map without small places may state."""
+    what = "contributors" if magnitudes else "units"
+    text = (
+        f"every occupied place holds at least {threshold} {what}; {facts['moved']} {what} moved {facts['steps']} steps "
+        "in all; places stay occupied"
+    )
+    if magnitudes:
+        rules = [f"{name} {record[name]}" for name in ("max_share", "dominance", "p") if record[name] is not None]
+        return f"{text}; the rules hold in every place ({', '.join(rules) or 'the threshold'}); the total is kept."
+    if facts["outliers"]:
+        text += f", but for {facts['outliers']} outliers, whose units moved {facts['outlier_steps']} steps"
+    return (
+        f"{text}; the total is kept but for {facts['lost']} units of outliers."
+        if facts["lost"]
+        else (f"{text}; the total is kept.")
+    )

@@ -1,0 +1,243 @@
+"""The method ``DropAdd``: an answer in which up to q records of every cell are dropped or doubled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from discreet.engine.cells import cells_above
+from discreet.engine.draws import Draws
+from discreet.engine.encode import Records
+from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
+from discreet.keys import Key
+from discreet.model.arrays import Codes, Floats, Ints
+from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.noise_claims import dropped_statement, noise_claim
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.progress import checkpoint
+from discreet.relations import System
+from discreet.tables.method import Method, Outcome
+from discreet.tables.perturb.drop_add import (
+    AVERAGING,
+    EQUAL_WEIGHTS,
+    DropAddRule,
+    dropped,
+    dropped_and_added,
+    permanent_numbers,
+    perturbed_weights,
+    replicate_interval,
+)
+from discreet.tables.perturb.sources import encoded, identities, numbers_of, refuse_tied
+
+
+class Perturbed(NamedTuple):
+    """What became of records: weights in place of the old ones, how often each counts, moves of finest cells."""
+
+    weight: Floats
+    times: Ints
+    moved: Ints
+    replicates: Floats | None
+
+
+@dataclass(frozen=True)
+class DropAdd(Method):
+    """Answer one table with up to q records of every finest cell dropped or doubled.
+
+    Parameters
+    ----------
+    identifier
+        Column of stable identifiers of the records.
+    rate
+        q is this share of a cell's records, rounded up.
+    rounding
+        ``"ceil"`` (200 records at 0.01 give 2) or ``"above"``, the smallest whole number above (3).
+    min_cell, min_margin, min_universe
+        Questions with a smaller cell, margin or universe are refused; cells that are empty do not count. Sums and
+        weighted counts need at least 2 records in a cell.
+    subsample
+        Instead: drop exactly so many records of the universe (Drop-q).
+    replicates
+        Columns of replicate weights, from which standard errors follow.
+    scale
+        Factor of their sum of squares; one over their number where left out.
+    version
+        Version of the draws.
+    key_file
+        File of the secret key; the variable ``DISCREET_KEY`` or a new key otherwise.
+    insecure_seed
+        A number in place of a key, for tests and simulations; such a release cannot be saved.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, discreet as ds
+    >>> people = ds.Microdata(pa.table({"id": range(500), "area": ["N", "S", "S", "S", "S"] * 100}))
+    >>> spec = ds.TableSpec(by={"area": ds.Hierarchy.flat(["N", "S"])})
+    >>> release = ds.protect(people, ds.DropAdd("id", rate=0.01, insecure_seed=1), tables=[spec])
+    >>> release.verify().holds
+    True
+    """
+
+    kind: ClassVar[str] = "drop_add"
+    alters: ClassVar[bool] = True
+    identifier: str
+    rate: float | str = 0.01
+    rounding: Literal["ceil", "above"] = "ceil"
+    min_cell: int = 1
+    min_margin: int = 1
+    min_universe: int = 1
+    subsample: int | None = None
+    replicates: tuple[str, ...] = ()
+    scale: float | None = None
+    version: int = 1
+    key_file: str | None = None
+    insecure_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "replicates", tuple(self.replicates))
+        if self.rounding not in ("ceil", "above"):
+            raise ParameterError(unknown_name("rounding", str(self.rounding), ("ceil", "above")))
+        self.rule  # noqa: B018  # its own checks
+        if self.subsample is not None and (isinstance(self.subsample, bool) or self.subsample < 1):
+            raise ParameterError(f"subsample={self.subsample!r} must be a whole number of at least 1.")
+        if self.scale is not None and (self.scale <= 0 or not self.replicates):
+            raise ParameterError("scale is a number above zero, for replicate weights.", hint="Give replicates= too.")
+
+    @property
+    def rule(self) -> DropAddRule:
+        """Rate and refusals."""
+        try:
+            rate = Fraction(str(self.rate))
+        except ValueError:
+            raise ParameterError(f"rate={self.rate!r} is not a number.", hint="For example 0.01 or '1/100'.") from None
+        return DropAddRule(rate, self.rounding, self.min_cell, self.min_margin, self.min_universe)
+
+    @property
+    def secret(self) -> bool:
+        """It draws."""
+        return True
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The records."""
+        return ("records",)
+
+    def supply(self, tables: TableSet, key: Key | None) -> Parts:
+        """The perturbed table, and what moved in its finest cells."""
+        assert key is not None
+        if len(tables) != 1:
+            raise NeedsError(
+                "DropAdd answers one table at a time: the same cell has other noise in another table.",
+                hint="Call protect once for each table, and limit how many tables contain a cell.",
+            )
+        refuse_tied(tables, type(self).__name__)
+        table = tables.tables[0]
+        checkpoint("drop and add", 0, 2)
+        records = encoded(table)
+        codes, leaf = _finest(records, table)
+        numbers = permanent_numbers(identities(table, self.identifier), key.secret, version=self.version)
+        plain = table.spec.value is None and records.weight is None
+        found = self._perturbed(table, records, codes, leaf, numbers, key, plain)
+        checkpoint("drop and add", 1, 2)
+        # Sums in floating point depend on their order; this one depends on the contents only.
+        order = np.lexsort((numbers, leaf))
+        own = np.ones(len(leaf)) if plain else records.amounts(table.spec.value).own.astype(np.float64)
+
+        def summed(weight: Floats) -> Ints:
+            finest = np.bincount(leaf[order], (own * weight)[order], len(table))
+            return _added_up(table, np.rint(finest).astype(np.int64))
+
+        columns = {"value": summed(found.times.astype(np.float64) if plain else found.weight), "moved": found.moved}
+        columns["records"] = _added_up(table, np.bincount(leaf, minlength=len(table)).astype(np.int64))
+        if found.replicates is not None:
+            totals = np.stack([summed(column) for column in found.replicates.T]).astype(np.float64)
+            interval = replicate_interval(columns["value"].astype(np.float64), totals, scale=self.scale)
+            columns["error"] = np.rint(interval.error).astype(np.int64)
+        columns["equal_weights"] = np.full(len(table), int(not plain and _all_equal(records.weight)), np.int64)
+        checkpoint("drop and add", 2, 2)
+        return {"altered": columns}
+
+    def _perturbed(
+        self, table: Table, records: Records, codes: Codes, leaf: Ints, numbers: Draws, key: Key, plain: bool
+    ) -> Perturbed:
+        weight = np.ones(len(leaf)) if records.weight is None else records.weight[0] / 10.0 ** records.weight[1]
+        replicates = np.stack([numbers_of(table, c) for c in self.replicates], axis=1) if self.replicates else None
+        if replicates is not None and replicates.size and replicates.min() < 0:
+            raise InputError("Replicate weights must be at least zero.")
+        if self.subsample is not None:
+            times = dropped(numbers, self.subsample, key.secret, version=self.version).astype(np.int64)
+            moved = np.bincount(leaf, times - 1, len(table)).astype(np.int64)
+            kept = weight * times
+            sub = None if replicates is None else replicates * times[:, None]
+            if sub is not None and replicates is not None:
+                sub = sub * (replicates.sum(axis=0) / sub.sum(axis=0))
+            return Perturbed(kept * (weight.sum() / kept.sum()), times, moved, sub)
+        shape = tuple(len(h.base_codes) for h in table.spec.hierarchies)
+        answer = dropped_and_added(
+            codes.astype(np.int64), shape, numbers, key.secret, self.rule, weighted=not plain, version=self.version
+        )
+        made = perturbed_weights(
+            codes.astype(np.int64),
+            answer,
+            numbers,
+            weight,
+            key.secret,
+            replicates=replicates,
+            version=self.version,
+            emptied=plain,
+        )
+        times = made.times.astype(np.int64)
+        return Perturbed(made.weight, times, np.bincount(leaf, times - 1, len(table)).astype(np.int64), made.replicates)
+
+    def run(self, system: System, key: Key | None = None) -> Outcome:
+        """Publish what was added up from the records that are left."""
+        columns, table = system.parts["altered"], system.tables.tables[0]
+        published = np.zeros(len(system), np.int64)
+        published[system.of[0]] = columns["value"]
+        insecure = key is not None and key.insecure
+        moved = int(np.abs(columns["moved"]).sum())
+        plain = table.spec.value is None and table.weighted is None
+        facts: dict[str, Any] = {"moved": moved, "insecure": insecure}
+        statement = dropped_statement(str(self.rate), self.rounding, self.subsample, plain=plain, moved=moved)
+        claim = noise_claim(
+            self.kind, statement, additive=True, universes=False, insecure=insecure, left_out=(AVERAGING,)
+        )
+        notes = [EQUAL_WEIGHTS] if columns["equal_weights"].any() and table.spec.value is None else []
+        evidence = Evidence(
+            self.record(),
+            claim,
+            system.decimals,
+            Certificates.none(),
+            Proofs.none(),
+            facts=facts,
+            findings=tuple(notes),
+            parts=system.parts,
+        )
+        return Outcome(np.zeros(len(system), np.bool_), evidence, published, notes=(AVERAGING, *notes))
+
+
+def _finest(records: Records, table: Table) -> tuple[Codes, Ints]:
+    """Base codes of each record, numbered from 0, and the row of its finest cell."""
+    keys = np.concatenate([block.cells.copy() for block in records.blocks(table.spec.by)])
+    columns, rest = [], keys
+    for hierarchy in reversed(table.spec.hierarchies):
+        rest, code = np.divmod(rest, len(hierarchy))
+        place = np.cumsum(hierarchy.base) - 1
+        columns.append(place[code].astype(np.int32))
+    return np.column_stack(columns[::-1]), np.searchsorted(table.keys, keys).astype(np.int64)
+
+
+def _added_up(table: Table, finest: Ints) -> Ints:
+    """Values of all cells from those of the finest ones, which stand in their rows."""
+    rows = np.flatnonzero(finest)
+    above = cells_above(table.keys[rows], table.keys, table.spec.hierarchies)
+    result = np.zeros(len(table), np.int64)
+    np.add.at(result, above.cell, np.repeat(finest[rows], np.diff(above.start)))
+    return result
+
+
+def _all_equal(weight: tuple[Ints, int] | None) -> bool:
+    return weight is None or bool(np.all(weight[0] == weight[0][0]))

@@ -1,0 +1,324 @@
+"""The method ``CellKey``: the same records get the same noise, in any table at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from discreet.engine.encode import Records, read_records
+from discreet.engine.magnifiers import Magnifiers, magnifiers_of
+from discreet.engine.memory import tabulate_records
+from discreet.engine.rollup import signed
+from discreet.errors import NeedsError, ParameterError, unknown_name
+from discreet.files.frames import column_names, numbers, read_columns
+from discreet.keys import Key
+from discreet.model.arrays import Ints
+from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.microdata import Microdata
+from discreet.model.noise_claims import cell_key_statement, noise_claim
+from discreet.model.noise_table import NoiseTable
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.model.units import unit_text
+from discreet.progress import checkpoint
+from discreet.relations import System
+from discreet.tables.method import Method, Outcome
+from discreet.tables.perturb.additive import Additive, by_least_squares, by_whole_units
+from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts, perturbed_weighted_counts
+from discreet.tables.perturb.entropy import maximum_entropy
+from discreet.tables.perturb.magnitude_noise import MagnitudeNoise, as_columns, from_columns, noise_table
+from discreet.tables.perturb.record_keys import check_record_keys, record_keys
+
+ADDITIVE = ("least_squares", "integer")
+MADE_KEY = "record_key_"
+"""Column of record keys that were made from identifiers."""
+
+
+@dataclass(frozen=True)
+class CellKey(Method):
+    """Change every value by what a noise table has for the sum of the record keys of its cell.
+
+    Parameters
+    ----------
+    D, V, js
+        Largest change, variance, and how many small results never occur, of a noise table of maximum entropy.
+    noise
+        Another noise table for counts, or the name of its file.
+    cycle
+        How many of the last rows of a noise file are used again for larger counts (250 in the tables of the ONS).
+    modulus
+        Round the noise table to so many whole cell keys (256, 4096), for whole record keys.
+    threshold
+        Counts below it are published as 0.
+    magnitudes
+        Noise of tables of magnitudes: a :class:`MagnitudeNoise` or its parameters.
+    additive
+        ``"least_squares"`` or ``"integer"``: move the values until they add up. The release says how far.
+    identifier
+        Column of stable identifiers from which record keys are made by keyed hash; left out, the records or cells
+        bring their keys.
+    version
+        Version of record keys that are made; raise it to draw all of them anew.
+    key_file
+        File of the secret key for record keys that are made; the variable ``DISCREET_KEY`` or a new key otherwise.
+    insecure_seed
+        A number in place of a key, for tests and simulations; such a release cannot be saved.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, discreet as ds
+    >>> people = pa.table({"id": range(9), "area": ["N", "S", "S"] * 3})
+    >>> table = ds.tabulate(people, by={"area": ds.Hierarchy.flat(["N", "S"])}).assess()
+    >>> release = ds.protect(table, ds.CellKey(identifier="id", insecure_seed=1))
+    >>> release.verify().holds
+    True
+    """
+
+    kind: ClassVar[str] = "cell_key"
+    alters: ClassVar[bool] = True
+    D: int = 5
+    V: float = 3
+    js: int = 2
+    noise: Any = None
+    cycle: int = 1
+    modulus: int | None = None
+    threshold: int = 0
+    magnitudes: Any = None
+    additive: Literal["least_squares", "integer"] | None = None
+    identifier: str | None = None
+    version: int = 1
+    key_file: str | None = None
+    insecure_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.additive is not None and self.additive not in ADDITIVE:
+            raise ParameterError(unknown_name("additive", str(self.additive), ADDITIVE))
+        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or self.threshold < 0:
+            raise ParameterError(f"threshold={self.threshold!r} is not allowed.", hint="Give a whole number.")
+        if self.modulus is not None and not 2 <= self.modulus <= 2**31:
+            raise ParameterError(f"modulus={self.modulus} must lie in 2 .. {2**31}.", hint="Usual are 256 and 4096.")
+        for name in ("identifier", "noise"):
+            if isinstance(getattr(self, name), int):
+                raise ParameterError(f"{name}={getattr(self, name)!r} is not a name.", hint="Name a column or a file.")
+        if self.identifier is None and (self.key_file is not None or self.insecure_seed is not None):
+            raise ParameterError(
+                "A key is for record keys that are made, and the records bring theirs.",
+                hint="Give identifier=, the column of stable identifiers, or leave the key out.",
+            )
+        object.__setattr__(self, "noise", noise_table(self.noise))
+        object.__setattr__(self, "magnitudes", MagnitudeNoise.made(self.magnitudes))
+        if self.noise is None:
+            _made(self.D, self.V, self.js)  # refuses what cannot be
+
+    @property
+    def secret(self) -> bool:
+        """Whether it makes record keys, which needs a key."""
+        return self.identifier is not None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Record keys, or records that they can be made of."""
+        return ("record_keys",) if self.identifier is None else ("records",)
+
+    def record(self) -> dict[str, Any]:
+        """The method as plain data."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["noise"] = self.noise.record() if isinstance(self.noise, NoiseTable) else self.noise
+        plain["magnitudes"] = None if self.magnitudes is None else self.magnitudes.record()
+        return {"method": self.kind, **plain}
+
+    @property
+    def table(self) -> NoiseTable:
+        """The noise table of counts."""
+        table = _made(self.D, self.V, self.js) if self.noise is None else self.noise
+        assert isinstance(table, NoiseTable)
+        return table if self.modulus is None or table.modulus == self.modulus else table.quantised(self.modulus)
+
+    # ---- what it needs -------------------------------------------------------------------------------------
+
+    def supply(self, tables: TableSet, key: Key | None) -> Parts:
+        """Cell keys of all cells, and for magnitudes who contributes."""
+        for table in tables:
+            if signed(table.spec.hierarchies):
+                raise NeedsError(
+                    f"A cell of table {table.name!r} is a difference of others, and has no records of its own.",
+                    hint="Leave signed codes out.",
+                )
+            if table.spec.value is not None and self.magnitudes is None:
+                raise NeedsError(
+                    f"Table {table.name!r} has magnitudes, and CellKey does not know how large their noise is.",
+                    hint="Give magnitudes=ds.MagnitudeNoise(small=0.05).",
+                )
+        self._check_keys(tables)
+        noise, counted = self.table, []
+        for number, table in enumerate(tables):
+            checkpoint("cell keys", number, len(tables))
+            counted.append(self._magnitudes_of(table, key) if table.spec.value else self._counts_of(table, key, noise))
+        checkpoint("cell keys", len(tables), len(tables))
+        names = list(dict.fromkeys(name for columns in counted for name in columns))
+        sizes = [len(table) for table in tables]
+        zeros = [np.zeros(size, np.int64) for size in sizes]
+        return {"cells": {n: np.concatenate([c.get(n, z) for c, z in zip(counted, zeros, strict=True)]) for n in names}}
+
+    def _check_keys(self, tables: TableSet) -> None:
+        """Refuse record keys of the records that are not what chance makes."""
+        for source in {id(t.source): t.source for t in tables if isinstance(t.source, Microdata)}.values():
+            if self.identifier is None and source.record_key is not None:
+                frame = read_columns(source.source, [source.record_key], text=[], delimiter=source.delimiter)
+                keys = numbers(frame, source.record_key)
+                whole = np.asarray(keys).dtype.kind in "iu"
+                check_record_keys(keys, max(int(np.max(keys, initial=0)) + 1, 2) if whole else None)
+
+    def _records(self, table: Table, key: Key | None) -> Records:
+        """Records of a table with their keys."""
+        data, spec = table.source, table.spec
+        weight = spec.weight or None
+        if self.identifier is None:
+            return read_records(data, [spec], weight)
+        import pyarrow as pa
+
+        assert key is not None
+        names = column_names(data.source, data.delimiter)
+        frame = read_columns(data.source, [*names, self.identifier], text=spec.variables, delimiter=data.delimiter)
+        keys = record_keys(frame[self.identifier], key.secret, version=self.version, modulus=self.modulus)
+        kept = frame.append_column(MADE_KEY, pa.array(keys))
+        return read_records(replace(data, source=kept, record_key=MADE_KEY), [spec], weight)
+
+    def _counts_of(self, table: Table, key: Key | None, noise: NoiseTable) -> dict[str, Ints]:
+        if self.identifier is not None:
+            table = tabulate_records(self._records(table, key), replace(table.spec, holders=False))
+        count = table.value if table.records is None else table.records
+        if table.records is None and np.any(table.value < 0):
+            raise NeedsError(f"Table {table.name!r} has counts below zero.", hint="Give numbers of records.")
+        assert table.key_sum is not None
+        return {"contributors": count, "key_sum": cell_keys(table.key_sum, table.key_modulus, noise)}
+
+    def _magnitudes_of(self, table: Table, key: Key | None) -> dict[str, Ints]:
+        mine = self.magnitudes
+        if isinstance(table.source, Microdata):
+            return as_columns(magnifiers_of(self._records(table, key), table.spec, mine.top, zeros=mine.zeros))
+        return as_columns(_given_magnifiers(table, mine))
+
+    # ---- what it does --------------------------------------------------------------------------------------
+
+    def run(self, system: System, key: Key | None = None) -> Outcome:
+        """Change the cells of a system."""
+        noise, columns = self.table, system.parts["cells"]
+        noisy = np.zeros(len(system), np.int64)
+        first = 0
+        for number, (table, cells) in enumerate(zip(system.tables, system.of, strict=True)):
+            checkpoint("noise", number, len(system.tables))
+            rows = slice(first, first + len(table))
+            first += len(table)
+            if table.spec.value is None:
+                mine = self._noisy_counts(table, columns["contributors"][rows], columns["key_sum"][rows], noise)
+            else:
+                found = from_columns(columns, rows, self.magnitudes.top)
+                unit = 10.0**-table.decimals
+                change = self.magnitudes.perturbed(table.value * unit, found, unit, table.unsafe)
+                mine = np.where(table.empty, 0, table.value + np.rint(change / unit).astype(np.int64))
+            noisy[cells] = mine * 10 ** (system.decimals - table.decimals)
+        checkpoint("noise", len(system.tables), len(system.tables))
+        made = Additive(noisy, system.decimals, 0)
+        if self.additive is not None:
+            made = (by_least_squares if self.additive == "least_squares" else by_whole_units)(system, noisy)
+        return self._outcome(system, noise, noisy, made, key)
+
+    def _noisy_counts(self, table: Table, count: Ints, cell_key: Ints, noise: NoiseTable) -> Ints:
+        if table.weighted is None:
+            return perturbed_counts(count, cell_key, noise, threshold=self.threshold).value
+        return perturbed_weighted_counts(count, table.value, cell_key, noise, threshold=self.threshold)[0]
+
+    def _outcome(self, system: System, noise: NoiseTable, noisy: Ints, made: Additive, key: Key | None) -> Outcome:
+        moved = np.abs(made.value - noisy * 10 ** (made.decimals - system.decimals))
+        change = np.abs(made.value - system.value * 10 ** (made.decimals - system.decimals))
+        insecure = key is not None and key.insecure
+        facts: dict[str, Any] = {
+            "moved_sum": unit_text(int(moved.sum()), made.decimals),
+            "moved_most": unit_text(int(moved.max(initial=0)), made.decimals),
+            "insecure": insecure,
+            "noise": noise.record(),
+        }
+        mean, variance = _moments(noise)
+        statement = cell_key_statement(
+            forbidden=0 if any(t.weighted is not None for t in system.tables) else len(noise.forbidden),
+            largest=f"{max(noise.largest, -noise.least):g}",
+            mean=f"{float(mean):.2g}",
+            variance=f"{float(variance):.6g}",
+            magnitudes=any(table.spec.value is not None for table in system.tables),
+            additive=self.additive,
+            moved=f"by at most {facts['moved_most']} and {facts['moved_sum']} in all",
+        )
+        universes = len({table.spec.identity[1:] for table in system.tables}) > 1
+        claim = noise_claim(
+            self.kind, statement, additive=self.additive is not None, universes=universes, insecure=insecure
+        )
+        cells = max(len(system), 1)
+        findings = [
+            f"values changed by {float(change.sum()) / cells / 10**made.decimals:.4g} on average, by the noise alone "
+            f"{float(np.abs(noisy - system.value).sum()) / cells / 10**system.decimals:.4g}"
+        ]
+        if self.additive is not None:
+            findings.append(
+                "additivity costs: results that the noise table rules out may occur, and the same cell may have other "
+                "values in other tables"
+            )
+        evidence = Evidence(
+            self.record(),
+            claim,
+            made.decimals,
+            Certificates.none(),
+            Proofs.none(),
+            {"nodes": made.nodes},
+            facts=facts,
+            findings=tuple(findings),
+            parts=system.parts,
+        )
+        return Outcome(np.zeros(len(system), np.bool_), evidence, made.value)
+
+    def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
+        """What a published count tells of each cell: it is no further away than the largest changes."""
+        plain = all(table.spec.value is None and table.weighted is None for table in system.tables)
+        if self.additive is not None or self.threshold or not plain:
+            return system.lower_bound, system.upper_bound
+        noise, unit = self.table, 10**system.decimals
+        low, high = published - int(noise.largest) * unit, published - int(noise.least) * unit
+        return np.maximum(low, system.lower_bound), np.minimum(high, system.upper_bound)
+
+
+@lru_cache(maxsize=32)
+def _made(D: int, V: float, js: int) -> NoiseTable:
+    """Noise tables are made once: finding the largest entropy takes longer than a small table."""
+    return maximum_entropy(D, V, js)
+
+
+def _moments(noise: NoiseTable) -> tuple[Fraction, Fraction]:
+    """The largest distance of a row's mean from zero, and the largest variance, exactly."""
+    means, variances = [Fraction(0)], [Fraction(0)]
+    for a, b in zip(noise.start[:-1].tolist(), noise.start[1:].tolist(), strict=True):
+        width = np.diff(noise.upper[a:b], prepend=0).tolist()
+        change = [Fraction(int(c), noise.step) for c in noise.change[a:b].tolist()]
+        mean = sum((c * w for c, w in zip(change, width, strict=True)), Fraction(0)) / noise.modulus
+        square = sum((c * c * w for c, w in zip(change, width, strict=True)), Fraction(0)) / noise.modulus
+        means.append(abs(mean))
+        variances.append(square - mean * mean)
+    return max(means), max(variances)
+
+
+def _given_magnifiers(table: Table, noise: MagnitudeNoise) -> Magnifiers:
+    """Contributors as a ready-made table has them."""
+    found = table.contributions.get("holding")
+    if noise.magnifier == "range" or found is None or found.top.shape[1] < noise.top:
+        raise NeedsError(
+            f"Table {table.name!r} does not say enough of its contributors for magnifier={noise.magnifier!r}.",
+            hint=f"Give columns contributors and top1 .. top{noise.top}, or tabulate it from records.",
+        )
+    if table.key_modulus == 0:
+        raise NeedsError("Noise for magnitudes needs fractional cell keys.", hint="Give record_key in [0, 1).")
+    assert table.key_sum is not None
+    top = np.ascontiguousarray(found.top[:, : noise.top])
+    return Magnifiers(found.count, table.key_sum, table.value, top, top[:, 0], top[:, -1])

@@ -1,0 +1,259 @@
+"""The method ``MultiplicativeNoise``: records are multiplied before they are tabulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.engine.encode import Records
+from discreet.errors import InputError, NeedsError, ParameterError, listed, unknown_name
+from discreet.keys import Key
+from discreet.model.arrays import Bools, Floats, Ints, Status
+from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.noise_claims import multiplied_statement, noise_claim
+from discreet.model.spec import TableSpec
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.model.units import as_fraction
+from discreet.progress import checkpoint
+from discreet.records.noise import SHAPES, NoiseZone, Shape, balanced_directions, multipliers
+from discreet.relations import System
+from discreet.tables.method import Method, Outcome
+from discreet.tables.perturb.sources import (
+    companies,
+    encoded,
+    identities,
+    numbers_of,
+    refuse_tied,
+    stacked,
+    tabulated_with,
+)
+
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class MultiplicativeNoise(Method):
+    """Multiply every record's own share of its value, all records of a company in one direction.
+
+    Parameters
+    ----------
+    identifier
+        Column of stable identifiers of the records. Companies are what the data call their contributor.
+    a, b
+        Factors lie in [2 - b, 2 - a] and [a, b], 1 < a < b < 2.
+    shape
+        ``"triangular"`` (most likely near a), ``"uniform"`` or ``"ramp"`` (rising).
+    balance
+        Variables in whose cells the noise of large companies shall cancel; directions are drawn where left out.
+    p, known_weight, round_unit
+        The extended p% rule: per cent, the column of the weights that users know, and the unit that publication rounds
+        to. The release says how many sensitive cells moved less than it asks for.
+    limit
+        Cells that moved by more than this share of their value are flagged for the custodian.
+    version
+        Version of the draws.
+    key_file
+        File of the secret key; the variable ``DISCREET_KEY`` or a new key otherwise.
+    insecure_seed
+        A number in place of a key, for tests and simulations; such a release cannot be saved.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, discreet as ds
+    >>> firms = ds.Microdata(pa.table({"id": [1, 2, 3], "area": ["N", "N", "S"], "sales": [500, 300, 70]}))
+    >>> spec = ds.TableSpec(by={"area": ds.Hierarchy.flat(["N", "S"])}, value="sales")
+    >>> release = ds.protect(firms, ds.MultiplicativeNoise("id", 1.1, 1.2, insecure_seed=1), tables=[spec])
+    >>> release.verify().holds
+    True
+    """
+
+    kind: ClassVar[str] = "multiplicative_noise"
+    alters: ClassVar[bool] = True
+    identifier: str
+    a: float = 1.1
+    b: float = 1.2
+    shape: Shape = "triangular"
+    balance: tuple[str, ...] = ()
+    p: float | None = None
+    known_weight: str | None = None
+    round_unit: float | None = None
+    limit: float | None = None
+    version: int = 1
+    key_file: str | None = None
+    insecure_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "balance", tuple(self.balance))
+        if self.shape not in SHAPES:
+            raise ParameterError(unknown_name("shape", str(self.shape), SHAPES))
+        self.zone  # noqa: B018  # its own checks
+        if self.p is not None and not 0 < self.p < 100:
+            raise ParameterError(f"p={self.p} must lie between 0 and 100.")
+        if self.p is None and (self.known_weight is not None or self.round_unit is not None):
+            raise ParameterError("known_weight and round_unit are for the extended p% rule.", hint="Give p=.")
+        for name in ("round_unit", "limit"):
+            number = getattr(self, name)
+            if number is not None and number <= 0:
+                raise ParameterError(f"{name}={number} must be greater than zero.")
+
+    @property
+    def zone(self) -> NoiseZone:
+        """Where factors lie."""
+        return NoiseZone(self.a, self.b, self.shape)
+
+    @property
+    def secret(self) -> bool:
+        """It draws."""
+        return True
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The records."""
+        return ("records",)
+
+    # ---- on the records ------------------------------------------------------------------------------------
+
+    def supply(self, tables: TableSet, key: Key | None) -> Parts:
+        """Sums of the multiplied records, of their own shares, and of the two largest companies."""
+        assert key is not None
+        refuse_tied(tables, type(self).__name__)
+        parts = []
+        kept: dict[int, int] = {}
+        for number, table in enumerate(tables):
+            checkpoint("noise", number, len(tables))
+            parts.append(self._sums(table, key, kept))
+        checkpoint("noise", len(tables), len(tables))
+        return stacked(parts)
+
+    def _sums(self, table: Table, key: Key, kept: dict[int, int]) -> dict[str, Ints]:
+        zeros = np.zeros(len(table), np.int64)
+        if table.spec.value is None:
+            return {"value": table.value, "own": zeros, "first": zeros, "second": zeros}
+        records = encoded(table)
+        amounts = records.amounts(table.spec.value)
+        if len(amounts.own) and amounts.own.min() < 0:
+            raise InputError(
+                f"Variable {table.spec.value!r} has {int((amounts.own < 0).sum())} values below zero.",
+                hint="Values with signs need another method.",
+            )
+        factor = self._factors(records, table, key, amounts.own, kept)
+        noisy = np.maximum(amounts.summed + np.rint(amounts.own * (factor - 1)).astype(np.int64), 0)
+        own = tabulated_with(records, table, amounts.own)
+        first, second = own.contributions["holding"].top[:, 0], own.contributions["holding"].top[:, 1]
+        if table.spec.weight or self.known_weight is not None:
+            first, second = self._largest(records, table, amounts.own)
+        return {
+            "value": tabulated_with(records, table, noisy).value,
+            "own": own.value,
+            "first": np.ascontiguousarray(first),
+            "second": np.ascontiguousarray(second),
+        }
+
+    def _factors(self, records: Records, table: Table, key: Key, own: Ints, kept: dict[int, int]) -> Floats:
+        """Factors of the records; balanced directions of earlier tables are kept in those that follow."""
+        record = identities(table, self.identifier)
+        company = companies(records, record)
+        direction: Status | None = None
+        if self.balance:
+            cell = _cells_of(records, table.spec, self.balance)
+            size = own.astype(np.float64)
+            direction = balanced_directions(company, cell, size, key.secret, version=self.version, kept=kept)
+            kept.update(zip(company.tolist(), direction.tolist(), strict=True))
+        return multipliers(company, record, key.secret, self.zone, version=self.version, direction=direction)
+
+    def _largest(self, records: Records, table: Table, own: Ints) -> tuple[Ints, Ints]:
+        """The two largest companies of every cell, with the weights that users know and without the others."""
+        known = own
+        if self.known_weight is not None:
+            weight = numbers_of(table, self.known_weight)
+            if len(weight) and weight.min() <= 0:
+                raise InputError(f"{int((weight <= 0).sum())} weights in {self.known_weight!r} are not positive.")
+            known = np.rint(own * weight).astype(np.int64)
+        plain = Records(records.table, records.data, None, dict(records._codes))
+        plain._amounts[table.spec.value] = records.amounts(table.spec.value)._replace(
+            own=known, weighted=np.zeros(0, np.int64)
+        )
+        top = (
+            tabulated_with(plain, table.with_(spec=table.spec.with_(weight=False)), known).contributions["holding"].top
+        )
+        return top[:, 0], top[:, 1]
+
+    # ---- on the cells --------------------------------------------------------------------------------------
+
+    def run(self, system: System, key: Key | None = None) -> Outcome:
+        """Publish what was added up from the multiplied records."""
+        columns = system.parts["altered"]
+        published = np.zeros(len(system), np.int64)
+        notes, first = [], 0
+        facts: dict[str, Any] = {"insecure": key is not None and key.insecure, "too_noisy": 0}
+        facts |= {"sensitive": 0, "unprotected": 0} if self.p is not None else {}
+        for table, cells in zip(system.tables, system.of, strict=True):
+            rows = slice(first, first + len(table))
+            first += len(table)
+            mine = {name: column[rows] for name, column in columns.items()}
+            published[cells] = mine["value"] * 10 ** (system.decimals - table.decimals)
+            if table.spec.value is None:
+                continue
+            moved = np.abs(mine["value"] - table.value).astype(object)
+            if self.limit is not None:
+                flagged = np.asarray(moved > as_fraction(self.limit) * np.abs(table.value.astype(object)), np.bool_)
+                facts["too_noisy"] += int(flagged.sum())
+                notes += _named(table, flagged, f"moved by more than {self.limit:g} of their value")
+            if self.p is not None:
+                needed = self._needed(table, mine["first"], mine["second"])
+                sensitive = np.asarray(needed > 0, np.bool_) & ~table.empty
+                short = sensitive & np.asarray(moved < needed, np.bool_)
+                facts["sensitive"] += int(sensitive.sum())
+                facts["unprotected"] += int(short.sum())
+                notes += _named(table, short, "are sensitive and moved less than the extended p% rule asks for")
+        statement = multiplied_statement(self.a, self.b, self.p, facts)
+        universes = len({table.spec.identity[1:] for table in system.tables}) > 1
+        claim = noise_claim(self.kind, statement, additive=True, universes=universes, insecure=facts["insecure"])
+        evidence = Evidence(
+            self.record(),
+            claim,
+            system.decimals,
+            Certificates.none(),
+            Proofs.none(),
+            facts=facts,
+            findings=(),
+            parts=system.parts,
+        )
+        return Outcome(np.zeros(len(system), np.bool_), evidence, published, notes=tuple(notes))
+
+    def _needed(self, table: Table, first: Ints, second: Ints) -> NDArray[Any]:
+        """The change that the extended p% rule asks for, exactly and in units; at most zero where a cell is safe."""
+        assert self.p is not None
+        value, one, two = (column.astype(object) for column in (table.value, first, second))
+        rest = value - one - two
+        if self.round_unit is not None:
+            step = as_fraction(self.round_unit) * 10**table.decimals
+            rest = rest + abs(step / 2 - abs(value - step * ((value / step + Fraction(1, 2)) // 1)))
+        result: NDArray[Any] = as_fraction(self.p) / 100 * one - rest
+        return result
+
+
+def _named(table: Table, rows: Bools, what: str) -> list[str]:
+    """A note that names some cells."""
+    found = np.flatnonzero(rows)
+    if not len(found):
+        return []
+    names = listed((f"({table.cell_name(row)})" for row in found.tolist()), SHOWN)
+    return [f"{len(found)} cells of table {table.name} {what}: {names}"]
+
+
+def _cells_of(records: Records, spec: TableSpec, variables: tuple[str, ...]) -> Ints:
+    """Number of each record's finest cell by some variables of the table."""
+    for variable in variables:
+        if variable not in spec.by:
+            raise NeedsError(
+                unknown_name("variable", variable, spec.variables, f"table {spec.name!r} (balance)"),
+                hint="Balance in cells of variables that every table has.",
+            )
+    blocks = [block.cells.copy() for block in records.blocks({v: spec.by[v] for v in variables})]
+    return np.unique(np.concatenate(blocks), return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,236 @@
+"""The method ``Swap``: households exchange their areas before tabulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from discreet.engine.encode import read_records
+from discreet.engine.identities import identities_of
+from discreet.engine.memory import tabulate_records
+from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
+from discreet.files.frames import code_text, column_names, numbers, read_columns
+from discreet.keys import Key
+from discreet.model.arrays import Floats, Ints
+from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.noise_claims import noise_claim, swapped_statement
+from discreet.model.spec import TableSpec
+from discreet.model.tableset import TableSet
+from discreet.progress import checkpoint
+from discreet.records.swapping import Swaps, household_profiles, swapped_households, with_swapped_areas
+from discreet.relations import System
+from discreet.tables.method import Method, Outcome
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Swap(Method):
+    """Let households of the same profile exchange their areas.
+
+    Parameters
+    ----------
+    area
+        Variable of the tables, and column of the records, whose codes are exchanged.
+    household
+        Column that says which household a record belongs to; that of the record where every record is one.
+    within
+        Column of broader areas that households do not leave; every area lies in one.
+    profile
+        Columns on which the members of two households must agree (broad age, sex, and the like), besides their
+        number.
+    rate
+        Share of households selected in every broader area. Partners need not be selected: up to twice as many move.
+    risk
+        Column of numbers: the riskier a household (its riskiest member), the likelier it is selected. All are equally
+        likely where left out.
+    version
+        Version of the draws.
+    key_file
+        File of the secret key; the variable ``DISCREET_KEY`` or a new key otherwise.
+    insecure_seed
+        A number in place of a key, for tests and simulations; such a release cannot be saved.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, discreet as ds
+    >>> people = ds.Microdata(pa.table({"home": range(40), "area": list("NS") * 20, "job": ["a", "b", "c", "a"] * 10}))
+    >>> spec = ds.TableSpec(by={"area": ds.Hierarchy.flat(["N", "S"]), "job": ds.Hierarchy.flat(["a", "b", "c"])})
+    >>> release = ds.protect(people, ds.Swap("area", "home", rate=0.2, insecure_seed=1), tables=[spec])
+    >>> release.verify().holds
+    True
+    """
+
+    kind: ClassVar[str] = "swap"
+    alters: ClassVar[bool] = True
+    area: str
+    household: str
+    within: str | None = None
+    profile: tuple[str, ...] = ()
+    rate: float = 0.1
+    risk: str | None = None
+    version: int = 1
+    key_file: str | None = None
+    insecure_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "profile", tuple(self.profile))
+        if not 0 < self.rate <= 1:
+            raise ParameterError(f"rate={self.rate} must lie in (0, 1].")
+        if self.area in self.profile:
+            raise ParameterError(
+                f"There is no rule that keeps {self.area!r} and exchanges it.", hint="Take it out of profile."
+            )
+
+    @property
+    def secret(self) -> bool:
+        """It draws."""
+        return True
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The records."""
+        return ("records",)
+
+    def tabulated(self, spec: TableSpec) -> TableSpec:
+        """All combinations of codes: a household may come into a cell that was empty."""
+        return spec.with_(cells="all")
+
+    # ---- on the records ------------------------------------------------------------------------------------
+
+    def supply(self, tables: TableSet, key: Key | None) -> Parts:
+        """Tables of the records after the exchange, how many moved, and which areas lie together."""
+        assert key is not None
+        sources = {id(table.source): table.source for table in tables}
+        if len(sources) > 1:
+            raise NeedsError("The tables come from different records.", hint="Tabulate them from one Microdata.")
+        data = next(iter(sources.values()))
+        for table in tables:
+            if self.area not in table.spec.by:
+                raise NeedsError(
+                    unknown_name("variable", self.area, table.variables, f"table {table.name!r} (area)"),
+                    hint="Swap tables by the area that is exchanged.",
+                )
+            if any(condition.column == self.area for condition in table.spec.where):
+                raise NeedsError(
+                    f"The filter of table {table.name!r} looks at {self.area!r}, which is exchanged.",
+                    hint="Tabulate all areas.",
+                )
+        checkpoint("swap", 0, len(tables) + 1)
+        names = column_names(data.source, data.delimiter)
+        codes = list(dict.fromkeys(v for table in tables for v in table.variables))
+        text = [*codes, self.household, *([self.within] if self.within else []), *self.profile]
+        frame = read_columns(data.source, [*names, *text], text=text, delimiter=data.delimiter)
+        swapped, counts, areas = self._swapped(frame, key)
+        checkpoint("swap", 1, len(tables) + 1)
+        values = []
+        for number, table in enumerate(tables):
+            spec = table.spec.with_(holders=False, cost=None, shadow=None)
+            after = tabulate_records(read_records(replace(data, source=swapped), [spec], spec.weight or None), spec)
+            rows = table.find(after.codes)
+            if np.any(rows < 0):
+                raise NeedsError(
+                    f"A household came into a cell that table {table.name!r} does not have.",
+                    hint="Tabulate with cells='all', or give records and tables=[specs].",
+                )
+            mine = np.zeros(len(table), np.int64)
+            mine[rows] = after.value
+            values.append(mine)
+            checkpoint("swap", number + 2, len(tables) + 1)
+        listing = sorted(dict.fromkeys(c for t in tables for c in t.spec.by[self.area].base_codes))
+        broad = np.array([areas.get(code, -1) for code in listing], np.int64)
+        one = {name: np.array([count], np.int64) for name, count in counts.items()}
+        return {"altered": {"value": np.concatenate(values)}, "areas": {"broad": broad}, "households": one}
+
+    def _swapped(self, frame: pa.Table, key: Key) -> tuple[pa.Table, dict[str, int], dict[str, int]]:
+        """Records with exchanged areas, how many households moved, and the broad area of every area."""
+        import pyarrow as pa
+
+        number, first, identity = _households(frame, self.household)
+        area_words, area = _numbered(frame, self.area)
+        broad = _numbered(frame, self.within)[1] if self.within else np.zeros(len(area), np.int64)
+        if np.any(area[first][number] != area):
+            raise InputError("The members of a household live in different areas.", hint=f"Check {self.household!r}.")
+        profile = household_profiles(number, *(_numbered(frame, column)[1] for column in self.profile))
+        swaps = swapped_households(
+            identity,
+            area[first],
+            broad[first],
+            profile,
+            key.secret,
+            rate=self.rate,
+            risk=self._risk(frame, number),
+            version=self.version,
+        )
+        moved = with_swapped_areas(area[first], swaps)[number]
+        column = pa.array([area_words[i] for i in moved.tolist()], pa.string())
+        areas = dict(zip((area_words[i] for i in area.tolist()), broad.tolist(), strict=True))
+        swapped = frame.set_column(frame.column_names.index(self.area), self.area, column)
+        return swapped, _counts(identity, swaps), areas
+
+    def _risk(self, frame: pa.Table, number: Ints) -> Floats | None:
+        if self.risk is None:
+            return None
+        risk = np.zeros(int(number.max(initial=-1)) + 1)
+        np.maximum.at(risk, number, np.asarray(numbers(frame, self.risk), np.float64))
+        return risk
+
+    # ---- on the cells --------------------------------------------------------------------------------------
+
+    def run(self, system: System, key: Key | None = None) -> Outcome:
+        """Publish the tables of the exchanged records."""
+        parts = system.parts
+        published = np.zeros(len(system), np.int64)
+        first = 0
+        for table, cells in zip(system.tables, system.of, strict=True):
+            value = parts["altered"]["value"][first : first + len(table)]
+            published[cells] = value * 10 ** (system.decimals - table.decimals)
+            first += len(table)
+        counts = {name: int(column[0]) for name, column in parts["households"].items()}
+        insecure = key is not None and key.insecure
+        claim = noise_claim(
+            self.kind,
+            swapped_statement(self.area, self.within, counts),
+            additive=True,
+            universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            insecure=insecure,
+        )
+        share = counts["moved"] / max(counts["households"], 1)
+        evidence = Evidence(
+            self.record(),
+            claim,
+            system.decimals,
+            Certificates.none(),
+            Proofs.none(),
+            facts={**counts, "insecure": insecure},
+            findings=(f"{share:.3%} of the households moved, {self.rate:.3%} were to be selected",),
+            parts=parts,
+        )
+        return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+
+
+def _counts(identity: Ints, swaps: Swaps) -> dict[str, int]:
+    return {"households": len(identity), "moved": 2 * len(swaps.first), "alone": len(swaps.alone)}
+
+
+def _households(frame: pa.Table, column: str) -> tuple[Ints, Ints, Ints]:
+    """Number of each record's household, the first record of each household, and the identities of households."""
+    values = frame[column].combine_chunks()
+    if values.null_count:
+        raise InputError(f"{values.null_count} records have no household in {column!r}.", hint="Give every record one.")
+    identity, first, number = np.unique(identities_of(values), return_index=True, return_inverse=True)
+    return number.astype(np.int64), first.astype(np.int64), identity
+
+
+def _numbered(frame: pa.Table, column: str) -> tuple[list[str], Ints]:
+    """Codes of a column in alphabetical order, and the number of each record's code."""
+    values = frame[column].combine_chunks()
+    if values.null_count:
+        raise InputError(f"{values.null_count} records have no code in {column!r}.", hint="Give every record one.")
+    words = [code_text(word) or "" for word in values.to_pylist()]
+    known = sorted(set(words))
+    place = {word: i for i, word in enumerate(known)}
+    return known, np.array([place[word] for word in words], np.int64)

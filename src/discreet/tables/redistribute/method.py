@@ -1,0 +1,292 @@
+"""The method ``Redistribute``: no occupied place of a map holds less than a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, listed, unknown_name
+from discreet.files.frames import numbers, read_columns
+from discreet.keys import Key
+from discreet.measures.redistribution import map_measures
+from discreet.model.arrays import Ints
+from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.microdata import Microdata
+from discreet.model.noise_claims import noise_claim, redistributed_statement
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.progress import checkpoint
+from discreet.relations import System
+from discreet.tables.method import Method, Outcome
+from discreet.tables.perturb.sources import companies, encoded
+from discreet.tables.redistribute.counts import Moves, Redistributed, redistributed
+from discreet.tables.redistribute.grid import Adjacency, Geometry, Hexagons, HexGrid, coarser_grid, hexagon
+from discreet.tables.redistribute.magnitudes import MapRules, RepairedMap, repaired_map
+
+ALGORITHMS = ("nearest", "equal", "optimal")
+OUTLIERS = ("suppress", "redistribute", "none")
+TOPPED_UP = (
+    "what the threshold itself tells: a place that shows exactly the threshold may have had fewer units, and whoever "
+    "knows the method knows that"
+)
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Redistribute(Method):
+    """Fill every occupied place of a map up to a threshold with units from richer places close by.
+
+    Parameters
+    ----------
+    threshold
+        Least number of units (contributors, where the map shows magnitudes) of an occupied place.
+    outliers
+        Small places, or two small neighbours, far from everything else: ``"suppress"`` removes them,
+        ``"redistribute"`` moves their units to the closest places, ``"none"`` treats them like others.
+    outlier_distance
+        How many steps are far; the threshold where left out.
+    algorithm
+        ``"nearest"`` (Algorithm 1), ``"equal"`` (Algorithm 2), or ``"optimal"``: as few steps as possible.
+    max_share, dominance, p
+        Further rules for magnitudes: the largest contributor's share, (n, k), and the p% rule. Places that break one
+        hand value to a neighbour.
+    areas
+        Areas whose true totals are published besides: name to codes of the places in it. The map is audited against
+        them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, discreet as ds
+    >>> points = pa.table({"x": [0.0] * 7 + [1.0], "y": [0.0] * 8})
+    >>> table = ds.tabulate(points, by={"place": ds.HexGrid("x", "y", size=1.0)}).assess()
+    >>> release = ds.protect(table, ds.Redistribute(threshold=3))
+    >>> release.public.tables[0].value.tolist()
+    [8, 5, 3]
+    """
+
+    kind: ClassVar[str] = "redistribute"
+    alters: ClassVar[bool] = True
+    threshold: int = 3
+    outliers: Literal["suppress", "redistribute", "none"] = "suppress"
+    outlier_distance: int | None = None
+    algorithm: Literal["nearest", "equal", "optimal"] = "nearest"
+    max_share: float | None = None
+    dominance: tuple[int, float] | None = None
+    p: float | None = None
+    areas: Any = ()
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            raise ParameterError(unknown_name("algorithm", str(self.algorithm), ALGORITHMS))
+        if self.outliers not in OUTLIERS:
+            raise ParameterError(unknown_name("outliers", str(self.outliers), OUTLIERS))
+        if self.outlier_distance is not None and self.outlier_distance < 1:
+            raise ParameterError(f"outlier_distance={self.outlier_distance} must be at least 1.")
+        rows = self.areas.items() if isinstance(self.areas, Mapping) else self.areas
+        object.__setattr__(self, "areas", tuple((str(name), tuple(codes)) for name, codes in rows))
+        if self.dominance is not None:
+            object.__setattr__(self, "dominance", (int(self.dominance[0]), float(self.dominance[1])))
+        self.rules  # noqa: B018  # its own checks
+
+    @property
+    def rules(self) -> MapRules:
+        """What makes a place of a map of magnitudes sensitive."""
+        return MapRules(self.threshold, self.max_share, self.dominance, self.p)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Places."""
+        return ("places",)
+
+    def record(self) -> dict[str, Any]:
+        """The method as plain data."""
+        plain = super().record() | {"areas": [[name, list(codes)] for name, codes in self.areas]}
+        return plain | {"dominance": None if self.dominance is None else list(self.dominance)}
+
+    # ---- what it needs -------------------------------------------------------------------------------------
+
+    def supply(self, tables: TableSet, key: Key | None) -> Parts:
+        """Where the places lie, and for magnitudes who contributes to each."""
+        if len(tables) != 1:
+            raise NeedsError("Redistribute makes one map at a time.", hint="Call protect once for each map.")
+        table = tables.tables[0]
+        where, codes = table.spec.places[table.variables[0]], table.spec.hierarchies[0].base_codes
+        if isinstance(where, HexGrid):
+            cells = np.array([hexagon(code) for code in codes], np.int64)
+            parts: dict[str, dict[str, Ints]] = {"hexagons": {"q": cells[:, 0].copy(), "r": cells[:, 1].copy()}}
+            if table.spec.value is None:
+                self._refuse_too_fine(table, where)
+        else:
+            assert isinstance(where, Adjacency)
+            place = {code: i for i, code in enumerate(where.codes)}
+            ends = np.array([[place[a], place[b]] for a, b in where.pairs], np.int64).reshape(-1, 2)
+            parts = {"neighbours": {"one": ends[:, 0].copy(), "two": ends[:, 1].copy()}}
+        if table.spec.value is not None:
+            parts["contributions"] = _contributions(table)
+        return parts
+
+    def _refuse_too_fine(self, table: Table, grid: HexGrid) -> None:
+        """Name the coarser grid that would work, where this one is too fine."""
+        inner = table.spec.hierarchies[0].base[table.codes[:, 0]] & ~table.empty
+        if not isinstance(table.source, Microdata) or int(table.value[inner].sum()) >= self.threshold * inner.sum():
+            return
+        data = table.source
+        frame = read_columns(data.source, list(grid.columns), where=table.spec.where, delimiter=data.delimiter)
+        x, y = (np.asarray(numbers(frame, column), np.float64) for column in grid.columns)
+        wider = coarser_grid(grid, x, y, self.threshold)
+        raise ProtectionError(
+            f"The map is too fine: {int(inner.sum())} hexagons hold less than {self.threshold} units each on average.",
+            hint="No coarser grid works: there are too few points."
+            if wider is None
+            else f"Hexagons of size {wider.size:g} would work; state it, it is not a secret of single points.",
+        )
+
+    # ---- what it does --------------------------------------------------------------------------------------
+
+    def run(self, system: System, key: Key | None = None) -> Outcome:
+        """Move units, or contributors and value, until no place is small or sensitive."""
+        table, parts = system.tables.tables[0], system.parts
+        hierarchy = table.spec.hierarchies[0]
+        rows = table.find(np.flatnonzero(hierarchy.base).astype(np.int32)[:, None])
+        there = rows >= 0
+        counts = np.where(there, table.value[np.maximum(rows, 0)], 0)
+        geometry = _geometry(parts, hierarchy.base_codes)
+        checkpoint("redistribute", 0, 1)
+        if table.spec.value is None:
+            after, made, facts = self._counted(counts, geometry)
+        else:
+            after, made, facts = self._repaired(counts, parts["contributions"], geometry, hierarchy.base_codes)
+        checkpoint("redistribute", 1, 1)
+        self._audit(hierarchy.base_codes, counts)
+        values = np.zeros(len(table), np.int64)
+        values[rows[there]] = after[there]
+        total = np.flatnonzero(~hierarchy.base[table.codes[:, 0]])
+        values[total] = int(after.sum())
+        published = np.zeros(len(system), np.int64)
+        published[system.of[0]] = values
+        magnitudes = table.spec.value is not None
+        statement = redistributed_statement(self.threshold, facts, magnitudes=magnitudes, record=self.record())
+        claim = noise_claim(self.kind, statement, additive=True, universes=False, insecure=False, left_out=(TOPPED_UP,))
+        evidence = Evidence(
+            self.record(),
+            claim,
+            system.decimals,
+            Certificates.none(),
+            Proofs.none(),
+            facts=facts,
+            findings=self._measured(counts, made, after) if not magnitudes else (),
+            parts={**{name: part for name, part in parts.items() if name not in made}, **made},
+        )
+        return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+
+    def _measured(self, counts: Ints, made: Parts, after: Ints) -> tuple[str, ...]:
+        """Risk and utility by the count that a place had before units moved (R1, R2, U1, U2, U3 of card 000)."""
+        moves, outliers = made["moves"], made["outlier_moves"]
+        before = np.where(after > 0, counts, 0)
+        np.add.at(before, outliers["target"], outliers["units"])
+        found = map_measures(before, after, *(moves[name] for name in ("source", "target", "units", "steps")))
+        lines = [f"U2: places changed by {found.change_mean:.4g} on average, {found.change_sum} in all"]
+        for u, one in sorted(found.by_count.items()):
+            if u <= 2 * self.threshold:
+                r1 = "unknown" if one.r1 is None else f"{one.r1:.4g}"
+                lines.append(
+                    f"places that had {u}: {one.cells}; R1 {r1}, R2 {one.r2:.3f}, U1 {one.u1:.4g} %, U3 {one.u3:.4g}"
+                )
+        return tuple(lines)
+
+    def _counted(self, counts: Ints, geometry: Geometry) -> tuple[Ints, Parts, dict[str, Any]]:
+        found: Redistributed = redistributed(
+            counts,
+            geometry,
+            threshold=self.threshold,
+            outlier_distance=self.outlier_distance,
+            outliers=self.outliers,
+            algorithm=self.algorithm,
+        )
+        facts: dict[str, Any] = {
+            "moved": int(found.moves.units.sum()),
+            "steps": found.moves.distance,
+            "outliers": int(found.outlier.sum()),
+            "outlier_steps": found.outlier_moves.distance,
+            "lost": found.lost,
+        }
+        return found.after, {"moves": _columns(found.moves), "outlier_moves": _columns(found.outlier_moves)}, facts
+
+    def _repaired(
+        self, totals: Ints, given: Mapping[str, Ints], geometry: Geometry, codes: tuple[str, ...]
+    ) -> tuple[Ints, Parts, dict[str, Any]]:
+        found: RepairedMap = repaired_map(
+            given["place"], given["contributor"], given["value"].astype(np.float64), geometry, self.rules
+        )
+        if found.unresolved:
+            names = listed((f"{codes[c]} ({why})" for c, why in found.unresolved.items()), SHOWN)
+            raise ProtectionError(
+                f"{len(found.unresolved)} places of the map cannot be repaired: {names}.",
+                hint="Use a coarser grid, or weaker rules.",
+            )
+        whole = np.rint(found.value).astype(np.int64)
+        # Rounding every contributor changes the total a little; the largest one takes it.
+        whole[int(np.argmax(whole))] += int(totals.sum()) - int(whole.sum())
+        after = np.zeros(len(totals), np.int64)
+        np.add.at(after, found.cell, whole)
+        facts = {
+            "moved": len(found.contributor_moves),
+            "steps": found.distance,
+            "outliers": 0,
+            "outlier_steps": 0,
+            "lost": 0,
+            "repairs": len(found.value_moves),
+        }
+        repaired = {"place": found.cell, "contributor": found.contributor, "value": whole}
+        return after, {"repaired": repaired}, facts
+
+    def _audit(self, codes: tuple[str, ...], counts: Ints) -> None:
+        """Refuse a map from which published totals of areas tell a small place."""
+        place = {code: i for i, code in enumerate(codes)}
+        told = []
+        for name, members in self.areas:
+            for code in members:
+                if code not in place:
+                    raise InputError(unknown_name("place", code, codes, f"area {name!r}"))
+            inside = counts[[place[code] for code in members]]
+            occupied = int((inside > 0).sum())
+            # Every occupied place holds at least one unit, so that none holds more than the rest of the total.
+            if occupied and int(inside.sum()) - (occupied - 1) < self.threshold:
+                told.append(name)
+        if told:
+            raise ProtectionError(
+                f"The published totals of {len(told)} areas tell that a place in them is small: {listed(told, SHOWN)}.",
+                hint="Do not publish these totals, join areas, or use a coarser grid.",
+            )
+
+
+def _geometry(parts: Parts, codes: tuple[str, ...]) -> Geometry:
+    """Where the places lie, from the evidence."""
+    if "hexagons" in parts:
+        return Hexagons(np.column_stack([parts["hexagons"]["q"], parts["hexagons"]["r"]]))
+    ends = zip(parts["neighbours"]["one"].tolist(), parts["neighbours"]["two"].tolist(), strict=True)
+    return Adjacency(codes, [(codes[a], codes[b]) for a, b in ends])
+
+
+def _contributions(table: Table) -> dict[str, Ints]:
+    """Contributions of a map of magnitudes: place, contributor and value of each, in units of the table."""
+    if not isinstance(table.source, Microdata):
+        raise NeedsError(
+            f"Redistribute needs the contributors of table {table.name!r}.", hint="Tabulate it from records."
+        )
+    records = encoded(table)
+    amount = records.amounts(table.spec.value).summed
+    if len(amount) and amount.min() < 0:
+        raise InputError("Contributions must be numbers of at least zero.", hint="Leave negative values out.")
+    keys = np.concatenate([block.cells.copy() for block in records.blocks(table.spec.by)])
+    place = (np.cumsum(table.spec.hierarchies[0].base) - 1)[keys].astype(np.int64)
+    who = companies(records, np.arange(len(amount), dtype=np.int64))
+    order = np.lexsort((amount, who, place))
+    return {"place": place[order], "contributor": who[order], "value": amount[order]}
+
+
+def _columns(moves: Moves) -> dict[str, Ints]:
+    return {name: np.ascontiguousarray(column, np.int64) for name, column in moves._asdict().items()}

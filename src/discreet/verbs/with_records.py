@@ -1,0 +1,70 @@
+"""Checking a release against its records: what a checker of cells can only take for granted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.errors import InputError, NeedsError
+from discreet.keys import Key, find_key
+from discreet.model.microdata import Microdata
+from discreet.model.release import Release
+from discreet.model.tableset import TableSet, as_set
+from discreet.tables.method import Method, method_from_record
+from discreet.verbs.tabulate import tabulate
+from discreet.verify import Verdict
+
+CHECK = "records"
+
+
+def check_with_records(verdict: Verdict, release: Release, data: Microdata) -> Verdict:
+    """Add to a verdict what only the records can show.
+
+    The tables are made anew and must be the custodian's; what the method took from the records (cell keys, inner
+    cells, sums of altered records) is taken again and must be what the evidence holds.
+    """
+    before = len(verdict.refused)
+    tables = release.custodian.tables
+    again = as_set(tabulate(data, specs=[table.spec for table in tables]))
+    for mine, theirs in zip(again, tables, strict=True):
+        same = len(mine) == len(theirs) and np.array_equal(mine.codes, theirs.codes)
+        if not same or mine.decimals != theirs.decimals or not np.array_equal(mine.value, theirs.value):
+            verdict.refuse(CHECK, "the custodian's cells are not those of the records", theirs.name)
+    if len(verdict.refused) > before:
+        return verdict
+    verdict.prove("the custodian's cells are those of the records", before)
+    for evidence in release.custodian.evidence:
+        if not evidence.parts:
+            continue
+        method = method_from_record(evidence.method)
+        try:
+            taken = method.supply(_assessed_like(again, tables), _key(method, release))
+        except NeedsError as error:
+            verdict.asserted.append(f"what {evidence.claim.method} took from the records: {error.args[0]}")
+            continue
+        for name, columns in taken.items():
+            stored = evidence.parts.get(name, {})
+            if any(c not in stored or not np.array_equal(stored[c], column) for c, column in columns.items()):
+                verdict.refuse(CHECK, f"what the method took from the records ({name}) is not what they give")
+        verdict.prove(f"what {evidence.claim.method} took from the records is what they give", before)
+    return verdict
+
+
+def _assessed_like(again: TableSet, tables: TableSet) -> TableSet:
+    """Tables made anew, with the assessment of the custodian's and where their places lie."""
+    pairs = zip(again, tables, strict=True)
+    return tables.replaced([mine.with_(assessment=theirs.assessment, spec=theirs.spec) for mine, theirs in pairs])
+
+
+def _key(method: Method, release: Release) -> Key | None:
+    """The key of the release: kept with it, or the one at hand, which must be the same."""
+    if not method.secret:
+        return None
+    key = release.custodian.key
+    if key is None:
+        key = find_key(getattr(method, "key_file", None), getattr(method, "insecure_seed", None))
+    if key.fingerprint != dict(release.custodian.log.get("key", {})).get("fingerprint"):
+        raise InputError(
+            "The release was drawn with another key than the one at hand.",
+            hint="Give the same key file or environment variable as before.",
+        )
+    return key

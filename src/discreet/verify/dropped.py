@@ -1,0 +1,92 @@
+"""Dropped and added records: caps of every finest cell, additivity, totals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.model.arrays import Bools
+from discreet.model.evidence import Evidence
+from discreet.model.noise_claims import dropped_statement, noise_claim
+from discreet.model.table import Table
+from discreet.verify.altered import Numbers, check_additive, empty_rows, refuse_where, take_claim
+from discreet.verify.known import Ground
+from discreet.verify.rules import Recheck
+from discreet.verify.verdict import Verdict
+
+KIND = "drop_add"
+AVERAGES = "The noise depends on the margins"
+
+
+def check_dropped(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    _rechecks: Sequence[Recheck],
+    true: Numbers,
+    published: Numbers,
+) -> None:
+    """At most q records moved in every finest cell, or exactly q in all; counts are what is left."""
+    method, columns = evidence.method, evidence.parts["altered"]
+    if len(ground.tables) != 1 or any(len(column) != len(published) for column in columns.values()):
+        verdict.refuse(KIND, "there is not one table with what moved in every cell")
+        return
+    table = ground.tables.tables[0]
+    finest = _finest(table)
+    moved, records = columns["moved"], columns["records"]
+    before = len(verdict.refused)
+    plain = table.spec.value is None and table.weighted is None
+    if table.records is not None and np.any(records != table.records):
+        verdict.refuse(KIND, "the number of records of a cell is not that of the table")
+    refuse_where(verdict, ground, ~finest & (moved != 0), "records moved in a cell that is a sum of others", KIND)
+    q = method["subsample"]
+    if q is None:
+        caps = _caps(records.tolist(), Fraction(str(method["rate"])), str(method["rounding"]))
+        far = finest & np.array([abs(m) > cap for m, cap in zip(moved.tolist(), caps, strict=True)], np.bool_)
+        refuse_where(verdict, ground, far, "more records moved than the cap allows", KIND)
+    elif moved.max(initial=0) > 0 or int(moved.sum()) != -int(q):
+        verdict.refuse(KIND, "not exactly so many records were dropped as stated")
+    refuse_where(verdict, ground, finest & (records + moved < 0), "more records were dropped than there are", KIND)
+    if plain:
+        wrong = finest & np.asarray(published != true + moved, np.bool_)
+        refuse_where(verdict, ground, wrong, "a count is not that of the records that are left", KIND)
+    else:
+        verdict.asserted.append("which records were dropped or doubled, and their weights")
+        if table.spec.value is None:
+            _check_total(verdict, table, true, published, int(finest.sum()))
+    refuse_where(verdict, ground, empty_rows(ground) & (published != 0), "an empty cell got a value", KIND)
+    check_additive(verdict, ground, published, KIND)
+    statement = dropped_statement(
+        str(method["rate"]), str(method["rounding"]), q, plain=plain, moved=int(np.abs(moved).sum())
+    )
+    left_out = tuple(text for text in evidence.claim.not_considered if text.startswith(AVERAGES))
+    if not left_out:
+        verdict.refuse("claim", "the release does not admit that noise averages out over different tables")
+    insecure = bool(evidence.facts.get("insecure"))
+    claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=insecure, left_out=left_out)
+    take_claim(verdict, evidence, claim)
+    verdict.asserted.append("the draws are those of the records in the cell, its margins and the universe")
+    verdict.prove(f"{claim.statement} ({int(finest.sum())} finest cells)", before)
+
+
+def _finest(table: Table) -> Bools:
+    sums = [{g.parent for g in h.groupings} for h in table.spec.hierarchies]
+    plain = [np.array([code not in s for code in h.codes]) for h, s in zip(table.spec.hierarchies, sums, strict=True)]
+    return np.asarray(np.all([p[table.codes[:, k]] for k, p in enumerate(plain)], axis=0), np.bool_)
+
+
+def _caps(records: list[int], rate: Fraction, rounding: str) -> list[int]:
+    """The most records that may move: the rate times their number, rounded up, or the next whole number above."""
+    if rounding == "ceil":
+        return [-((-rate * n) // 1) for n in records]
+    return [(rate * n) // 1 + 1 if n else 0 for n in records]
+
+
+def _check_total(verdict: Verdict, table: Table, true: Numbers, published: Numbers, cells: int) -> None:
+    """Weights are calibrated: the total keeps its value but for rounding of every finest cell."""
+    total = [-1 if h.total is None else h.index[h.total] for h in table.spec.hierarchies]
+    rows = np.flatnonzero((table.codes == np.array(total)).all(axis=1))
+    if len(rows) and 2 * abs(int(published[rows[0]]) - int(true[rows[0]])) > cells + 1:
+        verdict.refuse(KIND, "the total of all weights changed")

@@ -1,0 +1,115 @@
+"""Multiplicative noise: caps of every cell, single contributors, unchanged counts, additivity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.model.arrays import Bools, Ints
+from discreet.model.evidence import Evidence
+from discreet.model.noise_claims import multiplied_statement, noise_claim
+from discreet.model.table import Table
+from discreet.verify.altered import Numbers, check_additive, empty_rows, refuse_where, several_universes, take_claim
+from discreet.verify.known import Ground
+from discreet.verify.rules import Recheck
+from discreet.verify.verdict import Verdict
+
+KIND = "multiplicative_noise"
+
+
+def check_multiplied(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    _rechecks: Sequence[Recheck],
+    _true: Numbers,
+    published: Numbers,
+) -> None:
+    """No cell moved by more than its own share allows, single contributors far enough, counts not at all."""
+    method = evidence.method
+    a, b = Fraction(str(method["a"])), Fraction(str(method["b"]))
+    if not 1 < a < b < 2:
+        verdict.refuse(KIND, "factors do not lie where they must")
+        return
+    columns = evidence.parts["altered"]
+    if any(len(column) != len(published) for column in columns.values()):
+        verdict.refuse(KIND, "there is not one sum for every cell")
+        return
+    before = len(verdict.refused)
+    found = {"too_noisy": 0, "sensitive": 0, "unprotected": 0}
+    wrong = np.zeros(len(published), np.bool_)
+    near = np.zeros(len(published), np.bool_)
+    for number, table in enumerate(ground.tables):
+        first = int(ground.first[number])
+        rows = slice(first, first + len(table))
+        mine = {name: column[rows] for name, column in columns.items()}
+        scale = 10 ** (evidence.decimals - table.decimals)
+        if np.any(mine["value"].astype(object) * scale != published[rows]):
+            verdict.refuse(KIND, "a value is not what the records add up to", table.name)
+        moved = [abs(x) for x in (mine["value"].astype(object) - table.value.astype(object)).tolist()]
+        if table.spec.value is None:
+            wrong[rows] = np.array([m != 0 for m in moved], np.bool_)
+            continue
+        if not table.spec.weight and np.any(mine["own"] != table.value):
+            verdict.refuse(KIND, "own shares are not the values of a table without weights", table.name)
+        many = _records(table)
+        wrong[rows] = _beyond(moved, mine["own"], b - 1, many)
+        near[rows] = _short(table, moved, mine["own"], a - 1, many)
+        _count(method, table, mine, moved, found)
+    refuse_where(verdict, ground, wrong, "a value moved further than the factors allow", KIND)
+    refuse_where(verdict, ground, near, "the value of a single contributor moved too little", KIND)
+    refuse_where(verdict, ground, empty_rows(ground) & (published != 0), "an empty cell got a value", KIND)
+    check_additive(verdict, ground, published, KIND)
+    p = method["p"]
+    statement = multiplied_statement(float(a), float(b), p, found)
+    insecure = bool(evidence.facts.get("insecure"))
+    claim = noise_claim(KIND, statement, additive=True, universes=several_universes(ground), insecure=insecure)
+    take_claim(verdict, evidence, claim)
+    verdict.asserted.append(
+        "factors and directions of single records, own shares where there are weights, and the two largest companies"
+    )
+    verdict.prove(f"{claim.statement} ({len(published)} cells)", before)
+
+
+def _records(table: Table) -> list[int]:
+    """How many records were rounded in each cell."""
+    return [len(table)] * len(table) if table.records is None else table.records.tolist()
+
+
+def _beyond(moved: list[int], own: Ints, most: Fraction, many: list[int]) -> Bools:
+    """Values that moved by more than the largest factor, half a unit a record for rounding."""
+    return np.array([2 * m > 2 * most * o + n for m, o, n in zip(moved, own.tolist(), many, strict=True)], np.bool_)
+
+
+def _short(table: Table, moved: list[int], own: Ints, least: Fraction, many: list[int]) -> Bools:
+    """Cells of one contributor that moved by less than the least factor."""
+    holding = table.contributions.get("holding")
+    alone = np.zeros(len(table), np.bool_) if holding is None else np.asarray(holding.count == 1)
+    rows = zip(alone.tolist(), moved, own.tolist(), many, table.value.tolist(), strict=True)
+    return np.array([s and 2 * m < 2 * least * o - n and m < v for s, m, o, n, v in rows], np.bool_)
+
+
+def _count(
+    method: Mapping[str, Any], table: Table, mine: Mapping[str, Ints], moved: list[int], found: dict[str, int]
+) -> None:
+    """Flagged, sensitive and unprotected cells."""
+    if method["limit"] is not None:
+        limit = Fraction(str(method["limit"]))
+        found["too_noisy"] += sum(m > limit * abs(v) for m, v in zip(moved, table.value.tolist(), strict=True))
+    if method["p"] is None:
+        return
+    share, unit = Fraction(str(method["p"])) / 100, method["round_unit"]
+    step = None if unit is None else Fraction(str(unit)) * 10**table.decimals
+    cells = zip(table.value.tolist(), mine["first"].tolist(), mine["second"].tolist(), moved, table.empty, strict=True)
+    for value, one, two, move, empty in cells:
+        rest = Fraction(value - one - two)
+        if step is not None:
+            rounded = step * ((value / step + Fraction(1, 2)) // 1)
+            rest += abs(step / 2 - abs(value - rounded))
+        needed = share * one - rest
+        if needed > 0 and not empty:
+            found["sensitive"] += 1
+            found["unprotected"] += int(move < needed)

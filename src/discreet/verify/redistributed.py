@@ -1,0 +1,171 @@
+"""Maps without small places: moves add up, nothing is small, mass is kept, steps are as many as stated."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.model.arrays import Ints
+from discreet.model.evidence import Evidence
+from discreet.model.noise_claims import noise_claim, redistributed_statement
+from discreet.model.table import Table
+from discreet.verify.altered import Numbers, check_additive, take_claim
+from discreet.verify.known import Ground
+from discreet.verify.rules import Recheck
+from discreet.verify.verdict import Verdict
+
+KIND = "redistribute"
+TOPPED_UP = "what the threshold itself tells"
+NEAR = 1e-6
+"""Rules for magnitudes are tested up to this share, and a unit a contributor."""
+
+
+def check_redistributed(
+    verdict: Verdict,
+    ground: Ground,
+    evidence: Evidence,
+    _rechecks: Sequence[Recheck],
+    true: Numbers,
+    published: Numbers,
+) -> None:
+    """Before and moves give after, nothing is small, and the total is kept but for suppressed outliers."""
+    method, facts = evidence.method, evidence.facts
+    threshold = int(method["threshold"])
+    if len(ground.tables) != 1 or len(ground.tables.tables[0].variables) != 1 or threshold < 2:
+        verdict.refuse(KIND, "there is not one map")
+        return
+    table = ground.tables.tables[0]
+    before = len(verdict.refused)
+    old, new = _by_place(table, true), _by_place(table, published)
+    if table.spec.value is None:
+        found = _check_counts(verdict, table, evidence, old, new, threshold)
+    else:
+        found = _check_magnitudes(verdict, evidence, old, new, threshold)
+    check_additive(verdict, ground, published, KIND)
+    magnitudes = table.spec.value is not None
+    stated = {**facts, **found}
+    statement = redistributed_statement(threshold, stated, magnitudes=magnitudes, record=method)
+    left_out = tuple(text for text in evidence.claim.not_considered if text.startswith(TOPPED_UP))
+    if not left_out:
+        verdict.refuse("claim", "the release does not admit what the threshold itself tells")
+    claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=False, left_out=left_out)
+    take_claim(verdict, evidence, claim)
+    verdict.asserted.append("the place of every record")
+    verdict.prove(f"{claim.statement} ({int((new > 0).sum())} occupied places)", before)
+
+
+def _by_place(table: Table, values: Numbers) -> Ints:
+    """Values by base code, zero where the table has no cell."""
+    hierarchy = table.spec.hierarchies[0]
+    place = {hierarchy.index[code]: i for i, code in enumerate(hierarchy.base_codes)}
+    result = np.zeros(len(place), np.int64)
+    for code, value in zip(table.codes[:, 0].tolist(), values.tolist(), strict=True):
+        if code in place:
+            result[place[code]] = int(value)
+    return result
+
+
+def _check_counts(
+    verdict: Verdict, table: Table, evidence: Evidence, old: Ints, new: Ints, threshold: int
+) -> dict[str, int]:
+    moves, outliers = evidence.parts["moves"], evidence.parts["outlier_moves"]
+    if np.any((new > 0) & (new < threshold)) or np.any(new < 0):
+        verdict.refuse(KIND, "an occupied place holds fewer units than the threshold", table.name)
+    now = old.copy()
+    gone = np.flatnonzero((old > 0) & (new == 0))
+    np.add.at(now, outliers["target"], outliers["units"])
+    np.subtract.at(now, outliers["source"], outliers["units"])
+    lost = int(now[gone].sum())
+    now[gone] = 0
+    np.subtract.at(now, moves["source"], moves["units"])
+    np.add.at(now, moves["target"], moves["units"])
+    if np.any(now != new):
+        verdict.refuse(KIND, "what moved does not lead from the original to the published counts", table.name)
+    if np.any(moves["units"] < 1) or np.any(outliers["units"] < 1):
+        verdict.refuse(KIND, "a move is of nothing", table.name)
+    if np.any((new > 0) & (old == 0)) or (len(gone) and evidence.method["outliers"] == "none"):
+        verdict.refuse(KIND, "other places are occupied than before", table.name)
+    steps = [_steps(evidence.parts, part) for part in (moves, outliers)]
+    for part, mine in zip((moves, outliers), steps, strict=True):
+        if np.any(part["steps"] != mine):
+            verdict.refuse(KIND, "a move is said to be shorter or longer than it is", table.name)
+    walked = [int((part["units"] * mine).sum()) for part, mine in zip((moves, outliers), steps, strict=True)]
+    return {
+        "moved": int(moves["units"].sum()),
+        "steps": walked[0],
+        "outliers": len(gone),
+        "outlier_steps": walked[1],
+        "lost": lost,
+    }
+
+
+def _steps(parts: Mapping[str, Mapping[str, Ints]], moves: Mapping[str, Ints]) -> Ints:
+    """How many steps lie between the places of each move."""
+    source, target = moves["source"], moves["target"]
+    if "hexagons" in parts:
+        q, r = parts["hexagons"]["q"], parts["hexagons"]["r"]
+        across, along = q[source] - q[target], r[source] - r[target]
+        return np.asarray((np.abs(across) + np.abs(along) + np.abs(across + along)) // 2)
+    near: dict[int, set[int]] = {}
+    for one, two in zip(parts["neighbours"]["one"].tolist(), parts["neighbours"]["two"].tolist(), strict=True):
+        near.setdefault(one, set()).add(two)
+        near.setdefault(two, set()).add(one)
+    known: dict[int, dict[int, int]] = {}
+    found = []
+    for start, end in zip(source.tolist(), target.tolist(), strict=True):
+        if start not in known:
+            known[start] = _walked(near, start)
+        found.append(known[start].get(end, -1))
+    return np.array(found, np.int64)
+
+
+def _walked(near: Mapping[int, set[int]], start: int) -> dict[int, int]:
+    """Steps from one place to all that can be reached."""
+    steps, waiting = {start: 0}, deque([start])
+    while waiting:
+        here = waiting.popleft()
+        for place in near.get(here, ()):
+            if place not in steps:
+                steps[place] = steps[here] + 1
+                waiting.append(place)
+    return steps
+
+
+def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints, threshold: int) -> dict[str, int]:
+    """Contributions before give the original map, those after the published one, in which every rule holds."""
+    for part, values, what in (("contributions", old, "original"), ("repaired", new, "published")):
+        sums = np.zeros(len(values), np.int64)
+        np.add.at(sums, evidence.parts[part]["place"], evidence.parts[part]["value"])
+        if np.any(sums != values):
+            verdict.refuse(KIND, f"the contributions do not add up to the {what} map")
+    if int(old.sum()) != int(new.sum()):
+        verdict.refuse(KIND, "the total is not kept")
+    after = evidence.parts["repaired"]
+    inside: dict[int, list[int]] = {}
+    for place, value in zip(after["place"].tolist(), after["value"].tolist(), strict=True):
+        inside.setdefault(place, []).append(value)
+    for amounts in inside.values():
+        if len(amounts) < threshold:
+            verdict.refuse(KIND, "an occupied place has fewer contributors than the threshold")
+        elif not _keeps(sorted(amounts, reverse=True), evidence.method):
+            verdict.refuse(KIND, "a place breaks a rule")
+    who = [set(evidence.parts[part]["contributor"].tolist()) for part in ("contributions", "repaired")]
+    if who[0] != who[1]:
+        verdict.refuse(KIND, "other contributors are in the map than before")
+    if set(inside) != set(np.flatnonzero(old > 0).tolist()):
+        verdict.refuse(KIND, "other places are occupied than before")
+    return {}
+
+
+def _keeps(values: list[int], method: Mapping[str, Any]) -> bool:
+    """Whether the rules hold for the contributions of a place, largest first."""
+    total, slack = sum(values), len(values) + sum(values) * NEAR
+    share, dominance, p = method["max_share"], method["dominance"], method["p"]
+    if share is not None and values[0] > share * total + slack:
+        return False
+    if dominance is not None and sum(values[: int(dominance[0])]) > dominance[1] * total + slack:
+        return False
+    return p is None or total - sum(values[:2]) + slack >= p / 100 * values[0]

@@ -1,0 +1,217 @@
+"""Multiplicative noise as a method of ``ds.protect``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.verify import check_release
+
+AREA = ds.Hierarchy.from_nested({"North": ["N1", "N2"], "South": ["S1", "S2"]})
+KIND = ds.Hierarchy.flat(["x", "y"])
+KEY = ds.Key(bytes(range(32)))
+
+
+def shipments(n: int = 300, weighted: bool = True) -> pa.Table:
+    rng = np.random.default_rng(5)
+    return pa.table(
+        {
+            "id": np.arange(n),
+            "company": rng.integers(0, n // 4, n),
+            "area": rng.choice(AREA.base_codes, n),
+            "kind": rng.choice(KIND.base_codes, n),
+            "value": np.rint(rng.lognormal(5, 1.5, n)).astype(np.int64),
+            "tons": rng.integers(1, 50, n),
+            "w": np.round(1 + rng.random(n) * 2 * weighted, 2),
+            "known": np.round(1 + rng.random(n) * weighted, 2),
+        }
+    )
+
+
+def spec(value: str | None = "value", **options: object) -> ds.TableSpec:
+    return ds.TableSpec(by={"area": AREA, "kind": KIND}, value=value, **options)
+
+
+def data(frame: pa.Table | None = None, weight: str | None = "w") -> ds.Microdata:
+    return ds.Microdata(shipments() if frame is None else frame, contributor="company", weight=weight)
+
+
+def protected(method: ds.MultiplicativeNoise, *specs: ds.TableSpec, **options: object) -> ds.Release:
+    return ds.protect(data(**options), method, tables=specs or [spec()], key=KEY)
+
+
+def test_tables_add_up_agree_and_are_done_as_stated():
+    others = [spec(), ds.TableSpec(by={"kind": KIND}, value="value", name="kinds"), spec(None, name="counts")]
+    release = protected(ds.MultiplicativeNoise("id"), *others)
+    assert release.verify().holds
+    assert "Done as stated" in release.summary()
+    by_area, by_kind, counts = release.public.tables
+    assert by_area.value[0] == by_kind.value[0]
+    assert np.array_equal(counts.value, release.custodian.tables["counts"].value)
+    assert np.any(release.custodian.published[0] != release.custodian.tables.tables[0].value)
+
+
+def test_the_order_of_the_file_is_nothing():
+    frame = shipments()
+    one = protected(ds.MultiplicativeNoise("id"), frame=frame)
+    two = protected(ds.MultiplicativeNoise("id"), frame=frame.take(np.arange(len(frame))[::-1].copy()))
+    assert np.array_equal(one.custodian.published[0], two.custodian.published[0])
+    other = ds.protect(data(), ds.MultiplicativeNoise("id", version=2), tables=[spec()], key=KEY)
+    assert not np.array_equal(one.custodian.published[0], other.custodian.published[0])
+
+
+def test_the_worked_example_of_the_card():
+    """A: 100 (w 1), 300 (w 1.2); B: 50 (w 1): TA 510; sensitive for p = 20 (needs 20), not for p = 10."""
+    frame = pa.table(
+        {
+            "id": [1, 2, 3],
+            "company": ["A", "A", "B"],
+            "area": ["N1"] * 3,
+            "kind": ["x"] * 3,
+            "value": [100, 300, 50],
+            "w": [1.0, 1.2, 1.0],
+        }
+    )
+    for p, sensitive in ((10, 0), (20, 4)):
+        release = ds.protect(
+            ds.Microdata(frame, contributor="company", weight="w"),
+            ds.MultiplicativeNoise("id", p=p),
+            tables=[
+                ds.TableSpec(by={"area": ds.Hierarchy.flat(["N1"]), "kind": ds.Hierarchy.flat(["x"])}, value="value")
+            ],
+            key=KEY,
+        )
+        table = release.custodian.tables.tables[0]
+        assert table.values[0] == 510
+        parts = release.custodian.evidence[0].parts["altered"]
+        assert (parts["first"][0], parts["second"][0]) == (400 * 10**table.decimals, 50 * 10**table.decimals)
+        assert release.custodian.evidence[0].facts["sensitive"] == sensitive
+        assert release.verify().holds
+
+
+def test_rounding_protects_too():
+    """TA 3,400,000, X1 3,000,000, X2 350,000, p = 10, unit 10**6: sensitive; without rounding too."""
+    frame = pa.table(
+        {"id": [1, 2, 3], "area": ["N1"] * 3, "kind": ["x"] * 3, "value": [3_000_000, 350_000, 50_000], "w": [1] * 3}
+    )
+    by = {"area": ds.Hierarchy.flat(["N1"], total=None)}
+    for unit, needed in ((None, 250_000), (1_000_000, 150_000)):
+        method = ds.MultiplicativeNoise("id", p=10, round_unit=unit)
+        release = ds.protect(ds.Microdata(frame), method, tables=[ds.TableSpec(by=by, value="value")], key=KEY)
+        table, parts = release.custodian.tables.tables[0], release.custodian.evidence[0].parts["altered"]
+        assert method._needed(table, parts["first"], parts["second"])[0] == needed
+
+
+def test_cells_of_one_company_move_at_least_as_far_as_the_rule_asks():
+    release = protected(ds.MultiplicativeNoise("id", 1.1, 1.2, p=10), weight=None)
+    table = release.custodian.tables.tables[0]
+    moved = np.abs(release.custodian.published[0] - table.value)
+    alone = table.contributions["holding"].count == 1
+    assert np.all(moved[alone] >= 0.1 * table.value[alone] - 2)
+    assert release.verify().holds
+
+
+def test_known_weights_can_leave_a_cell_unprotected_and_the_release_says_so():
+    frame = pa.table({"id": [1], "area": ["N1"], "value": [100], "w": [3.0], "known": [3.0]})
+    by = {"area": ds.Hierarchy.flat(["N1"], total=None)}
+    release = ds.protect(
+        ds.Microdata(frame, weight="w"),
+        ds.MultiplicativeNoise("id", 1.1, 1.2, p=10, known_weight="known"),
+        tables=[ds.TableSpec(by=by, value="value")],
+        key=KEY,
+    )
+    assert release.custodian.evidence[0].facts["unprotected"] == 1
+    assert any("moved less" in note for note in release.custodian.log["notes"])
+    assert release.verify().holds
+
+
+def test_balanced_noise_moves_large_cells_less_and_companies_one_way():
+    plain = protected(ds.MultiplicativeNoise("id"), spec(), spec("tons"))
+    balanced = protected(ds.MultiplicativeNoise("id", balance=["area"]), spec(), spec("tons"))
+    assert balanced.verify().holds
+    table = plain.custodian.tables.tables[0]
+    rows = [table.row(area=code) for code in AREA.base_codes]
+    moved = [np.abs(r.custodian.published[0] - table.value)[rows].sum() for r in (plain, balanced)]
+    assert moved[1] < moved[0]
+
+
+def test_noisy_cells_are_flagged():
+    release = protected(ds.MultiplicativeNoise("id", limit=0.01))
+    assert release.custodian.evidence[0].facts["too_noisy"] > 0
+    assert any("more than 0.01" in note for note in release.custodian.log["notes"])
+
+
+@pytest.mark.parametrize("lie", ["value", "own", "a", "counted"])
+def test_the_checker_refuses_what_was_not_done(lie):
+    release = protected(ds.MultiplicativeNoise("id", p=10), weight=None)
+    evidence = release.custodian.evidence[0]
+    altered = dict(evidence.parts["altered"])
+    if lie in altered:
+        altered[lie] = altered[lie] * 3
+        lying = replace(evidence, parts={"altered": altered})
+    elif lie == "a":
+        lying = replace(evidence, method={**evidence.method, "b": 1.001, "a": 1.0001})
+    else:
+        statement = evidence.claim.statement.replace("cells are sensitive", "cells could be sensitive")
+        lying = replace(evidence, claim=replace(evidence.claim, statement=statement))
+    assert not check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
+
+
+def test_bad_input_is_refused():
+    frame = shipments()
+    place = frame.column_names.index("value")
+    with pytest.raises(InputError, match="below zero"):
+        protected(ds.MultiplicativeNoise("id"), frame=frame.set_column(place, "value", pa.array([-1] * len(frame))))
+    with pytest.raises(InputError, match="identifier of another"):
+        protected(ds.MultiplicativeNoise("company"), frame=frame)
+    with pytest.raises(NeedsError, match="balance"):
+        protected(ds.MultiplicativeNoise("id", balance=["size"]))
+    tables = ds.tabulate(data(), specs=[spec(), spec("tons"), spec("known")])
+    tied = ds.TableSet([t.with_(value=t.value * 0, decimals=0) for t in tables], ["value = tons + known"]).assess()
+    with pytest.raises(NeedsError, match="would not hold any more"):
+        ds.protect(tied, ds.MultiplicativeNoise("id"), key=KEY)
+    ready = ds.Table.from_cells(pa.table({"kind": ["Total", "x", "y"], "value": [3, 1, 2]}), by={"kind": KIND}).assess()
+    with pytest.raises(NeedsError, match="records it was made from"):
+        ds.protect(ready, ds.MultiplicativeNoise("id"), key=KEY)
+
+
+@pytest.mark.parametrize("wrong", [{"a": 1.0}, {"b": 2.0}, {"a": 1.3}, {"p": 0}, {"round_unit": 5}, {"limit": 0}])
+def test_impossible_parameters_are_refused(wrong):
+    with pytest.raises(ParameterError):
+        ds.MultiplicativeNoise("id", **wrong)
+
+
+def test_a_recipe_adds_noise(tmp_path):
+    import pyarrow.csv as arrow_csv
+
+    arrow_csv.write_csv(shipments(), tmp_path / "shipments.csv")
+    (tmp_path / "recipe.toml").write_text(
+        """
+        version = 1
+        [data]
+        file = "shipments.csv"
+        contributor = "company"
+        weight = "w"
+        [[tables]]
+        by = ["area", "kind"]
+        value = "value"
+        [[rules]]
+        kind = "p_percent"
+        p = 10
+        [[protect]]
+        method = "multiplicative_noise"
+        identifier = "id"
+        a = 1.1
+        b = 1.2
+        p = 10
+        [output]
+        directory = "out"
+        report = true
+        """
+    )
+    assert ds.run_recipe(tmp_path / "recipe.toml").verdict.holds

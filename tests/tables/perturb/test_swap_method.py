@@ -1,0 +1,130 @@
+"""Record swapping as a method of ``ds.protect``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.verify import check_release
+
+AREA = ds.Hierarchy.from_nested({"North": ["N1", "N2", "N3"], "South": ["S1", "S2", "S3"]})
+JOB = ds.Hierarchy.flat(["a", "b", "c"])
+SEX = ds.Hierarchy.flat(["m", "f"])
+KEY = ds.Key(bytes(range(32)))
+
+
+def people(households: int = 400) -> pa.Table:
+    rng = np.random.default_rng(4)
+    size = rng.integers(1, 4, households)
+    home = np.repeat(np.arange(households), size)
+    area = rng.choice(AREA.base_codes, households)[home]
+    return pa.table(
+        {
+            "home": home,
+            "area": area,
+            "region": [{"N": "North", "S": "South"}[a[0]] for a in area],
+            "sex": rng.choice(SEX.base_codes, len(home)),
+            "job": rng.choice(JOB.base_codes, len(home)),
+            "risk": (home % 10 == 0).astype(float),
+        }
+    )
+
+
+def specs() -> list[ds.TableSpec]:
+    return [ds.TableSpec(by={"area": AREA, "job": JOB}), ds.TableSpec(by={"area": AREA, "sex": SEX})]
+
+
+def swapped(method: ds.Swap, frame: pa.Table | None = None) -> ds.Release:
+    return ds.protect(ds.Microdata(people() if frame is None else frame), method, tables=specs(), key=KEY)
+
+
+def test_regions_keep_what_they_have_and_matched_variables_keep_their_areas():
+    release = swapped(ds.Swap("area", "home", within="region", profile=["sex"], rate=0.1))
+    assert release.verify().holds
+    jobs, sexes = release.custodian.tables.tables
+    by_job, by_sex = release.custodian.published
+    for code in ("Total", "North", "South"):
+        for job in JOB.codes:
+            row = jobs.row(area=code, job=job)
+            assert by_job[row] == jobs.value[row]
+    assert np.any(by_job != jobs.value)
+    assert np.array_equal(by_sex, sexes.value)
+    facts = release.custodian.evidence[0].facts
+    assert 0.1 * 400 - 5 <= facts["moved"] <= 0.2 * 400 + 5
+
+
+def test_risky_households_move_first():
+    release = swapped(ds.Swap("area", "home", within="region", rate=0.1, risk="risk"))
+    assert release.verify().holds
+    assert 40 <= release.custodian.evidence[0].facts["moved"] <= 80
+
+
+def test_the_order_of_the_file_is_nothing():
+    frame = people()
+    method = ds.Swap("area", "home", within="region", profile=["sex"])
+    one, two = swapped(method, frame), swapped(method, frame.take(np.arange(len(frame))[::-1].copy()))
+    assert np.array_equal(one.custodian.published[0], two.custodian.published[0])
+
+
+@pytest.mark.parametrize("lie", ["value", "moved", "within"])
+def test_the_checker_refuses_what_was_not_done(lie):
+    release = swapped(ds.Swap("area", "home", within="region", rate=0.2))
+    evidence = release.custodian.evidence[0]
+    parts = {name: dict(part) for name, part in evidence.parts.items()}
+    if lie == "value":
+        parts["altered"]["value"] = parts["altered"]["value"] + 1
+    elif lie == "moved":
+        parts["households"]["moved"] = np.array([3])
+    else:
+        parts["areas"]["broad"] = np.arange(6)
+    lying = replace(evidence, parts=parts)
+    assert not check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
+
+
+def test_what_it_cannot_do_is_said():
+    frame = people()
+    with pytest.raises(NeedsError, match="area"):
+        ds.protect(ds.Microdata(frame), ds.Swap("area", "home"), tables=[ds.TableSpec(by={"job": JOB})], key=KEY)
+    spec = ds.TableSpec(by={"area": AREA}, where="area != 'N1'")
+    with pytest.raises(NeedsError, match="filter"):
+        ds.protect(ds.Microdata(frame), ds.Swap("area", "home"), tables=[spec], key=KEY)
+    with pytest.raises(InputError, match="different areas"):
+        swapped(ds.Swap("area", "home"), frame.set_column(0, "home", pa.array(np.arange(len(frame)) // 5)))
+    with pytest.raises(InputError, match="two broad areas"):
+        swapped(ds.Swap("area", "home", within="sex"))
+    gap = frame.set_column(0, "home", pa.array([None, *range(1, len(frame))]))
+    with pytest.raises(InputError, match="no household"):
+        swapped(ds.Swap("area", "home"), gap)
+    for wrong in ({"rate": 0}, {"rate": 1.5}, {"profile": ["area"]}):
+        with pytest.raises(ParameterError):
+            ds.Swap("area", "home", **wrong)
+
+
+def test_a_recipe_swaps(tmp_path):
+    import pyarrow.csv as arrow_csv
+
+    arrow_csv.write_csv(people(), tmp_path / "people.csv")
+    (tmp_path / "recipe.toml").write_text(
+        """
+        version = 1
+        [data]
+        file = "people.csv"
+        [[tables]]
+        by = ["area", "job"]
+        cells = "all"
+        [[protect]]
+        method = "swap"
+        area = "area"
+        household = "home"
+        within = "region"
+        [output]
+        directory = "out"
+        report = true
+        """
+    )
+    assert ds.run_recipe(tmp_path / "recipe.toml").verdict.holds
