@@ -10,7 +10,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import DiscreetError, InputError, OutputError, ParameterError
-from discreet.verbs.recipe import audit_pattern, read_recipe, recipe_schema
+from discreet.verbs.recipe import audit_pattern
+from discreet.verbs.recipe_parts import read_recipe, recipe_schema
 
 RECIPE = """
 version = 1

@@ -14,14 +14,13 @@ from discreet.cli.terminal import progress
 from discreet.errors import InputError, OutputError, ParameterError, listed
 from discreet.verbs.recipe import (
     Kitchen,
-    PatternPart,
     Run,
     audit_pattern,
     compare_recipe,
     prepare,
-    read_recipe,
     run_recipe,
 )
+from discreet.verbs.recipe_parts import PatternPart, read_recipe
 from discreet.verbs.save import summary, table_to_frame
 
 

@@ -208,6 +208,6 @@ def audit(
 @main.command()
 def schema() -> None:
     """Print the JSON schema of recipes."""
-    from discreet.verbs.recipe import recipe_schema
+    from discreet.verbs.recipe_parts import recipe_schema
 
     click.echo(json.dumps(recipe_schema(), indent=2))

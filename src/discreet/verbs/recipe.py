@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,9 +31,8 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.report import custodian_report
-from discreet.rules.assess import MANUAL_RANGE
-from discreet.rules.base import REGISTRY, Rule, rule_from_record
-from discreet.tables.method import METHODS, Method, method_from_record
+from discreet.rules.base import Rule, rule_from_record
+from discreet.tables.method import Method, method_from_record
 from discreet.tables.suppress import Suppress
 from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
 from discreet.verbs.already import Found, Item
@@ -44,6 +42,15 @@ from discreet.verbs.given_files import with_files_read
 from discreet.verbs.load import load
 from discreet.verbs.protect import protect
 from discreet.verbs.ready_made import table_from_cells
+from discreet.verbs.recipe_parts import (
+    HierarchyPart,
+    PatternPart,
+    PublishedPart,
+    Recipe,
+    TablePart,
+    preferred,
+    read_recipe,
+)
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save, verify
 from discreet.verbs.tabulate import tabulate
@@ -51,152 +58,6 @@ from discreet.verify import Verdict, check_folder
 
 AUDITED_WITHOUT_ASKING = 2_000
 """Releases with at most this many withheld cells are audited for the report unless the recipe says otherwise."""
-
-
-class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Where the records (or ready-made cells) come from, and the roles of their columns."""
-
-    file: str | None = None
-    cells: str | None = None
-    contributor: str | None = None
-    weight: str | None = None
-    waiver: str | None = None
-    request: str | None = None
-    record_key: str | None = None
-    delimiter: str = ","
-    engine: Literal["memory", "duckdb"] = "memory"
-    missing: dict[str, str] = {}
-    recode: dict[str, str] = {}
-
-
-class HierarchyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How the codes of a variable add up: a file, digits, level columns or parents; plain codes otherwise."""
-
-    file: str | None = None
-    digits: list[int] | None = None
-    columns: list[str] | None = None
-    parents: dict[str, str] | None = None
-    total: str = "Total"
-    labels: str | None = None
-    missing: list[str] = []
-
-
-class TablePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """One table."""
-
-    by: list[str]
-    name: str = ""
-    value: str | None = None
-    filter: str | list[str] | None = None
-    weight: str | Literal[False] | None = None
-    shadow: str | None = None
-    absolute: bool = False
-    cost: str | None = None
-    status: str | None = None
-    period: str = ""
-    decimals: int | None = None
-    cells: Literal["nonempty", "all"] = "nonempty"
-    compute_totals: bool = False
-    disjoint: bool = False
-    slack: float | Literal["rounded"] | None = None
-
-
-class AssessPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How rules are applied."""
-
-    profile: Literal["handbook", "argus"] = "handbook"
-    missing_safe: bool = False
-    manual_range: float = MANUAL_RANGE
-
-
-class LinkPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """An equation between value variables: ``turnover = home + export``."""
-
-    equation: str
-
-
-class PatternPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A pattern file, and how to read it where another program made it."""
-
-    file: str
-    variables: list[str] | None = None
-    columns: dict[str, str] = {}
-    letters: str | dict[str, str] = "words"
-    all_are: Literal["unsafe", "secondary"] | None = None
-    table: str = ""
-    tables: dict[str, str] = {}
-    delimiter: str = ","
-
-
-class PublishedPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Something that is already published: a saved release, a file of cells, or a figure derived from cells."""
-
-    release: str | None = None
-    cells: str | None = None
-    figure: str | None = None
-    name: str = ""
-    table: str | None = None
-    value: str | int | float | None = None
-    columns: dict[str, str] = {}
-    withheld: list[str] | None = None
-    decimals: int | None = None
-    ignore_unknown: bool = False
-    delimiter: str = ","
-
-    @property
-    def kind(self) -> str:
-        """Which of the three it is."""
-        kinds = [kind for kind in PUBLISHED_KEYS if getattr(self, kind) is not None]
-        if len(kinds) != 1:
-            raise ParameterError(
-                f"An entry of [[already_published]] has {listed(kinds) if kinds else 'nothing in it'}.",
-                hint="Give one of release (a folder), cells (a file) or figure (a formula).",
-            )
-        return kinds[0]
-
-    def check(self) -> None:
-        """Refuse keys that say nothing of the kind that it is."""
-        allowed = {self.kind, *PUBLISHED_KEYS[self.kind]}
-        plain = PublishedPart()
-        given = [key for key in self.__struct_fields__ if getattr(self, key) != getattr(plain, key)]
-        for key in given:
-            if key not in allowed:
-                where = f"an entry of [[already_published]] with {self.kind}"
-                raise ParameterError(unknown_name("key", key, sorted(allowed), where))
-
-
-PUBLISHED_KEYS = {
-    "release": ("name",),
-    "cells": ("name", "table", "value", "columns", "withheld", "decimals", "ignore_unknown", "delimiter"),
-    "figure": ("value", "decimals"),
-}
-"""Kinds of what is already published, and the keys of each."""
-
-
-class OutputPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Where the release goes."""
-
-    directory: str
-    formats: tuple[Literal["csv"], ...] = ("csv",)
-    report: bool = False
-    audit: bool | Literal["auto"] = "auto"
-
-
-class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A whole job."""
-
-    version: Literal[1]
-    data: DataPart
-    tables: list[TablePart]
-    protect: list[dict[str, Any]]
-    output: OutputPart
-    hierarchies: dict[str, str | HierarchyPart] = {}
-    rules: list[dict[str, Any]] = []
-    assess: AssessPart = msgspec.field(default_factory=AssessPart)
-    links: list[LinkPart] = []
-    already_published: list[PublishedPart] = []
-    one_pattern: bool = False
-    pattern: PatternPart | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,67 +70,6 @@ class Run:
     seal: str
     audit: Audit | None
     repair: Repair | None = None
-
-
-def read_recipe(text: str) -> Recipe:
-    """Parse a recipe; unknown keys and wrong types are errors that name them."""
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ParameterError(f"The recipe is not valid TOML: {error}.") from None
-    try:
-        recipe = msgspec.convert(raw, Recipe)
-    except msgspec.ValidationError as error:
-        raise _explained(str(error)) from None
-    if (recipe.data.file is None) == (recipe.data.cells is None):
-        raise ParameterError("The recipe's [data] needs either file (records) or cells (a ready-made table).")
-    if not recipe.tables:
-        raise ParameterError("The recipe has no [[tables]].", hint="Add one with by = [...] and value.")
-    if not all(part.by for part in recipe.tables):
-        raise ParameterError("A table of the recipe has an empty by.", hint="Name at least one variable in by = [...].")
-    for record in recipe.rules:
-        rule_from_record(record)
-    for record in recipe.protect:
-        part = _preferred(record)
-        method_from_record(record if part is None else {**record, "prefer": ()})
-    for published in recipe.already_published:
-        published.check()
-    return recipe
-
-
-def _preferred(record: Mapping[str, Any]) -> PatternPart | None:
-    """The pattern that a method prefers, where the recipe says how to read it."""
-    if not isinstance(record.get("prefer"), Mapping):
-        return None
-    try:
-        return msgspec.convert(record["prefer"], PatternPart)
-    except msgspec.ValidationError as error:
-        raise ParameterError(
-            f"prefer of the recipe cannot be used: {error}.", hint=f"It takes {listed(PatternPart.__struct_fields__)}."
-        ) from None
-
-
-def _explained(message: str) -> ParameterError:
-    """A validation error with what is allowed beside what was found."""
-    known = {
-        "": Recipe,
-        "data": DataPart,
-        "tables": TablePart,
-        "output": OutputPart,
-        "assess": AssessPart,
-        "links": LinkPart,
-        "already_published": PublishedPart,
-        "hierarchies": HierarchyPart,
-        "pattern": PatternPart,
-    }
-    if "contains unknown field" in message:
-        name = message.split("`")[1]
-        place = message.rsplit("`$", 1)[1].strip("`. ").split("[")[0] if "`$" in message else ""
-        part = known.get(place.split(".")[0], Recipe)
-        return ParameterError(
-            unknown_name("key", name, part.__struct_fields__, f"[{place}] of the recipe" if place else "the recipe")
-        )
-    return ParameterError(f"The recipe cannot be used: {message}.", hint="Compare with: discreet schema")
 
 
 class Kitchen:
@@ -367,7 +167,7 @@ class Kitchen:
         """The methods of the recipe, with what their files say."""
         found = []
         for record in self.recipe.protect:
-            part = _preferred(record)
+            part = preferred(record)
             given = record if part is None else {**record, "prefer": self.pattern(part)}
             found.append(with_files_read(method_from_record(given), self.input))
         return found
@@ -640,22 +440,3 @@ def _short_unaccepted(found: Audit, release: Release) -> int:
         row = table.row(**dict(zip(table.variables, entry.cell, strict=True)))
         answered[system.of[names.index(entry.table)][row]] = True
     return int((found.intervals.short & ~answered[found.intervals.cells]).sum())
-
-
-def recipe_schema() -> dict[str, Any]:
-    """JSON schema of a recipe, rules and methods included."""
-    schema = msgspec.json.schema(Recipe)
-    definitions = schema["$defs"]
-    properties = definitions["Recipe"]["properties"]
-    for key, kinds, tag in (("rules", REGISTRY, "kind"), ("protect", METHODS, "method")):
-        choices = []
-        for kind, cls in sorted(kinds.items()):
-            part = msgspec.json.schema(cls)["$defs"][cls.__name__]
-            part["properties"] = {tag: {"const": kind}, **part["properties"]}
-            part["required"] = [tag, *part.get("required", [])]
-            part["additionalProperties"] = False
-            part["description"] = (cls.__doc__ or "").strip().splitlines()[0]
-            definitions[cls.__name__] = part
-            choices.append({"$ref": f"#/$defs/{cls.__name__}"})
-        properties[key]["items"] = {"oneOf": choices}
-    return schema
