@@ -18,6 +18,7 @@ from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
     from discreet import generate, measures
+    from discreet.argus.run import convert_batch, run_batch
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
@@ -44,9 +45,13 @@ if TYPE_CHECKING:
     )
     from discreet.tables import Adjust, Intervals, Method, Round, Suppress
     from discreet.verbs.algorithms import compare_algorithms
+    from discreet.verbs.argus_apriori import apply_apriori
+    from discreet.verbs.argus_data import read_argus, read_argus_table
+    from discreet.verbs.argus_output import write_argus
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
     from discreet.verbs.coordinate import coordinate
+    from discreet.verbs.links import linked_clusters
     from discreet.verbs.load import load
     from discreet.verbs.offices import office_table
     from discreet.verbs.protect import protect
@@ -57,6 +62,7 @@ if TYPE_CHECKING:
     from discreet.verify import check_folder
 
 _HOME = {
+    "discreet.argus.run": ("convert_batch", "run_batch"),
     "discreet.errors": ("DiscreetError",),
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy"),
@@ -82,9 +88,13 @@ _HOME = {
     ),
     "discreet.tables": ("Adjust", "Intervals", "Method", "Round", "Suppress"),
     "discreet.verbs.algorithms": ("compare_algorithms",),
+    "discreet.verbs.argus_apriori": ("apply_apriori",),
+    "discreet.verbs.argus_data": ("read_argus", "read_argus_table"),
+    "discreet.verbs.argus_output": ("write_argus",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
     "discreet.verbs.coordinate": ("coordinate",),
+    "discreet.verbs.links": ("linked_clusters",),
     "discreet.verbs.load": ("load",),
     "discreet.verbs.offices": ("office_table",),
     "discreet.verbs.protect": ("protect",),
