@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import InputError, ParameterError, listed
+from discreet.files.argus.text import LONGEST_LINE, wrong
 from discreet.model.hierarchy import Hierarchy
 
 
@@ -151,8 +152,16 @@ def read_labels(path: str | Path, *, delimiter: str = ",", notes: list[str] | No
 
 def read_lines(path: Path, notes: list[str] | None = None) -> list[str]:
     """Lines of a text file; errors name the file. With ``notes``, Latin-1 is taken where UTF-8 fails."""
+    lines = _text(path, notes).split("\n")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > LONGEST_LINE:
+            raise wrong(path.name, number, f"{len(line):,} characters", f"at most {LONGEST_LINE:,} in a line")
+    return lines
+
+
+def _text(path: Path, notes: list[str] | None) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}") from None
     except OSError as error:
@@ -163,4 +172,4 @@ def read_lines(path: Path, notes: list[str] | None = None) -> list[str]:
         if notes is None:
             raise InputError(f"The file {path.name!r} is not UTF-8 text.", hint="Save it as UTF-8.") from None
         notes.append(f"{path.name} is not UTF-8 and was read as Latin-1.")
-        return path.read_text(encoding="latin-1").split("\n")
+        return path.read_text(encoding="latin-1")
