@@ -107,7 +107,7 @@ def test_forms_that_differ_are_accepted_with_a_note(tmp_path: Path, line: str, n
     ("line", "message"),
     [
         ("hello", "found 'hello'; expected a line that begins with a command"),
-        ("<SUPRESS> MOD(1)", "found '<SUPRESS>'; expected a command of batch files."),
+        ("<SUPPRESSS> MOD(1)", "found '<SUPPRESSS>'; expected a command of batch files."),
         ("<OPENMICRODATA>", "found 'the end of the line'; expected a file in quotation marks."),
         ('<OPENMICRODATA> "a', "found '\"a'; expected a closing quotation mark"),
         ('<OPENMETADATA> "a" b', "found 'b'; expected nothing more on this line."),
@@ -116,6 +116,7 @@ def test_forms_that_differ_are_accepted_with_a_note(tmp_path: Path, line: str, n
         ('<SPECIFYTABLE> "a"|"b"||"c",x', "found 'x'; expected a lambda from 0 to 10."),
         ("<SAFETYRULE> Q(1)", "found 'Q'; expected a rule: P, NK, FREQ"),
         ("<SAFETYRULE> NK(3)", "found 'NK(3)'; expected NK(...) with 2 numbers of at least 0."),
+        ("<SAFETYRULE> NK(3,1e999)", "found 'NK(3,1e999)'; expected NK(...) with 2 numbers"),
         ("<SAFETYRULE> NK(3,x)", "found 'NK(3,x)'; expected NK(...) with 2 numbers"),
         ("<READTABLE> 3", "found '3'; expected nothing, 0, 1, 1T or 2."),
         ("<RECODE> 1, a, 10", "found '10'; expected a level from 1 to 9."),

@@ -360,6 +360,7 @@ def test_one_file_is_not_written_twice(ready: Path) -> None:
         ('|"Var2"', '|"Size"', "line 4: found 'Size as a response, shadow or cost'; expected one with <NUMERIC>."),
         ("FREQ(3,30)", "REQ(1,1,1,1)", "line 5: found 'REQ'; expected a variable with <REQUEST> in the metadata."),
         ("<SAFETYRULE>    NK(3,75)|FREQ(3,30)|\n", "", "line 4: found '<SPECIFYTABLE> without <SAFETYRULE>'"),
+        ("NK(3,75)", "NK(2.5,75)", "line 5: found 'n of 2.5'; expected a whole number up to 1,000,000,000."),
         ("||\n", "||-7\n", "line 4: found 'cost -7'; expected a variable, -1 frequency"),
     ],
 )

@@ -13,6 +13,7 @@ from discreet.files.argus.text import wrong
 SMALLEST_RANGE = 1e-6
 """A range of 0 % still asks for one unit."""
 USUAL_RANGE = 20.0
+MOST = 10**9
 
 
 @dataclass
@@ -71,6 +72,11 @@ class _Rules:
             )
         return "holding"
 
+    def _whole(self, number: float, what: str) -> int:
+        if number != int(number) or number > MOST:
+            raise self._wrong(f"{what} of {number:g}", f"a whole number up to {MOST:,}")
+        return int(number)
+
     def _add(self, kind: str, **parameters: Any) -> None:
         plain = {name: int(v) if isinstance(v, float) and v.is_integer() else v for name, v in parameters.items()}
         if plain.get("level") == "holding":
@@ -89,10 +95,12 @@ class _Rules:
             raise self._wrong("P for a table of counts", "FREQ")
         if len(numbers) == 3:
             p, q, n = numbers
-            self._add("prior_posterior", p=p, q=q or 100.0, coalition=max(int(n), 1), level=level)
+            self._add(
+                "prior_posterior", p=p, q=q or 100.0, coalition=max(self._whole(n, "a coalition"), 1), level=level
+            )
         else:
             n = numbers[1] if len(numbers) == 2 else 1
-            self._add("p_percent", p=numbers[0], coalition=max(int(n), 1), level=level)
+            self._add("p_percent", p=numbers[0], coalition=max(self._whole(n, "a coalition"), 1), level=level)
 
     def _nk(self, numbers: tuple[float, ...]) -> None:
         level = self._level("concentration", 2)
@@ -100,11 +108,11 @@ class _Rules:
             return
         if not self.magnitudes:
             raise self._wrong("NK for a table of counts", "FREQ")
-        self._add("dominance", n=int(numbers[0]), k=numbers[1], level=level)
+        self._add("dominance", n=self._whole(numbers[0], "n"), k=numbers[1], level=level)
 
     def _freq(self, numbers: tuple[float, ...]) -> None:
         level = self._level("FREQ", 1)
-        least, wide = int(numbers[0]), numbers[1] or SMALLEST_RANGE
+        least, wide = self._whole(numbers[0], "a least frequency"), numbers[1] or SMALLEST_RANGE
         if not least:
             return
         self.found.least = max(self.found.least, least)
@@ -126,7 +134,14 @@ class _Rules:
             raise self._wrong("REQ", "a variable with <REQUEST> in the metadata")
         first, second, least = numbers[:3]
         wide = (numbers[3] if len(numbers) == 4 else USUAL_RANGE) or SMALLEST_RANGE
-        self._add("request", p1=first or 100.0, p2=second or 100.0, n=max(int(least), 1), range=wide, level=level)
+        self._add(
+            "request",
+            p1=first or 100.0,
+            p2=second or 100.0,
+            n=max(self._whole(least, "a least frequency"), 1),
+            range=wide,
+            level=level,
+        )
 
     def _wgt(self, numbers: tuple[float, ...]) -> None:
         self.found.weighted = bool(numbers[0])

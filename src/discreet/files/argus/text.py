@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import inf, isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -124,9 +125,10 @@ def tokens_of(file: str, number: int, text: str) -> Iterator[Token]:
 
 
 def number_of(text: str) -> float | None:
-    """A number with a decimal point or comma; ``None`` where it is none."""
+    """A finite number with a decimal point or comma; ``None`` where it is none."""
     text = text.strip()
-    return float(text.replace(",", ".")) if NUMBER.fullmatch(text) else None
+    number = float(text.replace(",", ".")) if NUMBER.fullmatch(text) else inf
+    return number if isfinite(number) else None
 
 
 def whole_of(text: str) -> int | None:
