@@ -335,11 +335,27 @@ def test_files_are_found_in_the_data_folder_and_output_goes_there(ready: Path, t
     assert (data / "t.release-1" / "public").is_dir()
 
 
-def test_a_batch_stays_below_its_folder(ready: Path) -> None:
-    ready.write_text(ready.read_text().replace('"safe.txt"', '"../safe.txt"'))
-    with pytest.raises(ParameterError, match="outside its own folder"):
+@pytest.mark.parametrize("name", ["safe.txt", "t.tab", "t.rda", "log.txt", "version.txt"])
+def test_a_batch_stays_below_its_folder(ready: Path, tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    for file in ("t.tab", "t.rda"):
+        (outside / file).write_bytes((ready.parent / file).read_bytes())
+    before = contents(outside)
+    text = '<LOGBOOK> "log.txt"\n<VERSIONINFO> "version.txt"\n' + ready.read_text()
+    ready.write_text(text.replace(f'"{name}"', f'"{outside / name}"'))
+    with pytest.raises(ParameterError, match="lies outside the folder of the batch"):
         run_batch(ready)
-    assert not (ready.parent.parent / "safe.txt").exists()
+    assert contents(outside) == before
+    run_batch(ready, allow_outside=True)
+
+
+@pytest.mark.parametrize("name", ["t.tab", "t.rda", "t.arb"])
+def test_what_a_batch_reads_is_never_overwritten(ready: Path, name: str) -> None:
+    ready.write_text(ready.read_text().replace('"safe.txt"', f'"{name}"'))
+    before = contents(ready.parent)
+    with pytest.raises(OutputError):
+        run_batch(ready)
+    assert contents(ready.parent) == before
 
 
 def test_one_file_is_not_written_twice(ready: Path) -> None:

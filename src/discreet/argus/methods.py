@@ -59,8 +59,8 @@ def _semantics(algorithm: str, strict: bool, notes: list[str]) -> dict[str, Any]
         accept = [{"class": kind, "reason": STRICT_REASON, "name": STRICT_NAME} for kind in ("undecided", "impossible")]
         return {"insiders": "none", "accept": accept}
     notes.append(
-        f"More than asked: the pattern of {algorithm!r} is audited over all relations of the table, against outsiders "
-        "and every contributor, and completed until each unsafe cell has a proof."
+        f"More than asked: the pattern of {algorithm!r} is audited over all relations of the tables, and completed "
+        "until each unsafe cell has a proof against the attackers named below."
     )
     return {} if algorithm == "optimal" else {"repair": True}
 

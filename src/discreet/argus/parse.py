@@ -41,6 +41,8 @@ RULES = {
 METHODS = {"GH": 4, "MOD": 8, "OPT": 2, "NET": 1, "RND": 7, "CTA": 1, "CKM": 1}
 """Methods, and how many numbers they take at most."""
 NOTHING_TO_DO = {
+    "<COMMENT>": "it is a comment",
+    "<JJ>": "JJ files are read with read_jj",
     "<GOINTERACTIVE>": "there is no window to go on in",
     "<SILENT>": "nothing asks questions here",
     "<ANCO>": "it is a command of the program's own",

@@ -63,10 +63,10 @@ def run_batch(
     book = Logbook(path, strict)
     places = [] if logbook is None else [Path(logbook)]
     try:
-        translation = _translated(path, strict, data_folder)
-        places += [_place(path, say.file, data_folder) for say in translation.says if say.what == "logbook"]
+        translation = _translated(path, strict, data_folder, allow_outside)
+        places += [path.parent / say.file for say in translation.says if say.what == "logbook"]
         book.say(*translation.notes)
-        return _run(path, translation, book, allow_outside or data_folder is not None, data_folder)
+        return _run(path, translation, book, allow_outside or data_folder is not None)
     except DiscreetError as error:
         book.say(f"ERROR: {error.message}", *([f"What to do: {error.hint}"] if error.hint else []))
         raise
@@ -75,13 +75,19 @@ def run_batch(
             write_text(place, book.text(), confidential=True)
 
 
-def convert_batch(path: str | Path, *, strict: bool = False, data_folder: str | Path | None = None) -> dict[str, str]:
+def convert_batch(
+    path: str | Path,
+    *,
+    strict: bool = False,
+    data_folder: str | Path | None = None,
+    allow_outside: bool = False,
+) -> dict[str, str]:
     """The recipes that do what a batch file does, by the name of their file.
 
     Every ``<SUPPRESS>`` with the files written after it is one recipe. What has no counterpart stands in comments.
     """
     path = Path(path)
-    translation = _translated(path, strict, data_folder)
+    translation = _translated(path, strict, data_folder, allow_outside)
     jobs = [job for job in translation.jobs if job.protected]
     if not jobs:
         raise InputError(f"{path.name} protects nothing.", hint="A recipe needs a <SUPPRESS>.")
@@ -92,28 +98,20 @@ def convert_batch(path: str | Path, *, strict: bool = False, data_folder: str | 
     return result
 
 
-def _translated(path: Path, strict: bool, data_folder: str | Path | None) -> Translation:
+def _translated(path: Path, strict: bool, data_folder: str | Path | None, allow_outside: bool) -> Translation:
     folder = None if data_folder is None else Path(data_folder)
-    return translate(read_batch(path), path.parent, strict=strict, data_folder=folder)
+    return translate(read_batch(path), path.parent, strict=strict, data_folder=folder, allow_outside=allow_outside)
 
 
-def _place(path: Path, name: str, data_folder: str | Path | None) -> Path:
-    folder = path.parent if data_folder is None else Path(data_folder)
-    return folder / name.replace("\\", "/")
-
-
-def _run(
-    path: Path, translation: Translation, book: Logbook, allow_outside: bool, data_folder: str | Path | None
-) -> BatchRun:
+def _run(path: Path, translation: Translation, book: Logbook, allow_outside: bool) -> BatchRun:
     shared: dict[Any, Any] = {}
     runs: list[Run] = []
     files: list[Path] = []
+    _refuse_twice(path, translation)
     for say in translation.says:
         if say.what == "version":
-            place = _place(path, say.file, data_folder)
-            write_text(place, version_text(), confidential=False)
-            files.append(place)
-    _refuse_twice(translation.jobs)
+            write_text(path.parent / say.file, version_text(), confidential=False)
+            files.append(path.parent / say.file)
     for job in translation.jobs:
         book.begin(path.name, job)
         try:
@@ -142,14 +140,14 @@ def _do(
     return done.files
 
 
-def _refuse_twice(jobs: Sequence[Job]) -> None:
-    """Two outputs under one name would leave the reader with the second only."""
-    seen: set[str] = set()
-    for job in jobs:
-        for file in job.files:
-            if file in seen:
-                raise OutputError(f"The batch writes {file!r} twice.", hint="Give the files different names.")
-            seen.add(file)
+def _refuse_twice(path: Path, translation: Translation) -> None:
+    """Two outputs under one name would leave the reader with the second only; and the batch itself stays."""
+    seen = {path.resolve()}
+    for name in [*(say.file for say in translation.says), *(file for job in translation.jobs for file in job.files)]:
+        place = (path.parent / name).resolve()
+        if place in seen:
+            raise OutputError(f"The batch writes {name!r} twice.", hint="Give the files different names.")
+        seen.add(place)
 
 
 def _placed(file: str, line: int, error: DiscreetError) -> DiscreetError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,14 @@ class _Table:
     name: str = ""
 
 
-def translate(batch: Batch, folder: Path, *, strict: bool = False, data_folder: Path | None = None) -> Translation:
+def translate(
+    batch: Batch,
+    folder: Path,
+    *,
+    strict: bool = False,
+    data_folder: Path | None = None,
+    allow_outside: bool = False,
+) -> Translation:
     """Turn a batch into jobs.
 
     Parameters
@@ -87,14 +94,17 @@ def translate(batch: Batch, folder: Path, *, strict: bool = False, data_folder: 
         Keep to what τ-ARGUS does: patterns as its algorithms propose them.
     data_folder
         Where files are looked for that do not lie beside the batch; output goes there then.
+    allow_outside
+        Let it name files outside these two folders.
     """
-    return _Translator(batch, folder.resolve(), strict, data_folder).run()
+    return _Translator(batch, folder.resolve(), strict, data_folder, allow_outside).run()
 
 
 class _Translator:
     """Goes through the commands in order; what comes too early is an error."""
 
-    def __init__(self, batch: Batch, folder: Path, strict: bool, data_folder: Path | None) -> None:
+    def __init__(self, batch: Batch, folder: Path, strict: bool, data_folder: Path | None, allow_outside: bool) -> None:
+        self.allow_outside = allow_outside
         self.batch, self.folder, self.strict = batch, folder, strict
         self.places = [folder] if data_folder is None else [folder, data_folder.resolve()]
         self.output = self.places[-1]
@@ -136,7 +146,7 @@ class _Translator:
         elif isinstance(command, Write):
             self._write(command)
         elif isinstance(command, Say):
-            self.says.append(command)
+            self.says.append(replace(command, file=self._place(command, command.file)))
         elif isinstance(command, Clear):
             self._clear()
         elif isinstance(command, Noted):
@@ -154,6 +164,22 @@ class _Translator:
             path = find_file(name, self.places, self.notes).resolve()
         except InputError as error:
             raise InputError(f"{self.batch.name}, line {command.line}: {error.message}", hint=error.hint) from None
+        self._refuse_outside(command, path, name)
+        return str(path.relative_to(self.folder)) if self.folder in path.parents else str(path)
+
+    def _refuse_outside(self, command: Command, path: Path, name: str) -> None:
+        """A batch may come from anywhere: it stays below its own folder and the data folder."""
+        if not self.allow_outside and not any(place in path.parents for place in self.places):
+            raise ParameterError(
+                f"{self.batch.name}, line {command.line}: {name!r} lies outside the folder of the batch.",
+                hint="Move it below, or run with --allow-outside.",
+            )
+
+    def _place(self, command: Command, name: str) -> str:
+        """Where an output file goes, as the recipe names it."""
+        plain = name.replace("\\", "/")
+        path = (self.output / plain).resolve()
+        self._refuse_outside(command, path, name)
         return str(path.relative_to(self.folder)) if self.folder in path.parents else str(path)
 
     # ---- before the data are read --------------------------------------------------------------------------
@@ -279,8 +305,7 @@ class _Translator:
                 "they can be worked out. The file is confidential."
             )
             self.latest[command.table] = job
-        plain = command.file.replace("\\", "/")
-        path = plain if self.output == self.folder or Path(plain).is_absolute() else str(self.output / plain)
+        path = self._place(command, command.file)
         entry = {"file": path, "kind": KINDS[command.kind], "table": table.name}
         if command.options:
             entry["options"] = command.options
@@ -372,6 +397,10 @@ class _Translator:
             raise self._wrong(command, "linked tables with different costs", "the same cost for all of them")
         cost, exponent = costs.pop()
         kind = "value" if not cost else COSTS.get(cost, "variable")
+        if kind == "distance":
+            self._note(
+                command, "distance is the number of relations between cells; <DISTANCE> of the metadata is not used."
+            )
         if exponent == 0:
             if kind != "value":
                 raise self._wrong(command, "lambda 0 (the logarithm)", "it for the response itself only")

@@ -32,7 +32,7 @@ def show_batch(
     click.echo(done.log, nl=False)
 
 
-def convert(source: Path, output: Path | None, data: Path | None, strict: bool) -> None:
+def convert(source: Path, output: Path | None, data: Path | None, strict: bool, allow_outside: bool) -> None:
     """Write the recipes of a batch file, or the batch file of a recipe, beside it."""
     folder = source.parent if output is None else output
     if source.suffix.lower() == ".toml":
@@ -47,7 +47,7 @@ def convert(source: Path, output: Path | None, data: Path | None, strict: bool) 
         metadata = read_metadata(path, "records" if recipe.data.file is not None else "cells")
         texts = {f"{source.stem}.arb": recipe_batch(recipe, metadata)}
     else:
-        texts = convert_batch(source, strict=strict, data_folder=data)
+        texts = convert_batch(source, strict=strict, data_folder=data, allow_outside=allow_outside)
     for name, text in texts.items():
         _write_new(folder / name, text)
         click.echo(f"Written: {name}")

@@ -239,7 +239,7 @@ def argus(
     try:
         with errors(as_json):
             if convert:
-                convert_file(batch, output, data, strict_argus)
+                convert_file(batch, output, data, strict_argus, allow_outside)
             else:
                 show_batch(batch, log, data, strict_argus, allow_outside, as_json)
     except SystemExit as ending:

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.errors import NeedsError, ParameterError, unknown_name
 from discreet.files.argus.cells import ArgusCells, read_argus_cells
-from discreet.files.argus.hierarchies import argus_hierarchy
+from discreet.files.argus.hierarchies import codes_and_hierarchy
 from discreet.files.argus.rda import ArgusMetadata, Variable, read_metadata
 from discreet.files.argus.records import read_argus_records, request_codes
 from discreet.files.argus.text import find_file
@@ -92,9 +92,7 @@ def read_argus(
         name, column = named["request"], frame[named["request"]].combine_chunks()
         asked = request_codes(column, roles["request"].request)
         frame = frame.set_column(frame.column_names.index(name), name, asked)
-    hierarchies = {
-        name: argus_hierarchy(described[name], distinct_codes(frame, name), find, notes) for name in spanning
-    }
+    frame, hierarchies = _with_hierarchies(frame, [described[name] for name in spanning], find, notes, described)
     microdata = Microdata(
         frame,
         contributor=named.get("holding"),
@@ -109,10 +107,17 @@ def _spanning(metadata: ArgusMetadata) -> list[str]:
     return [v.name for v in metadata.variables if v.recodeable]
 
 
-def distinct_codes(frame: pa.Table, name: str) -> list[str]:
-    """Codes that a column has."""
-    column = frame[name].combine_chunks()
-    return [str(code) for code in column.dictionary.to_pylist()]
+def _with_hierarchies(
+    frame: pa.Table, variables: Iterable[Variable], find: Find, notes: list[str], metadata: ArgusMetadata
+) -> tuple[pa.Table, dict[str, Hierarchy]]:
+    """The frame with its codes as the hierarchies write them, and the hierarchies."""
+    hierarchies = {}
+    for variable in variables:
+        column = frame[variable.name].combine_chunks()
+        codes, tree = codes_and_hierarchy(column, variable, find, notes, bool(metadata.separator))
+        frame = frame.set_column(frame.column_names.index(variable.name), variable.name, codes)
+        hierarchies[variable.name] = tree
+    return frame, hierarchies
 
 
 def read_argus_table(
@@ -161,10 +166,10 @@ def read_argus_table(
     column = frequency.name if counts and frequency is not None else value
     found = read_argus_cells(data, described, column, None if by is None else tuple(by))
     said += found.notes
-    hierarchies = {v.name: argus_hierarchy(v, distinct_codes(found.frame, v.name), find, said) for v in found.variables}
+    cells, hierarchies = _with_hierarchies(found.frame, found.variables, find, said, described)
     response = _name(described, column)
     common: dict[str, Any] = {"variable": response, "counts": counts, "decimals": None, **options}
-    frame = _without_shadow(found.frame)
+    frame = _without_shadow(cells)
     if totals in ("computed", "computed_keep_status"):
         frame = _recomputed(frame, hierarchies, found.variables, totals == "computed_keep_status", said)
         table = table_from_cells(frame, hierarchies, compute_totals=True, disjoint=True, **common)

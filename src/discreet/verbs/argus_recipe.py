@@ -33,6 +33,7 @@ class Finder(Protocol):
 
     recipe: Recipe
     folder: Path
+    inputs: dict[str, str]
 
     def path(self, name: str) -> Path:
         """A path of the recipe."""
@@ -211,10 +212,13 @@ class ArgusKitchen:
 
     # ---- output -------------------------------------------------------------------------------------------
 
-    def refuse_inside(self, folder: Path) -> None:
-        """Files beside a release must not lie in it: a release holds nothing that its seal does not cover."""
+    def refuse_bad_places(self, folder: Path) -> None:
+        """Files beside a release must not lie in it, nor take the place of a file that was read."""
+        read = {self.finder.path(name) for name in self.finder.inputs}
         for part in self.finder.recipe.output.argus:
             path = self.finder.path(part.file)
+            if path in read:
+                raise OutputError(f"{part.file!r} is a file that the job reads.", hint="Choose another name.")
             if path == folder or folder in path.parents:
                 raise OutputError(f"{part.file!r} would lie inside the release.", hint="Choose another place.")
 

@@ -402,7 +402,7 @@ def cook(
     page: str | bool = False
     if recipe.output.report:
         page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
-    kitchen.argus.refuse_inside(folder)
+    kitchen.argus.refuse_bad_places(folder)
     seal = save(release, folder, report=page)
     verdict = check_folder(folder).require()
     files = kitchen.argus.write(release, found)

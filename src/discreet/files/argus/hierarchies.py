@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from discreet.files.argus.numbers import recoded
 from discreet.files.argus.rda import Variable
 from discreet.files.hrc import read_hierarchy, read_labels
 from discreet.model.hierarchy import Grouping, Hierarchy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_tree(variable: Variable, find: Callable[[str], Path], notes: list[str]) -> Hierarchy | None:
+    """The tree that a hierarchy file holds; nothing where the metadata name none."""
+    if not variable.hierarchy:
+        return None
+    options = {"labels": read_labels(find(variable.labels), notes=notes)} if variable.labels else {}
+    path = find(variable.hierarchy)
+    tree = read_hierarchy(path, total=variable.total, lead=variable.lead, notes=notes, **options)
+    return with_missing(tree, variable.missing)
 
 
 def argus_hierarchy(
@@ -28,20 +43,29 @@ def argus_hierarchy(
     notes
         Gets what the log should say.
     """
-    options = {}
-    if variable.labels:
-        options["labels"] = read_labels(find(variable.labels), notes=notes)
+    tree = read_tree(variable, find, notes)
+    if tree is not None:
+        return tree
+    options = {"labels": read_labels(find(variable.labels), notes=notes)} if variable.labels else {}
     found = [code for code in dict.fromkeys(codes) if code and code != variable.total]
-    if variable.hierarchy:
-        path = find(variable.hierarchy)
-        tree = read_hierarchy(path, total=variable.total, lead=variable.lead, notes=notes, **options)
+    plain = sorted(set(found) - set(variable.missing)) or sorted(found)
+    if variable.levels and plain != sorted(variable.missing):
+        tree = Hierarchy.from_digits(plain, variable.levels, variable.total, **options)
     else:
-        plain = sorted(set(found) - set(variable.missing)) or sorted(found)
-        if variable.levels and plain != sorted(variable.missing):
-            tree = Hierarchy.from_digits(plain, variable.levels, variable.total, **options)
-        else:
-            tree = Hierarchy.flat(plain, variable.total, **options)
+        tree = Hierarchy.flat(plain, variable.total, **options)
     return with_missing(tree, variable.missing)
+
+
+def codes_and_hierarchy(
+    column: Any, variable: Variable, find: Callable[[str], Path], notes: list[str], free: bool
+) -> tuple[pa.Array, Hierarchy]:
+    """A column of codes and how they add up; in free format blanks before codes do not count."""
+    if free:
+        tree = read_tree(variable, find, notes)
+        known = (variable.total, *variable.missing) if tree is None else tree.codes
+        column = aligned_codes(column, known)
+    words = [str(code) for code in column.dictionary.to_pylist()]
+    return column, argus_hierarchy(variable, words, find, notes)
 
 
 def with_missing(tree: Hierarchy, missing: Iterable[str]) -> Hierarchy:
@@ -53,3 +77,22 @@ def with_missing(tree: Hierarchy, missing: Iterable[str]) -> Hierarchy:
         for g in tree.groupings
     )
     return Hierarchy(groupings, tree.total, tree.codes, tree.labels, tree.missing | frozenset(codes))
+
+
+def aligned_codes(column: Any, known: Iterable[str]) -> pa.Array:
+    """Codes as a tree writes them: fields of free format may be padded with blanks.
+
+    A code that the tree does not have stands for the one that it has with other blanks before it, if there is one
+    such code only; among codes that nobody knows, the first form that occurs counts.
+    """
+    import pyarrow as pa
+
+    exact = set(known)
+    alike: dict[str, list[str]] = {}
+    for code in sorted(exact):
+        alike.setdefault(code.strip(), []).append(code)
+    words = []
+    for word in column.dictionary.to_pylist():
+        same = alike.setdefault(word.strip(), [word])
+        words.append(word if word in exact or len(same) != 1 else same[0])
+    return recoded(column.indices, pa.array(words, pa.string()))

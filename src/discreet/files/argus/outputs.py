@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KINDS = {1: "csv", 2: "pivot", 3: "code_value", 4: "sbs", 5: "intermediate", 6: "jj", 7: "cell_key"}
 """Types of output, by the number that batch files have for them."""
-MOST_CELLS = 20_000_000
+MOST_CELLS = 5_000_000
 WITHHELD, EMPTY = "x", "-"
 EMPTY_STATUS = 14
 HIDDEN = (3, 4, 5, 6, 9, 11, 12)
@@ -185,8 +185,8 @@ def holds_withheld_values(kind: str, cells: OutputCells, options: Options) -> bo
 def write_text(path: Path, text: str, confidential: bool) -> None:
     """Write a file; one that is confidential can be read by its owner only."""
     try:
-        if path.exists():
-            path.unlink()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if confidential else 0o644)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
             stream.write(text)

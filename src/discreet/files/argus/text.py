@@ -108,10 +108,10 @@ def read_text_lines(path: Path, notes: list[str]) -> list[str]:
 
 
 def token_lines(path: Path, notes: list[str]) -> Iterator[Line]:
-    """Lines in tokens; empty ones and comments (``//``) are left out."""
+    """Lines in tokens; empty ones and comments (``//`` or two backslashes) are left out."""
     for number, raw in enumerate(read_text_lines(path, notes), start=1):
         text = raw.replace("\t", " ").strip()
-        if text and not text.startswith("//"):
+        if text and not text.startswith(("//", "\\\\")):
             yield Line(number, text, tuple(tokens_of(path.name, number, text)))
 
 
