@@ -156,3 +156,33 @@ def test_ready_made_tables_of_several_files_are_linked(tmp_path: Path) -> None:
     assert done.runs[0].verdict.holds
     [text] = convert_batch(tmp_path / "job.arb").values()
     assert [part.source for part in read_recipe(text).tables] == ["one.tab", "two.tab"]
+
+
+def test_recipes_filter_and_name_roles_of_records_with_metadata(tmp_path: Path) -> None:
+    batch(tmp_path, "P(10)")
+    recipe = """version = 1
+[data]
+file = "firms.csv"
+metadata = "firms.rda"
+[[tables]]
+by = ["Trade"]
+value = "Turnover"
+filter = ["Area in ['south', 'east']", "Wgt >= 2"]
+weight = false
+[[rules]]
+kind = "p_percent"
+p = 10
+[[protect]]
+method = "suppress"
+insiders = "none"
+[output]
+directory = "out"
+"""
+    (tmp_path / "job.toml").write_text(recipe)
+    table = ds.run_recipe(tmp_path / "job.toml").release.custodian.tables.tables[0]
+    rows = [line.split(";") for line in (tmp_path / "firms.csv").read_text().splitlines()]
+    kept = [row for row in rows if row[0] in ("south", "east") and int(row[3]) >= 2]
+    assert table.values[0] == sum(int(row[5]) for row in kept)
+    (tmp_path / "job.toml").write_text(recipe.replace('"firms.rda"\n', '"firms.rda"\ndelimiter = ";"\n'))
+    with pytest.raises(DiscreetError, match="The metadata state the separator"):
+        ds.run_recipe(tmp_path / "job.toml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,21 @@ def read_labels(path: str | Path, *, delimiter: str = ",", notes: list[str] | No
                 f"{path.name}, line {number}: code {code!r} has a second label.", hint="Give each code one label."
             )
     return result
+
+
+def write_labels(labels: Mapping[str, str], path: str | Path, *, delimiter: str = ",") -> None:
+    """Write words for codes, one ``code,label`` a line, in UTF-8; what cannot be read back is refused."""
+    for code, label in labels.items():
+        strange = (
+            not code.strip() or code != code.rstrip() or label != label.strip() or {"\n", "\r"} & set(code + label)
+        )
+        if strange:
+            raise InputError(
+                f"A file of labels cannot hold the code {code!r} with its label.",
+                hint="Codes may not be empty or end in a blank, labels not begin or end in one; neither spans lines.",
+            )
+    with Path(path).open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerows(labels.items())
 
 
 def read_lines(path: Path, notes: list[str] | None = None) -> list[str]:

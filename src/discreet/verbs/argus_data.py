@@ -45,6 +45,7 @@ def read_argus(
     *,
     by: Iterable[str] | None = None,
     values: Iterable[str] | None = None,
+    others: Iterable[str] = (),
     find: Find | None = None,
 ) -> ArgusRecords:
     """Read records of an ``.asc`` or ``.csv`` file as their ``.rda`` describes them.
@@ -57,6 +58,8 @@ def read_argus(
         Spanning variables to read; all when left out.
     values
         Numeric variables to read; all that are no spanning variables when left out.
+    others
+        Further columns to read as text, for filters and roles.
     find
         Gives the path of a file that the metadata name; beside the metadata when left out.
 
@@ -85,7 +88,7 @@ def read_argus(
         )
     roles = {role: described.the(role) for role in ("holding", "weight", "request", "record_key")}
     named = {role: variable.name for role, variable in roles.items() if variable is not None}
-    wanted = list(dict.fromkeys([*spanning, *amounts, *named.values()]))
+    wanted = list(dict.fromkeys([*spanning, *amounts, *named.values(), *(described[name].name for name in others)]))
     summed = [*amounts, *(named[role] for role in ("weight", "record_key") if role in named)]
     frame = read_argus_records(data, described, wanted, as_numbers=summed, notes=notes)
     if roles["request"] is not None:

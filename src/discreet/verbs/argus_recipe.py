@@ -13,6 +13,7 @@ from discreet.files.argus.rda import ArgusMetadata, read_metadata
 from discreet.files.argus.recodes import closed_tree, code_map, nodes_at, read_recode
 from discreet.files.argus.text import find_file
 from discreet.files.hrc import read_code_map
+from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.release import Release
 from discreet.model.table import Table
@@ -100,17 +101,26 @@ class ArgusKitchen:
             data = recipe.data
             if data.engine != "memory":
                 raise ParameterError("Records with metadata are read into memory.", hint="Leave engine out.")
+            if data.delimiter != ",":
+                raise ParameterError("The metadata state the separator of the records.", hint="Leave delimiter out.")
             path, file = self.finder.input(str(data.metadata)), self.finder.input(str(data.file))
             spanning = tuple(dict.fromkeys(v for part in recipe.tables for v in part.by))
-            columns = [c for part in recipe.tables for c in (part.value, part.shadow, part.cost, data.weight) if c]
-            values = tuple(dict.fromkeys(columns))
-            key = (path, file, spanning, values)
+            filters = [c for part in recipe.tables for c in parse_conditions(part.filter)]
+            words = [c.column for c in filters if any(isinstance(value, str) for value in c.values)]
+            numbers = [c.column for c in filters if c.column not in words]
+            columns = [c for part in recipe.tables for c in (part.value, part.shadow, part.cost) if c]
+            roles = [c for c in (data.weight, data.waiver, data.request, data.record_key) if c]
+            values = tuple(dict.fromkeys([*columns, *roles, *numbers]))
+            others = tuple(dict.fromkeys([*([data.contributor] if data.contributor else []), *words]))
+            key = (path, file, spanning, values, others)
             if key in self.shared:
                 self._records, named = self.shared[key]
                 for name in named:
                     self.finder.input(name)
             else:
-                self._records = read_argus(file, read_metadata(path), by=spanning, values=values, find=self._find(path))
+                self._records = read_argus(
+                    file, read_metadata(path), by=spanning, values=values, others=others, find=self._find(path)
+                )
                 self.shared[key] = self._records, tuple(self.named)
             self.note(*self._records.notes)
         return self._records

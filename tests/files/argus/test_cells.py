@@ -282,3 +282,22 @@ def test_instances_survive_the_round_trip(
     for name in Instance.__dataclass_fields__:
         assert np.array_equal(getattr(again, name), getattr(instance, name)), name
     assert Decimal(path.read_text().split()[3]) == Decimal(str(instance.value[0]))
+
+
+# ---- labels -----------------------------------------------------------------------------------------------------
+
+words = st.text("aé,\" '中", max_size=5).map(str.strip)
+
+
+@given(st.dictionaries(words.map(lambda code: " " + code).filter(str.strip), words, min_size=1, max_size=5))
+@settings(max_examples=50, deadline=None)
+def test_labels_survive_the_round_trip(tmp_path_factory: pytest.TempPathFactory, labels: dict[str, str]) -> None:
+    path = tmp_path_factory.mktemp("cdl") / "a.cdl"
+    ds.write_labels(labels, path)
+    assert ds.read_labels(path) == labels
+
+
+def test_labels_that_cannot_be_read_back_are_refused(tmp_path: Path) -> None:
+    for code, label in (("", "x"), ("a ", "x"), ("a", "x\ny")):
+        with pytest.raises(InputError, match="cannot hold the code"):
+            ds.write_labels({code: label}, tmp_path / "a.cdl")
