@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,10 +87,13 @@ def apply_apriori(
     notes: list[str] = []
     entries = read_apriori(path, len(table.variables), separator, ignore=ignore, notes=notes)
     work = _Work(table, Path(path).name)
-    for entry in entries:
+    found, levels = work.find(entries), work.levels(entries)
+    for number, entry in enumerate(entries):
         try:
-            rows = work.rows(entry, expand)
-            work.apply(entry, rows)
+            row = int(found[number])
+            if row < 0 or table.empty[row]:
+                raise work.not_there(entry)
+            work.apply(entry, work.same(row) if expand else [row], levels[number])
         except InputError as error:
             if not ignore:
                 raise
@@ -128,21 +132,33 @@ class _Work:
             places[""] = [tree.position(tree.total)]
         return places
 
-    def rows(self, entry: Apriori, expand: bool) -> list[int]:
-        """Rows of the cell that an entry names."""
-        position = []
+    def find(self, entries: Sequence[Apriori]) -> Ints:
+        """Row of the cell that each entry names, -1 where there is none."""
+        positions = np.zeros((len(entries), len(self.table.variables)), np.int32)
+        for k, places in enumerate(self.places):
+            one = {code: found[0] if len(found) == 1 else -1 for code, found in places.items()}
+            positions[:, k] = [one.get(entry.codes[k].strip(), -1) for entry in entries]
+        known = (positions >= 0).all(axis=1)
+        rows = np.full(len(entries), -1, np.int64)
+        rows[known] = self.table.find(positions[known])
+        return rows
+
+    def levels(self, entries: Sequence[Apriori]) -> Ints:
+        """Levels (PL) in units, rounded up; zero for other entries."""
+        values = np.array([entry.values if entry.action == "PL" else (0.0, 0.0) for entry in entries], np.float64)
+        flat = units_up(values.ravel(), self.table.decimals, "PL")
+        return flat.reshape(-1, 2)
+
+    def not_there(self, entry: Apriori) -> InputError:
+        """Error for an entry that names no cell: which of its codes is unknown, or that the cell is empty."""
         for code, variable, places in zip(entry.codes, self.table.variables, self.places, strict=True):
             found = places.get(code.strip(), [])
             if len(found) != 1:
                 many = "two codes of it differ by blanks only" if found else "a code of it, or nothing for the total"
-                raise wrong(self.file, entry.line, f"code {code} of {variable}", many)
-            position.append(found[0])
-        row = int(self.table.find(np.array([position], np.int32))[0])
-        if row < 0 or self.table.empty[row]:
-            raise wrong(self.file, entry.line, "a cell that is empty", "a cell of the table with a value")
-        return self._same(row) if expand else [row]
+                return wrong(self.file, entry.line, f"code {code} of {variable}", many)
+        return wrong(self.file, entry.line, "a cell that is empty", "a cell of the table with a value")
 
-    def _same(self, row: int) -> list[int]:
+    def same(self, row: int) -> list[int]:
         """Rows of all cells that sum the same."""
         trees = self.table.spec.hierarchies
         if self.alike is None:
@@ -153,8 +169,8 @@ class _Work:
         mine = tuple(int(tree.same_as[self.table.codes[row, k]]) for k, tree in enumerate(trees))
         return self.alike[mine]
 
-    def apply(self, entry: Apriori, rows: list[int]) -> None:
-        """Do what an entry says to some rows."""
+    def apply(self, entry: Apriori, rows: list[int], levels: Ints) -> None:
+        """Do what an entry says to some rows; ``levels`` are those that it gives."""
         for row in rows:
             if entry.action in FROM:
                 self._status(entry, row)
@@ -162,8 +178,7 @@ class _Work:
                 codes = list(self.table.spec_codes(self.table.codes[row].tolist()))
                 self.hints.append({"table": self.table.name, "cell": codes, "cost": entry.values[0]})
             elif entry.action == "PL":
-                pair = units_up(np.array(entry.values), self.table.decimals, "PL")
-                self.lower[row], self.upper[row] = pair
+                self.lower[row], self.upper[row] = levels
             else:
                 self._bounds(entry, row)
 
