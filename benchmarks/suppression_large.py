@@ -72,7 +72,7 @@ def linked(scale: float) -> tuple[float, float, float, str]:
         )
         for other in ("region", "size")
     ]
-    method = ds.Suppress(insiders="nonzero")
+    method = ds.Suppress(insiders="nonzero", joint=False)
     ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())  # compile, import
 
     def value(subject: Any) -> tuple[float, float, Any]:
@@ -133,7 +133,7 @@ def tax(scale: float) -> tuple[float, float, str]:
 
     table = tax_table(scale)
     started, started_cpu = time.perf_counter(), time.process_time()
-    release = ds.protect(table, ds.Suppress(insiders="nonzero", accept=ACCEPT))
+    release = ds.protect(table, ds.Suppress(insiders="nonzero", joint=False, accept=ACCEPT))
     minutes, cpu = (time.perf_counter() - started) / 60, (time.process_time() - started_cpu) / 60
     text = audited(release)
     hidden = release.custodian.withheld(0)

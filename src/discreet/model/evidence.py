@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Bools, Ints, Status
+from discreet.model.table import Table
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,14 @@ TOGETHER = {
     "that they do not fill alone",
 }
 """The attackers who are two, and what must stay hidden from them."""
+JOINT = (
+    "adders: no sum of withheld cells of one table that the published ones give away, by one relation or with withheld "
+    "totals resolved into their withheld parts, is itself unsafe under the rules"
+)
+"""The attackers who add up what is withheld."""
+NOT_JOINT = (
+    "sums of withheld cells that are known, behind which one contributor may stand (in tables where that is not judged)"
+)
 CONTRIBUTORS = "contributors and holdings who know their own contributions"
 COALITIONS = "contributors who pool what they know"
 LARGER_COALITIONS = "more than two contributors who pool what they know"
@@ -60,6 +69,20 @@ STATEMENT_TOGETHER = (
 )
 
 
+def sums_are_judged(table: Table) -> bool:
+    """Whether it is known who stands behind a sum of cells: contributors are named, with what the rules look at."""
+    spec = table.spec
+    other = spec.weight or spec.shadow is not None or spec.absolute or spec.value is None
+    return table.holders is not None and not other
+
+
+def judged_sums(tables: Sequence[Table], joint: bool) -> tuple[bool, bool]:
+    """Whether sums of withheld cells are judged in some tables, and left out in some; counts have no such sums."""
+    amounts = [table for table in tables if table.spec.value is not None]
+    judged = [joint and sums_are_judged(table) for table in amounts]
+    return any(judged), not all(judged)
+
+
 def suppression_claim(
     insiders: str | None,
     known_within: float | None,
@@ -71,6 +94,7 @@ def suppression_claim(
     already: AlreadyPublished | None = None,
     coalitions: bool = False,
     unnamed_pairs: bool = False,
+    sums: tuple[bool, bool] = (False, True),
 ) -> Claim:
     """What suppression may claim.
 
@@ -94,6 +118,8 @@ def suppression_claim(
         Whether two contributors together are among the attackers.
     unnamed_pairs
         Whether there are cells with several contributors of whom none is named.
+    sums
+        Whether sums of withheld cells are safe too in some tables, and whether they are left out in some.
     """
     together = () if already is None else already.together_with()
     external = EXTERNAL if known_within is None else EXTERNAL_WITHIN.format(f"{known_within:g}")
@@ -107,12 +133,14 @@ def suppression_claim(
         left_out += [UNNAMED_PAIRS] if coalitions and unnamed_pairs else []
         left_out += [UNNAMED] if unnamed else []
         left_out += [UNCOUNTED] if uncounted else []
+    left_out += [NOT_JOINT] if sums[1] else []
     statement = STATEMENT_TOGETHER if together else STATEMENT
     if accepted:
         statement = f"{statement} {accepted} cells are accepted without that."
     attackers = [external]
     if insiders is not None:
         attackers += [INSIDERS[insiders], TOGETHER[insiders]] if coalitions else [INSIDERS[insiders]]
+    attackers += [JOINT] if sums[0] else []
     return Claim("suppress", statement, tuple(attackers), tuple(left_out), together)
 
 

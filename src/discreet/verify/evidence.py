@@ -11,10 +11,11 @@ import numpy as np
 
 from discreet.errors import listed
 from discreet.model.arrays import Ints
-from discreet.model.evidence import INSIDERS, Claim, Evidence, suppression_claim
+from discreet.model.evidence import INSIDERS, Claim, Evidence, judged_sums, suppression_claim
 from discreet.verify.certificates import check_certificates, read_certificates
 from discreet.verify.coalitions import check_coalitions, has_unnamed_pairs
 from discreet.verify.figures import Placed, check_certificates_of_figures, check_figures
+from discreet.verify.joint import check_joint
 from discreet.verify.known import Ground, Insiders, Knowledge
 from discreet.verify.proofs import MOST, check_insiders, check_levels, levels_of, read_proofs
 from discreet.verify.rules import Recheck
@@ -29,6 +30,7 @@ class Stated(NamedTuple):
 
     insiders: str | None
     coalitions: bool
+    joint: bool
     within: Fraction | None
     claim: Claim
 
@@ -47,6 +49,8 @@ def check_evidence(verdict: Verdict, ground: Ground, evidence: Evidence, recheck
     accepted = _accepted(verdict, ground, evidence)
     figures = check_figures(verdict, ground)
     shown = _check_proof(verdict, ground, evidence, rechecks, stated, accepted, figures)
+    if stated.joint:
+        check_joint(verdict, ground, accepted)
     verdict.prove(f"{stated.claim.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
 
 
@@ -95,9 +99,9 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
     if insiders is not None and insiders not in INSIDERS:
         verdict.refuse("claim", "what the method says of insiders is not known to this checker")
         return None
-    coalitions = evidence.method.get("coalitions", False)
-    if not isinstance(coalitions, bool):
-        verdict.refuse("claim", "what the method says of two contributors together is not known to this checker")
+    coalitions, joint = (evidence.method.get(name, False) for name in ("coalitions", "joint"))
+    if not isinstance(coalitions, bool) or not isinstance(joint, bool):
+        verdict.refuse("claim", "what the method says of contributors or sums together is not known to this checker")
         return None
     number = isinstance(within, int | float) and not isinstance(within, bool)
     if within is not None and not (number and 0 <= within < math.inf):
@@ -120,8 +124,9 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
         already=ground.already,
         coalitions=coalitions,
         unnamed_pairs=any(map(has_unnamed_pairs, tables)),
+        sums=judged_sums(tables[: ground.present], joint),
     )
-    return Stated(insiders, coalitions, None if within is None else Fraction(str(within)), claim)
+    return Stated(insiders, coalitions, joint, None if within is None else Fraction(str(within)), claim)
 
 
 def check_claim(verdict: Verdict, allowed: Claim, claim: Claim) -> None:

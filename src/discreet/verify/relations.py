@@ -140,6 +140,16 @@ class Relations:
     def __len__(self) -> int:
         return int(self._ends[-1])
 
+    @cached_property
+    def variable(self) -> Ints:
+        """For each relation the variable of its table that it sums over; -1 for equations between variables."""
+        return np.repeat([k for _, k, _ in self._blocks], np.diff(self._ends, prepend=0)).astype(np.int64)
+
+    @property
+    def table_sum(self) -> Bools:
+        """Relations that are sums of a table."""
+        return self.variable >= 0
+
     def broken(self, value: NDArray[Any]) -> list[int]:
         """Relations that values (in the finest unit) do not keep within the stated slack."""
         terms = np.where(self.positive, value[self.row], -value[self.row])

@@ -19,6 +19,7 @@ from discreet.solve.bound import Bound, furthest
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import movable_cells, needed_levels
 from discreet.tables.suppress.families import Unprotected
+from discreet.tables.suppress.joint import Sum
 
 MOST_CELLS = 200_000
 """Reasons are looked for in systems of at most so many cells."""
@@ -37,15 +38,23 @@ class Failure(NamedTuple):
     way_out: str
 
 
-def classify(system: System, attackers: Attackers, unprotected: Mapping[int, Unprotected]) -> list[Failure]:
+def classify(
+    system: System, attackers: Attackers, unprotected: Mapping[int, Unprotected], sums: Sequence[Sum] = ()
+) -> list[Failure]:
     """Say of every cell without a certificate whether none exists, with a reason that can be checked.
 
-    Cells that were published before are among them, whether they were looked at or not.
+    Cells that were published before are among them, whether they were looked at or not; and unsafe cells of sums that
+    stay known.
     """
     failures = [_failure(system, attackers, cell, found) for cell, found in unprotected.items()]
     for cell in np.flatnonzero(system.unsafe & system.known).tolist():
         who = " and ".join(system.publishers(cell))
         failures.append(Failure(cell, "revealed", f"{who} published it", NOTHING_TO_DO))
+    for found in sums:
+        names = listed([system.cell_name(c) for c in found.cells], SHOWN)
+        reason = f"the sum of {names} is known and unsafe itself, and nothing was found that hides it"
+        inside = [c for c in found.cells if system.unsafe[c] and all(c != failure.cell for failure in failures)]
+        failures += [Failure(c, "undecided", reason, "merge its category with another") for c in inside]
     return sorted(failures, key=lambda failure: failure.cell)
 
 

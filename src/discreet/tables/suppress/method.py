@@ -13,7 +13,7 @@ import numpy as np
 from discreet.errors import NeedsError, ParameterError, ProtectionError, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import Bools, Floats
-from discreet.model.evidence import Evidence, suppression_claim
+from discreet.model.evidence import Evidence, judged_sums, suppression_claim
 from discreet.model.table import NOBODY, Table
 from discreet.relations import System
 from discreet.relations.identity import cell_identities
@@ -27,6 +27,7 @@ from discreet.tables.suppress.classes import accepted, classify, failures_error,
 from discreet.tables.suppress.coalitions import Coalitions
 from discreet.tables.suppress.complete import complete
 from discreet.tables.suppress.costs import COSTS, charge, plain_hints, plain_preference
+from discreet.tables.suppress.joint import Sum, protect_sums
 from discreet.tables.suppress.proof import certificates_and_proofs
 from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern, propose_pattern, short_error
 from discreet.tables.suppress.proposed import notes as proposed_notes
@@ -67,6 +68,11 @@ class Suppress(Method):
     coalitions
         Whether the same must hold of any two contributors together, who put what they know into one; a cell that the
         two fill alone is known to them. Needs ``insiders``, and contributors that are named.
+    joint
+        Whether sums of withheld cells must be safe under the rules too, where the published cells give such a sum away:
+        one contributor may stand behind all of its cells. Tables that do not name their contributors, or are judged by
+        a weight, a shadow variable or absolute amounts, are left out, which the release then says; so are patterns of
+        engines that are not repaired.
     known_within
         Everybody knows each cell to within so many per cent of its value; left out, only that cells of a table without
         negative values are not below zero.
@@ -113,6 +119,7 @@ class Suppress(Method):
     repair: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     coalitions: bool = False
+    joint: bool = True
 
     def __post_init__(self) -> None:
         if self.cost not in COSTS:
@@ -121,8 +128,9 @@ class Suppress(Method):
             raise ParameterError(unknown_name("algorithm", str(self.algorithm), ALGORITHMS))
         if self.insiders not in INSIDERS:
             raise ParameterError(unknown_name("setting of insiders", str(self.insiders), ("full", "nonzero", "None")))
-        if not isinstance(self.coalitions, bool):
-            raise ParameterError(f"coalitions={self.coalitions!r} is not allowed.", hint="Use True or False.")
+        for name in ("coalitions", "joint"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(f"{name}={getattr(self, name)!r} is not allowed.", hint="Use True or False.")
         if self.coalitions and self.insiders is None:
             raise ParameterError(
                 "coalitions=True asks for contributors together, and insiders=None leaves them out.",
@@ -163,6 +171,7 @@ class Suppress(Method):
         object.__setattr__(self, "settings", dict(self.settings))
         if self.algorithm in ENGINES:
             check_settings(self.algorithm, self.settings)
+            object.__setattr__(self, "joint", self.joint and self.repair)
         elif self.repair or self.settings:
             name = "repair" if self.repair else "settings"
             raise ParameterError(
@@ -185,7 +194,8 @@ class Suppress(Method):
         coalitions = isinstance(attackers, Coalitions)
         if self.algorithm == "optimal":
             pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit)
-        failures = classify(system, attackers, pattern.unprotected)
+        withheld, stuck = self._with_safe_sums(system, cost, attackers, pattern.withheld)
+        failures = classify(system, attackers, pattern.unprotected, stuck)
         as_proposed = proposed is not None and not self.repair
         if as_proposed:
             failures = of_the_pattern(failures, self.algorithm)
@@ -204,13 +214,21 @@ class Suppress(Method):
             unnamed_pairs=any(_unnamed_pairs(table) for table in system.tables),
             accepted=len(taken),
             already=system.already,
+            sums=judged_sums(system.tables.tables[: system.present], self.joint),
         )
-        withheld = _one_pattern(system, pattern.withheld)
         said = () if proposed is None else findings(hidden, proposed, self.algorithm)
         evidence = Evidence(
             self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, findings=said
         )
         return Outcome(withheld, evidence, notes=notes)
+
+    def _with_safe_sums(
+        self, system: System, cost: Floats, attackers: Attackers, withheld: Bools
+    ) -> tuple[Bools, list[Sum]]:
+        """The pattern in all value variables, and with more withheld where sums were not safe."""
+        if not self.joint:
+            return _one_pattern(system, withheld), []
+        return protect_sums(system, cost, attackers, withheld, lambda pattern: _one_pattern(system, pattern))
 
     def propose(self, system: System) -> Bools:
         """The pattern alone: what an engine proposes as it stands, or the certified one; nothing is claimed of it."""
