@@ -110,7 +110,7 @@ def test_strict_keeps_the_pattern_of_the_engine_and_says_so(job: Path) -> None:
     done = run_batch(job, strict=True)
     release = done.runs[0].release
     method = release.custodian.evidence[0].method
-    assert (method["repair"], method["insiders"]) == (False, None)
+    assert (method["repair"], method["insiders"], method["joint"]) == (False, None, False)
     free = run_batch(job).runs[0].release
     assert release.custodian.withheld(0).sum() <= free.custodian.withheld(0).sum()
     assert "Strict: the pattern of 'modular' is kept as it stands" in done.log
@@ -414,6 +414,16 @@ def test_a_recipe_written_back_as_a_batch_gives_the_same_recipe(job: Path, rules
         assert second == first
 
 
+def test_strict_recipes_say_so_in_their_batch(job: Path) -> None:
+    metadata = read_metadata(job.parent / "stand_in.rda")
+    for text in convert_batch(job, strict=True).values():
+        back = job.with_name("back.arb")
+        back.write_text(recipe_batch(read_recipe(text), metadata))
+        assert back.read_text().startswith("// made for --strict-argus\n")
+        [again] = convert_batch(back, strict=True).values()
+        assert read_recipe(again).protect == read_recipe(text).protect
+
+
 def test_what_batches_cannot_say_is_named(job: Path) -> None:
     text = next(iter(convert_batch(job).values()))
     metadata = read_metadata(job.parent / "stand_in.rda")
@@ -421,6 +431,9 @@ def test_what_batches_cannot_say_is_named(job: Path) -> None:
         ('algorithm = "modular"\nrepair = true', 'algorithm = "certified"', "algorithm 'certified'"),
         ('profile = "argus"', 'profile = "handbook"', "profile = 'handbook'"),
         ("weight = false", "weight = false\nfilter = 'Var1 > 3'", "filter of a table"),
+        ("repair = true", "repair = false", "repair = false of method 'suppress'"),
+        ("repair = true", "repair = true\nknown_within = 50", "known_within of method 'suppress'"),
+        ('singletons = "sums"', 'singletons = "sums"\nnodes = 3', "settings nodes of algorithm 'modular'"),
     ):
         changed = text.replace(old, new)
         if "certified" in new:

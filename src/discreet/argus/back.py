@@ -14,6 +14,18 @@ from discreet.verbs.recipe_parts import ArgusFilePart, Recipe, TablePart
 NUMBER_OF_KIND = {kind: number for number, kind in KINDS.items()}
 NUMBER_OF_TOTALS = {"given": "0", "computed": "1", "computed_keep_status": "1T", "as_they_are": "2"}
 COSTS = {"value": "", "count": "-1", "unity": "-2", "distance": "-3", "log": ""}
+SAID = {
+    "suppress": {"method", "algorithm", "cost", "exponent", "repair", "settings", "time_limit"},
+    "round": {"method", "base", "steps", "time_limit", "effort"},
+    "adjust": {"method"},
+    "cell_key": {"method", "noise"},
+}
+"""Parameters of methods that batch files have words for."""
+SAID_SETTINGS = {
+    "hypercube": {"singletons", "known_within"},
+    "modular": {"singletons", "least_contributors", "carried"},
+}
+STRICT = {"insiders": "none", "joint": False}
 METHODS = {"hypercube": "GH", "modular": "MOD", "network": "NET", "optimal": "OPT"}
 
 
@@ -162,8 +174,23 @@ class _Writer:
             return f"REQ({_text(rule['p1'])},{_text(second)},{rule.get('n', 1)},{_text(rule.get('range', 20))})"
         return f"FREQ({rule['n']},{_text(rule.get('range', 20))})"
 
+    def _check_method(self, method: Mapping[str, Any]) -> None:
+        """Refuse parameters that a batch would silently lose; what --strict-argus sets is said in a comment."""
+        kind, algorithm = str(method["method"]), str(method.get("algorithm", "certified"))
+        more = set(method) - SAID.get(kind, set())
+        if kind == "suppress" and more == {*STRICT, "accept"} and all(method[k] == v for k, v in STRICT.items()):
+            self.lines.insert(0, "// made for --strict-argus")
+        elif more and kind in SAID:
+            raise self._cannot(f"{', '.join(sorted(more))} of method {kind!r}")
+        elif kind == "suppress" and algorithm in ("hypercube", "modular", "network") and not method.get("repair"):
+            raise self._cannot("repair = false of method 'suppress'", "Use repair = true, or --strict-argus.")
+        more = set(method.get("settings", {})) - SAID_SETTINGS.get(algorithm, set())
+        if more:
+            raise self._cannot(f"settings {', '.join(sorted(more))} of algorithm {algorithm!r}")
+
     def _method(self, method: Mapping[str, Any], table: int) -> str:
         kind = method["method"]
+        self._check_method(method)
         if kind == "adjust":
             return f"CTA({table})"
         if kind == "round":

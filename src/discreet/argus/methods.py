@@ -57,10 +57,10 @@ def _semantics(algorithm: str, strict: bool, notes: list[str]) -> dict[str, Any]
             "leaves without a proof are accepted and named in the evidence."
         )
         accept = [{"class": kind, "reason": STRICT_REASON, "name": STRICT_NAME} for kind in ("undecided", "impossible")]
-        return {"insiders": "none", "accept": accept}
+        return {"insiders": "none", "joint": False, "accept": accept}
     notes.append(
         f"More than asked: the pattern of {algorithm!r} is audited over all relations of the tables, and completed "
-        "until each unsafe cell has a proof against the attackers named below."
+        "until each unsafe cell has a proof against the attackers named below; so are sums that it gives away."
     )
     return {} if algorithm == "optimal" else {"repair": True}
 
