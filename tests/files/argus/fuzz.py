@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import discreet as ds
 from discreet.argus.parse import read_batch
 from discreet.argus.translate import translate
 from discreet.errors import DiscreetError
@@ -14,7 +15,7 @@ from discreet.files.argus.apriori import read_apriori
 from discreet.files.argus.cells import read_argus_cells
 from discreet.files.argus.jj import read_jj
 from discreet.files.argus.rda import read_metadata
-from discreet.files.argus.recodes import read_recode
+from discreet.files.argus.recodes import closed_tree, code_map, read_recode
 from discreet.files.argus.records import read_argus_records
 from discreet.files.hrc import read_hierarchy, read_labels
 from discreet.verbs.links import read_table_metadata
@@ -34,7 +35,7 @@ SEEDS: dict[str, bytes] = {
     "labels.cdl": "Nr,North\n 1,One, two\nÖs,Öst\n".encode(),
     "groups.grc": b"1: 2, 4-5\n2: -1\n3: 9-\n",
     "nodes.grc": b"<TREERECODE>\nNr\n 1\n",
-    "known.hst": b"a;b;u\na;;pl;1;2\nTotal;b;AB;1,5;2\n",
+    "known.hst": b"retail;South;u\nfood;;pl;1;2\nTotal;East;AB;1,5;2000\nfood;North;M\ncrafts;North;c;5\n",
     "instance.jj": b"0\n3\n0 12.5 20000 s 0 18.75 0 0 0\n1 5 8000 u 0 18.75 1 1 0\n2 7.5 12000 z 0 1 0 0 0\n1\n0 3 : 0 (-1) 1 (1) 2 (1)\n",  # noqa: E501
     "tables.csv": b"table,by,value\nT1,a|b,x\nT2,a=h,x\n",
     "job.arb": b'<OPENMICRODATA> "records.asc"\n<OPENMETADATA> "good.rda"\n'
@@ -112,6 +113,35 @@ def readers(folder: Path) -> dict[str, Callable[[Path], object]]:
         "instance.jj": read_jj,
         "tables.csv": read_table_metadata,
         "job.arb": lambda path: translate(read_batch(path), path.parent),
+    }
+
+
+def deep_readers(folder: Path) -> dict[str, Callable[[Path], object]]:
+    """The same up to assessed tables, where damage that no reader sees comes to light."""
+    readers(folder)
+    (folder / "r.hrc").write_text(" 2\n11\n 3\n")
+    small = ds.examples.small_table().assess(ds.PPercent(10))
+    tree = ds.Hierarchy.from_nested({"Nr": [" 1", " 2"], "x": ["4", "5", "9"]})
+
+    def records(path: Path, metadata: str) -> ds.Table:
+        read = ds.read_argus(path, folder / metadata)
+        return ds.tabulate(read.microdata, by=read.hierarchies, value="Var2").assess(ds.PPercent(10))
+
+    def recode(path: Path) -> object:
+        found = read_recode(path)
+        return closed_tree(tree, [c for c, _ in found.nodes]) if found.nodes else code_map(found, tree.base_codes)
+
+    return {
+        "records.asc": lambda path: records(path, "good.rda"),
+        "free.csv": lambda path: records(path, "free.rda"),
+        "cells.tab": lambda path: [
+            outcome(lambda p, how=how: ds.read_argus_table(p, folder / "table.rda", totals=how).assess(), path)
+            for how in ("given", "computed", "computed_keep_status", "as_they_are")
+        ],
+        "known.hst": lambda path: ds.apply_apriori(small, path, ";", ignore=True, expand=True).table.assess(),
+        "groups.grc": recode,
+        "nodes.grc": recode,
+        "instance.jj": ds.table_from_jj,
     }
 
 
