@@ -18,9 +18,10 @@ from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
     from discreet import generate, measures
+    from discreet.argus.run import convert_batch, run_batch
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
-    from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
+    from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy, write_labels
     from discreet.files.noise_tables import read_noise_table, write_noise_table
     from discreet.files.pattern import read_pattern
     from discreet.generate import examples
@@ -60,9 +61,14 @@ if TYPE_CHECKING:
         Swap,
     )
     from discreet.verbs.algorithms import compare_algorithms
+    from discreet.verbs.argus_apriori import apply_apriori
+    from discreet.verbs.argus_data import read_argus, read_argus_table
+    from discreet.verbs.argus_output import write_argus
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
     from discreet.verbs.coordinate import coordinate
+    from discreet.verbs.instances import table_from_jj
+    from discreet.verbs.links import linked_clusters
     from discreet.verbs.load import load
     from discreet.verbs.offices import office_table
     from discreet.verbs.protect import protect
@@ -73,9 +79,10 @@ if TYPE_CHECKING:
     from discreet.verify import check_folder
 
 _HOME = {
+    "discreet.argus.run": ("convert_batch", "run_batch"),
     "discreet.errors": ("DiscreetError",),
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
-    "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy"),
+    "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),
     "discreet.files.pattern": ("read_pattern",),
     "discreet.files.noise_tables": ("read_noise_table", "write_noise_table"),
     "discreet.keys": ("Key",),
@@ -114,9 +121,14 @@ _HOME = {
         "Swap",
     ),
     "discreet.verbs.algorithms": ("compare_algorithms",),
+    "discreet.verbs.argus_apriori": ("apply_apriori",),
+    "discreet.verbs.argus_data": ("read_argus", "read_argus_table"),
+    "discreet.verbs.argus_output": ("write_argus",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
     "discreet.verbs.coordinate": ("coordinate",),
+    "discreet.verbs.instances": ("table_from_jj",),
+    "discreet.verbs.links": ("linked_clusters",),
     "discreet.verbs.load": ("load",),
     "discreet.verbs.offices": ("office_table",),
     "discreet.verbs.protect": ("protect",),

@@ -302,6 +302,62 @@ def audit(
 
 
 @main.command()
+@click.argument("batch", type=click.Path(path_type=Path))
+@click.argument("log", type=click.Path(path_type=Path), required=False)
+@click.argument("temporary", type=click.Path(path_type=Path), required=False, expose_value=False)
+@click.argument("data", type=click.Path(path_type=Path), required=False)
+@click.option("--convert", is_flag=True, help="Write the equivalent recipe; of a recipe, the batch file. Run nothing.")
+@click.option("--output", type=click.Path(path_type=Path), help="Folder for what --convert writes.")
+@click.option(
+    "--strict-argus", is_flag=True, help="Keep to what tau-ARGUS does where more would be done, and its codes."
+)
+@OUTSIDE
+@JSON
+def argus(
+    batch: Path,
+    log: Path | None,
+    data: Path | None,
+    convert: bool,
+    output: Path | None,
+    strict_argus: bool,
+    allow_outside: bool,
+    as_json: bool,
+) -> None:
+    """Run a BATCH file of tau-ARGUS (.arb).
+
+    The arguments are those of the program: LOG is the log book, TEMPORARY is accepted and not used, DATA is where files
+    are looked for that do not lie beside the batch, and where output goes then.
+    """
+    from discreet.argus.run import argus_code
+    from discreet.cli.argus import convert as convert_file
+    from discreet.cli.argus import show_batch
+
+    try:
+        with errors(as_json):
+            if convert:
+                convert_file(batch, output, data, strict_argus, allow_outside)
+            else:
+                show_batch(batch, log, data, strict_argus, allow_outside, as_json)
+    except SystemExit as ending:
+        sys.exit(argus_code(int(ending.code or 0)) if strict_argus else ending.code)
+
+
+@main.command()
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--equation", "equations", multiple=True, help='An equation between values: "turnover = home + export".')
+@JSON
+def links(files: tuple[Path, ...], equations: tuple[str, ...], as_json: bool) -> None:
+    """Say which tables share cells and must be protected together, from their metadata.
+
+    FILES are csv files with one table a line, recipes (.toml) or batch files (.arb).
+    """
+    from discreet.cli.argus import show_links
+
+    with errors(as_json):
+        show_links(files, equations, as_json)
+
+
+@main.command()
 def schema() -> None:
     """Print the JSON schema of recipes."""
     from discreet.verbs.recipe_parts import recipe_schema

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import InputError, ParameterError, listed
+from discreet.files.argus.text import LONGEST_LINE, wrong
 from discreet.model.hierarchy import Hierarchy
 
 
-def read_hierarchy(path: str | Path, *, total: str = "Total", lead: str = "@", **options: Any) -> Hierarchy:
+def read_hierarchy(
+    path: str | Path, *, total: str = "Total", lead: str = "@", notes: list[str] | None = None, **options: Any
+) -> Hierarchy:
     """Read a hierarchy from an ``.hrc`` file: one code a line, its depth the number of leading ``@``.
 
     Parameters
@@ -21,6 +25,8 @@ def read_hierarchy(path: str | Path, *, total: str = "Total", lead: str = "@", *
         Code of the grand total, which the file does not list.
     lead
         The string that stands for one level of depth.
+    notes
+        Where given, a file that is not UTF-8 is read as Latin-1, and a note is added here.
     **options
         ``labels`` and ``missing`` of :class:`~discreet.Hierarchy`.
 
@@ -34,7 +40,7 @@ def read_hierarchy(path: str | Path, *, total: str = "Total", lead: str = "@", *
         raise ParameterError("lead='' is not allowed.", hint="Give the string that stands for one level, such as '@'.")
     parents: dict[str, str | None] = {}
     above: list[str] = [total]
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_lines(path, notes), start=1):
         text = line.rstrip()
         if not text.strip():
             continue
@@ -128,11 +134,14 @@ def read_code_map(path: str | Path, *, delimiter: str = ",") -> dict[str, str]:
     return result
 
 
-def read_labels(path: str | Path, *, delimiter: str = ",") -> dict[str, str]:
-    """Read words for codes from a file of ``code,label`` lines; a label may hold the delimiter, quoted or not."""
+def read_labels(path: str | Path, *, delimiter: str = ",", notes: list[str] | None = None) -> dict[str, str]:
+    """Read words for codes from a file of ``code,label`` lines; a label may hold the delimiter, quoted or not.
+
+    Where ``notes`` are given, a file that is not UTF-8 is read as Latin-1, and a note is added to them.
+    """
     path = Path(path)
     result: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_lines(path, notes), start=1):
         code, *rest = next(csv.reader([line], delimiter=delimiter)) or [""]
         code, label = code.rstrip(), delimiter.join(rest).strip()
         if code.strip() and result.setdefault(code, label) != label:
@@ -142,10 +151,33 @@ def read_labels(path: str | Path, *, delimiter: str = ",") -> dict[str, str]:
     return result
 
 
-def read_lines(path: Path) -> list[str]:
-    """Lines of a text file; errors name the file."""
+def write_labels(labels: Mapping[str, str], path: str | Path, *, delimiter: str = ",") -> None:
+    """Write words for codes, one ``code,label`` a line, in UTF-8; what cannot be read back is refused."""
+    for code, label in labels.items():
+        strange = (
+            not code.strip() or code != code.rstrip() or label != label.strip() or {"\n", "\r"} & set(code + label)
+        )
+        if strange:
+            raise InputError(
+                f"A file of labels cannot hold the code {code!r} with its label.",
+                hint="Codes may not be empty or end in a blank, labels not begin or end in one; neither spans lines.",
+            )
+    with Path(path).open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerows(labels.items())
+
+
+def read_lines(path: Path, notes: list[str] | None = None) -> list[str]:
+    """Lines of a text file; errors name the file. With ``notes``, Latin-1 is taken where UTF-8 fails."""
+    lines = _text(path, notes).split("\n")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > LONGEST_LINE:
+            raise wrong(path.name, number, f"{len(line):,} characters", f"at most {LONGEST_LINE:,} in a line")
+    return lines
+
+
+def _text(path: Path, notes: list[str] | None) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}") from None
     except OSError as error:
@@ -153,4 +185,7 @@ def read_lines(path: Path) -> list[str]:
             f"The file {path.name!r} cannot be read ({error.strerror}).", hint=f"Looked for: {path}"
         ) from None
     except UnicodeDecodeError:
-        raise InputError(f"The file {path.name!r} is not UTF-8 text.", hint="Save it as UTF-8.") from None
+        if notes is None:
+            raise InputError(f"The file {path.name!r} is not UTF-8 text.", hint="Save it as UTF-8.") from None
+        notes.append(f"{path.name} is not UTF-8 and was read as Latin-1.")
+        return path.read_text(encoding="latin-1")

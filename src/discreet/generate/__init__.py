@@ -1,7 +1,8 @@
 """Seeded surveys and populations for demonstrations, tests and benchmarks."""
 
+from discreet.generate.argus_example import argus_example
 from discreet.generate.business import LARGE_ACTIVITIES, LARGE_REGIONS, business_survey
 from discreet.generate.census import census_population
 from discreet.generate.generated import Generated
 
-__all__ = ["LARGE_ACTIVITIES", "LARGE_REGIONS", "Generated", "business_survey", "census_population"]
+__all__ = ["LARGE_ACTIVITIES", "LARGE_REGIONS", "Generated", "argus_example", "business_survey", "census_population"]

@@ -33,12 +33,13 @@ from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.report import custodian_report
 from discreet.rules.base import Rule, rule_from_record
-from discreet.tables.method import Method, method_from_record
+from discreet.tables.method import Method
 from discreet.tables.redistribute.grid import Adjacency, HexGrid
 from discreet.tables.suppress import Suppress
-from discreet.tables.suppress.costs import cost_variable
 from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
 from discreet.verbs.already import Found, Item
+from discreet.verbs.argus_output import Written
+from discreet.verbs.argus_recipe import ArgusKitchen, refuse_argus_keys
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
 from discreet.verbs.coordinate import Coordination, coordinate
@@ -52,6 +53,8 @@ from discreet.verbs.recipe_parts import (
     PublishedPart,
     Recipe,
     TablePart,
+    cost_column,
+    method_of,
     preferred,
     read_recipe,
 )
@@ -64,9 +67,13 @@ AUDITED_WITHOUT_ASKING = 2_000
 """Releases with at most this many withheld cells are audited for the report unless the recipe says otherwise."""
 
 
+WAYS = ("file", "digits", "columns", "parents", "hexagons", "neighbours")
+"""Ways to say how codes add up or where they lie; a recipe gives one of them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A finished run: the release, its verdict, where it lies, its seal, and what became of a given pattern."""
+    """A finished run: the release, its verdict, folder and seal, what became of a given pattern, files beside it."""
 
     release: Release
     verdict: Verdict
@@ -74,16 +81,18 @@ class Run:
     seal: str
     audit: Audit | None
     repair: Repair | None = None
+    files: tuple[Written, ...] = ()
 
 
 class Kitchen:
     """Where a recipe finds its files: below its own folder, unless told otherwise."""
 
-    def __init__(self, recipe: Recipe, folder: Path, allow_outside: bool) -> None:
+    def __init__(self, recipe: Recipe, folder: Path, allow_outside: bool, shared: dict[Any, Any] | None = None) -> None:
         self.recipe = recipe
         self.folder = folder.resolve()
         self.allow_outside = allow_outside
         self.inputs: dict[str, str] = {}
+        self.argus = ArgusKitchen(self, shared)
 
     def path(self, name: str) -> Path:
         """A path of the recipe; outside its folder it is an error."""
@@ -104,13 +113,19 @@ class Kitchen:
             self.inputs[name] = hashlib.file_digest(stream, "sha256").hexdigest()
         return path
 
-    def source(self) -> Path:
-        """The file of records or cells."""
+    def source(self) -> Any:
+        """The file of records or cells; the records themselves where metadata describe them."""
+        if self.argus.described:
+            return self.argus.frame()
         return self.input(str(self.recipe.data.file or self.recipe.data.cells))
 
-    def dimension(self, variable: str, source: Path) -> Hierarchy | Geography:
+    def dimension(self, variable: str, source: Any) -> Hierarchy | Geography:
         """The hierarchy of a variable, or where its codes lie."""
         part = self.recipe.hierarchies.get(variable, HierarchyPart())
+        if isinstance(part, HierarchyPart):
+            given = [name for name in WAYS if getattr(part, name) is not None]
+            if len(given) > 1:
+                raise ParameterError(f"Hierarchy {variable!r} has both {listed(given)}.", hint="Give one of them.")
         if isinstance(part, HierarchyPart) and part.hexagons is not None:
             return HexGrid(**msgspec.structs.asdict(part.hexagons))
         if isinstance(part, HierarchyPart) and part.neighbours is not None:
@@ -121,13 +136,12 @@ class Kitchen:
             return Adjacency(sorted(codes | {code for pair in pairs for code in pair}), pairs)
         return self.hierarchy(variable, source)
 
-    def hierarchy(self, variable: str, source: Path) -> Hierarchy:
+    def hierarchy(self, variable: str, source: Any) -> Hierarchy:
         """The hierarchy of a variable; plain codes of the data under a total where the recipe has none."""
+        if self.argus.described and variable not in self.recipe.hierarchies:
+            return self.argus.hierarchy(variable)
         part = self.recipe.hierarchies.get(variable, HierarchyPart())
         part = HierarchyPart(file=part) if isinstance(part, str) else part
-        given = [name for name in ("file", "digits", "columns", "parents") if getattr(part, name) is not None]
-        if len(given) > 1:
-            raise ParameterError(f"Hierarchy {variable!r} has both {listed(given)}.", hint="Give one of them.")
         options: dict[str, Any] = {"missing": frozenset(part.missing)}
         if part.labels is not None:
             options["labels"] = read_labels(self.input(part.labels))
@@ -145,7 +159,7 @@ class Kitchen:
             return Hierarchy.from_digits(codes, part.digits, part.total, **options)
         return Hierarchy.flat(codes, part.total, **options)
 
-    def _distinct(self, source: Path, columns: list[str]) -> dict[str, list[str | None]]:
+    def _distinct(self, source: Any, columns: list[str]) -> dict[str, list[str | None]]:
         """Distinct combinations of code columns, as text."""
         frame = read_columns(source, columns, text=columns, delimiter=self.recipe.data.delimiter)
         rows = frame.group_by(columns).aggregate([]).to_pydict()
@@ -154,13 +168,14 @@ class Kitchen:
     def microdata(self) -> Microdata:
         """The records with their roles."""
         data = self.recipe.data
+        roles = self.argus.roles() if self.argus.described else {}
         return Microdata(
             self.source(),
-            contributor=data.contributor,
-            weight=data.weight,
+            contributor=data.contributor or roles.get("contributor"),
+            weight=data.weight or roles.get("weight"),
             waiver=data.waiver,
-            request=data.request,
-            record_key=data.record_key,
+            request=data.request or roles.get("request"),
+            record_key=data.record_key or roles.get("record_key"),
             missing=data.missing,
             recode={variable: read_code_map(self.input(name)) for variable, name in data.recode.items()},
             delimiter=data.delimiter,
@@ -186,7 +201,7 @@ class Kitchen:
         for record in self.recipe.protect:
             part = preferred(record)
             given = record if part is None else {**record, "prefer": self.pattern(part)}
-            found.append(with_files_read(method_from_record(given), self.input))
+            found.append(with_files_read(method_of(given), self.input))
         return found
 
     def key(self, methods: Sequence[Method]) -> Key | None:
@@ -249,16 +264,34 @@ def prepare(kitchen: Kitchen) -> TableSet:
     """Tables of a recipe, assessed and not yet protected."""
     recipe = kitchen.recipe
     rules = [rule_from_record(record) for record in recipe.rules]
-    source = kitchen.source()
+    refuse_argus_keys(recipe)
     variables = list(dict.fromkeys(v for part in recipe.tables for v in part.by))
-    hierarchies: dict[str, Any] = {v: kitchen.dimension(v, source) for v in variables}
     for name in recipe.hierarchies:
         if name not in variables:
             raise ParameterError(unknown_name("variable", name, variables, "any table (hierarchies)"))
+    if recipe.data.cells is not None and recipe.data.metadata is not None:
+        tables = [kitchen.argus.ready_made(part, bool(rules)) for part in recipe.tables]
+    else:
+        tables = _tabulated(kitchen, variables, rules)
+    tables = [kitchen.argus.recoded(t, part) for t, part in zip(tables, recipe.tables, strict=True)]
+    tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
+    whole = TableSet(tables, [link.equation for link in recipe.links], recipe.one_pattern)
+    assessed = _assessed(whole, recipe, rules)
+    if any(part.apriori for part in recipe.tables):
+        known = [kitchen.argus.known(t, part) for t, part in zip(assessed, recipe.tables, strict=True)]
+        assessed = _assessed(whole.replaced(known), recipe, rules)
+    return assessed
+
+
+def _tabulated(kitchen: Kitchen, variables: Sequence[str], rules: list[Rule]) -> list[Table]:
+    """Tables of records or of ready-made cells, not yet assessed."""
+    recipe = kitchen.recipe
+    source = kitchen.source()
+    hierarchies: dict[str, Any] = {v: kitchen.dimension(v, source) for v in variables}
     by = [{v: hierarchies[v] for v in part.by} for part in recipe.tables]
-    worth = _cost_variable(recipe)
+    worth = cost_column(recipe)
     if recipe.data.cells is not None:
-        tables = [
+        return [
             table_from_cells(
                 source,
                 mine,
@@ -275,26 +308,20 @@ def prepare(kitchen: Kitchen) -> TableSet:
             )
             for part, mine in zip(recipe.tables, by, strict=True)
         ]
-    else:
-        specs = [_spec(part, mine, rules, worth) for part, mine in zip(recipe.tables, by, strict=True)]
-        made = tabulate(kitchen.microdata(), specs=specs, engine=recipe.data.engine)
-        tables = list(made) if isinstance(made, TableSet) else [made]
-    tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
-    whole = TableSet(tables, [link.equation for link in recipe.links], recipe.one_pattern)
+    specs = [_spec(part, mine, rules, worth) for part, mine in zip(recipe.tables, by, strict=True)]
+    made = tabulate(kitchen.microdata(), specs=specs, engine=recipe.data.engine)
+    return list(made) if isinstance(made, TableSet) else [made]
+
+
+def _assessed(tables: TableSet, recipe: Recipe, rules: list[Rule]) -> TableSet:
     options = recipe.assess
     return assess(
-        whole,
+        tables,
         *rules,
         profile=options.profile,
         missing_safe=options.missing_safe,
         manual_range=options.manual_range,
     )
-
-
-def _cost_variable(recipe: Recipe) -> str | None:
-    """The variable that a method names as the cost of cells, unless one of the tables is about it."""
-    named = [cost_variable(record["cost"]) for record in recipe.protect if isinstance(record.get("cost"), str)]
-    return next((name for name in named if name and all(part.value != name for part in recipe.tables)), None)
 
 
 def _spec(part: TablePart, by: Mapping[str, Hierarchy], rules: list[Rule], worth: str | None) -> TableSpec:
@@ -353,6 +380,18 @@ def run_recipe(
         Whatever went wrong; nothing is written then.
     """
     text, kitchen = _opened(path, allow_outside)
+    return cook(text, kitchen, pattern, repairing=repairing, already_published=already_published)
+
+
+def cook(
+    text: str,
+    kitchen: Kitchen,
+    pattern: Pattern | PatternPart | None = None,
+    *,
+    repairing: bool = False,
+    already_published: Sequence[Item] = (),
+) -> Run:
+    """Run a recipe whose text is at hand; :func:`run_recipe` says what the parameters are."""
     recipe = kitchen.recipe
     checkpoint("read", 0, 1)
     folder = kitchen.path(recipe.output.directory)
@@ -361,6 +400,7 @@ def run_recipe(
     if repairing and given is None:
         raise no_pattern()
     tables = prepare(kitchen)
+    methods = [kitchen.argus.hinted(method) for method in methods]
     already = kitchen.already(tables, already_published)
     repaired = None
     if given is None or len(methods) != 1:
@@ -370,6 +410,7 @@ def run_recipe(
         release = repaired.release
     custodian = release.custodian
     log = {**custodian.log, "recipe": text, "inputs": kitchen.inputs}
+    log["notes"] = [*kitchen.argus.notes, *log.get("notes", ())]
     release = Release(release.public, custodian.with_log(log))
     verdict = verify(release).require()
     withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
@@ -385,8 +426,11 @@ def run_recipe(
     page: str | bool = False
     if recipe.output.report:
         page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
+    kitchen.argus.refuse_bad_places(folder)
     seal = save(release, folder, report=page)
-    return Run(release, check_folder(folder).require(), folder, seal, found, repaired)
+    verdict = check_folder(folder).require()
+    files = kitchen.argus.write(release, found)
+    return Run(release, verdict, folder, seal, found, repaired, files)
 
 
 def audit_pattern(
@@ -426,6 +470,7 @@ def compare_recipe(
     if own.algorithm in methods:
         methods[own.algorithm] = own
     tables = prepare(kitchen)
+    methods = {name: kitchen.argus.hinted(method) for name, method in methods.items()}
     return compare_algorithms(tables, methods, already_published=kitchen.already(tables, already_published))
 
 
@@ -439,6 +484,7 @@ def coordinate_recipe(
     _, kitchen = _opened(path, allow_outside)
     method = next((m for m in kitchen.methods() if isinstance(m, Suppress)), None)
     tables = {one.name: one for one in prepare(kitchen)}
+    method = method and kitchen.argus.hinted(method)
     if table and table not in tables:
         raise ParameterError(unknown_name("table", table, tables, "the recipe"))
     if len(tables) > 1 and not table:

@@ -9,9 +9,11 @@ from typing import Any, Literal
 import msgspec
 
 from discreet.errors import ParameterError, listed, unknown_name
+from discreet.files.argus.outputs import Options
 from discreet.rules.assess import MANUAL_RANGE
 from discreet.rules.base import REGISTRY, rule_from_record
-from discreet.tables.method import METHODS, method_from_record
+from discreet.tables.method import METHODS, Method, method_from_record
+from discreet.tables.suppress.costs import cost_variable
 
 
 class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -19,6 +21,7 @@ class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     file: str | None = None
     cells: str | None = None
+    metadata: str | None = None
     contributor: str | None = None
     weight: str | None = None
     waiver: str | None = None
@@ -56,6 +59,15 @@ class HierarchyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     missing: list[str] = []
 
 
+class AprioriPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An a-priori file of a table."""
+
+    file: str
+    separator: str = ","
+    ignore: bool = False
+    expand: bool = False
+
+
 class TablePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """One table."""
 
@@ -74,6 +86,11 @@ class TablePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     compute_totals: bool = False
     disjoint: bool = False
     slack: float | Literal["rounded"] | None = None
+    source: str | None = None
+    metadata: str | None = None
+    totals: Literal["given", "computed", "computed_keep_status", "as_they_are"] = "given"
+    recode: dict[str, str | int] = {}
+    apriori: list[AprioriPart] = []
 
 
 class AssessPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -148,6 +165,15 @@ PUBLISHED_KEYS = {
 """Kinds of what is already published, and the keys of each."""
 
 
+class ArgusFilePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A file in one of the formats of ARGUS, besides the release."""
+
+    file: str
+    kind: Literal["csv", "pivot", "code_value", "sbs", "intermediate", "jj", "cell_key"] = "code_value"
+    options: str = ""
+    table: str | None = None
+
+
 class OutputPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Where the release goes."""
 
@@ -155,6 +181,7 @@ class OutputPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     formats: tuple[Literal["csv"], ...] = ("csv",)
     report: bool = False
     audit: bool | Literal["auto"] = "auto"
+    argus: list[ArgusFilePart] = []
 
 
 class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -194,10 +221,23 @@ def read_recipe(text: str) -> Recipe:
         rule_from_record(record)
     for record in recipe.protect:
         part = preferred(record)
-        method_from_record(record if part is None else {**record, "prefer": ()})
+        method_of(record if part is None else {**record, "prefer": ()})
     for published in recipe.already_published:
         published.check()
+    for file in recipe.output.argus:
+        Options.parse(file.options)
     return recipe
+
+
+def cost_column(recipe: Recipe) -> str | None:
+    """The variable that a method names as the cost of cells, unless one of the tables is about it."""
+    named = [cost_variable(record["cost"]) for record in recipe.protect if isinstance(record.get("cost"), str)]
+    return next((name for name in named if name and all(part.value != name for part in recipe.tables)), None)
+
+
+def method_of(record: Mapping[str, Any]) -> Method:
+    """The method of a recipe; TOML has no word for nothing, so ``insiders = "none"`` stands for it."""
+    return method_from_record({**record, "insiders": None} if record.get("insiders") == "none" else record)
 
 
 def preferred(record: Mapping[str, Any]) -> PatternPart | None:

@@ -268,3 +268,12 @@ def test_draws_from_a_seed_are_marked_and_not_written(tmp_path):
     with pytest.raises(OutputError, match="insecure_seed"):
         release.save(tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_differences_of_cells_have_no_records_of_their_own():
+    balance = ds.Hierarchy.flat(JOB.base_codes).with_grouping("a-b", ["a"], minus=["b"])
+    with pytest.raises(NeedsError, match="difference of others, and has no records"):
+        ds.protect(counts(by={"area": AREA, "job": balance}), ds.CellKey())
+    table = ds.tabulate(people(), by={"job": balance}, value="income").assess()
+    with pytest.raises(NeedsError, match="difference of others, and no cap"):
+        ds.protect(table, ds.MultiplicativeNoise("id", 1.1, 1.2, insecure_seed=1))

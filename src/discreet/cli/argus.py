@@ -1,0 +1,93 @@
+"""Batch files and linked tables on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from discreet.argus.back import recipe_batch
+from discreet.argus.run import convert_batch, run_batch
+from discreet.cli.terminal import progress
+from discreet.errors import InputError, OutputError, ParameterError
+from discreet.files.argus.rda import read_metadata
+from discreet.verbs.links import TableMetadata, linked_clusters, read_table_metadata, tables_of_recipe
+from discreet.verbs.recipe_parts import read_recipe
+
+
+def show_batch(
+    batch: Path, log: Path | None, data: Path | None, strict: bool, allow_outside: bool, as_json: bool
+) -> None:
+    """Run a batch file and print its log book."""
+    with progress(as_json):
+        done = run_batch(batch, strict=strict, logbook=log, data_folder=data, allow_outside=allow_outside)
+    if as_json:
+        releases = [{"folder": str(run.folder), "seal": run.seal, **run.verdict.to_dict()} for run in done.runs]
+        click.echo(json.dumps({"releases": releases, "files": [str(file) for file in done.files]}))
+        return
+    click.echo(done.log, nl=False)
+
+
+def convert(source: Path, output: Path | None, data: Path | None, strict: bool, allow_outside: bool) -> None:
+    """Write the recipes of a batch file, or the batch file of a recipe, beside it."""
+    folder = source.parent if output is None else output
+    if source.suffix.lower() == ".toml":
+        if not source.is_file():
+            raise InputError(f"There is no recipe {source.name!r}.", hint=f"Looked for: {source}")
+        recipe = read_recipe(source.read_text(encoding="utf-8"))
+        if recipe.data.metadata is None:
+            raise ParameterError(
+                "A batch file needs metadata of the data.", hint="Give [data] metadata, the .rda file of the data."
+            )
+        path = source.parent / recipe.data.metadata
+        metadata = read_metadata(path, "records" if recipe.data.file is not None else "cells")
+        texts = {f"{source.stem}.arb": recipe_batch(recipe, metadata)}
+    else:
+        texts = convert_batch(source, strict=strict, data_folder=data, allow_outside=allow_outside)
+    for name, text in texts.items():
+        _write_new(folder / name, text)
+        click.echo(f"Written: {name}")
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        raise OutputError(f"The file {path.name!r} exists.", hint="Choose another folder, or remove it.") from None
+    except OSError as error:
+        raise OutputError(f"Cannot write {path.name!r}: {error.strerror}.", hint="Check the folder.") from None
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+def show_links(files: Sequence[Path], equations: Sequence[str], as_json: bool) -> None:
+    """Print which tables must be protected together."""
+    found = [table for file in files for table in _tables(file, len(files) > 1)]
+    clusters = linked_clusters(found, equations)
+    if as_json:
+        click.echo(json.dumps({"groups": clusters.groups, "links": [asdict(link) for link in clusters.links]}))
+        return
+    click.echo(clusters.summary())
+
+
+def _tables(file: Path, several: bool) -> list[TableMetadata]:
+    """Tables of a file; those of one of several recipes carry its name."""
+    kind = file.suffix.lower()
+    if kind == ".arb":
+        recipes = convert_batch(file)
+    elif kind == ".toml":
+        if not file.is_file():
+            raise InputError(f"There is no recipe {file.name!r}.", hint=f"Looked for: {file}")
+        recipes = {file.name: file.read_text(encoding="utf-8")}
+    else:
+        return read_table_metadata(file)
+    prefixed = several or len(recipes) > 1
+    return [
+        table
+        for name, text in recipes.items()
+        for table in tables_of_recipe(read_recipe(text), f"{Path(name).stem}: " if prefixed else "")
+    ]

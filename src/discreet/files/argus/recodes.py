@@ -1,0 +1,152 @@
+"""Recodes of one variable: ``.grc`` files of groups, and of branches of a tree to be closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from discreet.errors import InputError, listed
+from discreet.files.argus.text import read_text_lines, wrong
+from discreet.model.hierarchy import Hierarchy
+
+TREE = "<TREERECODE>"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A new code and the old ones that it stands for: single codes, and ranges with open or closed ends."""
+
+    code: str
+    parts: tuple[str, ...]
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Recode:
+    """What a ``.grc`` file says: groups of codes, or nodes of a tree below which nothing is shown."""
+
+    groups: tuple[Group, ...] = ()
+    nodes: tuple[tuple[str, int], ...] = ()
+    name: str = field(default="", compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+
+def read_recode(path: str | Path) -> Recode:
+    """Read a ``.grc`` file.
+
+    A flat variable has lines ``new: old, old, from-to, -to, from-``; codes that no line names stay. A tree begins with
+    ``<TREERECODE>`` and names one node a line.
+    """
+    path = Path(path)
+    notes: list[str] = []
+    lines = [(n, text) for n, text in enumerate(read_text_lines(path, notes), start=1) if text.strip()]
+    lines = [(n, text) for n, text in lines if not text.lstrip().startswith("//")]
+    if not lines:
+        raise wrong(path.name, 1, "nothing", "a line such as new: old, old")
+    if lines[0][1].strip().upper() == TREE:
+        return Recode(
+            nodes=tuple(_node(path.name, n, text) for n, text in lines[1:]), name=path.name, notes=tuple(notes)
+        )
+    groups = tuple(_group(path.name, n, text) for n, text in lines)
+    return Recode(groups, name=path.name, notes=tuple(notes))
+
+
+def _node(file: str, line: int, text: str) -> tuple[str, int]:
+    if text.strip().startswith("<"):
+        raise wrong(file, line, text.strip(), "a code of the tree")
+    return text.rstrip(), line
+
+
+def _group(file: str, line: int, text: str) -> Group:
+    new, colon, old = text.partition(":")
+    if not colon or not new.strip() or new.strip().startswith("<"):
+        raise wrong(file, line, text.strip(), "new: old, old, from-to, -to or from-")
+    parts = [part.strip().strip('"') for part in old.split(",")]
+    if not all(parts):
+        raise wrong(file, line, text.strip(), "codes between commas, none of them empty")
+    return Group(new.rstrip().strip('"'), tuple(parts), line)
+
+
+def recode_text(recode: Recode) -> str:
+    """The ``.grc`` file of a recode."""
+    if recode.nodes:
+        return "\n".join([TREE, *(code for code, _ in recode.nodes)]) + "\n"
+    return "".join(f"{g.code}: {', '.join(g.parts)}\n" for g in recode.groups)
+
+
+def write_recode(recode: Recode, path: str | Path) -> None:
+    """Write a ``.grc`` file, in UTF-8."""
+    Path(path).write_text(recode_text(recode), encoding="utf-8")
+
+
+def code_map(recode: Recode, codes: Iterable[str]) -> dict[str, str]:
+    """Old codes to new ones, for the codes that groups name; ranges compare codes as right-justified text."""
+    known = list(codes)
+    width = max((len(code) for code in known), default=0)
+    padded = {code: code.strip().rjust(width) for code in known}
+    result: dict[str, tuple[str, int]] = {}
+    for group in recode.groups:
+        for part in group.parts:
+            for code in _meant(part, known, padded, width):
+                before, line = result.setdefault(code, (group.code, group.line))
+                if before != group.code:
+                    raise wrong(
+                        recode.name, group.line, f"code {code} in the group {group.code}",
+                        f"each code in one group; line {line} has it in {before}",
+                    )  # fmt: skip
+    return {code: new for code, (new, _) in result.items()}
+
+
+def _meant(part: str, known: list[str], padded: dict[str, str], width: int) -> list[str]:
+    exact = [code for code in known if code == part or code.strip() == part.strip()]
+    if exact or "-" not in part:
+        return exact
+    low, high = (end.strip() for end in part.split("-", 1))
+    return [
+        code
+        for code in known
+        if (not low or padded[code] >= low.rjust(width)) and (not high or padded[code] <= high.rjust(width))
+    ]
+
+
+def closed_tree(hierarchy: Hierarchy, nodes: Iterable[str]) -> tuple[dict[str, str], Hierarchy]:
+    """A tree with some nodes closed: the map of the codes below them, and the smaller tree."""
+    children = {g.parent: [code for code, _ in g.parts] for g in hierarchy.groupings}
+    if len(children) != len(hierarchy.groupings) or hierarchy.total is None:
+        raise InputError("Only trees can be recoded by nodes or levels.", hint="Merge codes by a map instead.")
+    closed = list(nodes)
+    unknown = [code for code in closed if code not in hierarchy.index]
+    if unknown:
+        raise InputError(
+            f"The tree has no node {listed(unknown)}.", hint=f"It has {listed(hierarchy.codes)}; leading blanks count."
+        )
+    mapped: dict[str, str] = {}
+    gone: set[str] = set()
+    for node in closed:
+        below = list(children.get(node, []))
+        while below:
+            code = below.pop()
+            gone.add(code)
+            mapped[code] = node
+            below += children.get(code, [])
+    kept = [g for g in hierarchy.groupings if g.parent not in gone and g.parent not in set(closed)]
+    if not kept:
+        raise InputError("The recode closes the whole tree.", hint="Close nodes below the total.")
+    codes = tuple(code for code in hierarchy.codes if code not in gone)
+    base = {code: _top(mapped, code) for code in hierarchy.base_codes if code in mapped}
+    labels = {code: text for code, text in hierarchy.labels.items() if code not in gone}
+    return base, Hierarchy(tuple(kept), hierarchy.total, codes, labels, frozenset(hierarchy.missing) - gone)
+
+
+def _top(mapped: dict[str, str], code: str) -> str:
+    while code in mapped:
+        code = mapped[code]
+    return code
+
+
+def nodes_at(hierarchy: Hierarchy, level: int) -> list[str]:
+    """The nodes that are closed when a tree is cut at a level; the total is level 0."""
+    parents = {grouping.parent for grouping in hierarchy.groupings}
+    depth = hierarchy.depth
+    return [code for code in hierarchy.codes if code in parents and int(depth[hierarchy.index[code]]) == level]

@@ -1,0 +1,306 @@
+"""Records with ``.rda`` metadata: fixed-width ``.asc`` and separated ``.csv`` files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.files.argus.numbers import code_column, number_column, recoded
+from discreet.files.argus.rda import ArgusMetadata, Variable
+from discreet.files.argus.text import LONGEST_LINE, decode, read_bytes, wrong, wrong_data
+from discreet.model.arrays import Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BLANK, NEWLINE, RETURN = 32, 10, 13
+LARGEST_FILE = 200 * 10**9
+PIECE = 250_000
+"""Records that are cut into fields at a time, which bounds the memory."""
+
+
+def read_argus_records(
+    path: str | Path,
+    metadata: ArgusMetadata,
+    columns: Iterable[str] | None = None,
+    *,
+    as_numbers: Iterable[str] | None = None,
+    notes: list[str] | None = None,
+) -> pa.Table:
+    """Read a file of records as its ``.rda`` describes it.
+
+    Parameters
+    ----------
+    path
+        The ``.asc`` (fixed width) or ``.csv`` (free format) file.
+    metadata
+        What :func:`read_metadata` found.
+    columns
+        Variables to read; all when left out. Others are neither read nor checked.
+    as_numbers
+        Variables to read as numbers; when left out those that are numeric, weights or record keys, and no spanning
+        variables.
+    notes
+        Gets what the log should say, such as an encoding that was guessed.
+
+    Returns
+    -------
+    pyarrow.Table
+        Codes as text (leading blanks kept, trailing ones dropped), numbers as exact numbers.
+
+    Raises
+    ------
+    InputError
+        With file and line.
+    """
+    path = Path(path)
+    notes = [] if notes is None else notes
+    if metadata.kind != "records":
+        raise ParameterError("These are metadata of a table.", hint="Read them with kind='records'.")
+    if metadata.spss:
+        raise NeedsError(
+            f"{metadata.name!r} describes an SPSS file.", hint="Save the records as text, with fixed or free format."
+        )
+    wanted = [metadata[name] for name in (columns or [v.name for v in metadata.variables])]
+    numeric = {v.name for v in metadata.variables if v.numeric or v.weight or v.record_key} - {
+        v.name for v in metadata.variables if v.recodeable
+    }
+    numeric = numeric if as_numbers is None else set(as_numbers)
+    content = read_bytes(path, LARGEST_FILE)
+    if metadata.separator:
+        return _free(path, content, metadata, wanted, numeric, notes)
+    return _fixed(path, content, wanted, numeric, notes)
+
+
+# ---- fixed width ----------------------------------------------------------------------------------------------
+
+
+def _fixed(path: Path, content: bytes, wanted: list[Variable], numeric: set[str], notes: list[str]) -> pa.Table:
+    import pyarrow as pa
+
+    signs = _signs(content, path.name, notes)
+    starts, ends, lines = _lines(signs)
+    longest = int((ends - starts).max())
+    if longest > LONGEST_LINE:
+        line = int(lines[int(np.argmax(ends - starts))])
+        raise wrong(path.name, line, f"{longest:,} characters", f"at most {LONGEST_LINE:,} in a record")
+    needed = (
+        max(v.start + v.length - 1 for v in wanted if v.name in numeric) if numeric & {v.name for v in wanted} else 0
+    )
+    short = ends - starts < needed
+    if short.any():
+        row = int(np.argmax(short))
+        raise wrong(
+            path.name,
+            int(lines[row]),
+            f"a record of {int(ends[row] - starts[row])} characters",
+            f"at least {needed}, which the last number reaches to",
+        )
+    columns = []
+    for variable in wanted:
+        pieces = [
+            _field(signs, starts[i : i + PIECE], ends[i : i + PIECE], variable) for i in range(0, len(starts), PIECE)
+        ]
+        text = pa.chunked_array(pieces).combine_chunks()
+        columns.append(_typed(text, path.name, variable, numeric, lines))
+    return pa.table(columns, names=[v.name for v in wanted])
+
+
+def _signs(content: bytes, name: str, notes: list[str]) -> NDArray[Any]:
+    """The characters as numbers: bytes where one is one character, code points otherwise."""
+    if content.isascii():
+        return np.frombuffer(content, np.uint8)
+    text = decode(content, name, notes)
+    try:
+        return np.frombuffer(text.encode("latin-1"), np.uint8)
+    except UnicodeEncodeError:
+        return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+
+
+def _lines(signs: NDArray[Any]) -> tuple[Ints, Ints, Ints]:
+    """Where each record begins and ends, and the number of its line; blank lines hold none."""
+    breaks = np.flatnonzero(signs == NEWLINE)
+    starts = np.concatenate([[0], breaks + 1])
+    ends = np.concatenate([breaks, [len(signs)]])
+    ends = ends - ((ends > starts) & (signs[np.maximum(ends - 1, 0)] == RETURN))
+    lines = np.arange(1, len(starts) + 1)
+    full = ends > starts
+    doubtful = np.flatnonzero(full & (signs[np.minimum(starts, len(signs) - 1)] == BLANK))
+    blank = [row for row in doubtful[-1:].tolist() if np.all(signs[starts[row] : ends[row]] == BLANK)]
+    full[blank] = False  # an editor's last line
+    return starts[full].astype(np.int64), ends[full].astype(np.int64), lines[full]
+
+
+def _field(signs: NDArray[Any], starts: Ints, ends: Ints, variable: Variable) -> pa.Array:
+    """One field of some records as text, of the width that it has; what a short record lacks is blank."""
+    import pyarrow as pa
+
+    first = starts + variable.start - 1
+    places = first[:, None] + np.arange(variable.length)
+    outside = places >= ends[:, None]
+    field = signs[np.minimum(places, len(signs) - 1)]
+    field[outside] = BLANK
+    if field.dtype == np.uint8 and not (field >= 128).any():
+        offsets = np.arange(len(starts) + 1, dtype=np.int32) * variable.length
+        data = pa.py_buffer(np.ascontiguousarray(field))
+        return pa.StringArray.from_buffers(len(starts), pa.py_buffer(offsets), data)
+    words, which = np.unique(
+        np.ascontiguousarray(field.astype("<u4")).view(f"<U{variable.length}").ravel(), return_inverse=True
+    )
+    return pa.array([str(word) for word in words], pa.string()).take(pa.array(which.ravel()))
+
+
+# ---- free format ----------------------------------------------------------------------------------------------
+
+
+def _free(
+    path: Path,
+    content: bytes,
+    metadata: ArgusMetadata,
+    wanted: list[Variable],
+    numeric: set[str],
+    notes: list[str],
+) -> pa.Table:
+    import pyarrow as pa
+
+    names = [v.name for v in metadata.variables]
+    table = split_fields(path, content, names, [v.name for v in wanted], metadata.separator, notes)
+    lines = line_numbers(content)
+    columns = [_typed(table[v.name].combine_chunks(), path.name, v, numeric, lines) for v in wanted]
+    return pa.table(columns, names=[v.name for v in wanted])
+
+
+def split_fields(
+    path: Path, content: bytes, names: Sequence[str], wanted: Sequence[str], separator: str, notes: list[str]
+) -> pa.Table:
+    """Columns of text of a separated file without a header; empty fields are empty texts."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    content = content if content.isascii() else decode(content, path.name, notes).encode()
+    breaks = np.flatnonzero(np.frombuffer(content, np.uint8) == NEWLINE)
+    widths = np.diff(np.concatenate([[-1], breaks, [len(content)]]))
+    if widths.max() > LONGEST_LINE + 2:
+        line = int(np.argmax(widths)) + 1
+        raise wrong(path.name, line, f"{int(widths.max()):,} bytes", f"at most {LONGEST_LINE:,} in a line")
+    try:
+        return arrow_csv.read_csv(
+            pa.BufferReader(content),
+            read_options=arrow_csv.ReadOptions(column_names=list(names), block_size=2**22),
+            parse_options=arrow_csv.ParseOptions(delimiter=separator, ignore_empty_lines=True),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=list(wanted),
+                column_types={name: pa.string() for name in names},
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise _irregular(path.name, content, len(names), separator, error) from None
+
+
+def line_numbers(content: bytes) -> Ints | None:
+    """The line of each record, where empty lines stand between them; nothing where none do."""
+    if b"\n\n" not in content and b"\n\r\n" not in content and content[:1] not in b"\r\n":
+        return None
+    return np.array([n for n, text in enumerate(content.split(b"\n"), start=1) if text.strip(b"\r")], np.int64)
+
+
+def _irregular(file: str, content: bytes, fields: int, separator: str, error: Exception) -> InputError:
+    """The first line that cannot be taken apart."""
+    expected = f"{fields} fields separated by {separator!r}, as the metadata declare"
+    text = io.StringIO(content.decode(), newline="")
+    reader = csv.reader(text, delimiter=separator)
+    line = 1
+    try:
+        for row in reader:
+            if row and len(row) != fields:
+                return wrong(file, reader.line_num, f"{len(row)} fields", expected)
+            line = reader.line_num
+    except csv.Error:
+        line += 1
+    return InputError(
+        f"{file}, line {line}: the line cannot be taken apart; expected {expected}.",
+        hint="Look for a quotation mark that is not closed, or a field that is far too long.",
+        details=str(error),
+    )
+
+
+def _typed(text: Any, file: str, variable: Variable, numeric: set[str], lines: Ints | None) -> pa.Array:
+    import pyarrow.compute as pc
+
+    if variable.name not in numeric:
+        return code_column(text)
+    column = number_column(text, file, variable.name, lines)
+    if variable.missing:
+        codes = pc.utf8_trim_whitespace(text)
+        for code in variable.missing:
+            found = pc.equal(codes, code.strip())
+            if pc.any(found).as_py():
+                row = int(np.argmax(found.to_numpy(zero_copy_only=False)))
+                line = row + 1 if lines is None else int(lines[row])
+                raise wrong_data(
+                    file, line, variable.name, code, "a number that is not its missing code",
+                    "Sums cannot be made of missing values: impute them, or leave the records out.",
+                )  # fmt: skip
+    return column
+
+
+def request_codes(column: Any, codes: Sequence[str]) -> pa.Array:
+    """A request variable as 0, 1 and 2: nobody asked, or asked under the first or second parameter set."""
+    import pyarrow as pa
+
+    words = [str(word).strip() for word in column.dictionary.to_pylist()]
+    meaning = pa.array([codes.index(word) + 1 if word in codes else 0 for word in words], pa.int64())
+    return meaning.take(column.indices)
+
+
+# ---- writing --------------------------------------------------------------------------------------------------
+
+
+def write_argus_records(columns: Mapping[str, Sequence[Any]], metadata: ArgusMetadata, path: str | Path) -> None:
+    """Write records as their metadata describe them; what does not fit is an error.
+
+    Codes of fixed-width files are left-justified, so that their leading blanks stay; numbers are right-justified.
+    """
+    rows = [
+        [_text(columns[v.name][i], v) for v in metadata.variables] for i in range(len(next(iter(columns.values()))))
+    ]
+    for number, row in enumerate(rows, start=1):
+        for text, variable in zip(row, metadata.variables, strict=True):
+            if (variable.length and len(text) > variable.length) or "\n" in text or "\r" in text:
+                raise wrong_data(
+                    Path(path).name, number, variable.name, text, f"at most {variable.length} characters in one line"
+                )
+    if metadata.separator:
+        lines = [metadata.separator.join(_quoted(text, metadata.separator) for text in row) for row in rows]
+    else:
+        width = max(v.start + v.length - 1 for v in metadata.variables)
+        lines = []
+        for row in rows:
+            line = [" "] * width
+            for text, v in zip(row, metadata.variables, strict=True):
+                numeric = v.numeric and not v.recodeable
+                line[v.start - 1 : v.start - 1 + v.length] = text.rjust(v.length) if numeric else text.ljust(v.length)
+            lines.append("".join(line))
+    Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _text(value: Any, variable: Variable) -> str:
+    if isinstance(value, float) and variable.decimals is not None:
+        return f"{value:.{variable.decimals}f}"
+    return str(value)
+
+
+def _quoted(text: str, separator: str) -> str:
+    plain = text == text.strip() and not set(text) & {separator, '"'}
+    return text if plain else '"' + text.replace('"', '""') + '"'
+
+
+__all__ = ["read_argus_records", "recoded", "request_codes", "split_fields", "write_argus_records"]
