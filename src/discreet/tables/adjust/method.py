@@ -20,7 +20,7 @@ from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.interior import interior
 from discreet.relations.marks import cell_marks
-from discreet.tables.adjust.directions import choices, improved
+from discreet.tables.adjust.directions import choices, started
 from discreet.tables.adjust.mdi import least_information, proportional
 from discreet.tables.adjust.moves import SHOWN, Moves, fixed_cells, limits_of_moves, needed, whole
 from discreet.tables.adjust.programs import Answer, Programs, Row
@@ -252,7 +252,8 @@ class _Solver:
             return self._least_information()
         if first in QUALITY:
             return self._quality(first)
-        start = self._started()
+        start = started(self.programs, self.matrix)
+        checkpoint("adjust", 1, 4)
         wanted = self.method.algorithm == "optimal" or (
             self.method.algorithm == "auto" and len(self.moves.unsafe) <= OPTIMAL_UP_TO
         )
@@ -260,13 +261,6 @@ class _Solver:
         checkpoint("adjust", 2, 4)
         assert best.directions is not None
         return self._in_order(best.directions, best)
-
-    def _started(self) -> Answer | None:
-        """The best of several quick choices, improved by flips."""
-        found = [self.programs.cheapest(chosen) for chosen in choices(self.matrix, self.moves)]
-        good = [answer for answer in found if answer is not None]
-        checkpoint("adjust", 1, 4)
-        return improved(self.programs, min(good, key=lambda answer: answer.cost)) if good else None
 
     def _optimal(self, start: Answer | None, wanted: bool) -> Answer:
         """Directions by an integer program, where that is wanted or nothing else was found."""
