@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import block_diag, csr_array, hstack
 
 import discreet as ds
 from discreet.relations import build_system
-from discreet.solve.least_moves import least_absolute, least_squares
+from discreet.solve.least_moves import in_blocks, least_absolute, least_squares
+from discreet.solve.structure import block_structure
 from tests.tables.rounding.making import table
 
 
@@ -69,12 +70,27 @@ def test_squared_moves_agree_with_a_general_solver():
     assert found.bound == pytest.approx(found.cost, rel=1e-5)
 
 
-def test_a_start_near_by_changes_steps_and_not_the_cost():
-    matrix, lower, upper, weight = problem((5, 5, 5), 6)
-    first = least_absolute(matrix, lower, upper, weight)
-    again = least_absolute(matrix, lower, upper, weight, near=first)
-    assert again.cost == pytest.approx(first.cost, rel=2e-4)
-    assert again.steps < first.steps
+def test_components_solved_in_threads_are_the_answer_of_the_whole():
+    parts = [problem((4, 4, 4), 6), problem((3, 5), 7), problem((5, 4), 8)]
+    whole = csr_array(block_diag([p[0] for p in parts]))
+    lower, upper, weight = (np.concatenate([p[k] for p in parts]) for k in (1, 2, 3))
+    for solve in (least_squares, least_absolute):
+        found = in_blocks(solve, whole, lower, upper, weight)
+        alone = [solve(*p) for p in parts]
+        assert found.kept
+        assert found.cost == pytest.approx(sum(one.cost for one in alone))
+        assert np.abs(whole @ found.move).max() < 1e-3
+
+
+def test_the_schur_route_finds_the_same_squares():
+    matrix, lower, upper, weight = problem((6, 6, 5), 9)
+    blocks = block_structure(matrix, 2, form="primal")
+    one, two = (
+        least_squares(matrix, lower, upper, weight),
+        least_squares(matrix, lower, upper, weight, structure=blocks),
+    )
+    assert two.kept
+    assert two.cost == pytest.approx(one.cost, rel=1e-6)
 
 
 def test_where_there_are_no_moves_it_says_so():

@@ -9,6 +9,8 @@ bound the least cost from below, which tells how near the answer is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,9 +19,13 @@ import numpy as np
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import checkpoint
+from discreet.relations.components import components
+from discreet.solve.structure import schur_solve
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from discreet.solve.structure import Structure
 
 UNLIMITED = 1e14
 """Moves of this size count as not limited."""
@@ -71,7 +77,8 @@ class _State:
 class _Problem:
     """Relations by cell, and limits of each cell."""
 
-    def __init__(self, matrix: csr_array, lower: Floats, upper: Floats) -> None:
+    def __init__(self, matrix: csr_array, lower: Floats, upper: Floats, structure: Structure | None = None) -> None:
+        self.matrix, self.structure = matrix, structure
         columns = matrix.tocsc()
         self.start, self.row = columns.indptr.astype(np.int64), columns.indices.astype(np.int64)
         self.times = columns.data.astype(np.float64)
@@ -100,10 +107,23 @@ class _Problem:
                 break
             cells = np.flatnonzero(state.inside)
             damping = typical * (DAMPING * min(1.0, off / self.size) + 1e-8)
-            accuracy = min(0.05, max(1e-4, 0.3 * wanted / off))
-            _conjugate(
-                self.start, self.row, self.times, pull, cells, damping, state.missing, direction, accuracy, CONJUGATE
-            )
+            if self.structure is None:
+                accuracy = min(0.05, max(1e-4, 0.3 * wanted / off))
+                _conjugate(
+                    self.start,
+                    self.row,
+                    self.times,
+                    pull,
+                    cells,
+                    damping,
+                    state.missing,
+                    direction,
+                    accuracy,
+                    CONJUGATE,
+                )
+            else:
+                weight = np.where(state.inside, pull, 0.0)
+                direction = schur_solve(self.matrix, self.structure, -state.missing, damping, weight)
             rise, length = float(-(state.missing @ direction)), 1.0
             while True:
                 tried = self.at(state.price + length * direction, centre, pull, dead)
@@ -116,7 +136,9 @@ class _Problem:
         return state
 
 
-def least_squares(matrix: csr_array, lower: Floats, upper: Floats, weight: Floats) -> LeastMoves:
+def least_squares(
+    matrix: csr_array, lower: Floats, upper: Floats, weight: Floats, *, structure: Structure | None = None
+) -> LeastMoves:
     """Moves with the least weighted sum of squares that keep relations and limits.
 
     Parameters
@@ -127,6 +149,9 @@ def least_squares(matrix: csr_array, lower: Floats, upper: Floats, weight: Float
         Limits of the move of each cell.
     weight
         What the square of a move costs; above zero.
+    structure
+        A primal structure of the relations (:func:`discreet.solve.structure.block_structure`): the equations of each
+        step are then solved block by block and exactly, which pays where conjugate gradients are slow.
 
     Examples
     --------
@@ -135,7 +160,7 @@ def least_squares(matrix: csr_array, lower: Floats, upper: Floats, weight: Float
     >>> least_squares(relation, np.array([3.0, -9, -9]), np.array([9.0, 9, 9]), np.ones(3)).move.round(6)
     array([ 3. , -1.5,  1.5])
     """
-    problem = _Problem(matrix, lower, upper)
+    problem = _Problem(matrix, lower, upper, structure)
     nothing = np.zeros(problem.cells)
     pull = 0.5 / weight
     wanted = NEAR_ENOUGH * problem.size
@@ -152,7 +177,6 @@ def least_absolute(
     weight: Floats,
     *,
     gap: float = GAP,
-    near: LeastMoves | None = None,
 ) -> LeastMoves:
     """Moves with the least weighted sum of absolute values that keep relations and limits, to within a gap.
 
@@ -164,8 +188,6 @@ def least_absolute(
         What a unit of each move costs; above zero.
     gap
         By which share the cost may exceed what it must be at least. With a wide gap relations are kept less exactly.
-    near
-        The answer of a problem that differs little, to begin with.
 
     Examples
     --------
@@ -181,15 +203,15 @@ def least_absolute(
     asked = np.abs(problem.asked)
     step = FIRST_STEP * float((weight * asked).sum() / weight[asked > 0].sum())
     centre, price = problem.asked, np.zeros(problem.relations)
-    if near is not None:
-        centre, price = np.clip(near.move, lower, upper), near.price
     enough = max(NEAR_ENOUGH, 0.02 * gap)
     precision, finest = 1e-2, 0.1 * enough
     best, cost, move, kept = -np.inf, np.inf, centre, False
     for number in range(PROXIMAL):
         pull, dead = step / weight, np.full(problem.cells, step)
         before = problem.steps
-        state = problem.newton(problem.at(price, centre, pull, dead), centre, pull, dead, precision * problem.size, NEWTON)
+        state = problem.newton(
+            problem.at(price, centre, pull, dead), centre, pull, dead, precision * problem.size, NEWTON
+        )
         price, centre, move = state.price, state.move, state.move
         cost = float(weight @ np.abs(move))
         best = max(best, _cost_at_least(problem, price, weight))
@@ -201,6 +223,42 @@ def least_absolute(
         if problem.steps - before < 2 * NEWTON // 3:
             step *= 2
     return LeastMoves(move, cost, best, price, kept, problem.steps)
+
+
+def in_blocks(
+    solve: Callable[..., LeastMoves], matrix: csr_array, lower: Floats, upper: Floats, weight: Floats, **options: float
+) -> LeastMoves:
+    """Solve the connected components of a problem each for itself, in threads; the answer is that of the whole.
+
+    Parameters
+    ----------
+    solve
+        :func:`least_squares` or :func:`least_absolute`.
+    matrix, lower, upper, weight
+        The problem.
+    options
+        Handed on.
+    """
+    count, block = components(matrix, np.arange(matrix.shape[1]))
+    if count == 1:
+        return solve(matrix, lower, upper, weight, **options)
+    rows = np.full(matrix.shape[0], -1, np.int64)
+    some = np.flatnonzero(np.diff(matrix.indptr) > 0)
+    rows[some] = block[matrix.indices[matrix.indptr[some]]]
+    asked = np.unique(block[(lower > 0) | (upper < 0)]).tolist()
+    order = [(np.flatnonzero(rows == b), np.flatnonzero(block == b)) for b in asked]
+
+    def alone(part: tuple[Ints, Ints]) -> LeastMoves:
+        relations, cells = part
+        return solve(matrix[relations][:, cells], lower[cells], upper[cells], weight[cells], **options)
+
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(alone, order))
+    move, price = np.zeros(matrix.shape[1]), np.zeros(matrix.shape[0])
+    for (relations, cells), one in zip(order, found, strict=True):
+        move[cells], price[relations] = one.move, one.price
+    cost, bound = sum(one.cost for one in found), sum(one.bound for one in found)
+    return LeastMoves(move, cost, bound, price, all(one.kept for one in found), sum(one.steps for one in found))
 
 
 def _cost_at_least(problem: _Problem, price: Floats, weight: Floats) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.solve.least_moves import GAP, LeastMoves, least_absolute, least_squares
+from discreet.solve.least_moves import GAP, in_blocks, least_absolute, least_squares
 from discreet.solve.program import started
 from discreet.tables.adjust.moves import FAR, Moves
 
@@ -60,7 +60,6 @@ class Programs:
         self.iterations = self.nodes = self.solved = 0
         self.large = self.size > SIMPLEX_UP_TO and self.relations.nnz > NETWORK_LIKE * self.size
         self._warm: Any = None
-        self._last: LeastMoves | None = None
 
     def _rows(self, matrix: csr_array) -> csr_array:
         from scipy.sparse import csr_array, vstack
@@ -130,12 +129,11 @@ class Programs:
     def _approached(self, directions: Bools, gap: float) -> Answer | None:
         """The same to within a gap, by prices; the first answer also tells whether there are any moves at all."""
         lower, upper = self._limits(directions)
-        found = least_absolute(self.relations, lower, upper, self._weights(), gap=gap, near=self._last)
+        found = in_blocks(least_absolute, self.relations, lower, upper, self._weights(), gap=gap)
         self.solved += 1
         self.iterations += found.steps
         if not found.kept:
             return None
-        self._last = found
         price = np.asarray(self.relations.T @ found.price)
         return Answer(self._of_all(found.move), found.cost, price, directions, found.bound)
 
@@ -335,7 +333,7 @@ class Programs:
         lower, upper = self._limits(directions)
         if np.any(lower > upper):
             return None
-        found = least_squares(self.relations, lower, upper, self._weights())
+        found = in_blocks(least_squares, self.relations, lower, upper, self._weights())
         if not found.kept:
             return None
         return Answer(self._of_all(found.move), found.cost, directions=directions)
