@@ -6,11 +6,13 @@ import argparse
 import sys
 
 from benchmarks import (  # noqa: F401  (enter their cases into the registry)
+    adjustment,
     audit,
     engines,
     optimal,
     perturbation,
     relations,
+    rounding,
     startup,
     suppression,
     suppression_large,
@@ -18,7 +20,9 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     verify,
 )
 from benchmarks.registry import CASES, run_cases
-from benchmarks.suppression_large import BY_NAME_ONLY
+
+BY_NAME_ONLY = (*suppression_large.BY_NAME_ONLY, *adjustment.BY_NAME_ONLY, *rounding.BY_NAME_ONLY)
+"""Cases that take long."""
 
 
 def main() -> int:
