@@ -203,7 +203,13 @@ def beside_peer(scale: float) -> Sequence[Measure]:
         return [Measure("not run", 0.0, 1.0, 1.0, "name an interpreter with pytauargus in DISCREET_PYTAUARGUS")]
     measures = []
     # The peer takes no base below the power of ten of the largest total.
-    shapes = (((3, 3), 9, 10, 21), ((6, 5), 25, 100, 22), ((9, 8), 90, 1000, 23), ((5, 4, 4), 90, 1000, 24))
+    shapes = (
+        ((3, 3), 9, 10, 21),
+        ((6, 5), 25, 100, 22),
+        ((9, 8), 90, 1000, 23),
+        ((5, 4, 4), 90, 1000, 24),
+        ((9, 9, 9), 90, 10_000, 25),
+    )
     for shape, largest, base, seed in shapes if scale == 1 else shapes[:1]:
         with scratch() as folder:
             seconds, ours, peer_seconds, theirs = apart(

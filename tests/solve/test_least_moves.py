@@ -121,3 +121,6 @@ def test_adjustment_of_a_large_table_by_prices_costs_what_the_simplex_method_fin
     assert two.verify().holds
     cost = [float(r.custodian.evidence[0].facts["sum_of_moves"]) for r in (one, two)]
     assert cost[1] <= 1.15 * cost[0]  # by prices no cells are flipped afterwards
+    squares = ds.protect(given, ds.Adjust(objective="l2", algorithm="directions"))
+    assert squares.verify().holds
+    assert squares.custodian.evidence[0].facts["l2"] > 0

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 40
 """So many rounds of flips are tried at most."""
+QUICK_WHEN_LARGE = 3
+"""So many of the quick choices, the balanced ones and the alternating one, are tried on large tables."""
 PASSES = 5
 """So many times balanced directions are gone through again."""
 COARSE = 1e-2
@@ -24,10 +26,10 @@ COARSE = 1e-2
 def started(programs: Programs, matrix: csr_array) -> Answer | None:
     """The best of several quick choices, improved by flips; ``None`` where none of them allows any moves.
 
-    Large programs try the balanced choices and the alternating one, without flips.
+    Large programs try the first of them only, without flips.
     """
     tried = choices(matrix, programs.moves)
-    found = [programs.cheapest(chosen, COARSE) for chosen in (tried[:3] if programs.large else tried)]
+    found = [programs.cheapest(chosen, COARSE) for chosen in (tried[:QUICK_WHEN_LARGE] if programs.large else tried)]
     good = [answer for answer in found if answer is not None]
     if not good:
         return None

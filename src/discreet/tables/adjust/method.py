@@ -20,7 +20,7 @@ from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.interior import interior
 from discreet.relations.marks import cell_marks
-from discreet.tables.adjust.directions import choices, started
+from discreet.tables.adjust.directions import QUICK_WHEN_LARGE, choices, started
 from discreet.tables.adjust.mdi import least_information, proportional
 from discreet.tables.adjust.moves import SHOWN, Moves, fixed_cells, limits_of_moves, needed, whole
 from discreet.tables.adjust.programs import Answer, Programs, Row
@@ -252,6 +252,8 @@ class _Solver:
             return self._least_information()
         if first in QUALITY:
             return self._quality(first)
+        if self.method.objectives == ("l2",) and self.programs.large and self.method.algorithm != "optimal":
+            return self._squares()
         start = started(self.programs, self.matrix)
         checkpoint("adjust", 1, 4)
         wanted = self.method.algorithm == "optimal" or (
@@ -310,6 +312,17 @@ class _Solver:
             self.facts[name] = round(found.cost * unit ** (2 if name == "l2" else 1), 6)
             answer = found
         return answer
+
+    def _squares(self) -> Answer:
+        """Squared moves of large tables: the best of several quick choices by this objective itself."""
+        tried = choices(self.matrix, self.moves)[:QUICK_WHEN_LARGE]
+        found = [answer for chosen in tried if (answer := self.programs.smallest_squares(chosen)) is not None]
+        if not found:
+            raise self._infeasible()
+        best = min(found, key=lambda answer: answer.cost)
+        unit = self.moves.grid / 10.0**self.system.decimals
+        self.facts = {"l2": round(best.cost * unit**2, 6), "proven": False}
+        return best
 
     def _least_information(self) -> Answer:
         """Unsafe cells at their safe values, the other finest cells in proportion."""
