@@ -111,8 +111,7 @@ def plain(side: int, unsafe: int, most: float) -> tuple[float, float, str]:
 @case("adjustment")
 def adjustment(scale: float) -> Sequence[Measure]:
     """About 100,000 cells with 10,000 unsafe ones: absolute moves, a third of a plain HiGHS call, 120 s allowed."""
-    side = max(6, int(46 * scale ** (1 / 3)))
-    unsafe = side**3 // 10
+    side, unsafe = max(6, int(46 * scale ** (1 / 3))), max(20, int(10_000 * scale))
     seconds, _, words = apart(ours, side, unsafe, "l1")
     alone, cost, bound = apart(preset, side, unsafe)
     peer_seconds, peer_cost, status = apart(plain, side, unsafe, max(60.0, PATIENCE * alone))
