@@ -4,7 +4,7 @@ In the dual form relations are shared out to blocks, and a cell that stands in r
 In the primal form cells are shared out, and a relation between cells of several blocks links them. Connected components
 come first, because they are exact. What is left is halved again and again: parts grown from several seeds are each
 refined by moving single members while fewer links remain (Fiduccia and Mattheyses), and the best is taken. A maintained
-partitioner was measured and brought nothing (docs/design/0005). Source: card 003-02.
+partitioner was measured and brought little (docs/design/0005). Source: card 003-02.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def started(programs: Programs, matrix: csr_array) -> Answer | None:
     best = min(good, key=lambda answer: answer.cost)
     if not programs.large:
         return improved(programs, best)
-    # Where thousands of cells move, prices hold for no flip that is worth it: measured, none brought a gain.
+    # Where thousands of cells move, prices hold for no flip that is worth it: none brought a gain where it was tried.
     assert best.directions is not None
     return programs.cheapest(best.directions)
 
