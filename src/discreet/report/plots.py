@@ -247,11 +247,16 @@ SETTINGS: Any = {
 
 def _image(draw: Callable[[Axes], None], height: float, label: str) -> str:
     """What ``draw`` puts on the axes, as an inline image with words for those who cannot see it."""
+    return drawn(lambda figure: draw(figure.subplots()), height, label)
+
+
+def drawn(draw: Callable[[Figure], None], height: float, label: str) -> str:
+    """What ``draw`` puts on a figure, as an inline image with words for those who cannot see it."""
     with _matplotlib():
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(WIDTH, height))
-        draw(figure.subplots())
+        draw(figure)
         return trusted(_inline(figure, label))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,68 +48,86 @@ def check_altered(
         "altered",
     )
     try:
-        altering[evidence.claim.method](verdict, ground, evidence, rechecks, true, published)
-    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+        altering[evidence.claim.method](Altered(verdict, ground, evidence, rechecks, true, published))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         verdict.refuse("altered", f"what is stated of the method cannot be used ({type(error).__name__})")
 
 
-def take_claim(verdict: Verdict, evidence: Evidence, allowed: Claim) -> None:
-    check_claim(verdict, allowed, evidence.claim)
-    verdict.attackers += list(allowed.attackers)
-    verdict.not_considered += list(evidence.claim.not_considered)
+class Marks(TypedDict):
+    """What the wording of every claim depends on."""
+
+    universes: bool
+    insecure: bool
 
 
-def several_universes(ground: Ground) -> bool:
-    return len({table.spec.identity[1:] for table in ground.tables}) > 1
+@dataclass(frozen=True, eq=False)
+class Altered:
+    """What is checked: a verdict to fill, the ground, the evidence, and true and published values in units."""
 
+    verdict: Verdict
+    ground: Ground
+    evidence: Evidence
+    rechecks: Sequence[Recheck]
+    true: Numbers
+    published: Numbers
 
-def refuse_where(verdict: Verdict, ground: Ground, wrong: Numbers, message: str, check: str) -> None:
-    name_cells(verdict, ground, np.flatnonzero(np.asarray(wrong, np.bool_)), message, check)
+    @property
+    def marks(self) -> Marks:
+        """What every claim depends on: several universes, and a seed in place of a key."""
+        universes = len({table.spec.identity[1:] for table in self.ground.tables}) > 1
+        return {"universes": universes, "insecure": bool(self.evidence.facts.get("insecure"))}
 
+    def claims(self, allowed: Claim) -> int:
+        """Check the wording of the claim; gives how much was refused before its content is looked at."""
+        check_claim(self.verdict, allowed, self.evidence.claim)
+        self.verdict.attackers += list(allowed.attackers)
+        self.verdict.not_considered += list(self.evidence.claim.not_considered)
+        return len(self.verdict.refused)
 
-def check_additive(verdict: Verdict, ground: Ground, published: Numbers, check: str) -> None:
-    for relation in ground.relations.broken(published)[:20]:
-        where = ground.relations.equation(relation) or ground.relations.text(relation)
-        verdict.refuse(check, "published values do not add up", where)
+    def refuse_where(self, wrong: Numbers, message: str) -> None:
+        """Refuse with the cells named where something is wrong."""
+        cells = np.flatnonzero(np.asarray(wrong, np.bool_))
+        name_cells(self.verdict, self.ground, cells, message, self.evidence.claim.method)
 
+    def check_additive(self, true: bool = False) -> None:
+        """Published values, or the true ones, add up in every relation."""
+        words = "true" if true else "published"
+        for relation in self.ground.relations.broken(self.true if true else self.published)[:20]:
+            where = self.ground.relations.equation(relation) or self.ground.relations.text(relation)
+            self.verdict.refuse(self.evidence.claim.method, f"{words} values do not add up", where)
 
-def empty_rows(ground: Ground) -> Bools:
-    return np.concatenate([table.empty for table in ground.tables])
+    @property
+    def empty(self) -> Bools:
+        """Which cells are empty."""
+        return np.concatenate([table.empty for table in self.ground.tables])
 
 
 # ---- adjustment ---------------------------------------------------------------------------------------------
 
 
-def check_adjustment(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    rechecks: Sequence[Recheck],
-    true: Numbers,
-    published: Numbers,
-) -> None:
+def check_adjustment(a: Altered) -> None:
     """Moves reach the levels, keep all limits, and leave the relations as they are."""
-    allowed = adjustment_claim(universes=several_universes(ground), insecure=bool(evidence.facts.get("insecure")))
-    take_claim(verdict, evidence, allowed)
-    before = len(verdict.refused)
+    verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
+    allowed = adjustment_claim(**a.marks)
+    before = a.claims(allowed)
     method, move = evidence.method, published - true
-    check_additive(verdict, ground, published, "adjust")
-    upper, lower = _needed(ground, evidence, rechecks)
+    a.check_additive()
+    upper, lower = _needed(ground, evidence, a.rechecks)
     reached = np.asarray((move >= upper) | (-move >= lower), np.bool_)
-    refuse_where(verdict, ground, ground.unsafe & ~reached, "an unsafe cell moves less than its level", "adjust")
+    a.refuse_where(ground.unsafe & ~reached, "an unsafe cell moves less than its level")
     most, limit = method.get("most"), method.get("limit")
     if most is not None:
         times = Fraction(str(most))
         far = (move > _whole(upper, times)) | (-move > _whole(lower, times))
-        refuse_where(verdict, ground, ground.unsafe & far, "an unsafe cell moves further than allowed", "adjust")
+        a.refuse_where(ground.unsafe & far, "an unsafe cell moves further than allowed")
     if limit is not None:
         far = np.abs(move).astype(object) * 100 > np.abs(true).astype(object) * Fraction(str(limit))
-        refuse_where(verdict, ground, ~ground.unsafe & far, "a cell moves further than allowed", "adjust")
+        a.refuse_where(~ground.unsafe & far, "a cell moves further than allowed")
     zero = np.asarray((true == 0) & (method.get("zeros") != "movable"), np.bool_)
     fixed = (ground.status == CellStatus.FORCED) | _fixed(ground, str(method.get("fixed"))) | zero
-    refuse_where(verdict, ground, fixed & ~ground.unsafe & (move != 0), "a fixed cell moves", "adjust")
+    a.refuse_where(fixed & ~ground.unsafe & (move != 0), "a fixed cell moves")
     low, high = _bounds(ground, evidence.decimals)
-    refuse_where(verdict, ground, (published < low) | (published > high), "a bound of a cell is broken", "adjust")
+    a.refuse_where((published < low) | (published > high), "a bound of a cell is broken")
     verdict.prove(f"{allowed.statement} ({int(ground.unsafe.sum())} cells)", before)
 
 
@@ -158,15 +177,9 @@ ADDITIVE = ("controlled", "controlled_unbiased", "controlled_fifty_fifty", "semi
 NEAREST = ("conventional", "modified")
 
 
-def check_rounding(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    rechecks: Sequence[Recheck],
-    true: Numbers,
-    published: Numbers,
-) -> None:
+def check_rounding(a: Altered) -> None:
     """Multiples, additive, no further than stated, and far enough for every unsafe cell."""
+    verdict, evidence, true, published = a.verdict, a.evidence, a.true, a.published
     method = evidence.method
     rule, text = str(method.get("rule")), str(method.get("base"))
     base = Fraction(text) * 10**evidence.decimals
@@ -182,22 +195,20 @@ def check_rounding(
         reach=reach,
         levels=levels,
         drawn=rule != "conventional",
-        universes=several_universes(ground),
-        insecure=bool(evidence.facts.get("insecure")),
+        **a.marks,
     )
-    take_claim(verdict, evidence, allowed)
-    before = len(verdict.refused)
+    before = a.claims(allowed)
     away = np.abs(published - true)
-    refuse_where(verdict, ground, published % step != 0, "a value is not a multiple of the base", "round")
-    refuse_where(verdict, ground, away >= reach * step, "a value is further away than stated", "round")
-    refuse_where(verdict, ground, empty_rows(ground) & (published != 0), "an empty cell got a value", "round")
+    a.refuse_where(published % step != 0, "a value is not a multiple of the base")
+    a.refuse_where(away >= reach * step, "a value is further away than stated")
+    a.refuse_where(a.empty & (published != 0), "an empty cell got a value")
     if rule in NEAREST:
-        refuse_where(verdict, ground, 2 * away > step, "a value is not the nearest multiple", "round")
+        a.refuse_where(2 * away > step, "a value is not the nearest multiple")
     if rule == "conventional":
         up = (2 * away == step) & (published < true)
-        refuse_where(verdict, ground, up, "a value halfway between multiples is not rounded up", "round")
+        a.refuse_where(up, "a value halfway between multiples is not rounded up")
     if rule in ADDITIVE:
-        check_additive(verdict, ground, published, "round")
+        a.check_additive()
         worst = int((away // step).max(initial=0))
         if worst != evidence.facts.get("worst_violation"):
             verdict.refuse("round", "the stated worst violation is not that of the published values")
@@ -206,20 +217,13 @@ def check_rounding(
     shown = 0
     if levels:
         ends = rounding_interval(true, published, step, reach, rule)
-        shown = _check_proofs_within(verdict, ground, evidence, rechecks, true, *ends)
+        shown = _check_proofs_within(a, *ends)
     verdict.prove(f"{allowed.statement} ({shown} cells with {len(evidence.certificates)} exact certificates)", before)
 
 
-def _check_proofs_within(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    rechecks: Sequence[Recheck],
-    true: Numbers,
-    low: Numbers,
-    high: Numbers,
-) -> int:
+def _check_proofs_within(a: Altered, low: Numbers, high: Numbers) -> int:
     """Every unsafe cell reaches its levels in other tables that lie within what the publication tells of each cell."""
+    verdict, ground, evidence, true = a.verdict, a.ground, a.evidence, a.true
     entries = read_certificates(verdict, ground, evidence.certificates)
     if entries is None:
         return 0
@@ -233,7 +237,7 @@ def _check_proofs_within(
     moved = check_certificates(verdict, ground, entries, known, targets.certificate, targets.row[targets.of])
     if len(verdict.refused) > before:
         return 0
-    levels = levels_of(ground, rechecks, evidence.decimals, targets.row)
+    levels = levels_of(ground, a.rechecks, evidence.decimals, targets.row)
     check_levels(verdict, ground, entries, targets, levels, moved)
     return len(targets.row)
 
@@ -251,29 +255,22 @@ def rounding_interval(true: Numbers, published: Numbers, step: int, reach: int, 
 # ---- intervals ----------------------------------------------------------------------------------------------
 
 
-def check_intervals(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    rechecks: Sequence[Recheck],
-    true: Numbers,
-    published: Numbers,
-) -> None:
+def check_intervals(a: Altered) -> None:
     """Intervals hold both values, other values are true, and levels are kept against who knows all of them."""
-    allowed = intervals_claim(universes=several_universes(ground), insecure=bool(evidence.facts.get("insecure")))
-    take_claim(verdict, evidence, allowed)
-    before = len(verdict.refused)
+    verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
+    allowed = intervals_claim(**a.marks)
+    before = a.claims(allowed)
     if ground.intervals is None:
         verdict.refuse("intervals", "there are no intervals")
         return
     low, high = (ends.astype(true.dtype) for ends in ground.intervals)
     outside = (true < low) | (true > high) | (published < low) | (published > high)
-    refuse_where(verdict, ground, outside, "an interval does not hold the true and the published value", "intervals")
+    a.refuse_where(outside, "an interval does not hold the true and the published value")
     differs = [low != low[ground.twin], high != high[ground.twin]]
-    refuse_where(verdict, ground, differs[0] | differs[1], "cells that mean the same have other intervals", "intervals")
-    check_additive(verdict, ground, published, "intervals")
-    shown = _check_proofs_within(verdict, ground, evidence, rechecks, true, low, high)
+    a.refuse_where(differs[0] | differs[1], "cells that mean the same have other intervals")
+    a.check_additive()
+    shown = _check_proofs_within(a, low, high)
     verdict.prove(f"{allowed.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
 
 
-Check = Callable[[Verdict, Ground, Evidence, Sequence[Recheck], Numbers, Numbers], None]
+Check = Callable[[Altered], None]

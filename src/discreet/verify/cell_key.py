@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -13,16 +13,8 @@ from discreet.model.arrays import Floats, Ints
 from discreet.model.evidence import Evidence
 from discreet.model.noise_claims import cell_key_statement, noise_claim
 from discreet.model.table import Table
-from discreet.verify.altered import (
-    Numbers,
-    check_additive,
-    empty_rows,
-    refuse_where,
-    several_universes,
-    take_claim,
-)
+from discreet.verify.altered import Altered, Numbers
 from discreet.verify.known import Ground
-from discreet.verify.rules import Recheck
 from discreet.verify.verdict import Verdict
 
 KEYS = 10**15
@@ -49,8 +41,11 @@ class Lookup(NamedTuple):
         upper, change = (np.array(record[name], np.int64) for name in ("upper", "change"))
         values = np.array(record["values"], np.float64)
         numbers = [int(record[name]) for name in ("modulus", "step", "cycle")]
-        ends = upper[np.array(start[1:]) - 1]
-        if len(start) != len(values) + 1 or np.any(ends != numbers[0]) or len(upper) != len(change) != start[-1]:
+        first, last = np.array(start[:-1], np.int64), np.array(start[1:], np.int64) - 1
+        rises = np.diff(upper, prepend=0) >= 0
+        rises[first] = upper[first] >= 0
+        fits = len(start) == len(values) + 1 and start[0] == 0 and len(upper) == len(change) == start[-1]
+        if not fits or not rises.all() or np.any(last < first) or np.any(upper[last] != numbers[0]):
             raise ValueError("not a noise table")
         return cls(values, start, upper, change, *numbers)
 
@@ -105,15 +100,9 @@ class Lookup(NamedTuple):
         return min(positive) - 1 if self.step == 1 and positive else 0
 
 
-def check_cell_key(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    _rechecks: Sequence[Recheck],
-    true: Numbers,
-    published: Numbers,
-) -> None:
+def check_cell_key(a: Altered) -> None:
     """Changes are those of the noise table for the stored keys; empty cells stay empty; additive where claimed."""
+    verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
     method, facts = evidence.method, evidence.facts
     noise = Lookup.of(facts["noise"])
     columns = evidence.parts.get("cells", {})
@@ -136,21 +125,17 @@ def check_cell_key(
         additive=additive,
         moved=f"by at most {facts.get('moved_most')} and {facts.get('moved_sum')} in all",
     )
-    insecure = bool(facts.get("insecure"))
-    universes = several_universes(ground)
-    allowed = noise_claim("cell_key", statement, additive=additive is not None, universes=universes, insecure=insecure)
-    take_claim(verdict, evidence, allowed)
-    before = len(verdict.refused)
-    empty = empty_rows(ground)
-    refuse_where(verdict, ground, empty & (published != 0), "an empty cell got a value", "cell_key")
+    allowed = noise_claim("cell_key", statement, additive=additive is not None, **a.marks)
+    before = a.claims(allowed)
+    a.refuse_where(a.empty & (published != 0), "an empty cell got a value")
     if additive is None:
         wrong = (published < least.astype(true.dtype)) | (published > most.astype(true.dtype))
-        refuse_where(verdict, ground, wrong, "a value is not what its cell key stands for", "cell_key")
+        a.refuse_where(wrong, "a value is not what its cell key stands for")
     else:
-        check_additive(verdict, ground, published, "cell_key")
+        a.check_additive()
         once = np.unique(ground.cells, return_index=True)[1]
         _check_moved(verdict, evidence, moved[once], ((most - least) * scale)[once])
-        refuse_where(verdict, ground, (true >= 0) & (published < 0), "a value became negative", "cell_key")
+        a.refuse_where((true >= 0) & (published < 0), "a value became negative")
     verdict.asserted.append("the cell keys are the sums of the keys of the records in each cell")
     verdict.prove(f"{allowed.statement} ({rows} cells)", before)
 

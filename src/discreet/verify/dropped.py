@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from discreet.model.arrays import Bools
-from discreet.model.evidence import Evidence
 from discreet.model.noise_claims import dropped_statement, noise_claim
 from discreet.model.table import Table
-from discreet.verify.altered import Numbers, check_additive, empty_rows, refuse_where, take_claim
-from discreet.verify.known import Ground
-from discreet.verify.rules import Recheck
+from discreet.verify.altered import Altered, Numbers
 from discreet.verify.verdict import Verdict
 
 KIND = "drop_add"
 AVERAGES = "The noise depends on the margins"
 
 
-def check_dropped(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    _rechecks: Sequence[Recheck],
-    true: Numbers,
-    published: Numbers,
-) -> None:
+def check_dropped(a: Altered) -> None:
     """At most q records moved in every finest cell, or exactly q in all; counts are what is left."""
+    verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
     method, columns = evidence.method, evidence.parts["altered"]
     if len(ground.tables) != 1 or any(len(column) != len(published) for column in columns.values()):
         verdict.refuse(KIND, "there is not one table with what moved in every cell")
@@ -40,24 +30,24 @@ def check_dropped(
     plain = table.spec.value is None and table.weighted is None
     if table.records is not None and np.any(records != table.records):
         verdict.refuse(KIND, "the number of records of a cell is not that of the table")
-    refuse_where(verdict, ground, ~finest & (moved != 0), "records moved in a cell that is a sum of others", KIND)
+    a.refuse_where(~finest & (moved != 0), "records moved in a cell that is a sum of others")
     q = method["subsample"]
     if q is None:
         caps = _caps(records.tolist(), Fraction(str(method["rate"])), str(method["rounding"]))
         far = finest & np.array([abs(m) > cap for m, cap in zip(moved.tolist(), caps, strict=True)], np.bool_)
-        refuse_where(verdict, ground, far, "more records moved than the cap allows", KIND)
+        a.refuse_where(far, "more records moved than the cap allows")
     elif moved.max(initial=0) > 0 or int(moved.sum()) != -int(q):
         verdict.refuse(KIND, "not exactly so many records were dropped as stated")
-    refuse_where(verdict, ground, finest & (records + moved < 0), "more records were dropped than there are", KIND)
+    a.refuse_where(finest & (records + moved < 0), "more records were dropped than there are")
     if plain:
         wrong = finest & np.asarray(published != true + moved, np.bool_)
-        refuse_where(verdict, ground, wrong, "a count is not that of the records that are left", KIND)
+        a.refuse_where(wrong, "a count is not that of the records that are left")
     else:
         verdict.asserted.append("which records were dropped or doubled, and their weights")
         if table.spec.value is None:
             _check_total(verdict, table, true, published, int(finest.sum()))
-    refuse_where(verdict, ground, empty_rows(ground) & (published != 0), "an empty cell got a value", KIND)
-    check_additive(verdict, ground, published, KIND)
+    a.refuse_where(a.empty & (published != 0), "an empty cell got a value")
+    a.check_additive()
     statement = dropped_statement(
         str(method["rate"]), str(method["rounding"]), q, plain=plain, moved=int(np.abs(moved).sum())
     )
@@ -66,7 +56,7 @@ def check_dropped(
         verdict.refuse("claim", "the release does not admit that noise averages out over different tables")
     insecure = bool(evidence.facts.get("insecure"))
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=insecure, left_out=left_out)
-    take_claim(verdict, evidence, claim)
+    a.claims(claim)
     verdict.asserted.append("the draws are those of the records in the cell, its margins and the universe")
     verdict.prove(f"{claim.statement} ({int(finest.sum())} finest cells)", before)
 

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from discreet.model.arrays import Bools, Ints
-from discreet.model.evidence import Evidence
 from discreet.model.noise_claims import multiplied_statement, noise_claim
 from discreet.model.table import Table
-from discreet.verify.altered import Numbers, check_additive, empty_rows, refuse_where, several_universes, take_claim
-from discreet.verify.known import Ground
-from discreet.verify.rules import Recheck
-from discreet.verify.verdict import Verdict
+from discreet.verify.altered import Altered
 
 KIND = "multiplicative_noise"
 
 
-def check_multiplied(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    _rechecks: Sequence[Recheck],
-    _true: Numbers,
-    published: Numbers,
-) -> None:
+def check_multiplied(a: Altered) -> None:
     """No cell moved by more than its own share allows, single contributors far enough, counts not at all."""
+    verdict, ground, evidence, published = a.verdict, a.ground, a.evidence, a.published
     method = evidence.method
-    a, b = Fraction(str(method["a"])), Fraction(str(method["b"]))
-    if not 1 < a < b < 2:
+    least, most = Fraction(str(method["a"])), Fraction(str(method["b"]))
+    if not 1 < least < most < 2:
         verdict.refuse(KIND, "factors do not lie where they must")
         return
     columns = evidence.parts["altered"]
@@ -56,18 +46,17 @@ def check_multiplied(
         if not table.spec.weight and np.any(mine["own"] != table.value):
             verdict.refuse(KIND, "own shares are not the values of a table without weights", table.name)
         many = _records(table)
-        wrong[rows] = _beyond(moved, mine["own"], b - 1, many)
-        near[rows] = _short(table, moved, mine["own"], a - 1, many)
+        wrong[rows] = _beyond(moved, mine["own"], most - 1, many)
+        near[rows] = _short(table, moved, mine["own"], least - 1, many)
         _count(method, table, mine, moved, found)
-    refuse_where(verdict, ground, wrong, "a value moved further than the factors allow", KIND)
-    refuse_where(verdict, ground, near, "the value of a single contributor moved too little", KIND)
-    refuse_where(verdict, ground, empty_rows(ground) & (published != 0), "an empty cell got a value", KIND)
-    check_additive(verdict, ground, published, KIND)
+    a.refuse_where(wrong, "a value moved further than the factors allow")
+    a.refuse_where(near, "the value of a single contributor moved too little")
+    a.refuse_where(a.empty & (published != 0), "an empty cell got a value")
+    a.check_additive()
     p = method["p"]
-    statement = multiplied_statement(float(a), float(b), p, found)
-    insecure = bool(evidence.facts.get("insecure"))
-    claim = noise_claim(KIND, statement, additive=True, universes=several_universes(ground), insecure=insecure)
-    take_claim(verdict, evidence, claim)
+    statement = multiplied_statement(float(least), float(most), p, found)
+    claim = noise_claim(KIND, statement, additive=True, **a.marks)
+    a.claims(claim)
     verdict.asserted.append(
         "factors and directions of single records, own shares where there are weights, and the two largest companies"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,7 @@ from discreet.model.arrays import Ints
 from discreet.model.evidence import Evidence
 from discreet.model.noise_claims import noise_claim, redistributed_statement
 from discreet.model.table import Table
-from discreet.verify.altered import Numbers, check_additive, take_claim
-from discreet.verify.known import Ground
-from discreet.verify.rules import Recheck
+from discreet.verify.altered import Altered, Numbers
 from discreet.verify.verdict import Verdict
 
 KIND = "redistribute"
@@ -23,15 +21,9 @@ NEAR = 1e-6
 """Rules for magnitudes are tested up to this share, and a unit a contributor."""
 
 
-def check_redistributed(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    _rechecks: Sequence[Recheck],
-    true: Numbers,
-    published: Numbers,
-) -> None:
+def check_redistributed(a: Altered) -> None:
     """Before and moves give after, nothing is small, and the total is kept but for suppressed outliers."""
+    verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
     method, facts = evidence.method, evidence.facts
     threshold = int(method["threshold"])
     if len(ground.tables) != 1 or len(ground.tables.tables[0].variables) != 1 or threshold < 2:
@@ -44,7 +36,7 @@ def check_redistributed(
         found = _check_counts(verdict, table, evidence, old, new, threshold)
     else:
         found = _check_magnitudes(verdict, evidence, old, new, threshold)
-    check_additive(verdict, ground, published, KIND)
+    a.check_additive()
     magnitudes = table.spec.value is not None
     stated = {**facts, **found}
     statement = redistributed_statement(threshold, stated, magnitudes=magnitudes, record=method)
@@ -52,7 +44,7 @@ def check_redistributed(
     if not left_out:
         verdict.refuse("claim", "the release does not admit what the threshold itself tells")
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=False, left_out=left_out)
-    take_claim(verdict, evidence, claim)
+    a.claims(claim)
     verdict.asserted.append("the place of every record")
     verdict.prove(f"{claim.statement} ({int((new > 0).sum())} occupied places)", before)
 

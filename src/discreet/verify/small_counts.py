@@ -8,26 +8,18 @@ from typing import Any
 import numpy as np
 
 from discreet.model.arrays import Ints
-from discreet.model.evidence import Evidence
 from discreet.model.inner import inner_codes
 from discreet.model.noise_claims import noise_claim, small_count_statement
-from discreet.verify.altered import Numbers, check_additive, empty_rows, refuse_where, take_claim
+from discreet.verify.altered import Altered, Numbers
 from discreet.verify.known import Ground
-from discreet.verify.rules import Recheck
 from discreet.verify.verdict import Verdict
 
 KIND = "small_count"
 
 
-def check_small_count(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    _rechecks: Sequence[Recheck],
-    true: Numbers,
-    published: Numbers,
-) -> None:
+def check_small_count(a: Altered) -> None:
     """None in 1 .. base - 1; additive; only small inner cells changed, to zero or the base."""
+    verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
     base, facts = evidence.method["base"], evidence.facts
     inner = evidence.parts["inner"]
     before_, after = inner["count"], inner["rounded"]
@@ -42,11 +34,11 @@ def check_small_count(
     }
     statement = small_count_statement(base, fixed=bool(fixed), facts=stated)
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=bool(facts.get("insecure")))
-    take_claim(verdict, evidence, claim)
+    a.claims(claim)
     before = len(verdict.refused)
     small = (published > 0) & (published < base)
-    refuse_where(verdict, ground, small, "a small count is published", KIND)
-    refuse_where(verdict, ground, empty_rows(ground) & (published != 0), "an empty cell got a value", KIND)
+    a.refuse_where(small, "a small count is published")
+    a.refuse_where(a.empty & (published != 0), "an empty cell got a value")
     changed = before_ != after
     good = (before_ > 0) & (before_ < base) & ((after == 0) | (after == base))
     held = _held(ground, inner, fixed)
@@ -55,8 +47,8 @@ def check_small_count(
     wrong = int((changed & ~good & (held < 0)).sum())
     if wrong or np.any(after < 0):
         verdict.refuse(KIND, f"{wrong} inner cells changed that are not small, or to something else than 0 or {base}")
-    check_additive(verdict, ground, true, KIND)
-    check_additive(verdict, ground, published, KIND)
+    a.check_additive(true=True)
+    a.check_additive()
     for column, values, what in ((before_, true, "original"), (after, published, "published")):
         _check_finest(verdict, ground, inner, column, values, what)
     verdict.asserted.append("the inner cells are those of the records")

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from discreet.model.arrays import Bools
-from discreet.model.evidence import Evidence
 from discreet.model.noise_claims import noise_claim, swapped_statement
 from discreet.model.table import Table
-from discreet.verify.altered import Numbers, check_additive, refuse_where, several_universes, take_claim
-from discreet.verify.known import Ground
-from discreet.verify.rules import Recheck
-from discreet.verify.verdict import Verdict
+from discreet.verify.altered import Altered
 
 KIND = "swap"
 
 
-def check_swapped(
-    verdict: Verdict,
-    ground: Ground,
-    evidence: Evidence,
-    _rechecks: Sequence[Recheck],
-    true: Numbers,
-    published: Numbers,
-) -> None:
+def check_swapped(a: Altered) -> None:
     """What whole broad areas hold is unchanged; numbers of households fit together."""
+    verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
     method, parts = evidence.method, evidence.parts
     area = str(method["area"])
     value = parts["altered"]["value"]
@@ -45,19 +35,18 @@ def check_swapped(
             verdict.refuse(KIND, "a value is not what the records add up to", table.name)
         same.append(_whole_areas(table, area, broad))
     moved = np.concatenate(same) & np.asarray(published != true, np.bool_)
-    refuse_where(verdict, ground, moved, "what a whole broader area holds changed", KIND)
+    a.refuse_where(moved, "what a whole broader area holds changed")
     if not 0 <= counts["moved"] <= counts["households"] or counts["moved"] % 2 or counts["alone"] < 0:
         verdict.refuse(KIND, "the numbers of households do not fit together")
-    check_additive(verdict, ground, published, KIND)
+    a.check_additive()
     within = method["within"]
     claim = noise_claim(
         KIND,
         swapped_statement(area, within, counts),
         additive=True,
-        universes=several_universes(ground),
-        insecure=bool(evidence.facts.get("insecure")),
+        **a.marks,
     )
-    take_claim(verdict, evidence, claim)
+    a.claims(claim)
     verdict.asserted.append("which households were exchanged, that their profiles agree, and how many there are")
     verdict.prove(f"{claim.statement} ({int(np.concatenate(same).sum())} unchanged cells)", before)
 

@@ -167,6 +167,24 @@ def test_the_nearest_additive_table_in_whole_units_is_not_beaten():
     assert np.abs(found - plain).sum() == best
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda noise: {"upper": [*noise["upper"], 7], "change": [*noise["change"], 0]},
+        lambda noise: {"start": [1, *noise["start"][1:]]},
+        lambda noise: {"upper": noise["upper"][::-1]},
+        lambda noise: {"modulus": 0, "upper": [0] * len(noise["upper"])},
+        lambda noise: {"step": 0},
+    ],
+)
+def test_the_checker_refuses_what_is_no_noise_table(spoil):
+    release = ds.protect(counts(), ds.CellKey())
+    evidence = release.custodian.evidence[0]
+    noise = evidence.facts["noise"]
+    lying = replace(evidence, facts={**evidence.facts, "noise": {**noise, **spoil(noise)}})
+    assert not check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
+
+
 @pytest.mark.parametrize("what", ["cell_key", "noise", "count"])
 def test_the_checker_refuses_other_keys_tables_and_counts(what):
     release = ds.protect(counts(), ds.CellKey())

@@ -328,3 +328,14 @@ def test_what_is_already_published_cannot_be_rounded():
     rounded = ds.protect(table(SMALL, name="first").assess(), ds.Round(5))
     with pytest.raises(InputError, match="altered values"):
         ds.protect(table(SMALL, name="second").assess(), ds.Suppress(), already_published=rounded)
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (3, 3, 3)])
+def test_the_objective_total_counts_all_cells_and_never_deviates_more(shape):
+    made = table(np.random.default_rng(4).integers(0, 25, shape), counts=True).assess()
+    near, total = (ds.protect(made, ds.Round(100, objective=o, levels=False)) for o in ("nearest", "total"))
+    off = [int(np.abs(r.public.tables[0].value - made.value).sum()) for r in (near, total)]
+    assert off[1] <= off[0]
+    facts = total.custodian.evidence[0].facts
+    if facts["worst_violation"] == 0:
+        assert off[1] == round(100 * facts["objective"]) + int((made.value % 100).sum())

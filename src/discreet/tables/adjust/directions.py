@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.model.arrays import Bools, Floats
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.tables.adjust.moves import Moves
 from discreet.tables.adjust.programs import Answer, Programs
 
@@ -15,10 +15,34 @@ if TYPE_CHECKING:
 
 ROUNDS = 40
 """So many rounds of flips are tried at most."""
+QUICK_WHEN_LARGE = 3
+"""So many of the quick choices, the balanced ones and the alternating one, are tried on large tables."""
+PASSES = 5
+"""So many times balanced directions are gone through again."""
+COARSE = 1e-2
+"""How near the best of several directions is looked for where programs are solved by prices."""
+
+
+def started(programs: Programs, matrix: csr_array) -> Answer | None:
+    """The best of several quick choices, improved by flips; ``None`` where none of them allows any moves.
+
+    Large programs try the first of them only, without flips.
+    """
+    tried = choices(matrix, programs.moves)
+    found = [programs.cheapest(chosen, COARSE) for chosen in (tried[:QUICK_WHEN_LARGE] if programs.large else tried)]
+    good = [answer for answer in found if answer is not None]
+    if not good:
+        return None
+    best = min(good, key=lambda answer: answer.cost)
+    if not programs.large:
+        return improved(programs, best)
+    # Where thousands of cells move, prices hold for no flip that is worth it: none brought a gain where it was tried.
+    assert best.directions is not None
+    return programs.cheapest(best.directions)
 
 
 def choices(matrix: csr_array, moves: Moves) -> list[Bools]:
-    """Directions by quick rules: alternating from the largest level down, balanced over relations, all up, all down.
+    """Directions by quick rules: balanced over relations, alternating from the largest level down, all up, all down.
 
     A cell that can move one way only moves that way.
     """
@@ -27,8 +51,10 @@ def choices(matrix: csr_array, moves: Moves) -> list[Bools]:
     order = np.lexsort((np.arange(count), -np.maximum(moves.least_up, moves.least_down)))
     alternating = np.zeros(count, np.bool_)
     alternating[order[::2]] = True
+    balanced = _balanced(matrix, moves, order)
     made = [
-        _balanced(matrix, moves, order),
+        _balanced(matrix, moves, order, balanced),
+        balanced,
         alternating,
         ~alternating,
         np.ones(count, np.bool_),
@@ -37,28 +63,37 @@ def choices(matrix: csr_array, moves: Moves) -> list[Bools]:
     return [np.where(rise & fall, chosen, rise) for chosen in made]
 
 
-def _balanced(matrix: csr_array, moves: Moves, order: np.ndarray) -> Bools:
-    """From the largest level down: the way that leaves the relations of a cell more even."""
+def _balanced(matrix: csr_array, moves: Moves, order: Ints, before: Bools | None = None) -> Bools:
+    """From the largest level down: the way that leaves the relations of a cell more even.
+
+    Directions from ``before`` are gone through again and again, each cell with all the others as they stand.
+    """
     columns = matrix.tocsc()
     left = np.zeros(matrix.shape[0])
-    up = np.zeros(len(order), np.bool_)
+    up = np.zeros(len(order), np.bool_) if before is None else before.copy()
+    step = np.where(up, moves.least_up, -moves.least_down)
+    if before is not None:
+        left = np.asarray(columns[:, moves.unsafe] @ step, np.float64)
     rise, fall = moves.can_rise, moves.can_fall
-    for i in order.tolist():
-        cell = moves.unsafe[i]
-        span = slice(columns.indptr[cell], columns.indptr[cell + 1])
-        rows, sign = columns.indices[span], columns.data[span]
-        risen = np.abs(left[rows] + sign * moves.least_up[i]).sum()
-        fallen = np.abs(left[rows] - sign * moves.least_down[i]).sum()
-        up[i] = rise[i] and (not fall[i] or risen < fallen)
-        left[rows] += sign * (moves.least_up[i] if up[i] else -moves.least_down[i])
+    for _ in range(1 if before is None else PASSES):
+        for i in order.tolist():
+            cell = moves.unsafe[i]
+            span = slice(columns.indptr[cell], columns.indptr[cell + 1])
+            rows, sign = columns.indices[span], columns.data[span]
+            others = left[rows] if before is None else left[rows] - sign * step[i]
+            risen = np.abs(others + sign * moves.least_up[i]).sum()
+            fallen = np.abs(others - sign * moves.least_down[i]).sum()
+            up[i] = rise[i] and (not fall[i] or risen < fallen)
+            step[i] = moves.least_up[i] if up[i] else -moves.least_down[i]
+            left[rows] = others + sign * step[i]
     return up
 
 
-def improved(programs: Programs, answer: Answer, rounds: int = ROUNDS) -> Answer:
+def improved(programs: Programs, answer: Answer) -> Answer:
     """Flip the directions whose prices promise a gain, fewer at a time when that brings none."""
     moves, best = programs.moves, answer
     share = 1.0
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         gain = _promised(programs, best)
         worth = np.flatnonzero(gain > 1e-9)
         if not len(worth):

@@ -21,8 +21,10 @@ from discreet.tables.adjust.moves import Moves
 
 ENUMERATE = 16
 """Slices with at most so many unsafe cells are looked at in all combinations of directions."""
-STARTS = 12
-"""Larger ones are searched from so many random starts."""
+CONFIDENCE, BEST_SHARE = 0.99, 0.001
+"""Of larger ones so many combinations are drawn that one of the best share is among them with this confidence."""
+STARTS = 3
+"""Single cells and pairs are then flipped from so many of the best draws."""
 SWEEPS, FINAL_SWEEPS = 60, 2_000
 TOLERANCE, FINAL_TOLERANCE = 0.25, 1e-7
 
@@ -141,8 +143,9 @@ class Proportional:
             best = int(np.argmin(found))
             return chosen[best] if np.isfinite(found[best]) else None
         rng = np.random.default_rng(len(cells))
-        starts = [np.zeros(len(cells), np.bool_), np.ones(len(cells), np.bool_)]
-        starts += [rng.random(len(cells)) < 0.5 for _ in range(STARTS)]
+        drawn = rng.random((sample_size(CONFIDENCE, BEST_SHARE), len(cells))) < 0.5
+        nearest = np.argsort(_slice_distance(drawn, cost, sums, total, rest), kind="stable")[:STARTS]
+        starts = [np.zeros(len(cells), np.bool_), np.ones(len(cells), np.bool_), *drawn[nearest]]
         tried = [self._descend(start, cost, sums, total, rest) for start in starts]
         distance, directions = min(tried, key=lambda entry: entry[0])
         return directions if np.isfinite(distance) else None

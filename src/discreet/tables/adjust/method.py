@@ -20,7 +20,7 @@ from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.interior import interior
 from discreet.relations.marks import cell_marks
-from discreet.tables.adjust.directions import choices, improved
+from discreet.tables.adjust.directions import QUICK_WHEN_LARGE, choices, started
 from discreet.tables.adjust.mdi import least_information, proportional
 from discreet.tables.adjust.moves import SHOWN, Moves, fixed_cells, limits_of_moves, needed, whole
 from discreet.tables.adjust.programs import Answer, Programs, Row
@@ -252,7 +252,10 @@ class _Solver:
             return self._least_information()
         if first in QUALITY:
             return self._quality(first)
-        start = self._started()
+        if self.method.objectives == ("l2",) and self.programs.large and self.method.algorithm != "optimal":
+            return self._squares()
+        start = started(self.programs, self.matrix)
+        checkpoint("adjust", 1, 4)
         wanted = self.method.algorithm == "optimal" or (
             self.method.algorithm == "auto" and len(self.moves.unsafe) <= OPTIMAL_UP_TO
         )
@@ -260,13 +263,6 @@ class _Solver:
         checkpoint("adjust", 2, 4)
         assert best.directions is not None
         return self._in_order(best.directions, best)
-
-    def _started(self) -> Answer | None:
-        """The best of several quick choices, improved by flips."""
-        found = [self.programs.cheapest(chosen) for chosen in choices(self.matrix, self.moves)]
-        good = [answer for answer in found if answer is not None]
-        checkpoint("adjust", 1, 4)
-        return improved(self.programs, min(good, key=lambda answer: answer.cost)) if good else None
 
     def _optimal(self, start: Answer | None, wanted: bool) -> Answer:
         """Directions by an integer program, where that is wanted or nothing else was found."""
@@ -316,6 +312,17 @@ class _Solver:
             self.facts[name] = round(found.cost * unit ** (2 if name == "l2" else 1), 6)
             answer = found
         return answer
+
+    def _squares(self) -> Answer:
+        """Squared moves of large tables: the best of several quick choices by this objective itself."""
+        tried = choices(self.matrix, self.moves)[:QUICK_WHEN_LARGE]
+        found = [answer for chosen in tried if (answer := self.programs.smallest_squares(chosen)) is not None]
+        if not found:
+            raise self._infeasible()
+        best = min(found, key=lambda answer: answer.cost)
+        unit = self.moves.grid / 10.0**self.system.decimals
+        self.facts = {"l2": round(best.cost * unit**2, 6), "proven": False}
+        return best
 
     def _least_information(self) -> Answer:
         """Unsafe cells at their safe values, the other finest cells in proportion."""

@@ -1,4 +1,4 @@
-"""Linear and integer programs of adjustment on HiGHS: moves up and down of every cell, relations kept."""
+"""Linear and integer programs of adjustment: moves up and down of every cell, relations kept."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
+from discreet.solve.least_moves import GAP, in_blocks, least_absolute, least_squares
 from discreet.solve.program import started
 from discreet.tables.adjust.moves import FAR, Moves
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+SIMPLEX_UP_TO = 5_000
+"""Programs of more free cells are solved by prices,"""
+NETWORK_LIKE = 2.5
+"""unless a cell stands in at most so many relations on average: the simplex method is fast on two-way tables."""
 
 
 @dataclass
@@ -52,6 +58,7 @@ class Programs:
         self.sets = kept
         self.relations = self._rows(matrix)
         self.iterations = self.nodes = self.solved = 0
+        self.large = self.size > SIMPLEX_UP_TO and self.relations.nnz > NETWORK_LIKE * self.size
         self._warm: Any = None
 
     def _rows(self, matrix: csr_array) -> csr_array:
@@ -87,13 +94,19 @@ class Programs:
 
     # ---- linear programs -----------------------------------------------------------------------------------
 
-    def cheapest(self, directions: Bools) -> Answer | None:
-        """Least weighted sum of absolute moves for given directions; ``None`` where there is none."""
+    def cheapest(self, directions: Bools, gap: float = GAP) -> Answer | None:
+        """Least weighted sum of absolute moves for given directions; ``None`` where there is none.
+
+        Large programs are solved to within a gap by prices (:mod:`discreet.solve.least_moves`), others by the simplex
+        method, which begins where the last one ended.
+        """
         import highspy
 
         lower, upper = self.bounds(directions)
         if np.any(lower > upper):
             return None
+        if self.large:
+            return self._approached(directions, gap)
         if self._warm is None:
             cost = np.tile(self.moves.weight[self.free], 2)
             self._warm = started(self._model(cost, lower, upper))
@@ -113,10 +126,34 @@ class Programs:
             self._moves(np.array(solution.col_value)), float(info.objective_function_value), price, directions
         )
 
-    def _moves(self, columns: Floats) -> Floats:
+    def _approached(self, directions: Bools, gap: float) -> Answer | None:
+        """The same to within a gap, by prices; the first answer also tells whether there are any moves at all."""
+        lower, upper = self._limits(directions)
+        found = in_blocks(least_absolute, self.relations, lower, upper, self._weights(), gap=gap)
+        self.solved += 1
+        self.iterations += found.steps
+        if not found.kept:
+            return None
+        price = np.asarray(self.relations.T @ found.price)
+        return Answer(self._of_all(found.move), found.cost, price, directions, found.bound)
+
+    def _limits(self, directions: Bools) -> tuple[Floats, Floats]:
+        """Least and most move of every free cell, down being negative."""
+        lower, upper = self.bounds(directions)
+        return lower[: self.size] - upper[self.size :], upper[: self.size] - lower[self.size :]
+
+    def _weights(self) -> Floats:
+        """Weights above zero, as the solver by prices needs them."""
+        weight = self.moves.weight[self.free]
+        return np.maximum(weight, 1e-6 * float(weight.max(initial=1.0)) or 1.0)
+
+    def _of_all(self, move: Floats) -> Floats:
         result = np.zeros(len(self.place))
-        result[self.free] = columns[: self.size] - columns[self.size : 2 * self.size]
+        result[self.free] = move
         return result
+
+    def _moves(self, columns: Floats) -> Floats:
+        return self._of_all(columns[: self.size] - columns[self.size : 2 * self.size])
 
     def _model(self, cost: Floats, lower: Floats, upper: Floats, extra: Any = None, sides: Any = None) -> Any:
         """A model of moves that keep the relations; ``extra`` rows over all columns with lower and upper ``sides``."""
@@ -292,38 +329,14 @@ class Programs:
         return self._answer(started(self._model(cost, lower, upper)), directions)
 
     def smallest_squares(self, directions: Bools) -> Answer | None:
-        """Least weighted sum of squared moves for given directions (HiGHS, quadratic)."""
-        import highspy
-
-        lower, upper = self.bounds(directions)
-        low, high = lower[: self.size] - upper[self.size :], upper[: self.size] - lower[self.size :]
-        from scipy.sparse import csc_array
-
-        matrix = csc_array(self.relations)
-        model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = matrix.shape
-        model.col_cost_ = np.zeros(self.size)
-        infinite = highspy.kHighsInf
-        model.col_lower_ = np.where(low <= -FAR, -infinite, low)
-        model.col_upper_ = np.where(high >= FAR, infinite, high)
-        model.row_lower_ = model.row_upper_ = np.zeros(matrix.shape[0])
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
-        model.a_matrix_.value_ = matrix.data
-        highs = started(model)
-        weight = 2.0 * self.moves.weight[self.free]
-        hessian = highspy.HighsHessian()
-        hessian.dim_, hessian.format_ = self.size, highspy.HessianFormat.kTriangular
-        hessian.start_ = np.arange(self.size + 1, dtype=np.int32)
-        hessian.index_ = np.arange(self.size, dtype=np.int32)
-        hessian.value_ = weight
-        highs.passHessian(hessian)
-        highs.run()
-        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        """Least weighted sum of squared moves for given directions."""
+        lower, upper = self._limits(directions)
+        if np.any(lower > upper):
             return None
-        result = np.zeros(len(self.place))
-        result[self.free] = np.array(highs.getSolution().col_value)
-        return Answer(result, float(highs.getInfo().objective_function_value), directions=directions)
+        found = in_blocks(least_squares, self.relations, lower, upper, self._weights())
+        if not found.kept:
+            return None
+        return Answer(self._of_all(found.move), found.cost, directions=directions)
 
     def _answer(self, highs: Any, directions: Bools) -> Answer | None:
         import highspy

@@ -76,7 +76,8 @@ class Rounding:
 class Problem:
     """Cells in steps of a base: neighbouring multiples, and how far cells may go beyond them.
 
-    ``weight`` is what going up from ``floor`` to ``ceil`` costs in each of the finest cells.
+    ``weight`` is what going up from ``floor`` to ``ceil`` costs in each of the finest cells, and with ``everywhere`` in
+    all other cells too.
     """
 
     interior: Interior
@@ -85,6 +86,12 @@ class Problem:
     weight: Floats
     beyond: int = 0
     lowest: Ints | None = None
+    everywhere: bool = False
+
+    @property
+    def counted(self) -> Ints:
+        """The cells whose weights count."""
+        return np.arange(len(self.floor)) if self.everywhere else self.interior.finest
 
     @property
     def limits(self) -> tuple[Ints, Ints]:
@@ -100,8 +107,8 @@ class Problem:
         return int(np.maximum(self.floor - value, value - self.ceil).max(initial=0))
 
     def objective(self, value: Ints) -> float:
-        """Sum of weights of the finest cells that go up; steps beyond the neighbouring multiples cost one each."""
-        cells = self.interior.finest
+        """Sum of weights of the cells that go up; steps beyond the neighbouring multiples cost one each."""
+        cells = self.counted
         x, low, high = value[cells], self.floor[cells], self.ceil[cells]
         inside = np.clip(x, low, high) - low
         return float(self.weight[cells] @ inside + np.maximum(low - x, 0).sum() + np.maximum(x - high, 0).sum())
@@ -146,6 +153,12 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
     return Rounding(value, problem.violation(value), bound, problem.objective(value), least)
 
 
+def _free_weights(problem: Problem) -> Floats:
+    """What a step of each free cell costs in all cells that count."""
+    sums = problem.interior.sums[problem.counted].astype(np.float64)
+    return np.asarray(problem.weight[problem.counted] @ sums, np.float64)
+
+
 def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
     """Sums that matter for violations (all but the free cells themselves): where each free cell stands, with sign."""
     rows = np.ones(problem.interior.sums.shape[0], np.bool_)
@@ -185,7 +198,9 @@ def _cheaper(problem: Problem, x: Ints, worst: int) -> Ints:
     chosen, start, row, times = _columns(problem)
     low, high = problem.limits
     now, z = x.copy(), np.asarray(problem.interior.sums[chosen] @ x, np.int64)
-    weight = np.ascontiguousarray(problem.weight[problem.interior.cells])
+    weight = np.ascontiguousarray(
+        _free_weights(problem) if problem.everywhere else problem.weight[problem.interior.cells]
+    )
     ends = np.concatenate((problem.floor[chosen], problem.ceil[chosen]))
     low, high = (
         np.maximum(low, problem.floor[problem.interior.cells]),
@@ -223,9 +238,7 @@ def _model(problem: Problem, worst: int, with_violation: bool) -> Any:
     else:
         matrix = csc_array(sums)
         model.row_lower_, model.row_upper_ = floor - worst, ceil + worst
-        model.col_cost_ = np.asarray(
-            problem.weight[problem.interior.finest] @ problem.interior.sums[problem.interior.finest].astype(np.float64)
-        )
+        model.col_cost_ = _free_weights(problem)
         if problem.beyond == 0:
             model.col_lower_, model.col_upper_ = low.astype(np.float64), high.astype(np.float64)
         else:  # further steps are never cheaper than none
@@ -289,7 +302,7 @@ def _least_violation(problem: Problem, x: Ints, worst: int, search: Search) -> t
 def _least_weight(problem: Problem, x: Ints, worst: int, search: Search) -> tuple[Ints, float | None]:
     """Free cells with the least weight that was found for a violation, and what the weight must be at least."""
     least: float | None = None
-    fixed = problem.weight[problem.interior.finest] @ problem.floor[problem.interior.finest]
+    fixed = problem.weight[problem.counted] @ problem.floor[problem.counted]
     model = _model(problem, worst, with_violation=False)
     inside = bool(np.all((x >= np.array(model.col_lower_)) & (x <= np.array(model.col_upper_))))
     if not inside:

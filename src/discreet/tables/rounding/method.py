@@ -35,7 +35,7 @@ RULES = (
     "unbiased",
 )
 ADDITIVE = RULES[:4]
-OBJECTIVES = ("nearest", "random", "none")
+OBJECTIVES = ("nearest", "total", "random", "none")
 SHOWN = 5
 
 
@@ -54,8 +54,8 @@ class Round(Method):
         keeps the total of each group of ``control``, sums added up anew. Not additive, each cell for itself:
         ``"conventional"``, ``"modified"`` (halves by a coin), ``"fifty_fifty"`` and ``"unbiased"``.
     objective
-        What controlled rounding chooses among the best: ``"nearest"`` values, ``"random"`` ones without bias, or
-        ``"none"``.
+        What controlled rounding chooses among the best: ``"nearest"`` values in the finest cells, the same in all
+        cells together (``"total"``), ``"random"`` ones without bias, or ``"none"``.
     steps
         How many steps of the base a cell may move in controlled rounding: 1 takes neighbouring multiples only.
     control
@@ -82,7 +82,7 @@ class Round(Method):
     alters: ClassVar[bool] = True
     base: int | float | str
     rule: str = "controlled"
-    objective: Literal["nearest", "random", "none"] = "nearest"
+    objective: Literal["nearest", "total", "random", "none"] = "nearest"
     steps: int = 1
     control: tuple[str, ...] = ()
     levels: bool = True
@@ -234,19 +234,19 @@ class Round(Method):
         weight = np.zeros(len(system))
         if self.objective == "random":
             weight = np.where(rest > 0, 1.0 - 2.0 * up, 0.0)
-        elif self.objective == "nearest":
+        elif self.objective in ("nearest", "total"):
             weight = np.where(rest > 0, 1.0 - 2.0 * share, 0.0)
         ceil = floor + (rest > 0)
         least, most = self._allowed(system, step, floor, ceil)
         lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
         lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
-        beyond = self.steps - 1
-        problem = Problem(inner, least, most, weight, beyond, lowest if beyond else None)
+        beyond, everywhere = self.steps - 1, self.objective == "total"
+        problem = Problem(inner, least, most, weight, beyond, lowest if beyond else None, everywhere)
         start = (floor + up)[inner.cells]
         net = network(system)
         if net is not None:
             only = np.zeros(len(system))
-            only[inner.finest] = weight[inner.finest]
+            only[problem.counted] = weight[problem.counted]
             start = (floor + round_by_cycles(net, rest, step, only, seed) // step)[inner.cells]
         search = Search(None if self.effort is None else int(self.effort), self.time_limit)
         found = round_controlled(problem, start, search, seed)
@@ -258,7 +258,7 @@ class Round(Method):
                 hint="Allow more effort, take another base, or use a rule that rounds each cell for itself.",
             )
         # Cells that may only go up count as going up.
-        always = float(weight[inner.finest] @ (least - floor)[inner.finest])
+        always = float(weight[problem.counted] @ (least - floor)[problem.counted])
         return Made(found.value, found, always, search.nodes, search.struck_at)
 
     def _allowed(self, system: System, step: int, floor: Ints, ceil: Ints) -> tuple[Ints, Ints]:

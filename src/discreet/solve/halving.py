@@ -1,0 +1,169 @@
+"""Halving a hypergraph: parts grown from a seed, and refinement by moves of single members."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.jit import kernel
+from discreet.model.arrays import Ints
+
+Sides = NDArray[np.int8]
+MEMBERS = "int64[::1], int64[::1], int64[::1], int64[::1]"
+
+
+@kernel(f"int8[::1]({MEMBERS}, int64)")
+def grown(start: Ints, net: Ints, pins: Ints, pin: Ints, first: int) -> Sides:
+    """Side 1 grown from a member over shared nets until it holds half of all members."""
+    size = len(start) - 1
+    side = np.zeros(size, np.int8)
+    queue = np.empty(size, np.int64)
+    head, tail, seed = 0, 0, first
+    wanted = size // 2
+    while tail < wanted:
+        if head == tail:
+            while side[seed] == 1:
+                seed = (seed + 1) % size
+            queue[tail] = seed
+            side[seed] = 1
+            tail += 1
+        member = queue[head]
+        head += 1
+        for e in range(start[member], start[member + 1]):
+            for f in range(pins[net[e]], pins[net[e] + 1]):
+                other = pin[f]
+                if side[other] == 0 and tail < wanted:
+                    side[other] = 1
+                    queue[tail] = other
+                    tail += 1
+    return side
+
+
+@kernel(f"int64({MEMBERS}, int8[::1], int64)")
+def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, side: Sides, most: int) -> int:
+    """Move members one at a time while fewer nets are cut; no side may exceed ``most``. Gives the nets that are cut.
+
+    In a pass every member moves at most once, the one whose move helps most first, even where it does harm; the best
+    state of the pass is kept. Passes end when one brings nothing.
+    """
+    size, nets = len(start) - 1, len(pins) - 1
+    count = np.zeros((nets, 2), np.int64)
+    for n in range(nets):
+        for f in range(pins[n], pins[n + 1]):
+            count[n, side[pin[f]]] += 1
+    cut = 0
+    for n in range(nets):
+        if count[n, 0] > 0 and count[n, 1] > 0:
+            cut += 1
+    widest = 1
+    for v in range(size):
+        widest = max(widest, start[v + 1] - start[v])
+    # Members by gain and side, as linked lists: head of each list, and neighbours of each member.
+    head = np.empty((2, 2 * widest + 1), np.int64)
+    after, before = np.empty(size, np.int64), np.empty(size, np.int64)
+    gain, moved = np.empty(size, np.int64), np.empty(size, np.int64)
+    locked = np.empty(size, np.bool_)
+    top = np.empty(2, np.int64)
+    filled = np.zeros(2, np.int64)
+    for v in range(size):
+        filled[side[v]] += 1
+    while True:
+        head[:, :] = -1
+        locked[:] = False
+        top[:] = 0
+        for v in range(size):
+            mine = side[v]
+            g = 0
+            for e in range(start[v], start[v + 1]):
+                n = net[e]
+                if count[n, 0] + count[n, 1] > 1:
+                    if count[n, mine] == 1:
+                        g += 1
+                    if count[n, 1 - mine] == 0:
+                        g -= 1
+            gain[v] = g
+            at = g + widest
+            before[v], after[v] = -1, head[mine, at]
+            if head[mine, at] >= 0:
+                before[head[mine, at]] = v
+            head[mine, at] = v
+            top[mine] = max(top[mine], at)
+        done, best_at, best, now = 0, 0, cut, cut
+        while True:
+            for s in range(2):
+                while top[s] >= 0 and head[s, top[s]] < 0:
+                    top[s] -= 1
+            s = -1
+            for candidate in range(2):
+                if top[candidate] < 0 or filled[1 - candidate] + 1 > most:
+                    continue
+                if s < 0 or top[candidate] > top[s] or (top[candidate] == top[s] and filled[candidate] > filled[s]):
+                    s = candidate
+            if s < 0:
+                break
+            v = head[s, top[s]]
+            head[s, top[s]] = after[v]
+            if after[v] >= 0:
+                before[after[v]] = -1
+            locked[v] = True
+            now -= gain[v]
+            t = 1 - s
+            for e in range(start[v], start[v + 1]):
+                n = net[e]
+                if count[n, 0] + count[n, 1] < 2:
+                    count[n, s] -= 1
+                    count[n, t] += 1
+                    continue
+                for change in range(2):
+                    # First what the net gains before the move, then what it loses after it.
+                    if change == 0:
+                        watched, wanted_side, sign = count[n, t], t, 1
+                    else:
+                        count[n, s] -= 1
+                        count[n, t] += 1
+                        watched, wanted_side, sign = count[n, s], s, -1
+                    if watched > 1:
+                        continue
+                    for f in range(pins[n], pins[n + 1]):
+                        u = pin[f]
+                        if u == v or locked[u]:
+                            continue
+                        if watched == 0:
+                            delta = sign
+                        elif side[u] == wanted_side:
+                            delta = -sign
+                        else:
+                            continue
+                        mine, at = side[u], gain[u] + widest
+                        if before[u] >= 0:
+                            after[before[u]] = after[u]
+                        else:
+                            head[mine, at] = after[u]
+                        if after[u] >= 0:
+                            before[after[u]] = before[u]
+                        gain[u] += delta
+                        at += delta
+                        before[u], after[u] = -1, head[mine, at]
+                        if head[mine, at] >= 0:
+                            before[head[mine, at]] = u
+                        head[mine, at] = u
+                        top[mine] = max(top[mine], at)
+            side[v] = t
+            filled[s] -= 1
+            filled[t] += 1
+            moved[done] = v
+            done += 1
+            if now < best:
+                best, best_at = now, done
+        for number in range(done - 1, best_at - 1, -1):
+            v = moved[number]
+            s = side[v]
+            for e in range(start[v], start[v + 1]):
+                count[net[e], s] -= 1
+                count[net[e], 1 - s] += 1
+            side[v] = 1 - s
+            filled[s] -= 1
+            filled[1 - s] += 1
+        if best >= cut:
+            return cut
+        cut = best
