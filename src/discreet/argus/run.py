@@ -172,7 +172,7 @@ class Logbook:
         self.lines = [
             f"discreet {version('discreet')}, batch file {path.name}",
             f"Begun {datetime.now().astimezone().strftime('%Y-%m-%d %H:%M:%S %z')}",
-            "Semantics: " + ("as tau-ARGUS (--strict-argus)" if strict else "tau-ARGUS, safe over the whole table"),
+            "Semantics: " + ("as tau-ARGUS (--strict-argus)" if strict else "tau-ARGUS, with what is withheld safe over the whole table"),
             "",
         ]
 

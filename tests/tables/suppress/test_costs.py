@@ -379,7 +379,7 @@ def test_a_variable_that_is_no_cost_in_some_cell_is_refused(profit):
             ds.protect(bad, ds.Suppress(cost=cost))
 
 
-@pytest.mark.parametrize("cost", ["", " ", "log()", None, 3, "valeu", "counts"])
+@pytest.mark.parametrize("cost", ["", " ", "log()", None, 3, "valuee", "counts"])
 def test_what_is_no_name_and_what_is_misspelt_is_no_cost(cost):
     with pytest.raises(ParameterError, match="cost"):
         ds.Suppress(cost=cost)
