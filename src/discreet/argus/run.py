@@ -165,6 +165,9 @@ def argus_code(code: int) -> int:
     return 0 if code == 0 else CODES.get(code, 2)
 
 
+SAFE = "tau-ARGUS, with what is withheld safe over the whole table"
+
+
 class Logbook:
     """What happened, in the order in which it did."""
 
@@ -172,7 +175,7 @@ class Logbook:
         self.lines = [
             f"discreet {version('discreet')}, batch file {path.name}",
             f"Begun {datetime.now().astimezone().strftime('%Y-%m-%d %H:%M:%S %z')}",
-            "Semantics: " + ("as tau-ARGUS (--strict-argus)" if strict else "tau-ARGUS, with what is withheld safe over the whole table"),
+            f"Semantics: {'as tau-ARGUS (--strict-argus)' if strict else SAFE}",
             "",
         ]
 
