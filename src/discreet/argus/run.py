@@ -20,6 +20,8 @@ from discreet.verbs.save import summary
 
 CODES = {3: 3}
 """Exit codes of the program itself: 3 for what cannot be read, 2 for everything else."""
+SAFE = "tau-ARGUS, with what is withheld safe over the whole table"
+"""What a batch does unless it is to be strict."""
 
 
 @dataclass(frozen=True)
@@ -163,9 +165,6 @@ def version_text() -> str:
 def argus_code(code: int) -> int:
     """The exit code that τ-ARGUS would end with."""
     return 0 if code == 0 else CODES.get(code, 2)
-
-
-SAFE = "tau-ARGUS, with what is withheld safe over the whole table"
 
 
 class Logbook:
