@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 
 LATTICE = 3
 """Stands for a neighbourhood that follows the hierarchies of a table, of whatever size it is."""
+NEARBY_LATTICE = 601
+"""Counts as the size of a lattice among the others."""
 _NEAR = (80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP)
-SIZES = (*_NEAR, (3_000, FLAT), (10_000, FLAT), (40_000, FLAT), (200_000, FLAT))
+_FAR = (3_000, FLAT), (10_000, FLAT), (40_000, FLAT)
+SIZES = (*_NEAR, *_FAR, (200_000, FLAT))
 """Neighbourhoods that are tried one after the other until something moves: cells, and how distance is measured.
 
-The last one is the whole system; in a larger one programs of its size would take minutes, and it is left out.
+The last one is the whole system.
 """
+LARGE = (*_NEAR[:-1], (NEARBY_LATTICE, LATTICE), _NEAR[-1], *_FAR)
+"""The same where programs of the whole system would take minutes: what is found may be dearer, but it is found soon."""
 QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 AT_STAKE, MOST_AT_STAKE = 1_000_000, 20_000
@@ -157,7 +162,7 @@ class LocalPrograms:
         self.weight = self.cost.copy()
         self.solver = Solver()
         self.whole = len(value) <= SIZES[-1][0]
-        self.sizes: Sequence[tuple[int, int]] = SIZES if self.whole else SIZES[:-1]
+        self.sizes: Sequence[tuple[int, int]] = SIZES if self.whole else LARGE
         self.second, self.rounds, self.spent = SECOND, 1, 0.0
 
     def withhold(self, cells: Codes | Ints) -> None:
@@ -212,7 +217,7 @@ class LocalPrograms:
             best = self._in_lattice(target, direction, level, best.cost) or best
         if best.cost > 0:
             at_stake = min(AT_STAKE * best.cost / max(self.spent, best.cost), MOST_AT_STAKE)
-            most = max(self.second, int(at_stake), 0 if measure == STEEP else FURTHER)
+            most = max(self.second, int(at_stake), FURTHER if measure == FLAT else 0)
             best = self._within(target, direction, level, most, BY_COST, best.cost)[0] or best
         return best
 

@@ -158,7 +158,8 @@ def test_what_was_not_found_is_not_called_impossible():
 def test_whole_lines_are_withheld_before_a_cell_of_a_large_table_stays_without_certificate(monkeypatch):
     table, method = survey(), ds.Suppress(insiders=None, joint=False)
     # As if the table were too large for programs of the whole system.
-    monkeypatch.setattr("discreet.solve.local.SIZES", ((30, STEEP), (1, STEEP)))
+    monkeypatch.setattr("discreet.solve.local.SIZES", ((1, STEEP),))
+    monkeypatch.setattr("discreet.solve.local.LARGE", ((30, STEEP),))
     release = ds.protect(table, method)
     assert release.verify().holds
     assert release.custodian.log["effort"]["fallbacks"] >= 1
