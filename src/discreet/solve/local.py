@@ -19,14 +19,25 @@ from discreet.solve.small import BY_COST, FLAT, KEEP_OFF, STEEP, Alternative, Pa
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from discreet.solve.lattice import Lattice
+
+LATTICE = 3
+"""Stands for a neighbourhood that follows the hierarchies of a table, of whatever size it is."""
+NEARBY_LATTICE = 601
+"""Counts as the size of a lattice among the others."""
 _NEAR = (80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP)
-SIZES = (*_NEAR, (3_000, FLAT), (10_000, FLAT), (40_000, FLAT), (200_000, FLAT))
+_FAR = (3_000, FLAT), (10_000, FLAT), (40_000, FLAT)
+SIZES = (*_NEAR, *_FAR, (200_000, FLAT))
 """Neighbourhoods that are tried one after the other until something moves: cells, and how distance is measured.
 
-The last one is the whole system; in a larger one programs of its size would take minutes, and it is left out.
+The last one is the whole system.
 """
+LARGE = (*_NEAR[:-1], (NEARBY_LATTICE, LATTICE), _NEAR[-1], *_FAR)
+"""The same where programs of the whole system would take minutes: what is found may be dearer, but it is found soon."""
 QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
+AT_STAKE, MOST_AT_STAKE = 1_000_000, 20_000
+"""Where an alternative costs a good part of all that is withheld, so many times that part are looked at, at most."""
 SECOND, FURTHER = 1_500, 6_000
 """Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""
 
@@ -87,6 +98,19 @@ class Graph:
         found: tuple[Codes, Ints, float] = quick_alternative(*search, *known, *bounds, *self.lists, *scratch)
         return found
 
+    def quick_among(
+        self, programs: LocalPrograms, target: int, direction: int, level: int, chosen: Codes, budget: float
+    ) -> tuple[Codes, Ints, float]:
+        """An exact alternative among chosen cells by the compiled solver."""
+        from discreet.solve.quick import quick_among
+
+        p = programs
+        known: tuple[Any, ...] = (p.cost, p.withheld, p.value, p.lower, p.upper)
+        graph: tuple[Any, ...] = (self.cell_start, self.cell_row, self.coefficient, self.place, p.solver.effort)
+        search: tuple[Any, ...] = (target, direction, level, chosen, np.inf, budget, p.rounds)
+        found: tuple[Codes, Ints, float] = quick_among(*search, *known, *graph)
+        return found
+
     def among(self, target: int, chosen: Codes) -> tuple[Codes, Codes, Codes, Ints]:
         """Those of the chosen cells that can move, and the relations among them."""
         from discreet.solve.neighbourhood import program_of
@@ -124,7 +148,9 @@ class LocalPrograms:
         required: Bools,
         cost: Floats,
         integral: Bools,
+        lattice: Lattice | None = None,
     ) -> None:
+        self.lattice = lattice
         self.graph = Graph(matrix)
         self.value, self.lower, self.upper = value, lower.copy(), upper
         self.room = np.where(lower <= NO_LOWER, np.inf, value - lower.astype(np.float64))
@@ -135,17 +161,20 @@ class LocalPrograms:
         self.withheld = required.copy()
         self.weight = self.cost.copy()
         self.solver = Solver()
-        self.sizes: Sequence[tuple[int, int]] = SIZES if len(value) <= SIZES[-1][0] else SIZES[:-1]
-        self.second, self.rounds = SECOND, 1
+        self.whole = len(value) <= SIZES[-1][0]
+        self.sizes: Sequence[tuple[int, int]] = SIZES if self.whole else LARGE
+        self.second, self.rounds, self.spent = SECOND, 1, 0.0
 
     def withhold(self, cells: Codes | Ints) -> None:
         """Let cells move for free from now on."""
+        self.spent += float(self.weight[cells].sum())
         self.withheld[cells] = True
         self.weight[cells] = 0.0
 
     def release(self, cells: Codes | Ints) -> None:
         """Let cells cost again what they cost."""
         self.withheld[cells] = self.required[cells]
+        self.spent -= float((self.cost[cells] - self.weight[cells]).sum())
         self.weight[cells] = self.cost[cells]
 
     @contextmanager
@@ -180,17 +209,24 @@ class LocalPrograms:
             best, everything = self._within(target, direction, level, most, measure, budget)
             if best is not None or everything:
                 break
-        if best is not None and best.cost > 0 and self.second:
-            second = self.second if measure == STEEP else max(self.second, FURTHER)
-            better, _ = self._within(target, direction, level, second, BY_COST, best.cost)
-            if better is not None and better.cost < best.cost:
-                return better
+        return best if best is None or not self.second else self._cheaper(best, target, direction, level, measure)
+
+    def _cheaper(self, best: Alternative, target: int, direction: int, level: int, measure: int) -> Alternative:
+        """Something cheaper than what was found with a measure, in other neighbourhoods; or the same."""
+        if best.cost > 0 and measure != LATTICE:
+            best = self._in_lattice(target, direction, level, best.cost) or best
+        if best.cost > 0:
+            at_stake = min(AT_STAKE * best.cost / max(self.spent, best.cost), MOST_AT_STAKE)
+            most = max(self.second, int(at_stake), FURTHER if measure == FLAT else 0)
+            best = self._within(target, direction, level, most, BY_COST, best.cost)[0] or best
         return best
 
     def _within(
         self, target: int, direction: int, level: int, most: int, measure: int, budget: float
     ) -> tuple[Alternative | None, bool]:
         """The best alternative among so many neighbours, and whether looking at more of them is of no use."""
+        if measure == LATTICE:
+            return self._in_lattice(target, direction, level, budget), False
         quick, most = most <= QUICK, min(most, len(self.value) + 1)
         step = float(self.price[target])
         if quick:
@@ -199,6 +235,15 @@ class LocalPrograms:
                 return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
         chosen = self.graph.nearest(self, target, direction, level, most, measure, budget, step)
         return self._among(target, direction, level, chosen, budget), len(chosen) < most
+
+    def _in_lattice(self, target: int, direction: int, level: int, budget: float) -> Alternative | None:
+        if self.lattice is None:
+            return None
+        chosen = self.lattice.around(target, level, self.weight, self.movable)
+        if len(chosen) < 2:
+            return None
+        cells, amount, cost = self.graph.quick_among(self, target, direction, level, chosen, budget)
+        return Alternative(cells, amount, 1, cost) if len(cells) else None
 
     def _among(self, target: int, direction: int, level: int, chosen: Codes, budget: float) -> Alternative | None:
         cells, start, index, coefficient = self.graph.among(target, chosen)

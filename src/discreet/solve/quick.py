@@ -273,23 +273,18 @@ _SCRATCH = "f8[::1], i1[::1], i1[::1], f8[::1], i4[::1], i4[::1]"
 
 
 @kernel(
-    "Tuple((i4[::1], i8[::1], f8))(i8, i8, i8, i8, i8, f8, f8, i8, f8[::1], f8[::1], f8[::1], f8[::1], b1[::1],"
-    f"b1[::1], i8[::1], i8[::1], i8[::1], {_GRAPH}, {_SCRATCH}, i8[::1])"
+    "Tuple((i4[::1], i8[::1], f8))(i8, i8, i8, i4[::1], f8, f8, i8, f8[::1], b1[::1], i8[::1], i8[::1], i8[::1],"
+    "i4[::1], i4[::1], i8[::1], i4[::1], i8[::1])"
 )
-def quick_alternative(
+def quick_among(
     target: int,
     direction: int,
     level: int,
-    most: int,
-    measure: int,
+    chosen: Codes,
+    for_certain: float,
     budget: float,
-    step: float,
     rounds: int,
     cost: Floats,
-    weight: Floats,
-    room: Floats,
-    headroom: Floats,
-    movable: Bools,
     withheld: Bools,
     value: Ints,
     lower: Ints,
@@ -297,31 +292,17 @@ def quick_alternative(
     cell_start: Codes,
     cell_row: Codes,
     coefficient: Ints,
-    row_start: Codes,
-    row_cell: Codes,
-    row_coefficient: Ints,
-    distance: Floats,
-    rises: Status,
-    opened: Status,
-    key: Floats,
-    item: Codes,
     place: Codes,
     effort: Ints,
 ) -> tuple[Codes, Ints, float]:
-    """Cells, amounts and cost of an exact alternative in the neighbourhood of a cell; no cells where none was found.
+    """Cells, amounts and cost of an exact alternative among chosen cells; no cells where none was found.
 
-    The cost is then minus infinity where all cells within reach were looked at and there is none among them, and not a
-    number where this solver does not know. The
-    arguments are those of :class:`discreet.solve.local.LocalPrograms`; ``effort`` counts programs and pivots.
+    The cost is then ``for_certain`` where there is none among them, and not a number where this solver does not know.
+    The arguments are those of :class:`discreet.solve.local.LocalPrograms`; ``effort`` counts programs and pivots.
     """
     no_cells, no_amounts = np.empty(0, np.int32), np.empty(0, np.int64)
-    chosen = nearest(
-        target, direction, most, measure, budget, step, float(level), weight, room, headroom, movable,
-        cell_start, cell_row, coefficient, row_start, row_cell, row_coefficient, distance, rises, opened, key, item,
-    )  # fmt: skip
     cells, start, index, sign = program_of(target, chosen, cell_start, cell_row, coefficient, place)
     n = len(cells)
-    for_certain = -np.inf if len(chosen) < most else np.inf
     if n == 0:
         return no_cells, no_amounts, for_certain
     rows = 0
@@ -390,3 +371,51 @@ def quick_alternative(
     if best_price >= budget:
         return no_cells, no_amounts, np.inf
     return moved_cells, by, best_price
+
+
+@kernel(
+    "Tuple((i4[::1], i8[::1], f8))(i8, i8, i8, i8, i8, f8, f8, i8, f8[::1], f8[::1], f8[::1], f8[::1], b1[::1],"
+    f"b1[::1], i8[::1], i8[::1], i8[::1], {_GRAPH}, {_SCRATCH}, i8[::1])"
+)
+def quick_alternative(
+    target: int,
+    direction: int,
+    level: int,
+    most: int,
+    measure: int,
+    budget: float,
+    step: float,
+    rounds: int,
+    cost: Floats,
+    weight: Floats,
+    room: Floats,
+    headroom: Floats,
+    movable: Bools,
+    withheld: Bools,
+    value: Ints,
+    lower: Ints,
+    upper: Ints,
+    cell_start: Codes,
+    cell_row: Codes,
+    coefficient: Ints,
+    row_start: Codes,
+    row_cell: Codes,
+    row_coefficient: Ints,
+    distance: Floats,
+    rises: Status,
+    opened: Status,
+    key: Floats,
+    item: Codes,
+    place: Codes,
+    effort: Ints,
+) -> tuple[Codes, Ints, float]:
+    """The same in the neighbourhood of a cell; minus infinity where all cells within reach were looked at."""
+    chosen = nearest(
+        target, direction, most, measure, budget, step, float(level), weight, room, headroom, movable,
+        cell_start, cell_row, coefficient, row_start, row_cell, row_coefficient, distance, rises, opened, key, item,
+    )  # fmt: skip
+    for_certain = -np.inf if len(chosen) < most else np.inf
+    return quick_among(
+        target, direction, level, chosen, for_certain, budget, rounds, cost, withheld, value, lower, upper,
+        cell_start, cell_row, coefficient, place, effort,
+    )  # fmt: skip

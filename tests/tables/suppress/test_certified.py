@@ -12,6 +12,7 @@ import discreet as ds
 from discreet.errors import ParameterError, ProtectionError
 from discreet.generate import business_survey
 from discreet.relations import build_system
+from discreet.solve.small import STEEP
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.classes import classify
 from discreet.tables.suppress.families import Unprotected
@@ -152,3 +153,16 @@ def test_what_was_not_found_is_not_called_impossible():
     cell = int(np.argmax(system.unsafe))
     found = classify(system, Attackers(system, None, None), {cell: Unprotected(0)})
     assert found[0].kind == "undecided"
+
+
+def test_whole_lines_are_withheld_before_a_cell_of_a_large_table_stays_without_certificate(monkeypatch):
+    table, method = survey(), ds.Suppress(insiders=None, joint=False)
+    # As if the table were too large for programs of the whole system.
+    monkeypatch.setattr("discreet.solve.local.SIZES", ((1, STEEP),))
+    monkeypatch.setattr("discreet.solve.local.LARGE", ((30, STEEP),))
+    release = ds.protect(table, method)
+    assert release.verify().holds
+    assert release.custodian.log["effort"]["fallbacks"] >= 1
+    monkeypatch.setattr("discreet.tables.suppress.certified.LINES", ())
+    with pytest.raises(ProtectionError, match="undecided"):
+        ds.protect(table, method)

@@ -16,7 +16,8 @@ from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.evidence import DOWN, MOVES, UP
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.solve.local import QUICK, LocalPrograms
+from discreet.solve.lattice import Lattice
+from discreet.solve.local import LATTICE, QUICK, LocalPrograms
 from discreet.solve.small import STEEP, Alternative
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.coalitions import families_against
@@ -25,7 +26,7 @@ from discreet.tables.suppress.families import Member, Unprotected
 CLOSE = 1e-9
 ROUNDS = ((0.0, 0.5), (0.5, 0.8), (0.8, 1.0))
 """Rounds in which secondaries are given up, and the part of that work which each is expected to take."""
-NEARBY, FURTHER = ((250, STEEP), (600, STEEP)), ((250, STEEP), (1_500, STEEP))
+NEARBY, FURTHER = ((250, STEEP), (251, LATTICE), (600, STEEP)), ((250, STEEP), (251, LATTICE), (1_500, STEEP))
 """Neighbourhoods in which secondaries are replaced, the dearest fifth in larger ones; finding nothing is no loss."""
 WORTH = 5e-3
 """A further round is made while the last one saved this share of the cost."""
@@ -37,12 +38,16 @@ SHARED = 3
 """So many certificates of larger cells are remembered for a small cell that they move far enough."""
 MANY = 300
 """A secondary with more users than this stays."""
+BESIDE = 0.3
+"""A secondary is given up together with another one that is worth this share of it."""
 LITTLE = 0.02
 """Secondaries that together cost no more than this share are not worth giving up."""
+LINES = (2, 8)
+"""How much of the lines through a cell is withheld, in parts of a neighbourhood, before it stays without a family."""
 FIRST_PATTERN = 0.65
 """Part of the work that the first pattern is expected to take."""
-IMPROVEMENT, AT_LEAST = 2, 100_000
-"""Giving up secondaries may take so many times the iterations that the first pattern took, or so many."""
+IMPROVEMENT, AT_LEAST, NO_MORE = 2, 100_000, 3_000_000
+"""Giving up secondaries may take so many times the iterations that the first pattern took, within these limits."""
 
 
 @dataclass
@@ -106,6 +111,7 @@ class _Search:
             system.unsafe | system.given,
             cost,
             attackers.integral,
+            Lattice(system),
         )
         self.maker = families_against(self.programs, attackers, self.up, self.down)
         self.families: dict[int, list[Member]] = {}
@@ -115,7 +121,7 @@ class _Search:
         self.waiting = np.zeros(len(system), np.bool_)
         self.shared: dict[int, list[Member]] = {}
         self.remembered = np.zeros((len(system), 3), np.int8)
-        self.last = self.work = 0
+        self.last = self.work = self.fallbacks = 0
 
     def run(self) -> Pattern:
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
@@ -135,9 +141,10 @@ class _Search:
             else:
                 self._keep(target, found)
                 self._share(self.maker.found)
+        self._try_again()
         self._drop_unused()
         first = self.programs.solver.iterations
-        self.last = first + max(IMPROVEMENT * first, AT_LEAST)
+        self.last = first + min(max(IMPROVEMENT * first, AT_LEAST), NO_MORE)
         before = np.inf
         self.programs.solver.thorough = False
         for number in range(len(ROUNDS)):
@@ -148,6 +155,29 @@ class _Search:
             self._improve(ROUNDS[number])
         checkpoint("protect", self.work, self.work)
         return Pattern(self.programs.withheld, self.families, self.unprotected, self._effort())
+
+    def _try_again(self) -> None:
+        """Cells without a family, now that more is withheld; where that does not help, whole lines are withheld too.
+
+        What is withheld of these lines and then not needed is published again. Where programs of the whole system were
+        solved, there is nothing else to be found.
+        """
+        programs = self.programs
+        if programs.whole:
+            return
+        for target in list(self.unprotected):
+            for times in (0, *LINES):
+                checkpoint("protect", int(self.work * FIRST_PATTERN), self.work)
+                if times and programs.lattice is not None:
+                    level = int(max(self.up[target], self.down[target]))
+                    lines = programs.lattice.around(target, level, programs.weight, programs.movable, times)
+                    programs.withhold(lines)
+                    self.fallbacks += 1
+                found = self.maker.make(target, [])
+                if not isinstance(found, Unprotected):
+                    self._keep(target, found)
+                    del self.unprotected[target]
+                    break
 
     def _work(self, count: int, widely: int) -> Floats:
         """How much work lies before each cell, in microseconds of an ordinary machine; sets the whole ``work``."""
@@ -184,6 +214,8 @@ class _Search:
     def _effort(self) -> dict[str, int]:
         solver = self.programs.solver
         effort = {"linear_programs": solver.programs, "simplex_iterations": solver.iterations}
+        if self.fallbacks:
+            effort["fallbacks"] = self.fallbacks
         return effort if self.limits.struck_at is None else {**effort, "limit_struck_at": self.limits.struck_at}
 
     def _price(self) -> float:
@@ -225,30 +257,43 @@ class _Search:
             if self._done():
                 break
             programs.sizes, programs.second = (FURTHER, _width(done)) if done < widely else (NEARBY, NARROW)
-            if programs.withheld[cell]:
-                self._give_up(cell)
+            if programs.withheld[cell] and not self._give_up([cell]) and done < widely:
+                beside = self._dear_beside(cell)
+                if beside is not None:
+                    self._give_up([cell, beside])
 
-    def _give_up(self, cell: int) -> None:
-        """Publish a cell, and all that only its users needed, if these can be protected at less cost without it."""
-        programs, users = self.programs, self.users[cell]
+    def _dear_beside(self, cell: int) -> int | None:
+        """The dearest secondary that users of a cell need besides and that is worth as much as a good part of it.
+
+        Where both were chosen together, neither can be given up without the other.
+        """
+        cost = self.programs.cost
+        others = set().union(*(self.needs[user] for user in self.users[cell])) - {cell}
+        kept = [c for c in others if cost[c] > BESIDE * cost[cell] and not self.users[c] <= self.users[cell]]
+        return max(kept, key=lambda c: (cost[c], -c), default=None)
+
+    def _give_up(self, cells: list[int]) -> bool:
+        """Publish cells, and all that only their users needed, if these can be protected at less cost without them."""
+        programs, users = self.programs, set().union(*(self.users[cell] for cell in cells))
         if len(users) > MANY:
-            return
+            return False
         affected = set().union(*(self.needs[user] for user in users))
         free = [c for c in sorted(affected) if self.users[c] <= users]
         released = np.array(free, np.int64)
         saved = float(programs.cost[released].sum())
         programs.release(released)
-        programs.movable[cell] = False
+        programs.movable[cells] = False
         made = self._made_anew(users, saved * (1 - CLOSE))
-        programs.movable[cell] = True
+        programs.movable[cells] = True
         if made is None:
             programs.withhold(released)
-            return
+            return False
         for target, family in made.items():
             self._keep(target, family)
         for c in free:
             if not self.users[c]:
                 programs.release(np.array([c]))
+        return True
 
     def _made_anew(self, users: set[int], budget: float) -> dict[int, list[Member]] | None:
         """Families of some cells, made anew one after the other; everything is undone where that costs too much."""
