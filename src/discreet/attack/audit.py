@@ -11,7 +11,7 @@ from discreet.attack.insiders import Finding
 from discreet.attack.intervals import Intervals
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Ints, Status
-from discreet.model.evidence import COALITIONS, CONTRIBUTORS, EXTERNAL, INSIDERS, TOGETHER
+from discreet.model.evidence import COALITIONS, CONTRIBUTORS, EXTERNAL, INSIDERS, NOT_JOINT, TOGETHER
 from discreet.relations import System
 
 WORDS = {
@@ -42,6 +42,8 @@ class Audit:
         Unsafe cells that are not withheld at all, besides those that were published before or elsewhere.
     together
         For every withheld cell the worst that two contributors together can do; None when they were not considered.
+    sums
+        Sums of withheld cells that are known and unsafe themselves, in words; None when they were not considered.
     """
 
     system: System
@@ -51,6 +53,7 @@ class Audit:
     why_no_insiders: str = "not asked for"
     published: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     together: Status | None = None
+    sums: tuple[str, ...] | None = None
 
     @property
     def holds(self) -> bool:
@@ -58,7 +61,8 @@ class Audit:
         exact = self.intervals.recoverable & self.system.unsafe[self.intervals.cells]
         known = len(self.published) + self.revealed
         alone = self.short_insiders or self.recoverable_insiders
-        return not (known or self.short or exact.any() or alone or self.short_together or self.recoverable_together)
+        pairs = self.short_together or self.recoverable_together
+        return not (known or self.short or exact.any() or alone or pairs or self.sums)
 
     @property
     def complete(self) -> bool:
@@ -157,6 +161,7 @@ class Audit:
             "recoverable_insiders": self.recoverable_insiders,
             "short_together": self.short_together,
             "recoverable_together": self.recoverable_together,
+            "unsafe_sums": len(self.sums or ()),
             "revealed": self.revealed,
         }
 
@@ -184,6 +189,8 @@ class Audit:
             lines.append(f"  unsafe cells short of their level against two together: {self.short_together:,}")
         if self.together is not None:
             lines.append(f"  unsafe cells that two together can work out exactly: {self.recoverable_together:,}")
+        if self.sums is not None:
+            lines.append(f"  known sums of withheld cells that are unsafe themselves: {len(self.sums):,}")
         if self.revealed:
             lines.append(f"  unsafe cells that were published before: {self.revealed:,}")
         lines += [f"  attacker: {attacker}" for attacker in self.attackers]
@@ -192,6 +199,8 @@ class Audit:
             lines.append(f"  not considered: {CONTRIBUTORS} ({self.why_no_insiders})")
         if self.insiders is not None and self.together is None:
             lines.append(f"  not considered: {COALITIONS}")
+        if self.sums is None:
+            lines.append(f"  not considered: {NOT_JOINT}")
         return "\n".join(lines)
 
     __repr__ = summary

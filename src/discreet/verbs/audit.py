@@ -10,15 +10,16 @@ import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
 from discreet.attack.knowledge import known_bounds
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, listed
 from discreet.model.arrays import Bools, Status
-from discreet.model.evidence import EXTERNAL, EXTERNAL_WITHIN, INSIDERS, TOGETHER
+from discreet.model.evidence import EXTERNAL, EXTERNAL_WITHIN, INSIDERS, JOINT, TOGETHER, judged_sums
 from discreet.model.pattern import Pattern
 from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
 from discreet.tables.method import method_from_record
+from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verbs.already import Items, gather
 from discreet.verbs.patterns import on_tables
 from discreet.verbs.protect import refuse_unassessed
@@ -38,6 +39,7 @@ def audit(
     insiders: Literal["full", "nonzero", "as released"] | None = AS_RELEASED,
     coalitions: bool | None = None,
     known_within: float | Literal["as released"] | None = AS_RELEASED,
+    joint: bool | None = None,
     sample: int | None = None,
     exact: bool | None = None,
     seed: int = 0,
@@ -65,6 +67,9 @@ def audit(
     known_within
         Everybody knows each cell to within so many per cent of its value; None, only what bounds say. By default as the
         release claims it, and None for tables and patterns.
+    joint
+        Whether known sums of withheld cells are judged too. By default as the release claims it, and so for tables and
+        patterns; never for a sample.
     sample
         Look at so many unsafe cells, chosen at random, instead of all withheld cells.
     exact
@@ -120,22 +125,35 @@ def audit(
     if altered:
         return Audit(system, found, (METHOD_KNOWN,), why_no_insiders="the values are altered")
     outsider = EXTERNAL if within is None else EXTERNAL_WITHIN.format(f"{within:g}")
+    sums = None
+    if (claimed.joint if joint is None else joint) and sample is None:
+        sums = _unsafe_sums(system, withheld)
+    adders = () if sums is None else (JOINT,)
+    result = Audit(system, found, (outsider, *adders), published=exposed, sums=sums)
     if insiders is None:
-        return Audit(system, found, (outsider,), published=exposed)
+        return result
     unsafe = system.unsafe[attack.cells] & attack.wanted
     known = unsafe & (system.contributors[attack.cells] > 0)
     if unsafe.any() and not known.any():
-        why = "the tables carry no contributors"
-        return Audit(system, found, (outsider,), why_no_insiders=why, published=exposed)
+        return replace(result, why_no_insiders="the tables carry no contributors")
     why = "" if known.sum() == unsafe.sum() else f"in {int((unsafe & ~known).sum()):,} cells, of tables without any"
     verdicts = attack_by_insiders(attack, insiders == "full", seed)
-    if not coalitions:
-        return Audit(system, found, (outsider, INSIDERS[insiders]), verdicts, why, exposed)
-    together = attack_by_pairs(attack, insiders == "full", verdicts)
-    named = (outsider, INSIDERS[insiders], TOGETHER[insiders])
-    return Audit(system, found, named, verdicts, why, exposed, together)
+    together = attack_by_pairs(attack, insiders == "full", verdicts) if coalitions else None
+    pairs = (TOGETHER[insiders],) if coalitions else ()
+    named = (outsider, INSIDERS[insiders], *pairs, *adders)
+    return replace(result, attackers=named, insiders=verdicts, why_no_insiders=why, together=together)
 
 
+def _unsafe_sums(system: System, withheld: Bools) -> tuple[str, ...] | None:
+    """Known sums of withheld cells that break a rule, in words; None where no table says who is behind its cells."""
+    if not judged_sums(system.tables.tables[: system.present], joint=True)[0]:
+        return None
+    names = [[system.cell_name(cell) for cell in found.cells] for found in unsafe_sums(system, withheld)]
+    return tuple(listed(cells, SHOWN) for cells in names)
+
+
+SHOWN = 5
+"""So many cells of a sum are named."""
 METHOD_KNOWN = "external: knows the publication, the relations, the bounds of each cell, and the method"
 
 
@@ -145,6 +163,7 @@ class _Claimed(NamedTuple):
     insiders: Literal["full", "nonzero"] | None = "full"
     coalitions: bool = False
     known_within: float | None = None
+    joint: bool = True
 
 
 def _claimed(subject: object) -> _Claimed:
@@ -152,7 +171,8 @@ def _claimed(subject: object) -> _Claimed:
         for evidence in subject.custodian.evidence:
             if evidence.claim.method == "suppress":
                 said = evidence.method
-                return _Claimed(said.get("insiders"), bool(said.get("coalitions", False)), said.get("known_within"))
+                pairs, sums = (bool(said.get(name, False)) for name in ("coalitions", "joint"))
+                return _Claimed(said.get("insiders"), pairs, said.get("known_within"), sums)
     return _Claimed()
 
 

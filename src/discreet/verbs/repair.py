@@ -243,6 +243,7 @@ def repair(
         already_published=already,
         insiders=against.insiders,
         coalitions=against.coalitions,
+        joint=against.joint,
         known_within=against.known_within,
     )
     done = protect(marked, chosen, already_published=already)

@@ -94,6 +94,19 @@ def test_without_joint_such_sums_are_left_and_the_release_says_so():
     assert JOINT not in verdict.attackers
 
 
+def test_an_audit_names_the_sums_that_are_known_and_unsafe():
+    table = table_of(records(75))
+    without = ds.audit(ds.protect(table, ds.Suppress(joint=False)), joint=True)
+    assert without.sums == ("'act=a1, reg=y', 'act=a2, reg=y'",)
+    assert not without.holds
+    release = ds.protect(table, ds.Suppress())
+    found = ds.audit(release)
+    assert found.sums == ()
+    assert found.holds
+    assert found.attackers == release.custodian.evidence[0].claim.attackers
+    assert ds.audit(release, sample=2).sums is None
+
+
 def test_the_checker_refuses_a_pattern_with_a_known_unsafe_sum():
     release = ds.protect(table_of(records(75)), ds.Suppress(joint=False))
     custodian = release.custodian
