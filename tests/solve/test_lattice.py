@@ -75,6 +75,13 @@ def test_cells_that_cannot_move_are_left_out_and_others_stay(table):
     assert len(found) > 10
 
 
+def test_a_cell_that_has_several_rows_is_there_once():
+    tree = ds.Hierarchy.from_nested({"A": ["a1"], "B": {"B1": ["b1"]}, "C": ["c1", "c2"]})
+    cells = pa.table({"tree": ["a1", "b1", "c1", "c2"] * 2, "place": ["n1"] * 4 + ["n2"] * 4, "value": range(10, 18)})
+    table = ds.Table.from_cells(cells, by={"tree": tree, "place": PLACE}, value="value", compute_totals=True)
+    around(table, 1, tree="a1", place="n1")
+
+
 def test_too_many_combinations_are_none():
     flat = ds.Hierarchy.flat([f"c{i}" for i in range(3)])
     by = {f"v{k}": flat for k in range(8)}

@@ -185,6 +185,8 @@ class _Lines:
         self.above_start = pointers(np.array([len(codes) for codes in lists], np.int64)).astype(np.int32)
         self.above = np.array([code for codes in lists for code in codes], np.int32)
         self.marked = np.zeros(int(sum(shape)), np.int8)
+        # Several rows can be one cell: a total with one part.
+        self.several = len(np.unique(cells)) < len(cells)
         line_of, starts, rows, lines = [], [], [], []
         for k in range(len(shape)):
             other = self.keys - self.codes[:, k].astype(np.int64) * self.strides[k]
@@ -207,6 +209,8 @@ class _Lines:
         search: tuple[Any, ...] = (row, level, *sizes, self.codes, self.keys, self.strides, self.cell_of)
         state: tuple[Any, ...] = (value, weight, movable, self.marked)
         found: Codes = combinations(*search, *hierarchies, *lines, *state)
+        if self.several:
+            found = found[np.sort(np.unique(found, return_index=True)[1])]
         return found
 
 

@@ -213,7 +213,7 @@ class LocalPrograms:
 
     def _cheaper(self, best: Alternative, target: int, direction: int, level: int, measure: int) -> Alternative:
         """Something cheaper than what was found with a measure, in other neighbourhoods; or the same."""
-        if best.cost > 0 and measure != LATTICE:
+        if best.cost > 0 and measure != LATTICE and self.second >= SECOND:
             best = self._in_lattice(target, direction, level, best.cost) or best
         if best.cost > 0:
             at_stake = min(AT_STAKE * best.cost / max(self.spent, best.cost), MOST_AT_STAKE)
