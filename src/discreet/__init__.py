@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
+    from discreet.verbs.compare import compare
     from discreet.verbs.coordinate import coordinate
     from discreet.verbs.load import load
     from discreet.verbs.offices import office_table
@@ -84,6 +85,7 @@ _HOME = {
     "discreet.verbs.algorithms": ("compare_algorithms",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
+    "discreet.verbs.compare": ("compare",),
     "discreet.verbs.coordinate": ("coordinate",),
     "discreet.verbs.load": ("load",),
     "discreet.verbs.offices": ("office_table",),

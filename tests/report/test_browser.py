@@ -52,3 +52,38 @@ def test_page_fits_the_window_and_asks_for_nothing(browser, tmp_path, survey, su
     assert asked == [file.as_uri()]
     assert complaints == []
     page.close()
+
+
+def test_axes_of_a_comparison_can_be_chosen_and_points_tell_their_numbers(browser, tmp_path):
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    found = ds.compare(table, [ds.Suppress(), ds.Round(base=7, rule="unbiased", levels=False)], runs=5)
+    found.page(tmp_path / "compare.html")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto((tmp_path / "compare.html").as_uri())
+    drawn = page.inner_html(".riskmap svg")
+    assert page.locator(".riskmap .spot").count() == 2
+    page.select_option("[data-side=loss]", "withheld")
+    page.select_option("[data-side=risk]", "guess")
+    assert page.inner_html(".riskmap svg") != drawn
+    words = page.locator(".riskmap .spot").first.get_attribute("aria-label")
+    assert words.startswith("Suppress()")
+    assert "cells withheld: 25.00 %" in words
+    assert page.locator(".riskmap .spot title").first.text_content() == words
+    best = [point.name for point in found.risk_map.frontier("guess", "withheld")]
+    shown = [e.get_attribute("aria-label").split("\n")[0] for e in page.locator(".riskmap .spot.best").all()]
+    assert sorted(name.removesuffix(" (on the frontier)") for name in shown) == sorted(best)
+    assert complaints == []
+    page.close()
+
+
+def test_without_scripts_the_default_map_stays(browser, tmp_path):
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    ds.compare(table, [ds.Suppress(), ds.Adjust()]).page(tmp_path / "compare.html")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((tmp_path / "compare.html").as_uri())
+    assert page.locator(".riskmap svg").get_attribute("aria-label").startswith("Nobody beats")
+    assert not page.locator(".chooser").is_visible()
+    context.close()

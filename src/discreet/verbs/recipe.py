@@ -6,6 +6,7 @@ import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +42,8 @@ from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_a
 from discreet.verbs.already import Found, Item
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
+from discreet.verbs.compare import Tried, compare, method_name, unlike
+from discreet.verbs.comparison import Comparison
 from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.given_files import with_files_read
 from discreet.verbs.load import load
@@ -199,6 +202,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     already_published: list[PublishedPart] = []
     one_pattern: bool = False
     pattern: PatternPart | None = None
+    compare: list[dict[str, Any]] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,9 +238,36 @@ def read_recipe(text: str) -> Recipe:
     for record in recipe.protect:
         part = _preferred(record)
         method_from_record(record if part is None else {**record, "prefer": ()})
+    for record in recipe.compare:
+        for _, varied in varied_records(record):
+            method_from_record(varied)
     for published in recipe.already_published:
         published.check()
     return recipe
+
+
+def varied_records(record: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The methods that an entry of ``[[compare]]`` stands for, with their names where it gives one.
+
+    ``vary = { base = [3, 5] }`` stands for one method a value, and for all combinations of several parameters.
+    """
+    plain = {name: value for name, value in record.items() if name not in ("name", "vary")}
+    name, vary = record.get("name", ""), record.get("vary", {})
+    lists = isinstance(vary, Mapping) and all(isinstance(values, list) and values for values in vary.values())
+    if not lists or not isinstance(name, str):
+        raise ParameterError(
+            "An entry of [[compare]] has a name or vary that cannot be used.",
+            hint='Write name = "a text" and vary = { base = [3, 5, 10] }.',
+        )
+    both = sorted(set(vary) & set(plain))
+    if both:
+        raise ParameterError(f"An entry of [[compare]] both gives and varies {listed(both)}.", hint="Do one of them.")
+    made = []
+    for values in product(*vary.values()):
+        chosen = dict(zip(vary, values, strict=True))
+        said = ", ".join(f"{parameter}={value}" for parameter, value in chosen.items())
+        made.append((f"{name}, {said}" if name and said else name, {**plain, **chosen}))
+    return made
 
 
 def _preferred(record: Mapping[str, Any]) -> PatternPart | None:
@@ -373,6 +404,15 @@ class Kitchen:
             given = record if part is None else {**record, "prefer": self.pattern(part)}
             found.append(with_files_read(method_from_record(given), self.input))
         return found
+
+    def compared(self) -> dict[str, Tried]:
+        """The methods that the recipe compares, by name."""
+        found: list[tuple[str, Method]] = []
+        for record in self.recipe.compare:
+            for name, varied in varied_records(record):
+                method = with_files_read(method_from_record(varied), self.input)
+                found.append((name or method_name(method), method))
+        return unlike(found)
 
     def key(self, methods: Sequence[Method]) -> Key | None:
         """The key that a method names a file for."""
@@ -593,6 +633,30 @@ def audit_pattern(
     return audit(tables, pattern=given, already_published=kitchen.already(tables, already_published))
 
 
+def compare_methods(
+    path: str | Path,
+    *,
+    releases: Sequence[Path] = (),
+    allow_outside: bool = False,
+    already_published: Sequence[Item] = (),
+    **options: Any,
+) -> Comparison:
+    """The methods of ``[[compare]]``, and saved releases, on the tables of a recipe. Nothing is written.
+
+    ``options`` are those of :func:`~discreet.verbs.compare.compare`.
+    """
+    _, kitchen = _opened(path, allow_outside)
+    tried = kitchen.compared()
+    if not tried and not releases:
+        raise ParameterError(
+            "The recipe compares nothing.", hint='Add [[compare]] with method = "suppress", and others.'
+        )
+    chosen = unlike([*tried.items(), *((folder.name, folder) for folder in releases)])
+    tables = prepare(kitchen)
+    already = kitchen.already(tables, already_published)
+    return compare(tables, chosen, already_published=already, **options)
+
+
 def compare_recipe(
     path: str | Path,
     algorithms: Sequence[str] = (),
@@ -687,4 +751,11 @@ def recipe_schema() -> dict[str, Any]:
             definitions[cls.__name__] = part
             choices.append({"$ref": f"#/$defs/{cls.__name__}"})
         properties[key]["items"] = {"oneOf": choices}
+    properties["compare"]["items"] = {"oneOf": [_varied_schema(definitions[c.__name__]) for c in METHODS.values()]}
     return schema
+
+
+def _varied_schema(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a method in a comparison: it may have a name, and lists of values to vary."""
+    more = {"name": {"type": "string"}, "vary": {"type": "object", "additionalProperties": {"type": "array"}}}
+    return {**part, "properties": {**part["properties"], **more}, "required": ["method"]}
