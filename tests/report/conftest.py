@@ -38,7 +38,7 @@ def survey(survey_table: Table) -> Release:
     forced = by_size[table.unsafe[by_size]][0]
     marked = by_size[~table.unsafe[by_size]][-1]
     codes = {table.spec_codes(table.codes[row].tolist()): letter for row, letter in ((forced, "P"), (marked, "U"))}
-    return ds.protect(survey_table.marked(codes).assess(*RULES), ds.Suppress(insiders=None))
+    return ds.protect(survey_table.marked(codes).assess(*RULES), ds.Suppress(insiders=None, joint=False))
 
 
 @pytest.fixture(scope="session")

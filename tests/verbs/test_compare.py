@@ -391,7 +391,7 @@ def test_discreet_compare_measures_a_saved_release_and_ends_with_5_where_it_does
     ("text", "message"),
     [
         ("", "compares nothing"),
-        ('[[compare]]\nmethod = "supress"\n', "Did you mean 'suppress'"),
+        ('[[compare]]\nmethod = "sup-press"\n', "Did you mean 'suppress'"),
         ('[[compare]]\nmethod = "round"\nbase = 5\nvary = { base = [3] }\n', "both gives and varies 'base'"),
         ('[[compare]]\nmethod = "round"\nvary = { base = 3 }\n', "vary that cannot be used"),
         ('[[compare]]\nmethod = "round"\nvary = { bases = [3] }\n', "Did you mean 'base'"),
