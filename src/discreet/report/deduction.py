@@ -133,6 +133,29 @@ def deductions(release: Release, audit: Audit | None) -> list[Deduction]:
     return [_of_table(custodian, number, whole) for number in range(len(custodian.tables))]
 
 
+def altered_deduction(custodian: Custodian, number: int, audit: Audit | None) -> Deduction | None:
+    """What can be deduced of the unsafe cells of a table with altered values; None where no audit tells it."""
+    if audit is None or not audit.intervals.exact:
+        return None
+    table = custodian.tables.tables[number]
+    rows = np.flatnonzero(table.unsafe)
+    found = table.assessment
+    looked_at = np.isin(audit.system.of[number][rows], audit.intervals.cells[audit.intervals.looked_at])
+    if found is None or not len(rows) or not looked_at.all():
+        return None
+    lower, upper = _audited(audit, number, rows, table.decimals)
+    return Deduction(
+        rows=rows,
+        unsafe=np.ones(len(rows), np.bool_),
+        value=table.value[rows].astype(np.float64),
+        lower=lower,
+        upper=upper,
+        need_below=found.lower[rows].astype(np.float64),
+        need_above=found.upper[rows].astype(np.float64),
+        realised=True,
+    )
+
+
 def _of_table(custodian: Custodian, number: int, audit: Audit | None) -> Deduction:
     table = custodian.tables.tables[number]
     rows = np.flatnonzero(custodian.withheld(number))
