@@ -11,6 +11,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     optimal,
     perturbation,
     relations,
+    report,
     startup,
     suppression,
     suppression_large,

@@ -18,6 +18,7 @@ from discreet.relations import build_system
 from discreet.report import findings, plots
 from discreet.report.altered import altered_page
 from discreet.report.cells import CellLine, CellList, cell_lines, secondary_cells, unsafe_cells
+from discreet.report.compared import map_context
 from discreet.report.deduction import Deduction, deductions
 from discreet.report.heatmap import Heat
 from discreet.report.levels import WITHHELD, LevelLine, loss_by_level, rule_heads, unsafe_by_level
@@ -25,6 +26,7 @@ from discreet.report.numbers import CodeShare, TableNumbers
 from discreet.report.page import render
 from discreet.report.patterns import pattern_heat
 from discreet.report.repeat import log_text, python_steps, versions
+from discreet.report.riskmap import RiskMap
 from discreet.report.words import parameters
 from discreet.verify import Verdict, check_release
 
@@ -43,6 +45,7 @@ def custodian_report(
     verdict: Verdict | None = None,
     title: str = "",
     most_cells: int = 50,
+    comparison: RiskMap | None = None,
 ) -> str:
     """A report on a release as one HTML page that needs nothing else. It holds confidential values.
 
@@ -61,6 +64,8 @@ def custodian_report(
         Heading; the names of the tables when left out.
     most_cells
         How many unsafe and how many secondary cells of each table are listed.
+    comparison
+        What other methods would have done: ``ds.compare(...).risk_map``.
 
     Returns
     -------
@@ -86,8 +91,10 @@ def custodian_report(
         raise ParameterError(f"most_cells={most_cells!r} is not allowed.", hint="Give a whole number of at least 0.")
     custodian = release.custodian
     checked = check_release(custodian, release.public) if verdict is None else verdict
+    common = _common(release, audit, recipe, title, checked)
+    common |= {"map": None} if comparison is None else map_context(comparison)
     if custodian.published is not None:
-        return altered_page(custodian, checked, audit, most_cells, _common(release, audit, recipe, title, checked))
+        return altered_page(custodian, checked, audit, most_cells, common)
     deduced = deductions(release, audit)
     numbers = [TableNumbers(t, s) for t, s in zip(custodian.tables, custodian.status, strict=True)]
     pictured = numbers[:TABLES_IN_IMAGE]
@@ -105,7 +112,7 @@ def custodian_report(
         status_image=plots.status_image(pictured, caption),
         status_caption=caption,
         images_left_out=len(numbers) - len(pictured),
-        **_common(release, audit, recipe, title, checked),
+        **common,
     )
 
 

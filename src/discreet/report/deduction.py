@@ -47,6 +47,8 @@ class Deduction:
         Protection levels: distances from the value that must stay possible; zero for secondary cells.
     realised
         Whether an audit computed the intervals; otherwise the true ones may be wider.
+    kind
+        What the cells are called: ``withheld``, or ``unsafe`` where nothing is withheld.
     """
 
     rows: Ints
@@ -57,6 +59,7 @@ class Deduction:
     need_below: Floats
     need_above: Floats
     realised: bool
+    kind: str = "withheld"
 
     @property
     def _tolerance(self) -> Floats:
@@ -153,6 +156,7 @@ def altered_deduction(custodian: Custodian, number: int, audit: Audit | None) ->
         need_below=found.lower[rows].astype(np.float64),
         need_above=found.upper[rows].astype(np.float64),
         realised=True,
+        kind="unsafe",
     )
 
 

@@ -199,12 +199,12 @@ def width_caption(deduction: Deduction) -> str:
     """What the image of widths shows."""
     finite = deduction.value != 0
     if not finite.any():
-        return "All withheld cells have the value zero."
+        return f"All {deduction.kind} cells have the value zero."
     width = (deduction.upper - deduction.lower)[finite] / np.abs(deduction.value[finite])
     half = float(np.median(width))
     middle = "has no limit" if np.isinf(half) else f"is {100 * half:,.0f} % of the value or more"
     verb = "is left to the attacker" if deduction.realised else "is proved to be possible"
-    return f"For half of the withheld cells the interval that {verb} {middle}."
+    return f"For half of the {deduction.kind} cells the interval that {verb} {middle}."
 
 
 def interval_caption(deduction: Deduction, shown: Ints) -> str:
