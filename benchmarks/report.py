@@ -13,7 +13,7 @@ import discreet as ds
 from benchmarks.registry import Measure, case, scratch
 from discreet.report import custodian_report
 
-RECORDS, ACTIVITIES, REGIONS = 1_500_000, 330, 240
+RECORDS, ACTIVITIES, REGIONS = 1_500_000, 340, 240
 PAINT_LIMIT, SIZE_LIMIT, WRITE_LIMIT = 1.0, 3.0, 10.0
 RUNS = 5
 

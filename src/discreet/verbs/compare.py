@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from discreet.verify import check_folder, check_release
 from discreet.verify.folder import read_custodian
 
 Tried = Method | Release | str | Path
+Named = TypeVar("Named")
 NOT_SHOWN = ("key_file", "insecure_seed")
 """Parameters that do not belong to the name of a method: a comparison draws with keys of its own."""
 LONGEST = 40
@@ -115,13 +117,37 @@ def compare(
     system = build_system(whole, already)
     system.check_additive()
     system.check_bounds()
-    given = {name: _given(name, tried, system) for name, tried in named.items() if not isinstance(tried, Method)}
-    job = _Job(whole, already, runs, seed, attack, sample)
-    pieces = {name: given.get(name, tried) for name, tried in named.items()}
-    found = at_once("compare", job.tried, pieces, _processors() if threads is None else threads)
-    return Comparison(
-        tuple(row for rows, _ in found.values() for row in rows), {name: found[name][1] for name in found}
-    )
+    alone = build_system(whole) if system.already.together_with() else system
+    given = {name: _given(name, tried, alone) for name, tried in named.items() if not isinstance(tried, Method)}
+    job = _Job(whole, already, seed, attack, sample)
+    threads = _processors() if threads is None else threads
+    cut: list[tuple[str, _Piece]] = []
+    for name, tried in named.items():
+        many = runs if isinstance(tried, Method) and tried.secret else 1
+        for part in _parts(many, threads):
+            title = name if len(part) == many else f"{name}, runs {part[0] + 1} to {part[-1] + 1}"
+            cut.append((title, _Piece(name, given.get(name, tried), part)))
+    pieces = unlike(cut)
+    found = at_once("compare", job.tried, pieces, threads)
+    seconds = dict.fromkeys(named, 0.0)
+    for title, (_, took) in found.items():
+        seconds[pieces[title].name] += took
+    return Comparison(tuple(row for rows, _ in found.values() for row in rows), seconds)
+
+
+def _parts(runs: int, threads: int) -> list[range]:
+    """Runs in as many parts as there are threads, so that these share one method with many runs."""
+    parts = min(runs, threads)
+    ends = [runs * i // parts for i in range(parts + 1)]
+    return [range(first, last) for first, last in pairwise(ends)]
+
+
+class _Piece(NamedTuple):
+    """Some runs of one method, or one release."""
+
+    name: str
+    tried: Any
+    runs: range
 
 
 class _Given(NamedTuple):
@@ -137,24 +163,17 @@ class _Job:
 
     tables: TableSet
     already: AlreadyPublished
-    runs: int
     seed: int
     attack: bool
     sample: int | None
 
-    def tried(self, name: str, tried: Any) -> tuple[list[dict[str, Any]], float]:
-        """The rows of one method, and how long it took."""
+    def tried(self, title: str, piece: _Piece) -> tuple[list[dict[str, Any]], float]:
+        """The rows of some runs, and how long they took."""
         start = perf_counter()
-        if isinstance(tried, _Given):
-            rows = [self._row(name, 0, tried)]
-        else:
-            rows = []
-            runs = self.runs if tried.secret else 1
-            for run in range(runs):
-                checkpoint("runs", run, runs)
-                rows.append(self._row(name, run, tried))
-                if rows[-1]["status"].startswith("not applicable"):
-                    break
+        rows = []
+        for done, run in enumerate(piece.runs):
+            checkpoint("runs", done, len(piece.runs))
+            rows.append(self._row(piece.name, run, piece.tried))
         return rows, perf_counter() - start
 
     def _row(self, name: str, run: int, tried: Method | _Given) -> dict[str, Any]:
@@ -213,7 +232,7 @@ def _named(methods: Any) -> dict[str, Tried]:
     return unlike(pairs)
 
 
-def unlike(pairs: Sequence[tuple[str, Tried]]) -> dict[str, Tried]:
+def unlike(pairs: Sequence[tuple[str, Named]]) -> dict[str, Named]:
     """What is compared by name; names must differ."""
     names = [str(name) for name, _ in pairs]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -290,7 +309,7 @@ def _given(name: str, tried: Any, system: System) -> _Given:
         custodian = read_custodian(Path(tried))
         release = Release(custodian.public(), custodian)
     theirs = build_system(release.custodian.tables)
-    mine = list(system.tables)[: system.present]
+    mine = list(system.tables)
     other = list(release.custodian.tables)
     if [t.name for t in mine] != [t.name for t in other]:
         raise ParameterError(

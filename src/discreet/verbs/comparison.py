@@ -30,7 +30,7 @@ class Comparison:
     rows
         One mapping a method and run: ``method``, ``run``, ``status``, ``flag`` and all measures.
     seconds
-        How long all runs of each method took, by the clock.
+        How long the runs of each method took, one after the other, by the clock.
     """
 
     rows: tuple[Mapping[str, Any], ...]

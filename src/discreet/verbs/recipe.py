@@ -407,7 +407,7 @@ class Kitchen:
 
     def compared(self) -> dict[str, Tried]:
         """The methods that the recipe compares, by name."""
-        found: list[tuple[str, Method]] = []
+        found: list[tuple[str, Tried]] = []
         for record in self.recipe.compare:
             for name, varied in varied_records(record):
                 method = with_files_read(method_from_record(varied), self.input)
