@@ -124,6 +124,16 @@ def test_a_sample_of_cells_can_be_attacked():
     assert row["short"] == row["risk"] == 0.0
 
 
+def test_the_risk_of_a_sample_is_that_of_the_cells_that_were_looked_at():
+    table = counts()
+    method = ds.Round(base=3, rule="conventional", levels=False)
+    every, some = (ds.compare(table, [method], sample=size).rows[0] for size in (None, 10_000))
+    assert some["risk"] == every["risk"] > 0
+    sampled = [ds.compare(table, [method], sample=3, seed=seed).rows[0]["risk"] for seed in range(12)]
+    assert {round(3 * risk, 6) for risk in sampled} <= {0.0, 1.0, 2.0, 3.0}
+    assert np.mean(sampled) == pytest.approx(every["risk"], abs=0.35)
+
+
 def test_records_are_tabulated_and_assessed():
     firms = pa.table({"region": ["N", "N", "S", "S", "S"], "turnover": [50, 7, 9, 8, 7], "firm": [1, 2, 3, 4, 5]})
     spec = ds.TableSpec(by={"region": ds.Hierarchy.flat(["N", "S"])}, value="turnover")

@@ -104,9 +104,9 @@ def compare(
     --------
     >>> import discreet as ds
     >>> table = ds.examples.small_table().assess(ds.PPercent(10))
-    >>> found = ds.compare(table, [ds.Suppress(), ds.Round(base=10, rule="conventional")])
+    >>> found = ds.compare(table, [ds.Suppress(), ds.Round(base=10, levels=False)])
     >>> [(point.name, point.spots["risk"].mean) for point in found.risk_map.points]
-    [('Suppress()', 0.0), ("Round(base=10, rule='conventional')", 1.0)]
+    [('Suppress()', 0.0), ('Round(base=10, levels=False)', 1.0)]
     """
     _refuse(runs, seed, sample, threads)
     named = _named(methods)

@@ -101,6 +101,11 @@ class Seen:
         marks[self.audit.intervals.cells[of(self.audit)]] = True
         return marks[self.cells] & self.unsafe
 
+    @property
+    def deducible(self) -> Bools:
+        """Cells that are not told as they are, so that an attacker has to work them out."""
+        return np.ones(len(self.cells), np.bool_) if self.alters else self.withheld
+
     def looked_at(self) -> int:
         """Unsafe cells that the audit looked at, and those that are published."""
         assert self.audit is not None
@@ -132,14 +137,15 @@ def _exact(audit: Audit) -> Bools:
 
 
 def _risk(seen: Seen) -> float | None:
-    """The worst of what is published too closely and what can be worked out too closely."""
-    short = seen.deduced(_short)
-    if short is None or seen.audit is None:
+    """The share of unsafe cells that are published too closely, or can be worked out too closely.
+
+    Of a sample, the share of the cells that were looked at; those that are published count in any case.
+    """
+    short, looked_at = seen.deduced(_short), seen.deduced(lambda audit: audit.intervals.looked_at)
+    if short is None or looked_at is None:
         return None
-    looked, unsafe = seen.audit.sampled
-    if looked < unsafe:  # of a sample: the larger of two shares, for cells that nobody looked at
-        return max(_attacked(seen, _short) or 0.0, seen.share(seen.near))
-    return seen.share(short | seen.near)
+    judged = looked_at | (seen.near & ~seen.deducible)
+    return int(((short | seen.near) & judged).sum()) / int(judged.sum()) if judged.any() else 0.0
 
 
 def _insiders(seen: Seen) -> float | None:
