@@ -63,9 +63,8 @@ def _paint(page: str, chromium: str) -> float:
         for _ in range(RUNS):
             tab = browser.new_page()
             tab.goto(file.as_uri())
-            painted = "performance.getEntriesByName('first-contentful-paint')"
-            tab.wait_for_function(f"{painted}.length == 1")
-            times.append(tab.evaluate(f"{painted}[0].startTime"))
+            tab.screenshot()  # waits for a frame
+            times.append(tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
             tab.close()
         browser.close()
     return float(np.median(times)) / 1000
