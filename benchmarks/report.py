@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +47,7 @@ def report(scale: float) -> Sequence[Measure]:
         Measure("MB", len(page.encode()) / 1e6, SIZE_LIMIT, 1.0, settings),
     ]
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is not None:
+    if chromium is not None and find_spec("playwright") is not None:
         measures.append(Measure("seconds to first paint", _paint(page, chromium), PAINT_LIMIT, 1.0, settings))
     return measures
 
