@@ -13,6 +13,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     optimal,
     perturbation,
     relations,
+    report,
     rounding,
     startup,
     suppression,

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from discreet.verbs.argus_output import write_argus
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
+    from discreet.verbs.compare import compare
     from discreet.verbs.coordinate import coordinate
     from discreet.verbs.instances import table_from_jj
     from discreet.verbs.links import linked_clusters
@@ -126,6 +127,7 @@ _HOME = {
     "discreet.verbs.argus_output": ("write_argus",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
+    "discreet.verbs.compare": ("compare",),
     "discreet.verbs.coordinate": ("coordinate",),
     "discreet.verbs.instances": ("table_from_jj",),
     "discreet.verbs.links": ("linked_clusters",),

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.model.table import CellStatus
+from discreet.model.tableset import TableSet
 from discreet.report import custodian_report, public_report
+from tests.report.conftest import release_of
 
 pytestmark = pytest.mark.browser
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -51,4 +57,132 @@ def test_page_fits_the_window_and_asks_for_nothing(browser, tmp_path, survey, su
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
     assert asked == [file.as_uri()]
     assert complaints == []
+    page.close()
+
+
+def test_axes_of_a_comparison_can_be_chosen_and_points_tell_their_numbers(browser, tmp_path):
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    found = ds.compare(table, [ds.Suppress(), ds.Round(base=7, rule="unbiased", levels=False)], runs=5)
+    found.page(tmp_path / "compare.html")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto((tmp_path / "compare.html").as_uri())
+    drawn = page.inner_html(".riskmap svg")
+    assert page.locator(".riskmap .spot").count() == 2
+    page.select_option("[data-side=loss]", "withheld")
+    page.select_option("[data-side=risk]", "guess")
+    assert page.inner_html(".riskmap svg") != drawn
+    words = page.locator(".riskmap .spot").first.get_attribute("aria-label")
+    assert words.startswith("Suppress()")
+    assert "cells withheld: 25.00 %" in words
+    assert page.locator(".riskmap .spot title").first.text_content() == words
+    best = [point.name for point in found.risk_map.frontier("guess", "withheld")]
+    shown = [e.get_attribute("aria-label").split("\n")[0] for e in page.locator(".riskmap .spot.best").all()]
+    assert sorted(name.removesuffix(" (on the frontier)") for name in shown) == sorted(best)
+    assert complaints == []
+    page.close()
+
+
+def test_without_scripts_the_default_map_stays(browser, tmp_path):
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    ds.compare(table, [ds.Suppress(), ds.Adjust()]).page(tmp_path / "compare.html")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((tmp_path / "compare.html").as_uri())
+    assert page.locator(".riskmap svg").get_attribute("aria-label").startswith("Nobody beats")
+    assert not page.locator(".chooser").is_visible()
+    context.close()
+
+
+# ---- everybody can read them ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A release of 100,000 cells in two hierarchies, made by hand, every twentieth cell withheld."""
+    down, across = (ds.Hierarchy.from_parents(_parents(letter, n)) for letter, n in (("A", 380), ("R", 219)))
+    size = len(down), len(across)
+    codes = np.stack(np.meshgrid(*map(np.arange, size), indexing="ij"), axis=-1).reshape(-1, 2)
+    small = ds.examples.small_table()
+    table = small.with_(
+        spec=small.spec.with_(by={"activity": down, "region": across}),
+        codes=codes.astype(np.int32),
+        value=np.arange(len(codes), dtype=np.int64),
+        empty=np.zeros(len(codes), np.bool_),
+        contributions={},
+        records=None,
+    )
+    kind = np.arange(len(codes)) % 40
+    status = np.where(kind == 3, CellStatus.UNSAFE, np.where(kind == 24, CellStatus.SECONDARY, CellStatus.SAFE))
+    assert len(codes) >= 100_000
+    return release_of(TableSet([table]), status.astype(np.int8))
+
+
+def _parents(letter: str, base: int) -> dict[str, str]:
+    found = {f"{letter}{i:04}": f"{letter}{i // 10:03}" for i in range(base)}
+    found |= {parent: f"{letter}{int(parent[1:]) // 10:02}" for parent in set(found.values())}
+    return found | dict.fromkeys({v for v in found.values() if len(v) == 3}, "Total")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory, survey, survey_audit, large, small) -> dict[str, Path]:
+    table = small.custodian.tables.tables[0]
+    rounded = ds.protect(table, ds.Round(base=7, rule="conventional", levels=False))
+    compared = ds.compare(table, [ds.Suppress(), ds.Round(base=7, rule="unbiased", levels=False)], runs=3)
+    texts = {
+        "custodian": custodian_report(survey, audit=survey_audit, most_cells=3, comparison=compared.risk_map),
+        "altered": custodian_report(rounded, audit=rounded.audit()),
+        "large": custodian_report(large, most_cells=3),
+        "large public": public_report(large.public),
+        "compared": compared.page(),
+    }
+    folder = tmp_path_factory.mktemp("pages")
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in texts}
+
+
+NAMES = ("custodian", "altered", "large", "large public", "compared")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", NAMES)
+def test_axe_finds_no_fault(browser, pages, name, scheme):
+    context = browser.new_context(bypass_csp=True, color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.goto(pages[name].as_uri())
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert [(fault["id"], fault["impact"], fault["nodes"][0]["html"]) for fault in found["violations"]] == []
+    assert len(found["passes"]) > 15
+    context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_fit_a_narrow_screen(browser, pages, name):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(pages[name].as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
+def test_the_page_of_a_hundred_thousand_cells_is_small_and_paints(browser, pages, large):
+    assert len(custodian_report(large).encode()) < 3_000_000
+    assert pages["large public"].stat().st_size < 3_000_000
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(pages["large"].as_uri())
+    page.screenshot()  # waits for a frame
+    assert page.evaluate("performance.getEntriesByName('first-contentful-paint').length") == 1
+    tallest = page.evaluate("document.querySelector('svg.heat').getBoundingClientRect().height")
+    assert 300 < tallest < 1200
+    page.close()
+
+
+def test_the_page_prints(browser, pages, tmp_path):
+    page = browser.new_page(color_scheme="dark")
+    page.goto(pages["custodian"].as_uri())
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.pdf(path=tmp_path / "page.pdf").startswith(b"%PDF")
     page.close()

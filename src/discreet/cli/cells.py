@@ -18,6 +18,7 @@ from discreet.verbs.recipe import (
     Kitchen,
     Run,
     audit_pattern,
+    compare_methods,
     compare_recipe,
     coordinate_recipe,
     prepare,
@@ -109,6 +110,38 @@ def show_tables(recipe: Path, allow_outside: bool, output: Path | None) -> None:
             write_new(place, table_to_frame(table))
 
 
+def show_methods(
+    recipe: Path,
+    options: dict[str, Any],
+    axes: tuple[str, str],
+    paths: tuple[Path | None, Path | None, Path | None],
+    as_json: bool,
+) -> bool:
+    """Compare methods on the tables of a recipe, print lines and map, write frame, image and page where asked.
+
+    Whether the evidence of all verified.
+    """
+    _refuse_existing(paths)
+    with progress(as_json):
+        found = compare_methods(recipe, **options)
+    output, plot, report = paths
+    drawn = found.map(*axes)
+    if output is not None:
+        write_new(output, found.to_frame(each_run=options["runs"] > 1))
+    if plot is not None:
+        found.plot(plot, *axes)
+    if report is not None:
+        found.page(report, title=f"Methods compared: {recipe.name}")
+    click.echo(json.dumps(found.to_frame().to_pylist()) if as_json else f"{found.summary()}\n\n{drawn}")
+    return not found.flags
+
+
+def _refuse_existing(paths: Sequence[Path | None]) -> None:
+    for path in paths:
+        if path is not None and path.exists():
+            raise OutputError(f"The file {path.name!r} exists.", hint="Choose another name, or remove it.")
+
+
 def show_comparison(
     recipe: Path,
     algorithms: Sequence[str],
@@ -119,9 +152,7 @@ def show_comparison(
     as_json: bool,
 ) -> None:
     """Compare algorithms on the tables of a recipe, print a line each, and write frame and image where asked."""
-    for path in (output, plot):
-        if path is not None and path.exists():
-            raise OutputError(f"The file {path.name!r} exists.", hint="Choose another name, or remove it.")
+    _refuse_existing((output, plot))
     with progress(as_json):
         found = compare_recipe(recipe, algorithms, allow_outside=allow_outside, already_published=earlier)
     if output is not None:

@@ -137,6 +137,63 @@ def repair(
             sys.exit(5)
 
 
+@main.command()
+@RECIPE
+@click.option(
+    "--release",
+    "releases",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder of a saved release of the same tables, measured as it is; may be given several times.",
+)
+@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs of random methods.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Makes the keys of these runs.")
+@click.option("--sample", type=click.IntRange(min=1), help="Attack so many unsafe cells, chosen at random.")
+@click.option("--attack/--no-attack", default=True, help="Whether to audit what each method would publish.")
+@click.option("--risk", default="risk", show_default=True, help="The measure of risk on the map.")
+@click.option("--loss", default="relative", show_default=True, help="The measure of loss on the map.")
+@click.option("--output", type=click.Path(path_type=Path), help="Write the frame to this csv file (confidential).")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write the map to this svg or png file (confidential).")
+@click.option("--report", type=click.Path(path_type=Path), help="Write the page to this html file (confidential).")
+@OUTSIDE
+@EARLIER
+@JSON
+def compare(
+    recipe: Path,
+    releases: tuple[Path, ...],
+    runs: int,
+    seed: int,
+    sample: int | None,
+    attack: bool,
+    risk: str,
+    loss: str,
+    output: Path | None,
+    plot: Path | None,
+    report: Path | None,
+    allow_outside: bool,
+    earlier: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Compare the methods of [[compare]] in a RECIPE: what each leaves at risk, and what it costs.
+
+    Nothing is published. The exit code is 5 where the evidence of something that was measured does not verify.
+    """
+    from discreet.cli.cells import show_methods
+
+    options = {
+        "runs": runs,
+        "seed": seed,
+        "sample": sample,
+        "attack": attack,
+        "releases": releases,
+        "allow_outside": allow_outside,
+        "already_published": earlier,
+    }
+    with errors(as_json):
+        if not show_methods(recipe, options, (risk, loss), (output, plot, report), as_json):
+            sys.exit(5)
+
+
 @main.command("compare-suppression")
 @RECIPE
 @click.option(

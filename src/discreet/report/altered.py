@@ -8,17 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from discreet.attack import Audit
 from discreet.model.arrays import Ints
 from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
 from discreet.model.release import Custodian
 from discreet.model.table import Table
+from discreet.report import findings, plots
+from discreet.report.deduction import Deduction, altered_deduction
+from discreet.report.heatmap import Heat
+from discreet.report.levels import ALTERED, LevelLine, loss_by_level, rule_heads, unsafe_by_level
 from discreet.report.maps import custodian_map, has_map
 from discreet.report.numbers import TableNumbers
 from discreet.report.page import render
+from discreet.report.patterns import unsafe_heat
 from discreet.report.words import Name, names_of, number, percent
 from discreet.rules import reasons
 from discreet.verify import Verdict
 
+BARS = 15
 NO_CLAIM = {KNOWN_LEVELS, NO_LEVELS}
 """What releases admit that do not claim levels against an attacker."""
 
@@ -50,25 +57,61 @@ class AlteredPart:
     total: str
     share: str
     lines: tuple[AlteredLine, ...]
+    reasons: tuple[str, ...]
+    by_level: tuple[LevelLine, ...]
+    loss: tuple[LevelLine, ...]
+    heat: Heat
+    deduction: Deduction | None
+
+    @property
+    def rule_names(self) -> list[str]:
+        """Heads of the columns of unsafe cells by rule."""
+        return rule_heads(len(self.reasons))
 
 
-def altered_page(custodian: Custodian, verdict: Verdict, short: int, most: int, common: Mapping[str, Any]) -> str:
-    """The page of a release with altered values; ``short`` is how many unsafe cells an audit found short."""
-    parts = [_part(custodian, i, most) for i in range(len(custodian.tables))]
+def altered_page(
+    custodian: Custodian, verdict: Verdict, audit: Audit | None, most: int, common: Mapping[str, Any]
+) -> str:
+    """The page of a release with altered values, with what an audit found of its unsafe cells."""
+    parts = [_part(custodian, i, most, audit) for i in range(len(custodian.tables))]
+    short = 0 if audit is None else audit.short
     facts = [
         (name.replace("_", " "), str(value))
         for evidence in custodian.evidence
         for name, value in evidence.facts.items()
         if not isinstance(value, Mapping)
     ]
-    image = custodian_map(custodian, "The map before and after units moved") if has_map(custodian) else ""
+    places = custodian_map(custodian, "The map before and after units moved") if has_map(custodian) else ""
     state = "refused" if verdict.refused else "proved" if verdict.proved else "unverified"
     if state == "proved" and short and not NO_CLAIM & set(verdict.not_considered):
         state = "contradicted"
-    return render("altered.html", verdict=verdict, state=state, tables=parts, facts=facts, map=image, **common)
+    images = [_images(custodian.tables.tables[i], part.deduction) for i, part in enumerate(parts)]
+    return render(
+        "altered.html",
+        verdict=verdict,
+        state=state,
+        tables=parts,
+        images=images,
+        facts=facts,
+        places=places,
+        loss_names=[name for name, _ in ALTERED],
+        **common,
+    )
 
 
-def _part(custodian: Custodian, index: int, most: int) -> AlteredPart:
+def _images(table: Table, deduction: Deduction | None) -> list[tuple[str, str]]:
+    """Images of the attacker's intervals with their captions; none where nobody computed them."""
+    if deduction is None:
+        return []
+    tightest = deduction.tightest(BARS)
+    said = findings.width_caption(deduction), findings.interval_caption(deduction, tightest)
+    made = [(plots.width_image(deduction, said[0]), said[0])]
+    if len(tightest):
+        made.append((plots.interval_image(table, deduction, tightest, said[1]), said[1]))
+    return made
+
+
+def _part(custodian: Custodian, index: int, most: int, audit: Audit | None) -> AlteredPart:
     assert custodian.published is not None
     table, status = custodian.tables.tables[index], custodian.status[index]
     numbers = TableNumbers(table, status)
@@ -77,6 +120,7 @@ def _part(custodian: Custodian, index: int, most: int) -> AlteredPart:
     base_change = int(size[numbers.base].sum())
     base_value = numbers.base_value.total * 10 ** (custodian.decimals - table.decimals)
     rows = numbers.largest(table.unsafe)[:most].tolist()
+    published, none = custodian.published[index], np.zeros(len(table), np.bool_)
     return AlteredPart(
         name=table.name,
         variables=table.variables,
@@ -87,7 +131,12 @@ def _part(custodian: Custodian, index: int, most: int) -> AlteredPart:
         largest=number(int(size.max(initial=0)), custodian.decimals),
         total=number(int(size.sum()), custodian.decimals),
         share=percent(base_change, base_value),
-        lines=tuple(_line(custodian, table, custodian.published[index], change, row) for row in rows),
+        lines=tuple(_line(custodian, table, published, change, row) for row in rows),
+        reasons=tuple(findings.reason_words(reason) for reason in numbers.reasons),
+        by_level=tuple(unsafe_by_level(table, numbers.by_reason, status)),
+        loss=tuple(loss_by_level(table, published, custodian.decimals, none, ALTERED)),
+        heat=unsafe_heat(table),
+        deduction=altered_deduction(custodian, index, audit),
     )
 
 

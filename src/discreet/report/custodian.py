@@ -6,20 +6,27 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from discreet.attack import Audit
 from discreet.errors import ParameterError
 from discreet.model.arrays import Ints
 from discreet.model.release import Release
-from discreet.model.table import Table
+from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet
 from discreet.relations import build_system
 from discreet.report import findings, plots
 from discreet.report.altered import altered_page
 from discreet.report.cells import CellLine, CellList, cell_lines, secondary_cells, unsafe_cells
+from discreet.report.compared import map_context
 from discreet.report.deduction import Deduction, deductions
+from discreet.report.heatmap import Heat
+from discreet.report.levels import WITHHELD, LevelLine, loss_by_level, rule_heads, unsafe_by_level
 from discreet.report.numbers import CodeShare, TableNumbers
 from discreet.report.page import render
+from discreet.report.patterns import pattern_heat
 from discreet.report.repeat import log_text, python_steps, versions
+from discreet.report.riskmap import RiskMap
 from discreet.report.words import parameters
 from discreet.verify import Verdict, check_release
 
@@ -38,6 +45,7 @@ def custodian_report(
     verdict: Verdict | None = None,
     title: str = "",
     most_cells: int = 50,
+    comparison: RiskMap | None = None,
 ) -> str:
     """A report on a release as one HTML page that needs nothing else. It holds confidential values.
 
@@ -56,6 +64,8 @@ def custodian_report(
         Heading; the names of the tables when left out.
     most_cells
         How many unsafe and how many secondary cells of each table are listed.
+    comparison
+        What other methods would have done: ``ds.compare(...).risk_map``.
 
     Returns
     -------
@@ -81,9 +91,10 @@ def custodian_report(
         raise ParameterError(f"most_cells={most_cells!r} is not allowed.", hint="Give a whole number of at least 0.")
     custodian = release.custodian
     checked = check_release(custodian, release.public) if verdict is None else verdict
+    common = _common(release, audit, recipe, title, checked)
+    common |= {"map": None} if comparison is None else map_context(comparison)
     if custodian.published is not None:
-        short = 0 if audit is None else audit.short
-        return altered_page(custodian, checked, short, most_cells, _common(release, audit, recipe, title, checked))
+        return altered_page(custodian, checked, audit, most_cells, common)
     deduced = deductions(release, audit)
     numbers = [TableNumbers(t, s) for t, s in zip(custodian.tables, custodian.status, strict=True)]
     pictured = numbers[:TABLES_IN_IMAGE]
@@ -95,12 +106,13 @@ def custodian_report(
         answers=findings.answers(numbers, deduced, checked, bool(recipe), audit),
         tables=[TablePart(n, d, most_cells) for n, d in zip(numbers, deduced, strict=True)],
         shared=_shared(custodian.tables, audit),
+        loss_names=[name for name, _ in WITHHELD],
         equations=[str(equation) for equation in custodian.tables.equations],
         one_pattern=custodian.tables.one_pattern,
         status_image=plots.status_image(pictured, caption),
         status_caption=caption,
         images_left_out=len(numbers) - len(pictured),
-        **_common(release, audit, recipe, title, checked),
+        **common,
     )
 
 
@@ -111,6 +123,7 @@ def _common(release: Release, audit: Audit | None, recipe: str, title: str, verd
         "title": title or f"Disclosure control of {_names(custodian.tables)}",
         "refusals": verdict.refused[:REFUSALS],
         "refusals_more": max(len(verdict.refused) - REFUSALS, 0),
+        "bounds": findings.bounds_words(custodian.tables.tables),
         "several": len(custodian.tables) > 1,
         "audited": audit is not None and (audit.complete or custodian.published is not None),
         "audit": _audit_numbers(audit),
@@ -145,6 +158,27 @@ class TablePart:
     def reasons(self) -> list[tuple[str, Any]]:
         """Every reason in words, with its counts."""
         return [(findings.reason_words(reason), reason) for reason in self.numbers.reasons]
+
+    @cached_property
+    def heat(self) -> Heat:
+        """The pattern of the table as an image."""
+        return pattern_heat(self.table, self.numbers.status)
+
+    @property
+    def rule_names(self) -> list[str]:
+        """Heads of the columns of unsafe cells by rule."""
+        return rule_heads(len(self.numbers.by_reason))
+
+    @cached_property
+    def by_level(self) -> list[LevelLine]:
+        """Unsafe cells of each rule at each level."""
+        return unsafe_by_level(self.table, self.numbers.by_reason, self.numbers.status)
+
+    @cached_property
+    def loss(self) -> list[LevelLine]:
+        """What users lose at each level."""
+        hidden = np.isin(self.numbers.status, (CellStatus.UNSAFE, CellStatus.SECONDARY))
+        return loss_by_level(self.table, self.table.value, self.table.decimals, hidden, WITHHELD)
 
     @cached_property
     def examples(self) -> tuple[CellLine, ...]:

@@ -47,6 +47,8 @@ class Deduction:
         Protection levels: distances from the value that must stay possible; zero for secondary cells.
     realised
         Whether an audit computed the intervals; otherwise the true ones may be wider.
+    kind
+        What the cells are called: ``withheld``, or ``unsafe`` where nothing is withheld.
     """
 
     rows: Ints
@@ -57,6 +59,7 @@ class Deduction:
     need_below: Floats
     need_above: Floats
     realised: bool
+    kind: str = "withheld"
 
     @property
     def _tolerance(self) -> Floats:
@@ -131,6 +134,30 @@ def deductions(release: Release, audit: Audit | None) -> list[Deduction]:
     # An audit that left cells or ends of intervals out says nothing of them; the certificates do.
     whole = audit if audit is not None and audit.complete else None
     return [_of_table(custodian, number, whole) for number in range(len(custodian.tables))]
+
+
+def altered_deduction(custodian: Custodian, number: int, audit: Audit | None) -> Deduction | None:
+    """What can be deduced of the unsafe cells of a table with altered values; None where no audit tells it."""
+    if audit is None or not audit.intervals.exact:
+        return None
+    table = custodian.tables.tables[number]
+    rows = np.flatnonzero(table.unsafe)
+    found = table.assessment
+    looked_at = np.isin(audit.system.of[number][rows], audit.intervals.cells[audit.intervals.looked_at])
+    if found is None or not len(rows) or not looked_at.all():
+        return None
+    lower, upper = _audited(audit, number, rows, table.decimals)
+    return Deduction(
+        rows=rows,
+        unsafe=np.ones(len(rows), np.bool_),
+        value=table.value[rows].astype(np.float64),
+        lower=lower,
+        upper=upper,
+        need_below=found.lower[rows].astype(np.float64),
+        need_above=found.upper[rows].astype(np.float64),
+        realised=True,
+        kind="unsafe",
+    )
 
 
 def _of_table(custodian: Custodian, number: int, audit: Audit | None) -> Deduction:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.attack import Audit
-from discreet.model.arrays import Ints
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints
+from discreet.model.table import Table
 from discreet.report.deduction import Deduction
 from discreet.report.numbers import STATUSES, Reason, TableNumbers, Tally
 from discreet.report.words import cells, count, percent, rule_words
@@ -68,6 +69,19 @@ def answers(
         Answer("What can an attacker still deduce?", (_deduced(deduced, verdict, audit),), "attacker"),
         Answer("How can it be repeated?", (f"{again}the commands, the Python steps and the log.",), "repeat"),
     )
+
+
+def bounds_words(tables: Sequence[Table]) -> list[str]:
+    """What every attacker is taken to know of the cells of each table before anything is published."""
+    said = []
+    for table in tables:
+        lower, upper = table.attacker_bounds()
+        low, high = int((lower > NO_LOWER).sum()), int((upper < NO_UPPER).sum())
+        zero = bool((lower == 0).all())
+        least = "all are at least 0" if zero else f"a lower bound of {cells(low)}" if low else "no lower bound"
+        most = f"an upper bound of {cells(high)}" if high else "no upper bound"
+        said.append(f"{table.name}: {least}, {most}")
+    return said
 
 
 def reason_words(reason: Reason) -> str:
@@ -185,12 +199,12 @@ def width_caption(deduction: Deduction) -> str:
     """What the image of widths shows."""
     finite = deduction.value != 0
     if not finite.any():
-        return "All withheld cells have the value zero."
+        return f"All {deduction.kind} cells have the value zero."
     width = (deduction.upper - deduction.lower)[finite] / np.abs(deduction.value[finite])
     half = float(np.median(width))
     middle = "has no limit" if np.isinf(half) else f"is {100 * half:,.0f} % of the value or more"
     verb = "is left to the attacker" if deduction.realised else "is proved to be possible"
-    return f"For half of the withheld cells the interval that {verb} {middle}."
+    return f"For half of the {deduction.kind} cells the interval that {verb} {middle}."
 
 
 def interval_caption(deduction: Deduction, shown: Ints) -> str:

@@ -97,10 +97,8 @@ def width_image(deduction: Deduction, label: str) -> str:
 
     def draw(axes: Axes) -> None:
         at = np.arange(len(classes))
-        for fill, counts, shift in (
-            (UNSAFE, [u for _, u, _ in classes], -0.2),
-            (SECONDARY, [o for _, _, o in classes], 0.2),
-        ):
+        bars = [(UNSAFE, [u for _, u, _ in classes], -0.2), (SECONDARY, [o for _, _, o in classes], 0.2)]
+        for fill, counts, shift in bars if deduction.kind == "withheld" else bars[:1]:
             axes.bar(at + shift, counts, 0.38, label=fill.name, **_style(fill))
             for x, n in zip((at + shift).tolist(), counts, strict=True):
                 if n:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from discreet.errors import ParameterError
 from discreet.model.release import PublicRelease, PublicTable
+from discreet.report.heatmap import Heat
 from discreet.report.page import render
+from discreet.report.patterns import public_heat
 from discreet.report.words import Name, names_of, number
 
 
@@ -78,6 +80,7 @@ class PublicPart:
     withheld: int
     empty: int
     lines: tuple[PublicLine, ...]
+    heat: Heat | None
 
 
 def _part(table: PublicTable, most: int) -> PublicPart:
@@ -91,6 +94,7 @@ def _part(table: PublicTable, most: int) -> PublicPart:
         withheld=len(table) - published - empty,
         empty=empty,
         lines=tuple(_line(table, row) for row in range(rows)),
+        heat=public_heat(table) if published + empty < len(table) else None,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import DiscreetError, NeedsError, OutputError, ParameterError
+from discreet.errors import DiscreetError, ParameterError
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools
 from discreet.model.table import CellStatus, Table
@@ -22,12 +22,12 @@ from discreet.tables.engines.standards import Standards
 from discreet.tables.suppress import Suppress
 from discreet.tables.suppress.classes import CLASSES
 from discreet.verbs.already import Items, gather
+from discreet.verbs.comparing import DONE, ended, standing_alone, write_new
 from discreet.verbs.cost_variables import with_cost_variable
 from discreet.verbs.given_files import with_files_read
 from discreet.verbs.protect import refuse_unassessed
 
 ALGORITHMS = ("certified", "hypercube", "modular", "network", "gauss")
-DONE = "done"
 FINDINGS = ("short", "recoverable", "short_insiders", "recoverable_insiders")
 MIB = 2**20
 
@@ -58,11 +58,7 @@ class AlgorithmComparison:
         names = ", ".join(str(row["algorithm"]) for row in done)
         drawing = comparison_image(done, f"Suppression by {names}")
         if path is not None:
-            try:
-                with Path(path).open("x", encoding="utf-8") as stream:
-                    stream.write(drawing.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
-            except OSError as error:
-                raise OutputError(f"Cannot write {Path(path).name!r}: {error.strerror}.") from None
+            write_new(Path(path), standing_alone(drawing))
         return drawing
 
     def summary(self) -> str:
@@ -179,8 +175,7 @@ def _compared(system: System, name: str, method: Suppress) -> list[dict[str, Any
         seconds, peak = process_time() - start, _memory("VmHWM")
         found = method.attacked(system, withheld)
     except DiscreetError as error:
-        kind = "not applicable" if isinstance(error, NeedsError) else "failed"
-        return [_row(name, f"{kind}: {error.message}")]
+        return [_row(name, ended(error))]
     used = None if before is None or peak is None else round(max(peak - before, 0) / MIB, 1)
     common = {"standards": " ".join(found.met), "cpu_seconds": round(seconds, 3), "peak_mib": used}
     return [{**row, **common} for row in _rows(system, name, withheld, found)]

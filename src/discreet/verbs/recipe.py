@@ -42,6 +42,8 @@ from discreet.verbs.argus_output import Written
 from discreet.verbs.argus_recipe import ArgusKitchen, refuse_argus_keys
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
+from discreet.verbs.compare import Tried, compare, method_name, unlike
+from discreet.verbs.comparison import Comparison
 from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.given_files import with_files_read
 from discreet.verbs.load import load
@@ -57,6 +59,7 @@ from discreet.verbs.recipe_parts import (
     method_of,
     preferred,
     read_recipe,
+    varied_records,
 )
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save, verify
@@ -203,6 +206,15 @@ class Kitchen:
             given = record if part is None else {**record, "prefer": self.pattern(part)}
             found.append(with_files_read(method_of(given), self.input))
         return found
+
+    def compared(self) -> dict[str, Tried]:
+        """The methods that the recipe compares, by name."""
+        found: list[tuple[str, Tried]] = []
+        for record in self.recipe.compare:
+            for name, varied in varied_records(record):
+                method = with_files_read(method_of(varied), self.input)
+                found.append((name or method_name(method), method))
+        return unlike(found)
 
     def key(self, methods: Sequence[Method]) -> Key | None:
         """The key that a method names a file for."""
@@ -450,6 +462,30 @@ def audit_pattern(
         raise no_pattern()
     tables = prepare(kitchen)
     return audit(tables, pattern=given, already_published=kitchen.already(tables, already_published))
+
+
+def compare_methods(
+    path: str | Path,
+    *,
+    releases: Sequence[Path] = (),
+    allow_outside: bool = False,
+    already_published: Sequence[Item] = (),
+    **options: Any,
+) -> Comparison:
+    """The methods of ``[[compare]]``, and saved releases, on the tables of a recipe. Nothing is written.
+
+    ``options`` are those of :func:`~discreet.verbs.compare.compare`.
+    """
+    _, kitchen = _opened(path, allow_outside)
+    tried = kitchen.compared()
+    if not tried and not releases:
+        raise ParameterError(
+            "The recipe compares nothing.", hint='Add [[compare]] with method = "suppress", and others.'
+        )
+    chosen = unlike([*tried.items(), *((folder.name, folder) for folder in releases)])
+    tables = prepare(kitchen)
+    already = kitchen.already(tables, already_published)
+    return compare(tables, chosen, already_published=already, **options)
 
 
 def compare_recipe(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from itertools import product
 from typing import Any, Literal
 
 import msgspec
@@ -199,6 +200,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     already_published: list[PublishedPart] = []
     one_pattern: bool = False
     pattern: PatternPart | None = None
+    compare: list[dict[str, Any]] = []
 
 
 def read_recipe(text: str) -> Recipe:
@@ -222,11 +224,38 @@ def read_recipe(text: str) -> Recipe:
     for record in recipe.protect:
         part = preferred(record)
         method_of(record if part is None else {**record, "prefer": ()})
+    for record in recipe.compare:
+        for _, varied in varied_records(record):
+            method_of(varied)
     for published in recipe.already_published:
         published.check()
     for file in recipe.output.argus:
         Options.parse(file.options)
     return recipe
+
+
+def varied_records(record: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The methods that an entry of ``[[compare]]`` stands for, with their names where it gives one.
+
+    ``vary = { base = [3, 5] }`` stands for one method a value, and for all combinations of several parameters.
+    """
+    plain = {name: value for name, value in record.items() if name not in ("name", "vary")}
+    name, vary = record.get("name", ""), record.get("vary", {})
+    lists = isinstance(vary, Mapping) and all(isinstance(values, list) and values for values in vary.values())
+    if not lists or not isinstance(name, str):
+        raise ParameterError(
+            "An entry of [[compare]] has a name or vary that cannot be used.",
+            hint='Write name = "a text" and vary = { base = [3, 5, 10] }.',
+        )
+    both = sorted(set(vary) & set(plain))
+    if both:
+        raise ParameterError(f"An entry of [[compare]] both gives and varies {listed(both)}.", hint="Do one of them.")
+    made = []
+    for values in product(*vary.values()):
+        chosen = dict(zip(vary, values, strict=True))
+        said = ", ".join(f"{parameter}={value}" for parameter, value in chosen.items())
+        made.append((f"{name}, {said}" if name and said else name, {**plain, **chosen}))
+    return made
 
 
 def cost_column(recipe: Recipe) -> str | None:
@@ -291,4 +320,11 @@ def recipe_schema() -> dict[str, Any]:
             definitions[cls.__name__] = part
             choices.append({"$ref": f"#/$defs/{cls.__name__}"})
         properties[key]["items"] = {"oneOf": choices}
+    properties["compare"]["items"] = {"oneOf": [_varied_schema(definitions[c.__name__]) for c in METHODS.values()]}
     return schema
+
+
+def _varied_schema(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a method in a comparison: it may have a name, and lists of values to vary."""
+    more = {"name": {"type": "string"}, "vary": {"type": "object", "additionalProperties": {"type": "array"}}}
+    return {**part, "properties": {**part["properties"], **more}, "required": ["method"]}

@@ -1,0 +1,70 @@
+"""The page of a comparison: the map with axes to choose, and every number behind it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from discreet.report.page import render, trusted
+from discreet.report.riskmap import Point, RiskMap
+
+ESCAPED = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
+"""What could end a script element, written so that it cannot."""
+
+
+def compared_page(
+    found: RiskMap, flags: Sequence[str] = (), seconds: Mapping[str, float] | None = None, title: str = ""
+) -> str:
+    """A comparison as one HTML page that needs nothing else. It is for the custodian.
+
+    Parameters
+    ----------
+    found
+        The map.
+    flags
+        What to beware of; it stands at the top.
+    seconds
+        How long each method took.
+    title
+        Heading.
+    """
+    return render(
+        "compare.html", title=title or "Methods compared", flags=flags, seconds=seconds or {}, **map_context(found)
+    )
+
+
+def map_context(found: RiskMap) -> dict[str, Any]:
+    """What the part of a page needs that shows a map."""
+    return {
+        "map": found,
+        "map_tables": [(side, found.usable(side)) for side in ("risk", "loss")],
+        "map_data": trusted(json.dumps(found.data(), sort_keys=True).translate(ESCAPED)),
+        "map_script": trusted(script()),
+        "map_hash": script_hash(),
+        "map_image": found.image() if found.placed("risk", "relative") else "",
+        "map_caption": found.caption("risk", "relative"),
+        "spot": _spot,
+    }
+
+
+def script() -> str:
+    """The script that draws the map."""
+    return files("discreet.report").joinpath("templates", "map.js").read_text(encoding="utf-8")
+
+
+def script_hash() -> str:
+    """What the page's policy must allow: this script and no other."""
+    return base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
+
+
+def _spot(point: Point, axis: Any) -> str:
+    """A measure of a method for a table: mean, and the interval over runs where there are several."""
+    spot = point.spots.get(axis.name)
+    if spot is None:
+        return "–"
+    ends = f" ({axis.text(spot.low)} to {axis.text(spot.high)})" if spot.low != spot.high else ""
+    return f"{axis.text(spot.mean)}{ends}"

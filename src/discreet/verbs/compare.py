@@ -1,0 +1,340 @@
+"""Methods side by side: what each leaves at risk, and what it costs the users of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from discreet.errors import DiscreetError, ParameterError, listed
+from discreet.keys import Key
+from discreet.model.already import AlreadyPublished
+from discreet.model.microdata import Microdata
+from discreet.model.release import Release
+from discreet.model.spec import TableSpec
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet, as_set
+from discreet.progress import checkpoint
+from discreet.relations import System, build_system
+from discreet.rules.base import Rule
+from discreet.tables.method import Method
+from discreet.verbs.already import Items, gather
+from discreet.verbs.assess import assess
+from discreet.verbs.at_once import at_once
+from discreet.verbs.audit import audit
+from discreet.verbs.comparing import DONE, ended
+from discreet.verbs.comparison import Comparison
+from discreet.verbs.measured import COLUMNS, Seen, measured
+from discreet.verbs.protect import protect, refuse_unassessed
+from discreet.verbs.tabulate import tabulate
+from discreet.verify import check_folder, check_release
+from discreet.verify.folder import read_custodian
+
+Tried = Method | Release | str | Path
+Named = TypeVar("Named")
+NOT_SHOWN = ("key_file", "insecure_seed")
+"""Parameters that do not belong to the name of a method: a comparison draws with keys of its own."""
+LONGEST = 40
+"""Parameters with longer text are not written into names."""
+
+
+def compare(
+    data: Any,
+    methods: Sequence[Tried] | Mapping[str, Tried],
+    *,
+    tables: Sequence[TableSpec] | None = None,
+    rules: Sequence[Rule] = (),
+    runs: int = 1,
+    seed: int = 0,
+    attack: bool = True,
+    sample: int | None = None,
+    threads: int | None = None,
+    already_published: Items = None,
+) -> Comparison:
+    """Run methods on the same tables, attack what each would publish, and measure what it costs.
+
+    Nothing is published. A method that cannot take the tables is "not applicable", one that fails says why, and
+    neither stops the others.
+
+    Parameters
+    ----------
+    data
+        A table or set; or records (:class:`~discreet.Microdata`, a data frame or a file), with ``tables``.
+    methods
+        Methods, each with its parameters; and releases or their folders, which are measured as they are. A mapping
+        gives them names of one's own.
+    tables
+        What to tabulate from records.
+    rules
+        Which cells are unsafe, where the tables are not assessed yet.
+    runs
+        How often methods that draw at random run, each time with another key.
+    seed
+        The keys of these runs are made of it, whatever keys the methods name: the same seed gives the same frame. They
+        are no secret, so that nothing of a comparison may be published.
+    attack
+        Audit what is published. Without it, risks that need an attacker are left out.
+    sample
+        Audit so many unsafe cells, chosen at random, instead of all.
+    threads
+        How many methods run at the same time; by default one a processor. The result does not depend on it.
+    already_published
+        What is out already, as in :func:`protect`.
+
+    Returns
+    -------
+    Comparison
+        With ``to_frame()``, ``summary()``, ``map()``, ``plot()`` and ``page()``.
+
+    Raises
+    ------
+    ParameterError
+        When two methods have the same name, something is no method, or a release is of other tables.
+
+    Notes
+    -----
+    Sources: cards 004-fair-risk-utility and 003-26 (measures).
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.examples.small_table().assess(ds.PPercent(10))
+    >>> found = ds.compare(table, [ds.Suppress(), ds.Round(base=10, levels=False)])
+    >>> [(point.name, point.spots["risk"].mean) for point in found.risk_map.points]
+    [('Suppress()', 0.0), ('Round(base=10, levels=False)', 1.0)]
+    """
+    _refuse(runs, seed, sample, threads)
+    named = _named(methods)
+    whole = _tables(data, tables, rules)
+    for table in whole:
+        refuse_unassessed(table)
+    already = gather(whole, already_published)
+    system = build_system(whole, already)
+    system.check_additive()
+    system.check_bounds()
+    alone = build_system(whole) if system.already.together_with() else system
+    given = {name: _given(name, tried, alone) for name, tried in named.items() if not isinstance(tried, Method)}
+    job = _Job(whole, already, seed, attack, sample)
+    threads = _processors() if threads is None else threads
+    cut: list[tuple[str, _Piece]] = []
+    for name, tried in named.items():
+        many = runs if isinstance(tried, Method) and tried.secret else 1
+        for part in _parts(many, threads):
+            title = name if len(part) == many else f"{name}, runs {part[0] + 1} to {part[-1] + 1}"
+            cut.append((title, _Piece(name, given.get(name, tried), part)))
+    pieces = unlike(cut)
+    found = at_once("compare", job.tried, pieces, threads)
+    seconds = dict.fromkeys(named, 0.0)
+    for title, (_, took) in found.items():
+        seconds[pieces[title].name] += took
+    return Comparison(tuple(row for rows, _ in found.values() for row in rows), seconds)
+
+
+def _parts(runs: int, threads: int) -> list[range]:
+    """Runs in as many parts as there are threads, so that these share one method with many runs."""
+    parts = min(runs, threads)
+    ends = [runs * i // parts for i in range(parts + 1)]
+    return [range(first, last) for first, last in pairwise(ends)]
+
+
+class _Piece(NamedTuple):
+    """Some runs of one method, or one release."""
+
+    name: str
+    tried: Any
+    runs: range
+
+
+class _Given(NamedTuple):
+    """A release that was made before, and what speaks against its evidence."""
+
+    release: Release
+    flag: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What is done to every method."""
+
+    tables: TableSet
+    already: AlreadyPublished
+    seed: int
+    attack: bool
+    sample: int | None
+
+    def tried(self, title: str, piece: _Piece) -> tuple[list[dict[str, Any]], float]:
+        """The rows of some runs, and how long they took."""
+        start = perf_counter()
+        rows = []
+        for done, run in enumerate(piece.runs):
+            checkpoint("runs", done, len(piece.runs))
+            rows.append(self._row(piece.name, run, piece.tried))
+        return rows, perf_counter() - start
+
+    def _row(self, name: str, run: int, tried: Method | _Given) -> dict[str, Any]:
+        row = {"method": name, "run": run, "status": DONE, "flag": "", **dict.fromkeys(c.axis.name for c in COLUMNS)}
+        try:
+            release, row["flag"] = tried if isinstance(tried, _Given) else self._made(tried, run)
+            row |= self._measured(release)
+        except Exception as error:  # one that fails must not stop the others; its row says why
+            row["status"] = ended(error)
+        return row
+
+    def _made(self, method: Method, run: int) -> _Given:
+        key = Key.from_seed(self.seed + run) if method.secret else None
+        release = protect(self.tables, method, already_published=self.already, key=key)
+        return _Given(release, _flag(check_release(release.custodian, release.public).refused))
+
+    def _measured(self, release: Release) -> dict[str, Any]:
+        found = None
+        if self.attack:
+            found = audit(release, sample=self.sample, seed=self.seed)
+        custodian = release.custodian
+        system = build_system(custodian.tables, custodian.already) if found is None else found.system
+        return measured(Seen(release, system, found))
+
+
+def _flag(refused: Sequence[object]) -> str:
+    """What speaks against the evidence of a release; nothing where it verifies."""
+    if not refused:
+        return ""
+    more = f" and {len(refused) - 1} more reasons" if len(refused) > 1 else ""
+    return f"its evidence does not verify: {refused[0]}{more}"
+
+
+def _processors() -> int:
+    import numba
+
+    return int(numba.get_num_threads())
+
+
+def _refuse(runs: object, seed: object, sample: object, threads: object) -> None:
+    for name, number, least in (("runs", runs, 1), ("threads", threads, 1), ("sample", sample, 1), ("seed", seed, 0)):
+        allowed = number is None and name in ("threads", "sample")
+        if not allowed and (isinstance(number, bool) or not isinstance(number, int) or number < least):
+            raise ParameterError(f"{name}={number!r} is not allowed.", hint=f"Give a whole number of at least {least}.")
+
+
+def _named(methods: Any) -> dict[str, Tried]:
+    """Methods and releases by name."""
+    hint = "For example [ds.Suppress(), ds.Round(base=5)], or a mapping of names."
+    if isinstance(methods, str | Path | Method | Release) or not methods:
+        raise ParameterError("There are no methods to compare.", hint=hint)
+    pairs = list(methods.items()) if isinstance(methods, Mapping) else [(method_name(m), m) for m in methods]
+    for _, tried in pairs:
+        if not isinstance(tried, Method | Release | str | Path):
+            raise ParameterError(f"Cannot compare a {type(tried).__name__}.", hint=hint)
+    return unlike(pairs)
+
+
+def unlike(pairs: Sequence[tuple[str, Named]]) -> dict[str, Named]:
+    """What is compared by name; names must differ."""
+    names = [str(name) for name, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ParameterError(
+            f"Several methods are called {listed(twice)}.", hint="Give a mapping: {'a name': ds.Suppress(), ...}."
+        )
+    return dict(zip(names, (tried for _, tried in pairs), strict=True))
+
+
+def method_name(tried: Any) -> str:
+    """A method with the parameters that were given; a release by the name of its folder.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> method_name(ds.Round(base=5, insecure_seed=1))
+    'Round(base=5)'
+    """
+    if isinstance(tried, str | Path):
+        return Path(tried).name
+    if not isinstance(tried, Method):
+        return type(tried).__name__.lower()
+    said = {
+        field.name: getattr(tried, field.name)
+        for field in fields(tried)
+        if field.name not in NOT_SHOWN and getattr(tried, field.name) not in (field.default, (), {}, None)
+    }
+    for name in list(said):
+        # What the method sets itself when it is left out does not belong to the name.
+        rest = {other: value for other, value in said.items() if other != name}
+        if _same(tried, rest):
+            said = rest
+    text = {name: repr(value) for name, value in said.items()}
+    shown = ", ".join(f"{name}={value if len(value) <= LONGEST else '…'}" for name, value in text.items())
+    return f"{type(tried).__name__}({shown})"
+
+
+def _same(method: Method, parameters: Mapping[str, Any]) -> bool:
+    keys = {name: getattr(method, name) for name in NOT_SHOWN if hasattr(method, name)}
+    try:
+        return bool(type(method)(**parameters, **keys) == method)
+    except (DiscreetError, TypeError):  # a parameter that must be given, or does not go with the others
+        return False
+
+
+def _tables(data: Any, specs: Sequence[TableSpec] | None, rules: Sequence[Rule]) -> TableSet:
+    """The assessed tables."""
+    if isinstance(data, Table | TableSet):
+        if specs is not None:
+            raise ParameterError("tables= goes with records; tables were given.", hint="Leave it out.")
+        whole = as_set(data)
+    else:
+        if specs is None:
+            raise ParameterError(
+                f"Cannot compare methods on a {type(data).__name__} alone.",
+                hint="Give a table, or records with tables=[ds.TableSpec(...)] and rules=[...].",
+            )
+        made = tabulate(data if isinstance(data, Microdata) else Microdata(data), specs=specs)
+        whole = as_set(made)
+    if not rules:
+        return whole
+    if any(table.assessment is not None for table in whole):
+        raise ParameterError("The tables are assessed already.", hint="Leave rules= out.")
+    return assess(whole, *rules)
+
+
+def _given(name: str, tried: Any, system: System) -> _Given:
+    """A release to be measured as it is; one of other tables, or with other levels, is refused."""
+    if isinstance(tried, Release):
+        release, refused = tried, check_release(tried.custodian, tried.public).refused
+    else:
+        refused = check_folder(Path(tried)).refused
+        custodian = read_custodian(Path(tried))
+        release = Release(custodian.public(), custodian)
+    theirs = build_system(release.custodian.tables)
+    mine = list(system.tables)
+    other = list(release.custodian.tables)
+    if [t.name for t in mine] != [t.name for t in other]:
+        raise ParameterError(
+            f"Release {name!r} is of other tables: {listed(t.name for t in other)} instead of "
+            f"{listed(t.name for t in mine)}.",
+            hint="Compare releases of the same tables.",
+        )
+    for one, two in zip(mine, other, strict=True):
+        scale = [10 ** (max(one.decimals, two.decimals) - t.decimals) for t in (one, two)]
+        mine_codes, their_codes = ([t.spec_codes(row) for row in t.codes.tolist()] for t in (one, two))
+        if mine_codes != their_codes or not np.array_equal(one.value * scale[0], two.value * scale[1]):
+            raise ParameterError(
+                f"Release {name!r} is of another table {one.name!r}: its cells or their values differ.",
+                hint="Compare releases of the same tables.",
+            )
+    levels = ("unsafe", "lower_level", "upper_level")
+    of_mine, of_theirs = (np.concatenate(s.of[: len(mine)]) for s in (system, theirs))
+    scale = [10 ** (max(system.decimals, theirs.decimals) - s.decimals) for s in (system, theirs)]
+    for level in levels:
+        one_level, two_level = (
+            getattr(s, level)[of] * k for s, of, k in zip((system, theirs), (of_mine, of_theirs), scale, strict=True)
+        )
+        if not np.array_equal(one_level, two_level):
+            raise ParameterError(
+                f"Release {name!r} was assessed by other rules: its unsafe cells or their levels differ.",
+                hint="Assess the tables by the same rules, so that risks can be compared.",
+            )
+    return _Given(release, _flag(refused))
