@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from discreet.verbs.repair import repair
     from discreet.verbs.save import replay, save
     from discreet.verbs.tabulate import tabulate
+    from discreet.verbs.utility import utility
     from discreet.verify import check_folder
 
 _HOME = {
@@ -92,6 +93,7 @@ _HOME = {
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.save": ("replay", "save"),
     "discreet.verbs.tabulate": ("tabulate",),
+    "discreet.verbs.utility": ("utility",),
     "discreet.verify": ("check_folder",),
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
@@ -139,6 +141,7 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (Release, "save", "discreet.verbs.save", "save"),
     (Release, "summary", "discreet.verbs.save", "summary"),
     (Release, "to_frame", "discreet.verbs.save", "to_frame"),
+    (Release, "utility", "discreet.verbs.utility", "utility"),
     (Release, "verify", "discreet.verbs.save", "verify"),
 )
 for _noun, _name, _home, _function in _VERBS:

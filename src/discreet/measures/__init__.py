@@ -1,6 +1,12 @@
 """Pure functions from original and published values to numbers; none of them runs a method."""
 
+from discreet.measures.association import deviance
+from discreet.measures.bias import rounding_bias, signed_rank
 from discreet.measures.fit import Fit, fit
+from discreet.measures.grid import Grid
+from discreet.measures.noise import change_shares, noise_errors, noise_over_runs
+from discreet.measures.overlap import interval_overlap, inverse_mean_square, percent_difference
+from discreet.measures.ranks import rank_changes
 from discreet.measures.rounding import (
     chi_square,
     chi_square_bounds,
@@ -13,18 +19,32 @@ from discreet.measures.rounding import (
     posterior,
     posterior_risk,
 )
+from discreet.measures.suite import Measure, table_measures
 
 __all__ = [
     "Fit",
+    "Grid",
+    "Measure",
+    "change_shares",
     "chi_square",
     "chi_square_bounds",
     "chi_square_constants",
     "chi_square_p",
     "compare_rules",
+    "deviance",
     "expected_chi_square",
     "fit",
     "forecast_chi_square",
+    "interval_overlap",
+    "inverse_mean_square",
     "moments",
+    "noise_errors",
+    "noise_over_runs",
+    "percent_difference",
     "posterior",
     "posterior_risk",
+    "rank_changes",
+    "rounding_bias",
+    "signed_rank",
+    "table_measures",
 ]
