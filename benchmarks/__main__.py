@@ -8,6 +8,7 @@ import sys
 from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     audit,
     engines,
+    fair,
     measures,
     optimal,
     perturbation,

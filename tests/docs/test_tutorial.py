@@ -27,7 +27,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/noise-and-swapping.md", 1),
         ("docs/methods/engines.md", 3),
         ("docs/coordination.md", 4),
-        ("docs/utility.md", 1),
+        ("docs/utility.md", 2),
     ],
 )
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):

@@ -1,7 +1,9 @@
 """Pure functions from original and published values to numbers; none of them runs a method."""
 
 from discreet.measures.association import deviance
+from discreet.measures.attribute import AttributeRisk, attribute_risk, best_guesses
 from discreet.measures.bias import rounding_bias, signed_rank
+from discreet.measures.fair import Fair, fair_comparison, fair_over_runs
 from discreet.measures.fit import Fit, fit
 from discreet.measures.grid import Grid
 from discreet.measures.noise import change_shares, noise_errors, noise_over_runs
@@ -22,9 +24,13 @@ from discreet.measures.rounding import (
 from discreet.measures.suite import Measure, table_measures
 
 __all__ = [
+    "AttributeRisk",
+    "Fair",
     "Fit",
     "Grid",
     "Measure",
+    "attribute_risk",
+    "best_guesses",
     "change_shares",
     "chi_square",
     "chi_square_bounds",
@@ -33,6 +39,8 @@ __all__ = [
     "compare_rules",
     "deviance",
     "expected_chi_square",
+    "fair_comparison",
+    "fair_over_runs",
     "fit",
     "forecast_chi_square",
     "interval_overlap",

@@ -13,6 +13,7 @@ import numpy as np
 from discreet.errors import InputError, ParameterError
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints
+from discreet.solve.nonnegative import nonnegative_least_squares
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
@@ -75,7 +76,8 @@ def restored(published: Floats, cover: csr_array, *, rule: ZeroRule = "cascade",
     rows = checked_cover(cover, published)
     every = np.ones(rows.shape[0], np.bool_)
     if rule == "nnls":
-        return Restored(_nonnegative(published, rows), every, 1)
+        found = nonnegative_least_squares(published, rows)
+        return Restored(found.fitted, found.possible, 1)
     fit = _least_squares(published, rows)
     if rule == "none" or not np.any(fit < limit):
         return Restored(fit, every, 1)
@@ -107,20 +109,18 @@ def _least_squares(published: Floats, rows: csr_array) -> Floats:
     return fitted
 
 
-def _nonnegative(published: Floats, rows: csr_array) -> Floats:
-    from scipy.optimize import lsq_linear, nnls
-
-    design = rows.T.tocsr()
-    if design.shape[0] * design.shape[1] <= DENSE:
-        inner = nnls(design.toarray(), published)[0]
-    else:
-        inner = lsq_linear(design, published, bounds=(0, np.inf), tol=1e-12, lsmr_tol="auto").x
-    fitted: Floats = design @ np.maximum(inner, 0.0)
-    return fitted
-
-
-def expected_inner(additive: Floats, cover: csr_array) -> Floats:
+def expected_inner(additive: Floats, cover: csr_array, possible: Bools | None = None) -> Floats:
     """Expected inner frequencies of an additive table, by iterative proportional fitting from ones.
+
+    Parameters
+    ----------
+    additive
+        Published numbers that add up.
+    cover
+        Inner by published cells.
+    possible
+        Which inner cells can be above zero, as :func:`restored` says. Where some cannot though all their published
+        cells are above zero, fitting must be told, or it creeps towards zero without end.
 
     Raises
     ------
@@ -132,6 +132,8 @@ def expected_inner(additive: Floats, cover: csr_array) -> Floats:
         raise InputError("The additive table has negative values.", hint="Restore it first.")
     columns: csc_array = rows.tocsc()
     inner: Floats = (rows @ (additive == 0).astype(np.float64) == 0).astype(np.float64)
+    if possible is not None:
+        inner *= possible
     worst = fit_proportionally(
         columns.indptr.astype(np.int64), columns.indices.astype(np.int32), additive, inner, CYCLES
     )
@@ -159,8 +161,9 @@ def fit_proportionally(start: Ints, member: Codes, target: Floats, inner: Floats
                 continue
             factor = target[j] / total
             for at in range(start[j], start[j + 1]):
-                moved = max(moved, abs(inner[member[at]] * (factor - 1.0)))
-                inner[member[at]] *= factor
+                there = inner[member[at]]
+                moved = max(moved, abs(there * (factor - 1.0)) / max(there, 1.0))
+                inner[member[at]] = there * factor
         if moved < 1e-12:
             break
     return gap
