@@ -17,7 +17,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
-    from discreet import generate, measures
+    from discreet import attack, generate, measures
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy
@@ -98,6 +98,7 @@ _HOME = {
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
 _MODULES = {
+    "attack": "discreet.attack",
     "examples": "discreet.generate.examples",
     "generate": "discreet.generate",
     "measures": "discreet.measures",
