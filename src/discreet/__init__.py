@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
+    from discreet.verbs.check_output import check_output
     from discreet.verbs.coordinate import coordinate
     from discreet.verbs.load import load
     from discreet.verbs.offices import office_table
@@ -85,6 +86,7 @@ _HOME = {
     "discreet.verbs.algorithms": ("compare_algorithms",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
+    "discreet.verbs.check_output": ("check_output",),
     "discreet.verbs.coordinate": ("coordinate",),
     "discreet.verbs.load": ("load",),
     "discreet.verbs.offices": ("office_table",),

@@ -29,6 +29,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/coordination.md", 4),
         ("docs/utility.md", 2),
         ("docs/attackers.md", 5),
+        ("docs/check-output.md", 1),
     ],
 )
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):
