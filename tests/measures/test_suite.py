@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from discreet.errors import InputError, ParameterError
-from discreet.measures import Grid, deviance, rank_changes, rounding_bias, signed_rank, table_measures
+from discreet.measures import Grid, deviance, rank_changes, rounding_bias, sample_risk, signed_rank, table_measures
 from discreet.measures.association import between_variance, chi_square_of_independence
 from discreet.measures.imputation import imputed
 
@@ -155,6 +155,13 @@ def test_weights_of_zero_fall_back_to_equal_parts():
 def test_bad_input_says_what_is_wrong(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_sample_uniques_are_matched_at_random():
+    found = sample_risk([1, 1, 2, 0], [1, 4, 9, 2])
+    assert found == (2, 1, 1.25)
+    with pytest.raises(InputError, match="no cell more"):
+        sample_risk([2], [1])
 
 
 def test_signed_tables_are_measured_by_distances_only():

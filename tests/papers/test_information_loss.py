@@ -109,6 +109,28 @@ def test_stand_in_orders_swapping_and_rounding():
     assert found["absolute_distance"].value == pytest.approx(expected, abs=0.02)
 
 
+def test_stand_in_swapping_loses_other_things_than_rounding():
+    """A tenth of the persons change places at random: variance and association fall, and rows change less."""
+    rng = np.random.default_rng(6)
+    columns = np.exp(rng.normal(0, 1.48, 36))
+    columns *= 6 / columns.mean()
+    true = rng.poisson(columns * rng.gamma(12, 1 / 12, (400, 1)) * rng.gamma(6, 1 / 6, (400, 36)))
+    area, column = (np.repeat(i.ravel(), true.ravel()) for i in np.indices(true.shape))
+    moved = rng.permutation(len(area))[: len(area) // 10]
+    area[moved] = area[rng.permutation(moved)]
+    swapped = np.zeros_like(true)
+    np.add.at(swapped, (area, column), 1)
+    rest = true % 3
+    rounded = true - rest + 3 * (rng.random(true.shape) < rest / 3)
+    swap, rounding = table_measures(true, swapped), table_measures(true, rounded, base=3)
+    assert swap["variance_change"].value < 0
+    assert swap["cramers_v_change"].value < 0
+    assert swap["between_variance_ratio"].value < 1
+    assert swap["hellinger"].value < rounding["hellinger"].value
+    assert swap["small_unchanged_share"].value > 50
+    assert rounding["small_unchanged_share"].value == 0
+
+
 def test_overlap_of_intervals():
     """Card 002."""
     found = interval_overlap([[0, 1], [0, 1], [0, 2]], [[0, 1], [2, 3], [1, 3]])

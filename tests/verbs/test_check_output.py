@@ -253,3 +253,14 @@ def test_the_command(tmp_path):
     assert "worked out exactly" in failed.stdout
     assert run(table, "--by", "region", "--min-contributors", 3).exit_code == 2
     assert run(table, "--by", "region", "--within", "much").exit_code == 2
+
+
+def test_a_rounded_release_leaves_the_intervals_of_its_audit():
+    """Both know that true values lie within the base less one of published ones."""
+    true = true_table()
+    release = ds.protect(true, ds.Round(base=10))
+    audited = ds.audit(release, exact=True).to_frame("pandas").set_index("cell")
+    mine = ds.check_output(release.to_frame(), BY, true=true, within=9).to_frame("pandas").set_index("cell")
+    assert len(audited)
+    for cell, row in audited.iterrows():
+        assert (mine.lower[cell], mine.upper[cell]) == pytest.approx((row.lower, row.upper))

@@ -48,6 +48,14 @@ def test_filling_by_zero_loses_what_is_withheld(suppressed):
     assert found["total"] == -true.values[inner].sum()
 
 
+def test_what_is_withheld_is_counted_by_level(suppressed):
+    found = suppressed.utility(imputation="zero")
+    public = suppressed.public.tables[0]
+    assert found["withheld_cells"] == (~public.shown).sum() == 4
+    assert found["withheld_value"] == -found["total"]
+    assert found["withheld_contributors"] == 36
+
+
 def test_every_level_is_measured(rounded):
     frame = rounded.utility().to_frame("pandas")
     assert set(frame.level) == {"finest", "trade 0, region 0", "trade 0, region 1", "trade 1, region 0"}

@@ -9,6 +9,7 @@ from discreet.measures.grid import Grid
 from discreet.measures.noise import change_shares, noise_errors, noise_over_runs
 from discreet.measures.overlap import interval_overlap, inverse_mean_square, percent_difference
 from discreet.measures.ranks import rank_changes
+from discreet.measures.redistribution import map_measures
 from discreet.measures.rounding import (
     chi_square,
     chi_square_bounds,
@@ -21,6 +22,7 @@ from discreet.measures.rounding import (
     posterior,
     posterior_risk,
 )
+from discreet.measures.sample_risk import SampleRisk, sample_risk
 from discreet.measures.suite import Measure, table_measures
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "Fit",
     "Grid",
     "Measure",
+    "SampleRisk",
     "attribute_risk",
     "best_guesses",
     "change_shares",
@@ -45,6 +48,7 @@ __all__ = [
     "forecast_chi_square",
     "interval_overlap",
     "inverse_mean_square",
+    "map_measures",
     "moments",
     "noise_errors",
     "noise_over_runs",
@@ -53,6 +57,7 @@ __all__ = [
     "posterior_risk",
     "rank_changes",
     "rounding_bias",
+    "sample_risk",
     "signed_rank",
     "table_measures",
 ]

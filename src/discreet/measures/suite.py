@@ -94,9 +94,27 @@ def _summary(grid: Grid) -> list[Measure]:
         Measure("rows", grid.rows),
         Measure("columns", grid.columns),
         Measure("changed_cells", int((grid.original != grid.published).sum())),
+        *_sizes(grid),
         Measure("zeros", zeros[1] - zeros[0], zeros[0], zeros[1]),
         Measure("total", sums[1] - sums[0], sums[0], sums[1]),
         Measure("largest_change", float(np.abs(grid.published - grid.original).max())),
+    ]
+
+
+def _sizes(grid: Grid) -> list[Measure]:
+    """Mean, standard error and range of cells."""
+    both = grid.original, grid.published
+    root = float(np.sqrt(len(grid)))
+    found = {
+        "mean_cell": [float(v.mean()) for v in both],
+        "mean_cell_error": [float(v.std(ddof=1)) / root if len(grid) > 1 else float("nan") for v in both],
+        "least_cell": [float(v.min()) for v in both],
+        "largest_cell": [float(v.max()) for v in both],
+    }
+    note = "" if len(grid) > 1 else "a single cell"
+    return [
+        Measure(name, after - before, before, after, note=note if np.isnan(before) else "")
+        for name, (before, after) in found.items()
     ]
 
 

@@ -432,6 +432,7 @@ class _Check:
             verdict.asserted.append(f"{int((true.unsafe & ~inside).sum()):,} unsafe cells stand nowhere in the table")
         if not self.within:
             self._against("published", np.flatnonzero(unsafe & self.shown), "are unsafe and shown")
+        verdict.not_considered.append("sums of withheld cells that are unsafe themselves")
         self._levels(found, unsafe)
         self._insiders(unsafe)
 

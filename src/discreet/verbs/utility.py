@@ -155,7 +155,8 @@ def utility(
         for level, mask in _levels(table, levels):
             grid = own.grid(mask)
             measures = table_measures(grid, base=base, groups=groups, small=small)
-            found += [Line(table.name, level, measure) for measure in measures.values()]
+            everything = [*own.withheld_there(mask), *measures.values()]
+            found += [Line(table.name, level, measure) for measure in everything]
         notes += own.notes()
     return Utility(tuple(found), tuple(str(refusal) for refusal in verdict.refused), tuple(notes))
 
@@ -235,6 +236,18 @@ class _Filling:
         rows, columns = int(row.max()) + 1, int(column.max()) + 1
         published = self._filled(at, row, column, rows, columns)
         return Grid(row, column, self.original[at], published, rows, columns)
+
+    def withheld_there(self, mask: Bools) -> list[Measure]:
+        """How much is withheld at a level: cells, their value and, where known, their contributors."""
+        hidden = mask & self.withheld
+        found = [
+            Measure("withheld_cells", int(hidden.sum())),
+            Measure("withheld_value", float(np.abs(self.original[hidden]).sum())),
+        ]
+        main = self.table.contributions.get("holding")
+        if main is not None:
+            found.append(Measure("withheld_contributors", int(main.count[hidden].sum())))
+        return found
 
     def _filled(self, at: Ints, row: Ints, column: Ints, rows: int, columns: int) -> Floats:
         hidden, value = self.withheld[at], self.published[at]
