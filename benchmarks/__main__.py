@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from benchmarks import (  # noqa: F401  (enter their cases into the registry)
+    attackers,
     audit,
     engines,
     fair,
