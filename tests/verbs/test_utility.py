@@ -110,11 +110,36 @@ def test_withheld_row_totals_are_estimated_from_the_whole():
     by = {"a": ds.Hierarchy.flat(["x", "y"], total="T"), "b": ds.Hierarchy.flat(["u", "v"], total="T")}
     given = ds.Table.from_cells(pa.table(cells), by=by)
     from discreet.model.release import public_table
-    from discreet.verbs.utility import _Filling, _levels
+    from discreet.verbs.utility import _Filling, _finest
 
     public = public_table(given, np.isin(cells["status"], ["U", "M"]))
-    filling = _Filling(given, public, 0, "row_mean")
-    grid = filling.grid(next(_levels(given, False))[1])
+    finest = _finest(given)
+    filling = _Filling(given, public, 0, "row_mean", finest)
+    grid = filling.grid(finest)
     # Half of 100 is left for each row; 20 and 40 are shown.
     assert grid.published.tolist() == [30, 20, 10, 40]
     assert "2 row totals" in filling.notes()[0]
+    # Withheld totals are the sums of what was filled.
+    assert filling.grid(given.codes[:, 1] == 0).published.tolist() == [100, 50, 50]
+
+
+def test_withheld_cells_between_are_sums_of_filled_finest_ones():
+    """An unbalanced hierarchy: cells at one depth do not add up to the total, those of base codes do."""
+    from discreet.model.release import public_table
+    from discreet.verbs.utility import _Filling, _finest
+
+    tree = ds.Hierarchy.from_parents({"A": "T", "B": "T", "A1": "A", "A2": "A"}, "T")
+    flat = ds.Hierarchy.flat(["x", "y"], total="S")
+    import pyarrow as pa
+
+    value = {"T": (60, 40), "A": (30, 10), "B": (30, 30), "A1": (10, 5), "A2": (20, 5)}
+    rows = [(c, r, v) for c, (x, y) in value.items() for r, v in (("S", x + y), ("x", x), ("y", y))]
+    cells = pa.table({"c": [r[0] for r in rows], "r": [r[1] for r in rows], "value": [r[2] for r in rows]})
+    given = ds.Table.from_cells(cells, by={"r": flat, "c": tree})
+    names = [given.spec_codes(codes) for codes in given.codes]
+    hidden = np.array([name in {("x", "A"), ("x", "A1"), ("x", "B")} for name in names])
+    finest = _finest(given)
+    filling = _Filling(given, public_table(given, hidden), 0, "row_mean", finest)
+    found = dict(zip(names, filling.filled.tolist(), strict=True))
+    assert (found["x", "A1"], found["x", "B"]) == (20, 20)
+    assert found["x", "A"] == 40

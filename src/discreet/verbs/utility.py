@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from discreet.engine.cells import all_cells, cells_above
 from discreet.errors import InputError, ParameterError, unknown_name
 from discreet.files.frames import to_frame
 from discreet.measures.grid import Grid
@@ -151,8 +152,9 @@ def utility(
     found: list[Line] = []
     notes: list[str] = []
     for table, public in pairs:
-        own = _Filling(table, public, _row_variable(table, rows), imputation)
-        for level, mask in _levels(table, levels):
+        finest = _finest(table)
+        own = _Filling(table, public, _row_variable(table, rows), imputation, finest)
+        for level, mask in _levels(table, finest, levels):
             grid = own.grid(mask)
             measures = table_measures(grid, base=base, groups=groups, small=small)
             everything = [*own.withheld_there(mask), *measures.values()]
@@ -193,17 +195,22 @@ def _row_variable(table: Table, rows: str | None) -> int:
     return table.variables.index(rows)
 
 
-def _levels(table: Table, every: bool) -> Iterator[tuple[str, Bools]]:
-    """Names of levels and the cells that stand at each."""
-    hierarchies = table.spec.hierarchies
-    finest = np.ones(len(table), np.bool_)
-    for k, hierarchy in enumerate(hierarchies):
+def _finest(table: Table) -> Bools:
+    """Cells of base codes only."""
+    finest: Bools = np.ones(len(table), np.bool_)
+    for k, hierarchy in enumerate(table.spec.hierarchies):
         finest &= hierarchy.base[table.codes[:, k]]
     if not finest.any():
         raise InputError(f"Table {table.name!r} has no finest cells.", hint="Give the cells down to the base codes.")
+    return finest
+
+
+def _levels(table: Table, finest: Bools, every: bool) -> Iterator[tuple[str, Bools]]:
+    """Names of levels and the cells that stand at each."""
     yield FINEST, finest
     if not every:
         return
+    hierarchies = table.spec.hierarchies
     depth = np.column_stack([h.depth[table.codes[:, k]] for k, h in enumerate(hierarchies)])
     for level in product(*(np.unique(h.depth).tolist() for h in hierarchies)):
         mask = np.all(depth == level, axis=1)
@@ -212,19 +219,25 @@ def _levels(table: Table, every: bool) -> Iterator[tuple[str, Bools]]:
 
 
 class _Filling:
-    """A table before and after, whose withheld cells are filled level by level."""
+    """A table before and after: withheld finest cells are filled by rows, others by adding these up."""
 
-    def __init__(self, table: Table, public: PublicTable, rows: int, way: Imputation | None) -> None:
+    def __init__(self, table: Table, public: PublicTable, rows: int, way: Imputation | None, finest: Bools) -> None:
         self.table, self.rows, self.way = table, rows, way
         self.original = table.values
         self.withheld = ~public.shown & ~public.empty
         self.published = np.where(self.withheld, np.nan, from_units(public.value, public.decimals))
         self.estimated = 0
         self.short = 0
+        self.filled = self._everywhere(np.flatnonzero(finest)) if self.withheld.any() else self.published
 
     def grid(self, mask: Bools) -> Grid:
         """The cells at one level as rows and columns."""
         at = np.flatnonzero(mask)
+        row, column, rows, columns = self._places(at)
+        return Grid(row, column, self.original[at], self.filled[at], rows, columns)
+
+    def _places(self, at: Ints) -> tuple[Ints, Ints, int, int]:
+        """Row and column of cells, and how many there are of each."""
         codes = self.table.codes[at]
         _, row = np.unique(codes[:, self.rows], return_inverse=True)
         others = np.delete(codes, self.rows, axis=1)
@@ -233,9 +246,23 @@ class _Filling:
             key = key * size + others[:, k]
         _, column = np.unique(key, return_inverse=True)
         row, column = row.astype(np.int64), column.astype(np.int64)
-        rows, columns = int(row.max()) + 1, int(column.max()) + 1
-        published = self._filled(at, row, column, rows, columns)
-        return Grid(row, column, self.original[at], published, rows, columns)
+        return row, column, int(row.max()) + 1, int(column.max()) + 1
+
+    def _everywhere(self, finest: Ints) -> Floats:
+        """All cells, the withheld ones filled."""
+        if self.way == "zero":
+            return np.where(self.withheld, 0.0, self.published)
+        result = self.published.copy()
+        result[finest] = self._filled(finest)
+        coarse = np.flatnonzero(np.isnan(result))
+        if len(coarse):
+            hierarchies, leaves = self.table.spec.hierarchies, self.table.keys[finest]
+            keys = np.union1d(all_cells(leaves, hierarchies, every=False), self.table.keys)
+            above = cells_above(leaves, keys, hierarchies)
+            parts = np.repeat(result[finest], np.diff(above.start)) * above.sign
+            sums = np.bincount(above.cell, parts, len(keys))
+            result[coarse] = sums[np.searchsorted(keys, self.table.keys[coarse])]
+        return result
 
     def withheld_there(self, mask: Bools) -> list[Measure]:
         """How much is withheld at a level: cells, their value and, where known, their contributors."""
@@ -249,13 +276,13 @@ class _Filling:
             found.append(Measure("withheld_contributors", int(main.count[hidden].sum())))
         return found
 
-    def _filled(self, at: Ints, row: Ints, column: Ints, rows: int, columns: int) -> Floats:
+    def _filled(self, at: Ints) -> Floats:
+        """Finest cells, the withheld ones filled by rows."""
+        row, column, rows, columns = self._places(at)
         hidden, value = self.withheld[at], self.published[at]
         if not hidden.any():
             return value
         assert self.way is not None
-        if self.way == "zero":
-            return np.where(hidden, 0.0, value)
         codes = self.table.codes[at]
         total = self._margin(codes, row, rows, keep=True)
         total = self._estimated(total, row, hidden)
