@@ -264,3 +264,13 @@ def test_a_rounded_release_leaves_the_intervals_of_its_audit():
     assert len(audited)
     for cell, row in audited.iterrows():
         assert (mine.lower[cell], mine.upper[cell]) == pytest.approx((row.lower, row.upper))
+
+
+def test_true_cells_of_another_table_are_refused(release):
+    other = {"trade": ds.Hierarchy.flat(["retail", "food", "craft"]), "region": BY["region"]}
+    shown = release.to_frame().to_pydict()
+    shown["trade"] = [code.replace("crafts", "craft") for code in shown["trade"]]
+    with pytest.raises(InputError, match="other variables or codes"):
+        ds.check_output(pa.table(shown), other, true=true_table())
+    with pytest.raises(InputError, match="has the variables"):
+        ds.check_output(release.to_frame(), dict(reversed(BY.items())), true=true_table())

@@ -221,6 +221,10 @@ class _Page(NamedTuple):
         true: Table | None,
     ) -> _Page:
         """Cells that are listed, all totals above them, and, where asked, all others."""
+        if true is not None and {v: h.codes for v, h in true.spec.by.items()} != {v: h.codes for v, h in by.items()}:
+            raise InputError("The true table has other variables or codes.", hint="Use the same hierarchies for both.")
+        if true is not None and true.variables != tuple(by):
+            raise InputError(f"The true table has the variables {listed(true.variables)}.", hint="Use the same order.")
         hierarchies = list(by.values())
         shape = [len(h) for h in hierarchies]
         codes = _positions(read, by)
@@ -280,8 +284,6 @@ def _all_keys(
     if finest.any():
         every = np.union1d(every, all_cells(np.unique(keys[finest]), hierarchies, every=False))
     if true is not None:
-        if list(true.shape) != shape or true.variables != tuple(true.spec.by):
-            raise InputError("The true table has other variables or codes.", hint="Use the same hierarchies for both.")
         every = np.union1d(every, true.keys[true.value != 0])
     if missing == "withheld":
         size = int(np.prod([float(n) for n in shape]))
