@@ -8,8 +8,11 @@ import sys
 from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     adjustment,
     argus,
+    attackers,
     audit,
     engines,
+    fair,
+    measures,
     optimal,
     perturbation,
     relations,

@@ -17,7 +17,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
-    from discreet import generate, measures
+    from discreet import attack, generate, measures
     from discreet.argus.run import convert_batch, run_batch
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from discreet.verbs.argus_output import write_argus
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
+    from discreet.verbs.check_output import check_output
     from discreet.verbs.compare import compare
     from discreet.verbs.coordinate import coordinate
     from discreet.verbs.instances import table_from_jj
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from discreet.verbs.repair import repair
     from discreet.verbs.save import replay, save
     from discreet.verbs.tabulate import tabulate
+    from discreet.verbs.utility import utility
     from discreet.verify import check_folder
 
 _HOME = {
@@ -128,6 +130,7 @@ _HOME = {
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
     "discreet.verbs.compare": ("compare",),
+    "discreet.verbs.check_output": ("check_output",),
     "discreet.verbs.coordinate": ("coordinate",),
     "discreet.verbs.instances": ("table_from_jj",),
     "discreet.verbs.links": ("linked_clusters",),
@@ -138,10 +141,12 @@ _HOME = {
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.save": ("replay", "save"),
     "discreet.verbs.tabulate": ("tabulate",),
+    "discreet.verbs.utility": ("utility",),
     "discreet.verify": ("check_folder",),
 }
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
 _MODULES = {
+    "attack": "discreet.attack",
     "examples": "discreet.generate.examples",
     "generate": "discreet.generate",
     "measures": "discreet.measures",
@@ -186,6 +191,7 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (Release, "save", "discreet.verbs.save", "save"),
     (Release, "summary", "discreet.verbs.save", "summary"),
     (Release, "to_frame", "discreet.verbs.save", "to_frame"),
+    (Release, "utility", "discreet.verbs.utility", "utility"),
     (Release, "verify", "discreet.verbs.save", "verify"),
 )
 for _noun, _name, _home, _function in _VERBS:

@@ -30,6 +30,9 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/argus.md", 5),
         ("docs/compare.md", 2),
         ("docs/report.md", 2),
+        ("docs/utility.md", 2),
+        ("docs/attackers.md", 5),
+        ("docs/check-output.md", 1),
     ],
 )
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):

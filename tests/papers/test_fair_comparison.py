@@ -217,3 +217,32 @@ def test_small_count_rounding_has_the_two_outcomes_and_no_other():
     assert all(abs(count - 1000) < 4 * np.sqrt(500) for count in outcomes.values())
     assert published_of(OTHER)[1].tolist() == [0, 8, 3, 6, 5, 11]
     assert published_of(OTHER)[3].tolist() == [5, 35, 17, 31, 26, 57]
+
+
+def test_one_call_gives_the_figures_of_the_card():
+    from discreet.measures import fair_comparison, fair_over_runs
+
+    found = fair_comparison(T1, T3.ravel(), COVER)
+    assert (found.utility, found.restored_utility) == pytest.approx((0.932556, 0.948147), abs=1e-6)
+    assert found.inner_utility == pytest.approx(0.8256, abs=5e-5)
+    assert (found.risk.risk, found.self_risk.risk) == pytest.approx((0.5556, 0.9091), abs=5e-5)
+    assert found.rule == "cascade"
+    runs = fair_over_runs(T1, [T3.ravel(), published_of(T5).ravel()], COVER)
+    assert runs.runs == 2
+    assert runs.risk[0] == pytest.approx((5 / 9 + 0) / 2)
+
+
+def test_persons_can_be_counted_instead_of_combinations():
+    """Young men: 2 persons, all of party C, found in both; young women: 4, wrongly taken for certain."""
+    from discreet.measures import fair_comparison
+
+    risk = fair_comparison(T1, T3.ravel(), COVER, by_units=True).risk
+    assert (risk.original, risk.perturbed, risk.correct) == (2, 6, 2)
+
+
+def test_no_exact_disclosure_is_flagged():
+    from discreet.measures import attribute_risk
+
+    risk = attribute_risk(np.ones((2, 2)), np.ones((2, 2)))
+    assert risk.risk == 0
+    assert risk.nothing

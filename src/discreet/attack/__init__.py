@@ -1,8 +1,37 @@
 """What an attacker can work out."""
 
 from discreet.attack.audit import Audit
+from discreet.attack.averaging import Averaged, answers_needed, average_answers, least_squares_attack
 from discreet.attack.coalitions import attack_by_pairs
+from discreet.attack.differencing import Differences, difference_releases
 from discreet.attack.insiders import Finding, attack_by_insiders
 from discreet.attack.intervals import External, Intervals, attack_intervals
+from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
+from discreet.attack.slivers import Slivers, sliver_attack
+from discreet.attack.uniqueness import Entries, Entry, attainable_values, unique_entries
 
-__all__ = ["Audit", "External", "Finding", "Intervals", "attack_by_insiders", "attack_by_pairs", "attack_intervals"]
+__all__ = [
+    "Audit",
+    "Averaged",
+    "Differences",
+    "Disclosed",
+    "Entries",
+    "Entry",
+    "External",
+    "Finding",
+    "Intervals",
+    "Slivers",
+    "answers_needed",
+    "attack_by_insiders",
+    "attack_by_pairs",
+    "attack_intervals",
+    "attainable_values",
+    "average_answers",
+    "difference_releases",
+    "disclosed_by_bounds",
+    "least_squares_attack",
+    "margin_bounds",
+    "sliver_attack",
+    "two_way_disclosure",
+    "unique_entries",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -355,6 +355,49 @@ def audit(
             or found.short_together
             or found.recoverable_together
         ):
+            sys.exit(5)
+
+
+@main.command("check-output")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--by", "variables", multiple=True, required=True, metavar="VARIABLE[=HRC]", help="A column, and its codes."
+)
+@click.option("--value", default="value", show_default=True, help="The column of values.")
+@click.option("--total", default="Total", show_default=True, help="Code of totals of variables without a hierarchy.")
+@click.option("--counts", is_flag=True, help="The values are counts.")
+@click.option("--within", default="0", show_default=True, help="How far true values may lie off, or 'rounded'.")
+@click.option("--smallest", type=click.IntRange(min=2), help="Counts from 1 to one less than this must not be shown.")
+@click.option("--signed", is_flag=True, help="Values may be negative.")
+@click.option(
+    "--missing",
+    type=click.Choice(["zero", "withheld"]),
+    default="zero",
+    show_default=True,
+    help="What finest cells are that the table does not list.",
+)
+@click.option("--true", "truth", type=click.Path(path_type=Path), help="The true cells (csv or Parquet; confidential).")
+@click.option("--p-percent", type=float, help="Rule for the true cells, which then need top1 and top2.")
+@click.option("--min-contributors", type=int, help="Rule for the true cells, which then need contributors.")
+@click.option("--min-frequency", type=int, help="Rule for true counts.")
+@click.option("--mark", "marks", multiple=True, help="A mark of withheld cells, instead of the usual ones.")
+@click.option("--delimiter", default=",", show_default=True, help="Separator of a csv file.")
+@click.option("--sheet", help="Sheet of an xlsx file; its first when left out.")
+@click.option("--output", type=click.Path(path_type=Path), help="Write all intervals to this csv file (confidential).")
+@JSON
+def check_output(file: Path, output: Path | None, as_json: bool, **options: Any) -> None:
+    """Check a published table of any origin: FILE is a csv or xlsx table with holes.
+
+    Says what can be worked out of it, and with the true cells whether they are protected. The exit code is 5 where
+    something was found against it.
+    """
+    from discreet.cli.checking import checked_output, show_output
+
+    with errors(as_json):
+        with progress(as_json):
+            found = checked_output(file, **options)
+        show_output(found, output, as_json)
+        if not found.holds:
             sys.exit(5)
 
 

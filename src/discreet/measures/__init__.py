@@ -1,6 +1,15 @@
 """Pure functions from original and published values to numbers; none of them runs a method."""
 
+from discreet.measures.association import deviance
+from discreet.measures.attribute import AttributeRisk, attribute_risk, best_guesses
+from discreet.measures.bias import rounding_bias, signed_rank
+from discreet.measures.fair import Fair, fair_comparison, fair_over_runs
 from discreet.measures.fit import Fit, fit
+from discreet.measures.grid import Grid
+from discreet.measures.noise import change_shares, noise_errors, noise_over_runs
+from discreet.measures.overlap import interval_overlap, inverse_mean_square, percent_difference
+from discreet.measures.ranks import rank_changes
+from discreet.measures.redistribution import map_measures
 from discreet.measures.rounding import (
     chi_square,
     chi_square_bounds,
@@ -13,18 +22,42 @@ from discreet.measures.rounding import (
     posterior,
     posterior_risk,
 )
+from discreet.measures.sample_risk import SampleRisk, sample_risk
+from discreet.measures.suite import Measure, table_measures
 
 __all__ = [
+    "AttributeRisk",
+    "Fair",
     "Fit",
+    "Grid",
+    "Measure",
+    "SampleRisk",
+    "attribute_risk",
+    "best_guesses",
+    "change_shares",
     "chi_square",
     "chi_square_bounds",
     "chi_square_constants",
     "chi_square_p",
     "compare_rules",
+    "deviance",
     "expected_chi_square",
+    "fair_comparison",
+    "fair_over_runs",
     "fit",
     "forecast_chi_square",
+    "interval_overlap",
+    "inverse_mean_square",
+    "map_measures",
     "moments",
+    "noise_errors",
+    "noise_over_runs",
+    "percent_difference",
     "posterior",
     "posterior_risk",
+    "rank_changes",
+    "rounding_bias",
+    "sample_risk",
+    "signed_rank",
+    "table_measures",
 ]

@@ -29,12 +29,20 @@ class Guesses(NamedTuple):
 
 
 class AttributeRisk(NamedTuple):
-    """Exact disclosures: ``original`` a, ``perturbed`` b (somebody is there), ``correct`` c in both, same guess."""
+    """Exact disclosures: ``original`` a, ``perturbed`` b (somebody is there), ``correct`` c in both, same guess.
+
+    Combinations of known variables are counted, or the persons in them.
+    """
 
     original: int
     perturbed: int
     correct: int
     beta: float
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is no exact disclosure before or after, so that a risk of 0 says little."""
+        return not self.original and not self.perturbed
 
     @property
     def recall(self) -> float:
@@ -91,9 +99,20 @@ def _guess(table: Floats) -> tuple[Floats, Ints]:
 
 
 def attribute_risk(
-    original: Floats, perturbed: Floats, *, beta: float = 0.5, self_removal: bool = False
+    original: Floats, perturbed: Floats, *, beta: float = 0.5, self_removal: bool = False, by_units: bool = False
 ) -> AttributeRisk:
     """How many exact disclosures of the original table survive in the perturbed one.
+
+    Parameters
+    ----------
+    original, perturbed
+        Inner frequencies: one row a category of the guessed variable, one column a combination of known variables.
+    beta
+        Weight of recall against precision.
+    self_removal
+        The intruder is one of the persons and takes himself out.
+    by_units
+        Count the persons of a combination instead of the combination: correct attribution probability.
 
     Examples
     --------
@@ -101,9 +120,14 @@ def attribute_risk(
     >>> attribute_risk(original, np.array([[2, 2], [0, 2]])).risk
     1.0
     """
+    if np.shape(original) != np.shape(perturbed):
+        raise InputError(f"The tables have the shapes {np.shape(original)} and {np.shape(perturbed)}.")
     if beta <= 0:
         raise ParameterError(f"beta={beta} must be greater than zero.")
     before, after = (best_guesses(t, self_removal=self_removal) for t in (original, perturbed))
-    there = np.asarray(original).sum(axis=0) > 0
-    both = before.exact & after.exact & (before.category == after.category) & there
-    return AttributeRisk(int((before.exact & there).sum()), int((after.exact & there).sum()), int(both.sum()), beta)
+    units = np.asarray(original).sum(axis=0)
+    there = units > 0
+    counted = np.where(there, units if by_units else 1, 0)
+    both = before.exact & after.exact & (before.category == after.category)
+    a, b, c = (round(float(counted[found].sum())) for found in (before.exact, after.exact, both))
+    return AttributeRisk(a, b, c, beta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,19 @@ class NoiseErrors(NamedTuple):
     sensitive: int
     unprotected: int
     skipped: int
+
+    @property
+    def lowest(self) -> float:
+        """The least multiplier; not a number without sensitive cells."""
+        return float(self.multiplier.min()) if len(self.multiplier) else float("nan")
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Between which multipliers the middle nine tenths of the sensitive cells lie."""
+        if not len(self.multiplier):
+            return float("nan"), float("nan")
+        low, high = np.percentile(self.multiplier, [5, 95])
+        return float(low), float(high)
 
 
 def noise_errors(before: Floats, after: Floats, needed: Floats) -> NoiseErrors:
@@ -63,4 +77,48 @@ def noise_errors(before: Floats, after: Floats, needed: Floats) -> NoiseErrors:
         int(sensitive.sum()),
         int((multiplier < 1).sum()),
         int((~there).sum()),
+    )
+
+
+def change_shares(before: Floats, after: Floats, steps: int = 5) -> Floats:
+    """Per cent of cells by relative change: below 1 %, 1 to 2 %, ... and, last, ``steps`` % and more.
+
+    It serves estimates and their coefficients of variation alike; cells that were zero are left out.
+
+    Examples
+    --------
+    >>> change_shares(np.array([100.0, 100.0, 100.0, 0.0]), np.array([100.5, 101.5, 110.0, 1.0]), 2).round(1).tolist()
+    [33.3, 33.3, 33.3]
+    """
+    if len(before) != len(after):
+        raise InputError("Numbers before and after must be of the same cells.")
+    there = before != 0
+    if not there.any():
+        return np.zeros(steps + 1)
+    change = np.abs(after[there] - before[there]) / np.abs(before[there])
+    # Percents that fall on a step in decimal numbers must not lie below it in floating point.
+    bins = np.minimum(np.floor(100 * change + 1e-9), steps).astype(np.int64)
+    shares: Floats = 100 * np.bincount(bins, minlength=steps + 1) / int(there.sum())
+    return shares
+
+
+class NoiseRuns(NamedTuple):
+    """Mean and spread of alpha and beta over several seeds."""
+
+    alpha: float
+    alpha_spread: float
+    beta: float
+    beta_spread: float
+    runs: int
+
+
+def noise_over_runs(before: Floats, runs: Sequence[Floats], needed: Floats) -> NoiseRuns:
+    """Alpha and beta over several noisy versions of a table, with their standard deviations."""
+    if not len(runs):
+        raise InputError("There is no noisy version of the table.", hint="Give at least one.")
+    found = [noise_errors(before, after, needed) for after in runs]
+    alpha, beta = np.array([f.alpha for f in found]), np.array([f.beta for f in found])
+    spread = 1 if len(found) > 1 else 0
+    return NoiseRuns(
+        float(alpha.mean()), float(alpha.std(ddof=spread)), float(beta.mean()), float(beta.std(ddof=spread)), len(found)
     )

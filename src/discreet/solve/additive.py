@@ -6,13 +6,14 @@ for each inner and one column for each published cell, 1 where the published cel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints
+from discreet.solve.nonnegative import nonnegative_least_squares
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 ZeroRule = Literal["cascade", "negatives_only", "nnls", "none"]
 LIMIT = 1e-10
 CYCLES = 1000
+LAST_CYCLES = 50_000
 DENSE = 4_000_000
+SUPPORT_CELLS = 20_000
+"""Up to so many inner cells, those that must be zero are found by a linear program where fitting creeps."""
 
 
 class Restored(NamedTuple):
@@ -75,7 +79,8 @@ def restored(published: Floats, cover: csr_array, *, rule: ZeroRule = "cascade",
     rows = checked_cover(cover, published)
     every = np.ones(rows.shape[0], np.bool_)
     if rule == "nnls":
-        return Restored(_nonnegative(published, rows), every, 1)
+        found = nonnegative_least_squares(published, rows)
+        return Restored(found.fitted, found.possible, 1)
     fit = _least_squares(published, rows)
     if rule == "none" or not np.any(fit < limit):
         return Restored(fit, every, 1)
@@ -107,20 +112,18 @@ def _least_squares(published: Floats, rows: csr_array) -> Floats:
     return fitted
 
 
-def _nonnegative(published: Floats, rows: csr_array) -> Floats:
-    from scipy.optimize import lsq_linear, nnls
-
-    design = rows.T.tocsr()
-    if design.shape[0] * design.shape[1] <= DENSE:
-        inner = nnls(design.toarray(), published)[0]
-    else:
-        inner = lsq_linear(design, published, bounds=(0, np.inf), tol=1e-12, lsmr_tol="auto").x
-    fitted: Floats = design @ np.maximum(inner, 0.0)
-    return fitted
-
-
-def expected_inner(additive: Floats, cover: csr_array) -> Floats:
+def expected_inner(additive: Floats, cover: csr_array, possible: Bools | None = None) -> Floats:
     """Expected inner frequencies of an additive table, by iterative proportional fitting from ones.
+
+    Parameters
+    ----------
+    additive
+        Published numbers that add up.
+    cover
+        Inner by published cells.
+    possible
+        Which inner cells can be above zero, as :func:`restored` says. Where some cannot though all their published
+        cells are above zero, fitting must be told, or it creeps towards zero without end.
 
     Raises
     ------
@@ -130,18 +133,52 @@ def expected_inner(additive: Floats, cover: csr_array) -> Floats:
     rows = checked_cover(cover, additive)
     if additive.min(initial=0.0) < 0:
         raise InputError("The additive table has negative values.", hint="Restore it first.")
-    columns: csc_array = rows.tocsc()
     inner: Floats = (rows @ (additive == 0).astype(np.float64) == 0).astype(np.float64)
-    worst = fit_proportionally(
-        columns.indptr.astype(np.int64), columns.indices.astype(np.int32), additive, inner, CYCLES
-    )
-    scale = max(1.0, float(additive.max(initial=0.0)))
-    if worst > 1e-8 * scale:
+    if possible is not None:
+        inner *= possible
+    fitted, fits = _fitted(additive, rows, inner, CYCLES)
+    if not fits and rows.shape[0] <= SUPPORT_CELLS:
+        fitted, fits = _fitted(additive, rows, inner * _support(additive, rows), LAST_CYCLES)
+    if not fits:
         raise InputError(
-            "No inner table without negative cells adds up to these numbers.",
+            "No inner table without negative cells adds up to these numbers, or too many of its cells must be zero.",
             hint="Restore the table with rule='nnls' first.",
         )
-    return inner
+    return fitted
+
+
+def _fitted(additive: Floats, rows: csr_array, start: Floats, cycles: int) -> tuple[Floats, bool]:
+    """Proportional fitting from a start, and whether it adds up."""
+    columns: csc_array = rows.tocsc()
+    inner = start.copy()
+    worst = fit_proportionally(
+        columns.indptr.astype(np.int64), columns.indices.astype(np.int32), additive, inner, cycles
+    )
+    return inner, worst <= 1e-8 * max(1.0, float(additive.max(initial=0.0)))
+
+
+def _support(additive: Floats, rows: csr_array) -> Bools:
+    """Inner cells that are above zero in some table that adds up to the numbers, or to a multiple of them.
+
+    A multiple, because every such cell can then reach one at the same time; all where no table adds up.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array, eye_array, hstack
+
+    size, cells = rows.shape
+    nothing = csr_array((cells, size), dtype=np.float64)
+    sums: Any = hstack([csr_array(rows.T), nothing, csr_array(-additive[:, None])])
+    below: Any = hstack([-eye_array(size), eye_array(size), csr_array((size, 1), dtype=np.float64)])
+    ends: Any = np.zeros((2 * size + 1, 2))
+    ends[:, 1] = np.inf
+    ends[size : 2 * size, 1] = 1
+    ends[-1, 0] = 1
+    cost = np.concatenate((np.zeros(size), -np.ones(size), [0.0]))
+    found: Any = linprog(cost, A_ub=below, b_ub=np.zeros(size), A_eq=sums, b_eq=np.zeros(cells), bounds=ends)
+    if found.status != 0:
+        return np.ones(size, np.bool_)
+    reached: Bools = np.asarray(found.x)[size : 2 * size] > 0.5
+    return reached
 
 
 @kernel("f8(i8[::1], i4[::1], f8[::1], f8[::1], i8)")
@@ -159,8 +196,9 @@ def fit_proportionally(start: Ints, member: Codes, target: Floats, inner: Floats
                 continue
             factor = target[j] / total
             for at in range(start[j], start[j + 1]):
-                moved = max(moved, abs(inner[member[at]] * (factor - 1.0)))
-                inner[member[at]] *= factor
+                there = inner[member[at]]
+                moved = max(moved, abs(there * (factor - 1.0)) / max(there, 1.0))
+                inner[member[at]] = there * factor
         if moved < 1e-12:
             break
     return gap

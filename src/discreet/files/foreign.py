@@ -1,0 +1,213 @@
+"""Published tables of others: csv, xlsx or a frame, long or crossed, with holes where cells are withheld."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from discreet.errors import InputError, ParameterError, listed, missing_extra
+from discreet.files.frames import code_text, column_names, not_utf8, read_columns
+
+MARKS = ("x", "X", "c", "C", "*", ":", "..", "...", "(x)", "[c]", "s", "S")
+"""Marks of withheld cells, besides an empty field. A dash is none: it often stands for zero."""
+LARGEST_FILE = 200 * 2**20
+LARGEST_INSIDE = 2**30
+"""Bytes that an xlsx file may have when it is unpacked."""
+HEADER_WITHIN = 50
+"""Titles may stand above the header, in so many lines."""
+
+
+class Published(NamedTuple):
+    """Cells as they were published: codes and values; ``None`` where a cell is withheld."""
+
+    variables: tuple[str, ...]
+    codes: list[tuple[str, ...]]
+    values: list[Decimal | None]
+
+
+def read_published(
+    source: Any,
+    variables: Sequence[str],
+    value: str = "value",
+    *,
+    code_lists: Mapping[str, Collection[str]] | None = None,
+    withheld: Sequence[str] = MARKS,
+    delimiter: str = ",",
+    sheet: str | None = None,
+) -> Published:
+    """Read a published table.
+
+    Parameters
+    ----------
+    source
+        A csv or xlsx file, or a frame.
+    variables
+        Columns of codes. A file without a column of values may be crossed: one of two variables has a column, the codes
+        of the other stand in the header.
+    value
+        Column of values.
+    code_lists
+        Codes of the variables, by which a crossed table is known.
+    withheld
+        Marks of withheld cells, besides an empty field.
+    delimiter, sheet
+        Of a csv file; of an xlsx file (its first when left out).
+    """
+    lines = _lines(source, variables, value, delimiter, sheet)
+    head: list[list[str]] = []
+    for line in lines:
+        words = [_text(item) for item in line]
+        if all(name in words for name in (*variables, value)):
+            return _long(words, lines, variables, value, withheld, len(head) + 1)
+        crossed = _crossed_by(words, variables, code_lists)
+        if crossed is not None:
+            return _crossed(words, lines, variables, crossed, withheld, len(head) + 1)
+        head.append(words)
+        if len(head) >= HEADER_WITHIN:
+            break
+    first = next((words for words in head if any(words)), [])
+    raise InputError(
+        f"No line of the published table has the columns {listed((*variables, value))}; it begins with "
+        f"{listed(first, 8)}.",
+        hint="Name the columns of codes and values; check the delimiter or the sheet.",
+    )
+
+
+def _text(item: Any) -> str:
+    return "" if item is None or item != item else code_text(item).strip()
+
+
+def _lines(source: Any, variables: Sequence[str], value: str, delimiter: str, sheet: str | None) -> Iterator[list[Any]]:
+    if not isinstance(source, str | Path):
+        names = [name for name in column_names(source) if name in (*variables, value, "status")]
+        frame = read_columns(source, names, names).to_pydict()
+        rows = zip(*frame.values(), strict=True)
+        return iter([names, *(list(row) for row in rows)])
+    path = Path(source)
+    if not path.is_file():
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"The file {path.name!r} is larger than 200 MiB.", hint="Check it in parts.")
+    if path.suffix.lower() == ".xlsx":
+        return _xlsx(path, sheet)
+    if sheet is not None:
+        raise ParameterError("Only xlsx files have sheets.", hint="Leave sheet= out.")
+    if len(delimiter) != 1:
+        raise ParameterError(f"delimiter={delimiter!r} is not allowed.", hint="Give one character.")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise not_utf8(path) from None
+    return csv.reader(io.StringIO(text), delimiter=delimiter)
+
+
+def _xlsx(path: Path, sheet: str | None) -> Iterator[list[Any]]:
+    try:
+        from openpyxl import load_workbook
+    except ModuleNotFoundError:
+        raise missing_extra("openpyxl", "xlsx", "Reading an xlsx file") from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            inside = sum(item.file_size for item in archive.infolist())
+        if inside > LARGEST_INSIDE:
+            raise InputError(f"The file {path.name!r} unpacks to more than 1 GiB.", hint="Check it in parts.")
+        book = load_workbook(path, read_only=True, data_only=True)
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        raise InputError(
+            f"The file {path.name!r} is not an xlsx file.", hint="Save it again, or as csv.", details=str(error)
+        ) from None
+    if sheet is not None and sheet not in book.sheetnames:
+        raise ParameterError(f"There is no sheet {sheet!r}.", hint=f"There are {listed(book.sheetnames)}.")
+    page = book[sheet] if sheet is not None else book.worksheets[0]
+    return (list(row) for row in page.iter_rows(values_only=True))
+
+
+def _long(
+    header: list[str],
+    lines: Iterable[list[Any]],
+    variables: Sequence[str],
+    value: str,
+    withheld: Sequence[str],
+    above: int,
+) -> Published:
+    places = [header.index(name) for name in variables]
+    at = header.index(value)
+    status = header.index("status") if "status" in header else None
+    codes, values = [], []
+    for number, line in enumerate(lines, start=above + 1):
+        words = [_text(item) for item in line] + [""] * (len(header) - len(line))
+        if not any(words):
+            continue
+        codes.append(tuple(words[k] for k in places))
+        found = _number(words[at], withheld, number)
+        empty = found is None and status is not None and words[status] == "E"
+        values.append(Decimal(0) if empty else found)
+    return _checked(Published(tuple(variables), codes, values))
+
+
+def _crossed_by(
+    header: list[str], variables: Sequence[str], code_lists: Mapping[str, Collection[str]] | None
+) -> tuple[int, int] | None:
+    """Number of the variable that has a column, and its place; ``None`` where the header is not that of a cross."""
+    if len(variables) != 2 or code_lists is None:
+        return None
+    for k, name in enumerate(variables):
+        if name in header and variables[1 - k] not in header:
+            others = [word for word in header if word and word != name]
+            if others and all(word in code_lists[variables[1 - k]] for word in others):
+                return k, header.index(name)
+    return None
+
+
+def _crossed(
+    header: list[str],
+    lines: Iterable[list[Any]],
+    variables: Sequence[str],
+    crossed: tuple[int, int],
+    withheld: Sequence[str],
+    above: int,
+) -> Published:
+    k, place = crossed
+    codes: list[tuple[str, ...]] = []
+    values: list[Decimal | None] = []
+    for number, line in enumerate(lines, start=above + 1):
+        words = [_text(item) for item in line] + [""] * (len(header) - len(line))
+        if not any(words):
+            continue
+        for at, other in enumerate(header):
+            if at != place and other:
+                pair = (words[place], other)
+                codes.append(pair if k == 0 else pair[::-1])
+                values.append(_number(words[at], withheld, number))
+    return _checked(Published(tuple(variables), codes, values))
+
+
+def _number(word: str, withheld: Sequence[str], line: int) -> Decimal | None:
+    if not word or word in withheld:
+        return None
+    plain = word.replace("\u00a0", "").replace("\u202f", "").replace(" ", "")
+    try:
+        number = Decimal(plain)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite():
+        raise InputError(
+            f"Line {line} holds {word[:20]!r} as a published value.",
+            hint="Write plain numbers with a decimal point, and name the marks of withheld cells in withheld=.",
+        )
+    return number
+
+
+def _checked(found: Published) -> Published:
+    if not found.codes:
+        raise InputError("The published table has no cells.", hint="Check that the right file was given.")
+    if len(set(found.codes)) != len(found.codes):
+        seen: set[tuple[str, ...]] = set()
+        twice = next(codes for codes in found.codes if codes in seen or seen.add(codes))  # type: ignore[func-returns-value]
+        raise InputError(f"The cell {twice} stands twice in the published table.", hint="Give every cell once.")
+    return found

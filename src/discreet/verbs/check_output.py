@@ -1,0 +1,486 @@
+"""Output checking: what a published table of any origin gives away, and whether it keeps what its true cells need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from discreet.attack.holes import Holes, hole_intervals
+from discreet.engine.cells import all_cells
+from discreet.errors import InputError, ParameterError, listed
+from discreet.files.foreign import MARKS, Published, read_published
+from discreet.files.frames import to_frame
+from discreet.model.arrays import Bools, Codes, Floats, Ints
+from discreet.model.hierarchy import Hierarchy
+from discreet.model.spec import TableSpec
+from discreet.model.table import CellStatus, Table, cell_keys
+from discreet.model.tableset import TableSet
+from discreet.relations import System, build_system
+from discreet.relations.identity import cell_identities
+from discreet.verbs.audit import audit
+from discreet.verify.verdict import Verdict
+
+NEAR = 1e-6
+"""Share of a value (at least one) that ends in floating point may be off."""
+MOST_CELLS = 2_000_000
+EVERY_CELL = 2_000
+"""Up to so many cells, shown cells that are only known within something are looked at too."""
+OUTSIDER = "external: knows this publication, all relations between its cells{}"
+NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class OutputCheck:
+    """What was found of a published table: a verdict, and intervals of the cells that were looked at.
+
+    ``cells`` names them, ``value`` is the true value (not a number where nobody gave it).
+    """
+
+    verdict: Verdict
+    cells: tuple[str, ...]
+    lower: Floats
+    upper: Floats
+    recomputed: Bools
+    value: Floats
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found against the publication."""
+        return self.verdict.holds
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One row a cell that was looked at."""
+        return {
+            "cell": list(self.cells),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+            "recomputed": self.recomputed.tolist(),
+            "true_value": [None if np.isnan(v) else v for v in self.value.tolist()],
+        }
+
+    def to_frame(self, backend: str = "pyarrow") -> Any:
+        """All intervals as a data frame: confidential where cells can be recomputed."""
+        return to_frame(self.columns(), backend)
+
+    def summary(self) -> str:
+        """The verdict in words; it names cells, and none of their values."""
+        first, *rest = str(self.verdict).splitlines()
+        return "\n".join(["Nothing was found against this publication." if self.holds else first, *rest])
+
+    __repr__ = summary
+
+
+def check_output(
+    published: Any,
+    by: Mapping[str, Hierarchy | None] | Sequence[str],
+    value: str = "value",
+    *,
+    true: Table | None = None,
+    counts: bool = False,
+    within: float | Literal["rounded"] = 0.0,
+    smallest: int | None = None,
+    signed: bool = False,
+    missing: Literal["zero", "withheld"] = "zero",
+    total: str = "Total",
+    withheld: Sequence[str] = MARKS,
+    delimiter: str = ",",
+    sheet: str | None = None,
+) -> OutputCheck:
+    """Check a published table with holes, whoever made it.
+
+    Parameters
+    ----------
+    published
+        A csv or xlsx file or a frame: code columns and values, or a cross of two variables. Withheld cells are empty or
+        hold one of the marks in ``withheld``.
+    by
+        Variable to hierarchy. Without a hierarchy the codes of the table are parts of ``total``.
+    value
+        Column of values.
+    true
+        The true cells, where the checker has them; assessed, so that unsafe cells and their levels are known.
+    counts
+        Whether values are whole numbers.
+    within
+        How far true values may lie from shown ones: 0, the base less one for rounding to a base, the largest change of
+        bounded noise, or ``"rounded"`` for half a unit of the last decimal.
+    smallest
+        Counts from 1 to one less than this must not be shown.
+    signed
+        Whether values may be negative; otherwise everybody knows that they are not.
+    missing
+        What finest cells are that the table does not list: known to be ``"zero"``, which is the stronger attacker, or
+        ``"withheld"`` too. Totals that are not listed are withheld.
+    total
+        Code of totals where there is no hierarchy.
+    withheld, delimiter, sheet
+        Marks of withheld cells; separator of a csv file; sheet of an xlsx file.
+
+    Returns
+    -------
+    OutputCheck
+        A verdict that says what was found, against whom, and what was not considered; and all intervals.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> cells = pa.table({"region": ["Total", "N", "S", "W"], "value": ["10", "4", "x", "3"]})
+    >>> found = check_output(cells, ["region"])
+    >>> found.holds, found.columns()["lower"]
+    (False, [3.0])
+    """
+    _refuse(within, missing, smallest)
+    read, hierarchies = _read(published, by, value, total, withheld, delimiter, sheet)
+    page = _Page.of(read, hierarchies, value, counts, missing, true)
+    check = _Check(page, within, counts, signed, true)
+    verdict = check.verdict
+    check.publication(smallest)
+    check.additivity()
+    found = check.intervals()
+    if true is not None:
+        check.against_truth(found)
+    else:
+        verdict.not_considered.append("which cells are unsafe: no true cells were given")
+    verdict.not_considered.append("other publications")
+    names = tuple(check.system.cell_name(cell) for cell in found.cells.tolist())
+    known_true = check.truth[found.cells] if true is not None else np.full(len(found.cells), np.nan)
+    return OutputCheck(verdict, names, found.lower, found.upper, check.recomputed(found), known_true)
+
+
+def published_hierarchies(
+    published: Any,
+    by: Mapping[str, Hierarchy | None] | Sequence[str],
+    value: str = "value",
+    *,
+    total: str = "Total",
+    withheld: Sequence[str] = MARKS,
+    delimiter: str = ",",
+    sheet: str | None = None,
+) -> dict[str, Hierarchy]:
+    """The hierarchies of a published table; where none is given, its codes are parts of ``total``."""
+    return _read(published, by, value, total, withheld, delimiter, sheet)[1]
+
+
+def _read(
+    published: Any,
+    by: Mapping[str, Hierarchy | None] | Sequence[str],
+    value: str,
+    total: str,
+    withheld: Sequence[str],
+    delimiter: str,
+    sheet: str | None,
+) -> tuple[Published, dict[str, Hierarchy]]:
+    given = dict(by) if isinstance(by, Mapping) else dict.fromkeys(by)
+    if not given:
+        raise ParameterError("There is no variable.", hint="Name the columns of codes.")
+    lists = {name: h.codes for name, h in given.items() if h is not None}
+    known = lists if len(lists) == len(given) else None
+    read = read_published(
+        published, list(given), value, code_lists=known, withheld=withheld, delimiter=delimiter, sheet=sheet
+    )
+    return read, {name: h or _inferred(read, k, total) for k, (name, h) in enumerate(given.items())}
+
+
+def _refuse(within: object, missing: object, smallest: object) -> None:
+    if within != "rounded" and not (isinstance(within, int | float) and not isinstance(within, bool) and within >= 0):
+        raise ParameterError(f"within={within!r} is not allowed.", hint="Give a distance of at least 0, or 'rounded'.")
+    if missing not in ("zero", "withheld"):
+        raise ParameterError(f"missing={missing!r} is not allowed.", hint="Use 'zero' or 'withheld'.")
+    if smallest is not None and (isinstance(smallest, bool) or not isinstance(smallest, int) or smallest < 2):
+        raise ParameterError(f"smallest={smallest!r} is not allowed.", hint="Give a whole number of at least 2.")
+
+
+def _inferred(read: Published, k: int, total: str) -> Hierarchy:
+    """All codes of a column as parts of its total."""
+    codes = dict.fromkeys(codes[k] for codes in read.codes)
+    parts = [code for code in codes if code not in (total, "")]
+    if not parts:
+        raise InputError(f"Column {read.variables[k]!r} holds no codes but the total.", hint="Leave it out.")
+    return Hierarchy.flat(parts, total=total)
+
+
+class _Page(NamedTuple):
+    """The published table as a table of ours: which of its cells are shown, and how finely."""
+
+    table: Table
+    shown: Bools
+    decimals: int
+
+    @classmethod
+    def of(
+        cls,
+        read: Published,
+        by: Mapping[str, Hierarchy],
+        value: str,
+        counts: bool,
+        missing: str,
+        true: Table | None,
+    ) -> _Page:
+        """Cells that are listed, all totals above them, and, where asked, all others."""
+        if true is not None and {v: h.codes for v, h in true.spec.by.items()} != {v: h.codes for v, h in by.items()}:
+            raise InputError("The true table has other variables or codes.", hint="Use the same hierarchies for both.")
+        if true is not None and true.variables != tuple(by):
+            raise InputError(f"The true table has the variables {listed(true.variables)}.", hint="Use the same order.")
+        hierarchies = list(by.values())
+        shape = [len(h) for h in hierarchies]
+        codes = _positions(read, by)
+        keys = cell_keys(codes, shape)
+        spec = TableSpec(by=dict(by), value=None if counts else value, name="publication")
+        every = _all_keys(keys, codes, hierarchies, shape, missing, true)
+        decimals = max([0, *(_decimals(v) for v in read.values if v is not None)])
+        place = np.searchsorted(every, keys)
+        units, shown = np.zeros(len(every), np.int64), np.zeros(len(every), np.bool_)
+        for at, number in zip(place.tolist(), read.values, strict=True):
+            if number is not None:
+                units[at], shown[at] = _units(number, decimals), True
+        table = Table(
+            spec=spec,
+            codes=np.column_stack(np.unravel_index(every, shape)).astype(np.int32),
+            value=units,
+            decimals=decimals,
+            empty=np.zeros(len(every), np.bool_),
+            from_records=False,
+        )
+        return cls(_same_cells(table, shown), shown, decimals)
+
+
+def _decimals(number: Decimal) -> int:
+    exponent = number.normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _units(number: Decimal, decimals: int) -> int:
+    units = int(number.scaleb(decimals))
+    if abs(units) >= 2**52:
+        raise InputError("A published value is too large.", hint="Give the table in a larger unit (thousands).")
+    return units
+
+
+def _positions(read: Published, by: Mapping[str, Hierarchy]) -> Codes:
+    columns = []
+    for k, (variable, hierarchy) in enumerate(by.items()):
+        found = [hierarchy.index.get(codes[k] or hierarchy.total or "", -1) for codes in read.codes]
+        if -1 in found:
+            unknown = dict.fromkeys(codes[k] for codes, at in zip(read.codes, found, strict=True) if at < 0)
+            raise InputError(
+                f"Column {variable!r} has codes that its hierarchy does not have: {listed(unknown, 8)}.",
+                hint="Add them to the hierarchy, or correct them.",
+            )
+        columns.append(found)
+    return np.array(columns, np.int32).T
+
+
+def _all_keys(
+    keys: Ints, codes: Codes, hierarchies: list[Hierarchy], shape: list[int], missing: str, true: Table | None
+) -> Ints:
+    finest = np.ones(len(keys), np.bool_)
+    for k, hierarchy in enumerate(hierarchies):
+        finest &= hierarchy.base[codes[:, k]]
+    every = np.unique(keys)
+    if finest.any():
+        every = np.union1d(every, all_cells(np.unique(keys[finest]), hierarchies, every=False))
+    if true is not None:
+        every = np.union1d(every, true.keys[true.value != 0])
+    if missing == "withheld":
+        size = int(np.prod([float(n) for n in shape]))
+        if size > MOST_CELLS:
+            raise InputError(f"The table would have {size:,} cells.", hint="Use missing='zero', or fewer variables.")
+        every = np.arange(size, dtype=np.int64)
+    return every.astype(np.int64)
+
+
+def _same_cells(table: Table, shown: Bools) -> Table:
+    """Codes that cover the same base codes are one cell: a hole whose twin is shown is known."""
+    of, size = cell_identities(TableSet((table,)))
+    known = np.zeros(size, np.int64)
+    known[of[0][shown]] = table.value[shown]
+    twin = np.zeros(size, np.bool_)
+    twin[of[0][shown]] = True
+    return table.with_(value=np.where(shown, table.value, np.where(twin[of[0]], known[of[0]], 0)))
+
+
+class _Check:
+    """The publication as a system of cells with what a reader knows of each."""
+
+    def __init__(
+        self, page: _Page, within: float | Literal["rounded"], counts: bool, signed: bool, true: Table | None
+    ) -> None:
+        self.page, self.whole, self.true = page, counts, true
+        self.system: System = build_system(page.table)
+        self.verdict = Verdict()
+        size = len(self.system)
+        self.shown: Bools = np.zeros(size, np.bool_)
+        self.shown[self.system.of[0][page.shown]] = True
+        self.value = self.system.value / 10.0**page.decimals
+        self.within = 0.5 * 10.0**-page.decimals if within == "rounded" else float(within)
+        floor = -np.inf if signed else 0.0
+        self.lower: Floats = np.where(self.shown, np.maximum(self.value - self.within, floor), floor)
+        self.upper: Floats = np.where(self.shown, self.value + self.within, np.inf)
+        if not signed and np.any(self.value[self.shown] < 0):
+            raise InputError("The table shows negative values.", hint="Give signed=True.")
+        self.truth: Floats = np.zeros(size)
+        if true is not None:
+            row = true.find(page.table.codes)
+            there = row >= 0
+            self.truth[self.system.of[0][there]] = true.values[row[there]]
+        known = "" if signed else ", and that no value is negative"
+        known += f", and that true values lie within {self.within:g} of shown ones" if self.within else ""
+        self.verdict.attackers.append(OUTSIDER.format(known))
+
+    def _names(self, cells: Ints) -> str:
+        return listed([self.system.cell_name(cell) for cell in cells.tolist()], NAMED)
+
+    def _against(self, check: str, cells: Ints, what: str) -> None:
+        if len(cells):
+            self.verdict.refuse(check, f"{len(cells):,} cells {what}", self._names(cells))
+
+    def publication(self, smallest: int | None) -> None:
+        """What the shown values are by themselves."""
+        holes = int((~self.shown).sum())
+        self.verdict.proved.append(f"{int(self.shown.sum()):,} cells are shown, {holes:,} are withheld or not listed")
+        if smallest is not None:
+            small = self.shown & (self.value > 0) & (self.value < smallest)
+            self._against("small counts", np.flatnonzero(small), f"show counts below {smallest}")
+
+    def additivity(self) -> None:
+        """Relations between shown cells that do not hold."""
+        matrix = self._relations()
+        hidden = np.asarray(abs(matrix) @ (~self.shown).astype(np.int64))
+        gap = np.abs(np.asarray(matrix @ np.where(self.shown, self.value, 0.0)))
+        room = self.within * np.asarray(abs(matrix) @ np.ones(len(self.system)))
+        wrong = np.flatnonzero((hidden == 0) & (gap > room + NEAR * np.maximum(1.0, gap)))
+        if len(wrong):
+            self.verdict.refuse(
+                "additivity",
+                f"{len(wrong):,} sums of shown cells do not add up",
+                "give within= for a rounded or noisy table, or correct it",
+            )
+
+    def _relations(self) -> Any:
+        """Relations, but those whose parts are not listed."""
+        matrix = self.system.matrix
+        return matrix[np.flatnonzero(np.diff(matrix.indptr) > 1)]
+
+    def intervals(self) -> Holes:
+        """What can be told of every hole; and of shown cells, where these are not the true values."""
+        asked = ~self.shown
+        if self.within and len(self.system) <= EVERY_CELL:
+            asked = np.ones(len(self.system), np.bool_)
+        if self.true is not None:
+            asked = asked | self._unsafe()
+        elif self.within and len(self.system) > EVERY_CELL:
+            self.verdict.not_considered.append("shown cells: the table is too large to look at all of them")
+        found = hole_intervals(self._relations(), self.lower, self.upper, asked, self.whole)
+        if self.whole:
+            found = found._replace(lower=np.ceil(found.lower - NEAR) + 0.0, upper=np.floor(found.upper + NEAR) + 0.0)
+        self._against(
+            "contradiction",
+            found.cells[found.contradictory],
+            "have no value that fits the rest (missing='withheld' if finest cells are left out, within= if values are "
+            "rounded)",
+        )
+        self._against("undecided", found.cells[found.undecided], "could not be bounded, and count as disclosed")
+        since = len(self.verdict.refused)
+        again = self.recomputed(found)
+        self._against("recomputed", found.cells[again], "that are withheld or altered can be worked out exactly")
+        if not (found.contradictory.any() or found.undecided.any()):
+            self.verdict.prove("no withheld or altered cell can be worked out exactly", since)
+        return found
+
+    def recomputed(self, found: Holes) -> Bools:
+        """Cells whose ends meet. Shown cells that are known to be true are no news."""
+        with np.errstate(invalid="ignore"):
+            met = found.upper - found.lower <= NEAR * np.maximum(1.0, np.abs(found.lower))
+        news = ~self.shown[found.cells] | (self.within > 0)
+        result: Bools = met & news & ~found.contradictory & ~found.undecided
+        return result
+
+    def _unsafe(self) -> Bools:
+        return self._per_cell(self._true().unsafe.astype(np.float64)) > 0
+
+    def _per_cell(self, column: Floats) -> Floats:
+        """A column of the true table on the cells of the publication."""
+        row = self._true().find(self.page.table.codes)
+        there = row >= 0
+        result = np.zeros(len(self.system))
+        np.maximum.at(result, self.system.of[0][there], column[row[there]])
+        return result
+
+    def _true(self) -> Table:
+        assert self.true is not None
+        return self.true
+
+    def against_truth(self, found: Holes) -> None:
+        """Shown values, unsafe cells and their levels, against the true cells."""
+        true, verdict = self._true(), self.verdict
+        since = len(verdict.refused)
+        half = 0.5 * 10.0**-self.page.decimals
+        gap = np.abs(self.value - self.truth)
+        wrong = self.shown & (gap > self.within + half + NEAR * np.maximum(1.0, np.abs(self.truth)))
+        self._against("values", np.flatnonzero(wrong), "show other values than the true ones")
+        verdict.prove("shown values are the true ones, as far as stated", since)
+        if true.assessment is None:
+            verdict.not_considered.append("which cells are unsafe: the true table is not assessed")
+            return
+        unsafe = self._unsafe()
+        inside = np.zeros(len(true), np.bool_)
+        row = true.find(self.page.table.codes)
+        inside[row[row >= 0]] = True
+        if np.any(true.unsafe & ~inside):
+            verdict.asserted.append(f"{int((true.unsafe & ~inside).sum()):,} unsafe cells stand nowhere in the table")
+        if not self.within:
+            self._against("published", np.flatnonzero(unsafe & self.shown), "are unsafe and shown")
+        verdict.not_considered.append("sums of withheld cells that are unsafe themselves")
+        self._levels(found, unsafe)
+        self._insiders(unsafe)
+
+    def _levels(self, found: Holes, unsafe: Bools) -> None:
+        true, since = self._true(), len(self.verdict.refused)
+        assert true.assessment is not None
+        unit = 10.0**true.decimals
+        down, up, both = (
+            self._per_cell(level / unit)
+            for level in (true.assessment.lower, true.assessment.upper, true.assessment.sliding)
+        )
+        cells, value = found.cells, self.truth[found.cells]
+        near = NEAR * np.maximum(1.0, np.abs(value))
+        outside = (value < found.lower - near) | (value > found.upper + near)
+        self._against(
+            "bounds", cells[outside & ~found.contradictory], "have a true value outside what readers conclude"
+        )
+        with np.errstate(invalid="ignore"):
+            short = (found.lower > value - down[cells] + near) | (found.upper < value + up[cells] - near)
+            short |= found.upper - found.lower < both[cells] - near
+        short &= unsafe[cells] & ~(self.shown[cells] & (self.within == 0)) & ~found.contradictory
+        self._against("levels", cells[short], "are unsafe and known more closely than their level allows")
+        if (
+            not found.contradictory.any()
+            and not found.undecided.any()
+            and (self.within or not np.any(unsafe & self.shown))
+        ):
+            self.verdict.prove("every unsafe cell keeps its level against the outsider", since)
+
+    def _insiders(self, unsafe: Bools) -> None:
+        """Contributors who know their own contributions, where the shown values are true and unsafe cells are not."""
+        true, verdict = self._true(), self.verdict
+        if self.within or np.any(unsafe & self.shown) or not true.contributions:
+            verdict.not_considered.append("contributors who know their own contributions")
+            return
+        row = true.find(self.page.table.codes)
+        there = row >= 0
+        hidden = np.zeros(len(true), np.bool_)
+        hidden[row[there]] = ~self.shown[self.system.of[0][there]]
+        manual = np.zeros(len(true), np.int8) if true.manual is None else true.manual.copy()
+        manual[hidden & ~true.unsafe & ~true.empty] = CellStatus.SECONDARY
+        since = len(verdict.refused)
+        found = audit(true.with_(manual=manual), exact=False)
+        if found.short_insiders or found.recoverable_insiders:
+            verdict.refuse("insiders", f"{found.short_insiders:,} unsafe cells are short of their level against one")
+        if found.why_no_insiders:
+            verdict.not_considered.append(f"contributors ({found.why_no_insiders})")
+        verdict.attackers.extend(found.attackers[1:])
+        verdict.prove("every unsafe cell keeps its level against the named attackers", since)

@@ -1,0 +1,60 @@
+"""Card 003-09: entries that margins fix, and the trap of linear programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet.attack import Entry, attainable_values, unique_entries
+from discreet.errors import InputError
+
+
+def digits(text: str) -> np.ndarray:
+    return np.array([[int(d) for d in line] for line in text.split()])
+
+
+SMALL = {
+    (1, 0): digits("212020 102002 100220 010202"),
+    (2, 0): digits("212300 210021 002123"),
+    (1, 2): digits("232 212 212 212"),
+}
+LARGE = {
+    (1, 0): digits("1000101000 0100100100 0010100010 0001100001 0100011000 1000010100 0010010010 0001010001"),
+    (2, 0): digits("1111220000 1111001111 0000221111"),
+    (1, 2): np.ones((8, 3), int),
+}
+
+
+def test_example_1_has_a_gap():
+    found = unique_entries(margins=SMALL, shape=(6, 4, 3), bounds=True)
+    assert found.unique == 46
+    assert found.unknown == 0
+    assert (found.lower[0, 0, 0], found.upper[0, 0, 0]) == (0, 2)
+    assert attainable_values((0, 0, 0), margins=SMALL, shape=(6, 4, 3)) == [0, 2]
+
+
+def test_example_2_moves_three_entries_together():
+    found = unique_entries(margins=LARGE, shape=(10, 8, 3))
+    assert found.unique == 192
+    assert [found.status[at] for at in ((0, 0, 0), (2, 6, 0), (3, 7, 0))] == [Entry.VARIES] * 3
+    assert found.solves < 2 * 240
+
+
+def test_linear_programs_call_a_disclosed_entry_free():
+    trap = {axes: values.copy() for axes, values in SMALL.items()}
+    trap[1, 0][0, 0] = 1
+    trap[2, 0][1, 0] = 1
+    trap[1, 2][0, 1] = 2
+    found = unique_entries(margins=trap, shape=(6, 4, 3))
+    assert found.unique == 72
+    assert attainable_values((0, 0, 0), margins=trap, shape=(6, 4, 3)) == [0]
+    from discreet.attack.uniqueness import _Given, _Search
+
+    linear = _Search(_Given.of(None, None, trap, (6, 4, 3)), 10)._solve(0, 1.0, whole=False)
+    assert linear.value == pytest.approx(1)
+
+
+def test_margins_that_contradict_each_other_are_refused():
+    wrong = {**SMALL, (1, 2): SMALL[1, 2] + np.eye(4, 3, dtype=int)}
+    with pytest.raises(InputError, match="contradict"):
+        unique_entries(margins=wrong, shape=(6, 4, 3))
