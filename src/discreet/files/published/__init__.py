@@ -1,0 +1,105 @@
+"""Public tables in the formats that offices publish in. Every writer takes a ``PublicTable`` and nothing else of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from discreet.errors import ParameterError, listed, unknown_name
+from discreet.files.published.csv import write_csv
+from discreet.files.published.heading import Heading
+from discreet.files.published.jsonstat import write_jsonstat
+from discreet.files.published.parquet import write_parquet
+from discreet.files.published.px import write_px
+from discreet.files.published.sdmx import write_sdmx_csv, write_sdmx_json
+from discreet.files.published.stat import write_dta, write_sav
+from discreet.files.published.xlsx import write_xlsx
+from discreet.model.release import PublicRelease, PublicTable
+
+__all__ = ["FORMATS", "Heading", "check_formats", "write_public"]
+
+
+class Format(NamedTuple):
+    """How files of a format end, and what writes them."""
+
+    suffix: str
+    write: Callable[[Path, PublicTable, Heading], None]
+
+
+FORMATS = {
+    "csv": Format(".csv", write_csv),
+    "xlsx": Format(".xlsx", write_xlsx),
+    "jsonstat": Format(".jsonstat.json", write_jsonstat),
+    "sdmx-csv": Format(".sdmx.csv", write_sdmx_csv),
+    "sdmx-json": Format(".sdmx.json", write_sdmx_json),
+    "px": Format(".px", write_px),
+    "parquet": Format(".parquet", write_parquet),
+    "sav": Format(".sav", write_sav),
+    "dta": Format(".dta", write_dta),
+}
+"""Formats of publication by name."""
+
+
+def check_formats(names: Sequence[str]) -> tuple[str, ...]:
+    """The formats to write, csv first and always: it is what the checker holds the others against."""
+    for name in names:
+        if name not in FORMATS:
+            raise ParameterError(unknown_name("format", name, FORMATS))
+    return tuple(dict.fromkeys(["csv", *names]))
+
+
+def write_public(
+    public: PublicRelease | PublicTable,
+    path: str | Path,
+    format: str | None = None,
+    *,
+    table: str | None = None,
+    heading: Heading | None = None,
+) -> Path:
+    """Write a public table in a format of publication.
+
+    Parameters
+    ----------
+    public
+        ``release.public``, or one table of it; a release as a whole is refused, so that nothing else can slip out.
+    path
+        The file.
+    format
+        ``"csv"``, ``"xlsx"``, ``"jsonstat"``, ``"sdmx-csv"``, ``"sdmx-json"``, ``"px"``, ``"parquet"``, ``"sav"`` or
+        ``"dta"``; by default what the name of the file ends with.
+    table
+        Which table, where there are several.
+    heading
+        Agency, units, source and time that some formats state.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> table = ds.examples.small_table().assess(ds.PPercent(10))
+    >>> release = ds.protect(table, ds.Suppress())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(ds.write_public(release.public, f"{folder}/safe.px").read_text().splitlines()[-5])
+    "." 130 120 ".."
+    """
+    path = Path(path)
+    if isinstance(public, PublicRelease):
+        if table is None and len(public.tables) > 1:
+            raise ParameterError(
+                "The release has several tables.", hint=f"Say which: table={listed([t.name for t in public.tables])}."
+            )
+        chosen = public.tables[0] if table is None else public[table]
+    elif isinstance(public, PublicTable):
+        chosen = public
+    else:
+        raise ParameterError(
+            f"Cannot publish a {type(public).__name__}.", hint="Give release.public: only that holds no secrets."
+        )
+    if format is None:
+        format = next((name for name, kind in reversed(FORMATS.items()) if path.name.endswith(kind.suffix)), None)
+        if format is None:
+            raise ParameterError(
+                f"The name {path.name!r} does not say which format is meant.", hint=f"Give format={listed(FORMATS)}."
+            )
+    FORMATS[check_formats([format])[-1]].write(path, chosen, heading or Heading())
+    return path
