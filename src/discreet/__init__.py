@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy, write_labels
     from discreet.files.noise_tables import read_noise_table, write_noise_table
     from discreet.files.pattern import read_pattern
+    from discreet.files.published import Heading, write_public
+    from discreet.files.statistical import statistical_metadata
     from discreet.generate import examples
     from discreet.model.already import PublishedCells
     from discreet.model.figure import Figure
@@ -68,6 +70,8 @@ _HOME = {
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),
     "discreet.files.pattern": ("read_pattern",),
+    "discreet.files.published": ("Heading", "write_public"),
+    "discreet.files.statistical": ("statistical_metadata",),
     "discreet.files.noise_tables": ("read_noise_table", "write_noise_table"),
     "discreet.model.already": ("PublishedCells",),
     "discreet.model.figure": ("Figure",),
@@ -145,6 +149,7 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (NoiseTable, "image", "discreet.report.noise", "noise_image"),
     (NoiseTable, "shuffled", "discreet.tables.perturb.shuffle", "shuffled"),
     (PublicRelease, "page", "discreet.report", "public_report"),
+    (PublicRelease, "write", "discreet.files.published", "write_public"),
     (Release, "audit", "discreet.verbs.audit", "audit"),
     (Release, "pattern", "discreet.model.pattern", "pattern_of"),
     (Release, "replay", "discreet.verbs.save", "replay"),

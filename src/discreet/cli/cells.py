@@ -12,6 +12,8 @@ import click
 
 from discreet.cli.terminal import progress
 from discreet.errors import InputError, OutputError, ParameterError, listed
+from discreet.files.published import write_public
+from discreet.verbs.load import load
 from discreet.verbs.recipe import (
     Kitchen,
     Run,
@@ -40,6 +42,14 @@ def show_run(done: Run, as_json: bool) -> None:
         click.echo(done.audit.summary())
     click.echo(str(done.verdict))
     click.echo(f"Saved in {done.folder} (seal {done.seal[:16]})")
+
+
+def export_table(folder: Path, file: Path, form: str | None, table: str | None) -> None:
+    """Write a table of a verified release in another format; an existing file is not overwritten."""
+    if file.exists():
+        raise OutputError(f"The file {file.name!r} exists.", hint="Choose another name, or remove it.")
+    write_public(load(folder).public, file, form, table=table)
+    click.echo(f"Written: {file.name}")
 
 
 def repair_pattern(

@@ -43,18 +43,35 @@ def demo(directory: Path, records: int) -> None:
 
 @main.command()
 @RECIPE
+@click.option("--format", "formats", multiple=True, help="A further format of the public files; may be given often.")
 @OUTSIDE
 @EARLIER
 @JSON
-def run(recipe: Path, allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
+def run(recipe: Path, formats: tuple[str, ...], allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
     """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save."""
     from discreet.cli.cells import show_run
     from discreet.verbs.recipe import run_recipe
 
     with errors(as_json):
         with progress(as_json):
-            done = run_recipe(recipe, allow_outside=allow_outside, already_published=earlier)
+            done = run_recipe(recipe, allow_outside=allow_outside, already_published=earlier, formats=formats)
         show_run(done, as_json)
+
+
+@main.command()
+@FOLDER
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--format", "form", help="The format, where the name of the file does not say it.")
+@click.option("--table", help="Which table, where the release has several.")
+def export(folder: Path, file: Path, form: str | None, table: str | None) -> None:
+    """Write a public table of the saved release in FOLDER to FILE: csv, xlsx, SDMX, JSON-stat, px, Parquet, sav, dta.
+
+    The release is verified first.
+    """
+    from discreet.cli.cells import export_table
+
+    with errors(False):
+        export_table(folder, file, form, table)
 
 
 @main.command()

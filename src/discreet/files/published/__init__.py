@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from discreet.errors import ParameterError, listed, unknown_name
+from discreet.errors import OutputError, ParameterError, listed, missing_extra, unknown_name
 from discreet.files.published.csv import write_csv
 from discreet.files.published.heading import Heading
 from discreet.files.published.jsonstat import write_jsonstat
@@ -21,31 +23,39 @@ __all__ = ["FORMATS", "Heading", "check_formats", "write_public"]
 
 
 class Format(NamedTuple):
-    """How files of a format end, and what writes them."""
+    """How files of a format end, what writes them, and what must be installed for it (one of the packages of each)."""
 
     suffix: str
     write: Callable[[Path, PublicTable, Heading], None]
+    needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
+STAT = (("stat", ("pyreadstat",)), ("frames", ("polars", "pandas")))
 FORMATS = {
     "csv": Format(".csv", write_csv),
-    "xlsx": Format(".xlsx", write_xlsx),
+    "xlsx": Format(".xlsx", write_xlsx, (("xlsx", ("xlsxwriter",)),)),
     "jsonstat": Format(".jsonstat.json", write_jsonstat),
     "sdmx-csv": Format(".sdmx.csv", write_sdmx_csv),
     "sdmx-json": Format(".sdmx.json", write_sdmx_json),
     "px": Format(".px", write_px),
     "parquet": Format(".parquet", write_parquet),
-    "sav": Format(".sav", write_sav),
-    "dta": Format(".dta", write_dta),
+    "sav": Format(".sav", write_sav, STAT),
+    "dta": Format(".dta", write_dta, STAT),
 }
 """Formats of publication by name."""
 
 
 def check_formats(names: Sequence[str]) -> tuple[str, ...]:
-    """The formats to write, csv first and always: it is what the checker holds the others against."""
+    """The formats to write, csv first and always: it is what the checker holds the others against.
+
+    One whose package is not installed is refused here, before any work is done.
+    """
     for name in names:
         if name not in FORMATS:
             raise ParameterError(unknown_name("format", name, FORMATS))
+        for extra, packages in FORMATS[name].needs:
+            if not any(find_spec(package) for package in packages):
+                raise missing_extra(packages[0], extra, f"Writing {FORMATS[name].suffix} files")
     return tuple(dict.fromkeys(["csv", *names]))
 
 
@@ -101,5 +111,11 @@ def write_public(
             raise ParameterError(
                 f"The name {path.name!r} does not say which format is meant.", hint=f"Give format={listed(FORMATS)}."
             )
-    FORMATS[check_formats([format])[-1]].write(path, chosen, heading or Heading())
+    kind = FORMATS[check_formats([format])[-1]]
+    try:  # beside its place first, so that nothing is half written
+        with tempfile.TemporaryDirectory(dir=path.parent) as beside:
+            kind.write(Path(beside) / path.name, chosen, heading or Heading())
+            (Path(beside) / path.name).replace(path)
+    except OSError as error:
+        raise OutputError(f"Cannot write {path.name!r}: {error.strerror or error}.", hint="Check the folder.") from None
     return path

@@ -173,7 +173,7 @@ def json_text(found: Observations, heading: Heading) -> bytes:
         dimensions.append({**period, "roles": ["TIME_PERIOD"], "values": [{"value": table.period}]})
     lists = {"OBS_STATUS": OBS_STATUS, "CONF_STATUS": CONF_STATUS}
     used = {name: sorted(set(column)) for name, column in found.statuses.items()}
-    attributes = [
+    attributes: list[dict[str, Any]] = [
         {
             "id": name,
             "name": "Observation status" if name == "OBS_STATUS" else "Confidentiality status",

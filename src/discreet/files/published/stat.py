@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import OutputError, missing_extra
+from discreet.errors import OutputError
 from discreet.files.published.cube import value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
 from discreet.model.release import PublicTable
@@ -97,10 +97,8 @@ def _columns(
     path: Path, table: PublicTable, heading: Heading
 ) -> tuple[Any, dict[str, list[Any]], dict[str, str], dict[str, dict[str, str]]]:
     """The package, columns, their labels, and labels of their values."""
-    try:
-        import pyreadstat
-    except ModuleNotFoundError:
-        raise missing_extra("pyreadstat", "stat", f"Writing {path.suffix} files") from None
+    import pyreadstat
+
     names = _names(table.variables, taken=("value", "lower", "upper", "status"))
     columns: dict[str, list[Any]] = {}
     labels, words = {}, {}
@@ -177,10 +175,8 @@ def _frame(columns: dict[str, list[Any]], mixed: str = "") -> Any:
     try:
         import polars
     except ModuleNotFoundError:
-        try:
-            import pandas
-        except ModuleNotFoundError:
-            raise missing_extra("polars", "frames", "Writing SPSS and Stata files") from None
+        import pandas
+
         return pandas.DataFrame({n: pandas.Series(c, dtype=object if n == mixed else None) for n, c in columns.items()})
     kinds: dict[str, Any] = dict.fromkeys(columns, polars.String)
     kinds.update({name: polars.Float64 for name in ("value", "lower", "upper") if name in columns})

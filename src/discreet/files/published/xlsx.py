@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import OutputError, missing_extra
+from discreet.errors import OutputError
 from discreet.files.published.cube import label_of, parents_of, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
 from discreet.model.release import PublicTable
@@ -27,10 +27,8 @@ def write_xlsx(path: Path, table: PublicTable, heading: Heading) -> None:
     The row and the columns named ``code`` hold the codes themselves. Every text is written as text, never as a formula.
     Ends of intervals stand on sheets of their own.
     """
-    try:
-        import xlsxwriter
-    except ModuleNotFoundError:
-        raise missing_extra("xlsxwriter", "xlsx", "Writing Excel workbooks") from None
+    import xlsxwriter
+
     with xlsxwriter.Workbook(str(path), {"strings_to_formulas": False, "strings_to_urls": False}) as book:
         book.set_properties({"created": datetime(1980, 1, 1), "title": table.name})
         Sheet(book, "Table", table).fill()
