@@ -28,6 +28,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/engines.md", 3),
         ("docs/coordination.md", 4),
         ("docs/argus.md", 5),
+        ("docs/formats.md", 4),
     ],
 )
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):
