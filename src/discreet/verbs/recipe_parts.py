@@ -70,7 +70,7 @@ class TablePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     decimals: int | None = None
     cells: Literal["nonempty", "all"] = "nonempty"
     compute_totals: bool = False
-    disjoint: bool = False
+    disjoint: bool | Literal["unknown"] = False
     slack: float | Literal["rounded"] | None = None
     source: str | None = None
     metadata: str | None = None
