@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from discreet.verbs.links import linked_clusters
     from discreet.verbs.load import load
     from discreet.verbs.offices import office_table
+    from discreet.verbs.proposals import propose_recodes, redesign
     from discreet.verbs.protect import protect
     from discreet.verbs.recipe import run_recipe
     from discreet.verbs.repair import repair
@@ -103,6 +104,7 @@ _HOME = {
     "discreet.verbs.links": ("linked_clusters",),
     "discreet.verbs.load": ("load",),
     "discreet.verbs.offices": ("office_table",),
+    "discreet.verbs.proposals": ("propose_recodes", "redesign"),
     "discreet.verbs.protect": ("protect",),
     "discreet.verbs.recipe": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),

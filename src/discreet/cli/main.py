@@ -186,6 +186,40 @@ def tabulate(recipe: Path, allow_outside: bool, output: Path | None) -> None:
 
 
 @main.command()
+@RECIPE
+@click.option("--table", help="Which table, where the recipe has several.")
+@click.option(
+    "--target", type=click.IntRange(min=0), default=0, show_default=True, help="Stop at so many unsafe cells."
+)
+@click.option("--most", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many recodes.")
+@click.option("--variable", "variables", multiple=True, help="A variable that may be recoded; all otherwise.")
+@click.option("--no-merge", is_flag=True, help="Only close branches of trees.")
+@click.option("--output", type=click.Path(path_type=Path), help="Folder for files of old and new codes.")
+@OUTSIDE
+@JSON
+def redesign(
+    recipe: Path,
+    table: str | None,
+    target: int,
+    most: int,
+    variables: tuple[str, ...],
+    no_merge: bool,
+    output: Path | None,
+    allow_outside: bool,
+    as_json: bool,
+) -> None:
+    """Propose recodes of a table of a RECIPE that remove most unsafe cells for the least detail.
+
+    Nothing is published.
+    """
+    from discreet.cli.cells import show_proposal
+
+    options = {"target": target, "most": most, "variables": variables or None, "merge": not no_merge}
+    with errors(as_json):
+        show_proposal(recipe, table, output, allow_outside, as_json, options)
+
+
+@main.command()
 @FOLDER
 @click.option("--output", type=click.Path(path_type=Path), help="Write all intervals to this csv file (confidential).")
 @click.option(

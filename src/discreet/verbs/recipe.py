@@ -33,6 +33,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.report import custodian_report
+from discreet.rules.assess import assess_table
 from discreet.rules.base import Rule, rule_from_record
 from discreet.tables.method import Method
 from discreet.tables.suppress import Suppress
@@ -44,6 +45,7 @@ from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
 from discreet.verbs.given_files import with_files_read
 from discreet.verbs.load import load
+from discreet.verbs.proposals import Redesign
 from discreet.verbs.protect import protect
 from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.recipe_parts import (
@@ -263,10 +265,15 @@ def prepare(kitchen: Kitchen) -> TableSet:
         tables = [kitchen.argus.ready_made(part, bool(rules)) for part in recipe.tables]
     else:
         tables = _tabulated(kitchen, variables, rules)
+    finer = tables
     tables = [kitchen.argus.recoded(t, part) for t, part in zip(tables, recipe.tables, strict=True)]
     tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
     whole = TableSet(tables, [link.equation for link in recipe.links], recipe.one_pattern)
     assessed = _assessed(whole, recipe, rules)
+    for table, before, part in zip(assessed, finer, recipe.tables, strict=True):
+        if part.recode and part.status is None:
+            judged = assess_table(before, rules, recipe.assess.profile, recipe.assess.missing_safe)
+            kitchen.argus.note(Redesign(judged, table, ()).effect)
     if any(part.apriori for part in recipe.tables):
         known = [kitchen.argus.known(t, part) for t, part in zip(assessed, recipe.tables, strict=True)]
         assessed = _assessed(whole.replaced(known), recipe, rules)
