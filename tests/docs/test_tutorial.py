@@ -29,6 +29,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/coordination.md", 4),
         ("docs/argus.md", 5),
         ("docs/formats.md", 4),
+        ("docs/redesign.md", 2),
     ],
 )
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):

@@ -107,6 +107,44 @@ def test_the_code_maps_repeat_the_redesign_in_one_go(rows):
     assert ds.tabulate(data, by=fresh.spec.by).assess(RULE).columns() == again.table.columns()
 
 
+def below(tree: ds.Hierarchy, node: str) -> list[int]:
+    covered = tree.covered(node)
+    return [i for i, code in enumerate(tree.codes) if code != node and set(tree.covered(code)) < set(covered)]
+
+
+def test_greedy_loses_little_more_than_the_best_set_of_branches():
+    nace = ds.Hierarchy.from_nested(
+        {
+            "A": {"A1": ["A11", "A12"], "A2": ["A21", "A22", "A23"]},
+            "B": {"B1": ["B11", "B12"], "B2": None},
+            "C": ["C1", "C2"],
+        }
+    )
+    region = ds.Hierarchy.from_nested({"N": ["N1", "N2"], "S": ["S1", "S2"]})
+    draw = np.random.default_rng(0)
+    best_of_all, extra = 0, []
+    for _ in range(20):
+        size = draw.integers(20, 160)
+        data = {"nace": draw.choice(nace.base_codes, size), "region": draw.choice(region.base_codes, size)}
+        table = ds.tabulate(pa.table(data), by={"nace": nace, "region": region}).assess(RULE)
+        branches = [(0, nace, code) for code in ("A", "A1", "A2", "B", "B1", "C")]
+        branches += [(1, region, code) for code in ("N", "S")]
+        gone = np.array([np.isin(table.codes[:, k], below(tree, code)) for k, tree, code in branches])
+        chosen = (np.arange(2 ** len(branches))[:, None] >> np.arange(len(branches))) & 1
+        left = ~((chosen @ gone) > 0)
+        unsafe, cells = (left & table.unsafe).sum(axis=1), (left & ~table.empty).sum(axis=1)
+        least = int(unsafe.min())
+        most = int(cells[unsafe == least].max())
+        found = counts(ds.propose_recodes(table, merge=False, most=50).table)
+        assert found[0] == least
+        assert found[1] <= most
+        lost, needed = counts(table)[1] - found[1], counts(table)[1] - most
+        best_of_all += lost == needed
+        extra.append(lost / needed if needed else 1.0)
+    assert best_of_all >= 10
+    assert max(extra) < 1.5
+
+
 def test_the_cheapest_recode_is_found_on_a_table_made_for_it():
     rows = [(code, region, i) for code in ("A11", "A2", "B1", "B3") for region in "NSW" for i in range(3)]
     rows += [("A12", "N", 20), ("B2", "S", 21)]
