@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import polars as pl
 import pyreadstat
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError
@@ -147,8 +148,41 @@ def test_a_truncated_file_is_refused(sav):
         read_columns(sav, ["turnover"])
 
 
+def test_a_file_that_crashes_the_library_is_refused(sav):
+    content = bytearray(sav.read_bytes())
+    refused = 0
+    for place in range(176, 400, 8):  # the records of variables, whose counts lead the library astray
+        content[place : place + 4] = b"\xff\xff\xff\x7f"
+        if place % 64 == 48:
+            sav.write_bytes(content)
+            with pytest.raises(InputError, match="cannot be read"):
+                read_columns(sav, ["turnover"])
+            refused += 1
+    assert refused == 4
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.text("aé =+-@Ñ0", min_size=1, max_size=9).map(lambda text: f"{text}."),
+            st.one_of(st.integers(-(10**15), 10**15).map(float), st.decimals(-9999, 9999, places=3).map(float)),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_records_survive_the_way_through_a_file(kind, rows, tmp_path):
+    frame = pl.DataFrame({"code": [code for code, _ in rows], "amount": [amount for _, amount in rows]})
+    path = tmp_path / f"records.{kind}"
+    pyreadstat.write_sav(frame, str(path)) if kind == "sav" else pyreadstat.write_dta(frame, str(path), version=14)
+    found = read_columns(path, ["code", "amount"], text=["code"]).to_pydict()
+    assert list(zip(found["code"], found["amount"], strict=True)) == rows
+
+
 def test_a_missing_package_is_named_with_the_command(sav, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    monkeypatch.setattr("discreet.files.statistical.find_spec", lambda name: None)
     with pytest.raises(NeedsError, match=r"pip install 'discreet\[stat\]'"):
         ds.statistical_metadata(sav)
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import csv
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -166,14 +169,21 @@ def _parquet(path: Path, table: PublicTable) -> Found:
     return _long(pq.read_table(path).to_pydict(), table.variables, table)
 
 
-def _stat(path: Path, table: PublicTable) -> Found:
-    import pyreadstat
+STAT_CHILD = """
+import json, sys, pyreadstat
+read = pyreadstat.read_sav if sys.argv[1].endswith(".sav") else pyreadstat.read_dta
+print(json.dumps({name: list(column) for name, column in read(sys.argv[1], output_format="dict")[0].items()}))
+"""
+"""Run in a process of its own: the library that knows these formats crashes on some damaged files."""
 
-    read = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
-    try:
-        data, _ = read(str(path), output_format="dict")
-    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
-        raise ValueError(str(error)) from None
+
+def _stat(path: Path, table: PublicTable) -> Found:
+    if find_spec("pyreadstat") is None:
+        raise ModuleNotFoundError(name="pyreadstat")
+    done = subprocess.run([sys.executable, "-c", STAT_CHILD, str(path)], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise ValueError(f"the reader ended with {done.returncode}")
+    data = json.loads(done.stdout)
     return _long(data, list(data)[: len(table.variables)], table)
 
 

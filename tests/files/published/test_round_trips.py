@@ -38,8 +38,9 @@ def cells(table: PublicTable) -> dict[tuple[str, ...], tuple[Decimal | None, str
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_checker_reads_back_what_was_written(name):
     held = 0
+    slow = name in ("sav", "dta")  # read in a process of its own
 
-    @QUICK
+    @settings(QUICK, max_examples=10 if slow else 25)
     @given(public_tables(rare=True))
     def check(table):
         nonlocal held
@@ -57,7 +58,7 @@ def test_the_checker_reads_back_what_was_written(name):
             held += 1
 
     check()
-    assert held >= 4
+    assert held >= 2
 
 
 @pytest.mark.parametrize("name", OTHERS)

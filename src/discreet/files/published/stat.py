@@ -61,7 +61,7 @@ def write_sav(path: Path, table: PublicTable, heading: Heading) -> None:
         variable_format=dict.fromkeys(numbers, value_format),
     )
     data = path.read_bytes()  # the header states when it was written; the same table must give the same bytes
-    path.write_bytes(data[:84] + b"01 Jan 80" + b"00:00:00" + data[101:])
+    path.write_bytes(data[:92] + b"01 Jan 80" + b"00:00:00" + data[109:])
 
 
 def write_dta(path: Path, table: PublicTable, heading: Heading) -> None:
