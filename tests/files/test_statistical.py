@@ -161,7 +161,7 @@ def test_a_file_that_crashes_the_library_is_refused(sav):
     assert refused == 4
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     rows=st.lists(
         st.tuples(
