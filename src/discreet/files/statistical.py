@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIXES = (".sav", ".zsav", ".dta", ".sas7bdat")
+HOME = str(Path(__file__).resolve().parents[2])
+"""Where this package lies."""
 ABOUT = b"about"
 """Where the answer of the reading process holds the metadata."""
 
@@ -102,7 +105,10 @@ def _asked(path: Path, request: Mapping[str, Any]) -> dict[Any, Any]:
         raise missing_extra("pyreadstat", "stat", f"Reading {path.suffix} files")
     command = [sys.executable, "-m", "discreet.files.statistical_child"]
     question = json.dumps({"path": str(path), **request}).encode()
-    done = subprocess.run(command, input=question, capture_output=True, check=False)
+    known = os.pathsep.join([HOME, *filter(None, [os.environ.get("PYTHONPATH")])])  # the same code, wherever it lies
+    done = subprocess.run(
+        command, input=question, capture_output=True, check=False, env={**os.environ, "PYTHONPATH": known}
+    )
     if done.returncode != 0:
         raise InputError(
             f"The file {path.name!r} cannot be read as a {path.suffix} file.",
