@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy, write_labels
     from discreet.files.noise_tables import read_noise_table, write_noise_table
     from discreet.files.pattern import read_pattern
+    from discreet.files.published import Heading, write_public
+    from discreet.files.statistical import statistical_metadata
     from discreet.generate import examples
     from discreet.keys import Key
     from discreet.model.already import PublishedCells
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from discreet.verbs.links import linked_clusters
     from discreet.verbs.load import load
     from discreet.verbs.offices import office_table
+    from discreet.verbs.proposals import propose_recodes, redesign
     from discreet.verbs.protect import protect
     from discreet.verbs.recipe import run_recipe
     from discreet.verbs.repair import repair
@@ -87,6 +90,8 @@ _HOME = {
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),
     "discreet.files.pattern": ("read_pattern",),
+    "discreet.files.published": ("Heading", "write_public"),
+    "discreet.files.statistical": ("statistical_metadata",),
     "discreet.files.noise_tables": ("read_noise_table", "write_noise_table"),
     "discreet.keys": ("Key",),
     "discreet.model.already": ("PublishedCells",),
@@ -136,6 +141,7 @@ _HOME = {
     "discreet.verbs.links": ("linked_clusters",),
     "discreet.verbs.load": ("load",),
     "discreet.verbs.offices": ("office_table",),
+    "discreet.verbs.proposals": ("propose_recodes", "redesign"),
     "discreet.verbs.protect": ("protect",),
     "discreet.verbs.recipe": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),
@@ -184,6 +190,7 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (NoiseTable, "image", "discreet.report.noise", "noise_image"),
     (NoiseTable, "shuffled", "discreet.tables.perturb.shuffle", "shuffled"),
     (PublicRelease, "page", "discreet.report", "public_report"),
+    (PublicRelease, "write", "discreet.files.published", "write_public"),
     (Release, "audit", "discreet.verbs.audit", "audit"),
     (Release, "map_image", "discreet.report.maps", "map_image"),
     (Release, "pattern", "discreet.model.pattern", "pattern_of"),

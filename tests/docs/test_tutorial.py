@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import discreet
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -33,6 +35,9 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/utility.md", 2),
         ("docs/attackers.md", 5),
         ("docs/check-output.md", 1),
+        ("docs/formats.md", 4),
+        ("docs/redesign.md", 2),
+        ("docs/migration.md", 7),
     ],
 )
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):
@@ -50,6 +55,16 @@ def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):
             printed = ""
             checked += 1
     assert checked >= least
+
+
+@pytest.mark.parametrize("page", ["docs/migration.md", "docs/formats.md", "docs/redesign.md"])
+def test_names_in_the_tables_of_a_page_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    names = re.findall(r"\bds\.([A-Za-z_]+)(?:\.([a-z_]+))?", text)
+    assert len(names) > 5
+    for name, method in names:
+        assert hasattr(discreet, name), name
+        assert not method or hasattr(getattr(discreet, name), method), (name, method)
 
 
 def test_the_readme_example_runs(tmp_path, monkeypatch):

@@ -102,7 +102,7 @@ def test_the_log_holds_recipe_and_digests_of_the_inputs(folder):
         ("input/activity.hrc", "input/nace.hrc", r"no file 'input/nace.hrc'"),
         ("p = 10", 'p = 10\ntables = ["turnovr"]', r"no table 'turnovr'.*mean 'turnover'"),
         ('value = "turnover"', 'value = "turnover"\nfilter = "region = 1"', r"Cannot read the filter"),
-        ('directory = "out"', 'directory = "out"\nformats = ["xlsx"]', r"cannot be used.*formats"),
+        ('directory = "out"', 'directory = "out"\nformats = ["xlxs"]', r"cannot be used.*formats"),
     ],
 )
 def test_a_mistake_is_an_error_that_says_what_to_do(folder, old, new, message):

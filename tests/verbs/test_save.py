@@ -94,7 +94,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(release, tmp_path):
         release.save(tmp_path / "out")
 
 
-@pytest.mark.parametrize("failing", ["write_public_csv", "_write_json", "_seal", "_put_in_place"])
+@pytest.mark.parametrize("failing", ["_publish", "_write_json", "_seal", "_put_in_place"])
 def test_a_full_disk_leaves_the_old_release_as_it_was(release, other, tmp_path, monkeypatch, failing):
     release.save(tmp_path / "out")
     before = snapshot(tmp_path / "out")
@@ -109,7 +109,7 @@ def test_a_full_disk_leaves_the_old_release_as_it_was(release, other, tmp_path, 
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("failing", ["write_public_csv", "_seal", "_put_in_place"])
+@pytest.mark.parametrize("failing", ["_publish", "_seal", "_put_in_place"])
 def test_an_interrupt_leaves_the_old_release_as_it_was(release, other, tmp_path, monkeypatch, failing):
     release.save(tmp_path / "out")
     before = snapshot(tmp_path / "out")

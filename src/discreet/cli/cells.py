@@ -12,8 +12,11 @@ from urllib.parse import quote
 import click
 
 from discreet.cli.terminal import progress
-from discreet.errors import InputError, OutputError, ParameterError, listed
+from discreet.errors import InputError, OutputError, ParameterError, listed, unknown_name
 from discreet.files.pattern import write_pattern
+from discreet.files.published import write_public
+from discreet.verbs.load import load
+from discreet.verbs.proposals import propose_recodes
 from discreet.verbs.recipe import (
     Kitchen,
     Run,
@@ -47,6 +50,14 @@ def show_run(done: Run, as_json: bool) -> None:
         click.echo(done.audit.summary())
     click.echo(str(done.verdict))
     click.echo(f"Saved in {done.folder} (seal {done.seal[:16]})")
+
+
+def export_table(folder: Path, file: Path, form: str | None, table: str | None) -> None:
+    """Write a table of a verified release in another format; an existing file is not overwritten."""
+    if file.exists():
+        raise OutputError(f"The file {file.name!r} exists.", hint="Choose another name, or remove it.")
+    write_public(load(folder).public, file, form, table=table)
+    click.echo(f"Written: {file.name}")
 
 
 def repair_pattern(
@@ -140,6 +151,27 @@ def _refuse_existing(paths: Sequence[Path | None]) -> None:
     for path in paths:
         if path is not None and path.exists():
             raise OutputError(f"The file {path.name!r} exists.", hint="Choose another name, or remove it.")
+
+
+def show_proposal(
+    recipe: Path, name: str | None, output: Path | None, allow_outside: bool, as_json: bool, options: dict[str, Any]
+) -> None:
+    """Print proposed recodes of a table of a recipe, and write files of codes where asked."""
+    if not recipe.is_file():
+        raise InputError(f"There is no recipe {recipe.name!r}.", hint=f"Looked for: {recipe}")
+    with progress(as_json):
+        tables = prepare(Kitchen(read_recipe(recipe.read_text(encoding="utf-8")), recipe.parent, allow_outside)).tables
+        names = [table.name for table in tables]
+        if name is None and len(tables) > 1:
+            raise ParameterError("The recipe has several tables.", hint=f"Give --table, one of {listed(names)}.")
+        if name is not None and name not in names:
+            raise ParameterError(unknown_name("table", name, names, "the recipe"))
+        found = propose_recodes(tables[0 if name is None else names.index(name)], **options)
+    if output is not None:
+        found.write(output)
+    unsafe = [int(table.unsafe.sum()) for table in (found.before, found.table)]
+    result = {"unsafe": unsafe, "recodes": found.code_maps, "steps": [str(step) for step in found.steps]}
+    click.echo(json.dumps(result) if as_json else found.summary())
 
 
 def show_comparison(

@@ -43,18 +43,35 @@ def demo(directory: Path, records: int) -> None:
 
 @main.command()
 @RECIPE
+@click.option("--format", "formats", multiple=True, help="A further format of the public files; may be given often.")
 @OUTSIDE
 @EARLIER
 @JSON
-def run(recipe: Path, allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
+def run(recipe: Path, formats: tuple[str, ...], allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
     """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save."""
     from discreet.cli.cells import show_run
     from discreet.verbs.recipe import run_recipe
 
     with errors(as_json):
         with progress(as_json):
-            done = run_recipe(recipe, allow_outside=allow_outside, already_published=earlier)
+            done = run_recipe(recipe, allow_outside=allow_outside, already_published=earlier, formats=formats)
         show_run(done, as_json)
+
+
+@main.command()
+@FOLDER
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--format", "form", help="The format, where the name of the file does not say it.")
+@click.option("--table", help="Which table, where the release has several.")
+def export(folder: Path, file: Path, form: str | None, table: str | None) -> None:
+    """Write a public table of the saved release in FOLDER to FILE: csv, xlsx, SDMX, JSON-stat, px, Parquet, sav, dta.
+
+    The release is verified first.
+    """
+    from discreet.cli.cells import export_table
+
+    with errors(False):
+        export_table(folder, file, form, table)
 
 
 @main.command()
@@ -295,6 +312,40 @@ def tabulate(recipe: Path, allow_outside: bool, output: Path | None) -> None:
 
     with errors(False), progress(False):
         show_tables(recipe, allow_outside, output)
+
+
+@main.command()
+@RECIPE
+@click.option("--table", help="Which table, where the recipe has several.")
+@click.option(
+    "--target", type=click.IntRange(min=0), default=0, show_default=True, help="Stop at so many unsafe cells."
+)
+@click.option("--most", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many recodes.")
+@click.option("--variable", "variables", multiple=True, help="A variable that may be recoded; all otherwise.")
+@click.option("--no-merge", is_flag=True, help="Only close branches of trees.")
+@click.option("--output", type=click.Path(path_type=Path), help="Folder for files of old and new codes.")
+@OUTSIDE
+@JSON
+def redesign(
+    recipe: Path,
+    table: str | None,
+    target: int,
+    most: int,
+    variables: tuple[str, ...],
+    no_merge: bool,
+    output: Path | None,
+    allow_outside: bool,
+    as_json: bool,
+) -> None:
+    """Propose recodes of a table of a RECIPE that remove most unsafe cells for the least detail.
+
+    Nothing is published.
+    """
+    from discreet.cli.cells import show_proposal
+
+    options = {"target": target, "most": most, "variables": variables or None, "merge": not no_merge}
+    with errors(as_json):
+        show_proposal(recipe, table, output, allow_outside, as_json, options)
 
 
 @main.command()

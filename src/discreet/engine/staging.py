@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from discreet.errors import DiscreetError, InputError, missing_extra
+from discreet.errors import DiscreetError, InputError, ParameterError, missing_extra
 from discreet.files.frames import (
     column_or_delimiter,
     condition_mask,
@@ -22,6 +22,7 @@ from discreet.files.frames import (
     not_utf8,
     numbers,
 )
+from discreet.files.statistical import is_statistical
 from discreet.model.condition import Condition
 from discreet.model.units import SURE_DIGITS
 from discreet.progress import checkpoint
@@ -137,6 +138,11 @@ class Source:
     ) -> None:
         self.session = session
         self.path = path
+        if is_statistical(path):
+            raise ParameterError(
+                f'The engine "duckdb" does not read {path.suffix} files.',
+                hint='Use engine = "memory", or save the records as Parquet.',
+            )
         self.is_csv = path.suffix.lower() != ".parquet"
         names = file_columns(path, delimiter)
         wanted = list(dict.fromkeys(needed))

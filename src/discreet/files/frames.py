@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, listed, missing_extra, unknown_column
+from discreet.files.statistical import is_statistical, read_statistical, statistical_metadata
 from discreet.model.arrays import Bools, Floats
 from discreet.model.condition import Condition
 from discreet.model.units import MOST_DECIMALS, detect_decimals
@@ -67,7 +68,7 @@ def read_columns(
 
 
 def file_columns(path: Path, delimiter: str = ",") -> list[str]:
-    """Column names of a csv or Parquet file."""
+    """Column names of a csv or Parquet file, or of one of a statistical package."""
     if len(delimiter) != 1:
         raise ParameterError(
             f"delimiter={delimiter!r} is not allowed.", hint=f"Give one character: {listed(DELIMITERS)}."
@@ -76,6 +77,8 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
         raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
     if path.stat().st_size == 0:
         raise InputError(f"The file {path.name!r} is empty.", hint="Check that it was written completely.")
+    if is_statistical(path):
+        return list(statistical_metadata(path).columns)
     if path.suffix.lower() == ".parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -114,7 +117,7 @@ def column_names(source: Any, delimiter: str = ",") -> list[str]:
 def _not_a_frame(source: Any) -> ParameterError:
     return ParameterError(
         f"Cannot read data from a {type(source).__name__}.",
-        hint="Give a pandas, polars, pyarrow or duckdb frame, or the path of a csv or Parquet file.",
+        hint="Give a pandas, polars, pyarrow or duckdb frame, or a path of a csv, Parquet, sav, dta or sas7bdat file.",
     )
 
 
@@ -124,6 +127,8 @@ def _read_file(path: Path, wanted: list[str], codes: set[str], delimiter: str, e
         if name not in names:
             raise column_or_delimiter(path, name, names, delimiter)
         _refuse_twice(name, names, f"the file {path.name!r}")
+    if is_statistical(path):
+        return read_statistical(path, wanted, codes)
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
@@ -186,7 +191,8 @@ def not_regular(name: str, error: Exception) -> InputError:
 def column_or_delimiter(path: Path, name: str, names: list[str], delimiter: str) -> InputError:
     """Error for a column that a file does not have, or that another delimiter would show."""
     for other in DELIMITERS:
-        if other != delimiter and path.suffix.lower() != ".parquet" and name in file_columns(path, other):
+        plain = path.suffix.lower() != ".parquet" and not is_statistical(path)
+        if other != delimiter and plain and name in file_columns(path, other):
             return InputError(
                 f"The file {path.name!r} is separated by {other!r}, not by {delimiter!r}.",
                 hint=f"Give delimiter={other!r}.",

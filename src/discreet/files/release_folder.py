@@ -9,26 +9,30 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import OutputError, listed
-from discreet.files.celltext import code_text_columns, column_text, units_text, write_text_columns
+from discreet.errors import OutputError, ParameterError, listed, unknown_name
+from discreet.files.celltext import code_text_columns, column_text, write_text_columns
+from discreet.files.published import FORMATS, Heading, check_formats
+from discreet.files.published.sdmx import csv_text, json_text, restricted_observations
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Ints
 from discreet.model.evidence import Evidence
 from discreet.model.layout import FORMAT, acceptance_description, cell_columns, claim_description, table_description
-from discreet.model.release import Custodian, PublicRelease, PublicTable
+from discreet.model.release import Custodian, PublicRelease
 from discreet.progress import checkpoint
 
-OWN_FOLDERS = frozenset({"public", "custodian"})
+OWN_FOLDERS = frozenset({"public", "custodian", "restricted"})
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
 KEY_FILE = "key.txt"
 """A key that was made for the release; keys from elsewhere are not copied."""
+RESTRICTED = {"sdmx-csv": lambda found, heading: csv_text(found, heading).encode(), "sdmx-json": json_text}
+"""Formats of transmissions that carry confidentiality flags."""
 
 
 def write_release(
@@ -36,6 +40,9 @@ def write_release(
     public: PublicRelease,
     custodian: Custodian,
     extra: Mapping[str, str] | None = None,
+    formats: Sequence[str] = ("csv",),
+    restricted: Sequence[str] = (),
+    heading: Heading | None = None,
 ) -> str:
     """Write a release into ``folder`` and return its seal.
 
@@ -50,7 +57,17 @@ def write_release(
         The two parts.
     extra
         Further text files (path inside the release to its text), for example a report.
+    formats
+        Formats of the public files, of :data:`~discreet.files.published.FORMATS`; csv is always among them.
+    restricted
+        Formats of transmissions with true values and confidentiality flags, in ``restricted/``.
+    heading
+        What some formats state besides the table.
     """
+    formats, heading = check_formats(formats), heading or Heading()
+    for name in restricted:
+        if name not in RESTRICTED:
+            raise ParameterError(unknown_name("format of restricted files", name, RESTRICTED))
     folder = Path.cwd() / folder
     refuse_foreign(folder)
     if custodian.key is not None and custodian.key.insecure:
@@ -64,7 +81,9 @@ def write_release(
     except OSError as error:
         raise _cannot_write(folder, error) from error
     try:
-        seal = _fill(staging, public, custodian, extra or {})
+        _publish(staging, public, custodian, formats, heading)
+        _transmit(staging, custodian, restricted, heading)
+        seal = _fill(staging, custodian, extra or {})
         checkpoint("save", 1, 1)
         _put_in_place(staging, folder)
     except OSError as error:
@@ -89,13 +108,38 @@ def refuse_foreign(folder: Path) -> None:
         )
 
 
-def _fill(staging: Path, public: PublicRelease, custodian: Custodian, extra: Mapping[str, str]) -> str:
-    open_, closed = staging / "public", staging / "custodian"
-    open_.mkdir(mode=0o755)
+def _publish(
+    staging: Path, public: PublicRelease, custodian: Custodian, formats: Sequence[str], heading: Heading
+) -> None:
+    """The public files: every table in every format."""
+    names = file_names([table.name for table in custodian.whole])
+    folder = staging / "public"
+    folder.mkdir(mode=0o755)
+    for shown in public.tables:
+        for name in formats:
+            path = folder / f"{names[shown.name]}{FORMATS[name].suffix}"
+            if path.exists():
+                raise OutputError(f"Two tables would be written to {path.name!r}.", hint="Rename one of the tables.")
+            FORMATS[name].write(path, shown, heading)
+
+
+def _transmit(staging: Path, custodian: Custodian, formats: Sequence[str], heading: Heading) -> None:
+    """Files for partner offices that may see confidential values, with their flags."""
+    if not formats:
+        return
+    folder = staging / "restricted"
+    folder.mkdir(mode=0o700)
+    names = file_names([table.name for table in custodian.whole])
+    for number, table in enumerate(custodian.tables):
+        found = restricted_observations(custodian, number)
+        for name in formats:
+            (folder / f"{names[table.name]}{FORMATS[name].suffix}").write_bytes(RESTRICTED[name](found, heading))
+
+
+def _fill(staging: Path, custodian: Custodian, extra: Mapping[str, str]) -> str:
+    closed = staging / "custodian"
     closed.mkdir(mode=0o700)
     names = file_names([table.name for table in custodian.whole])
-    for shown in public.tables:
-        write_public_csv(open_ / f"{names[shown.name]}.csv", shown)
     present = len(custodian.tables)
     for number, (table, status) in enumerate(zip(custodian.whole, custodian.whole_status, strict=True)):
         lower, upper = proven_interval(custodian, number)
@@ -163,22 +207,6 @@ def file_names(names: list[str]) -> dict[str, str]:
             plain += "_"
         result[name] = plain
     return result
-
-
-def write_public_csv(path: Path, table: PublicTable) -> None:
-    """A public table as csv: code columns, value (empty where withheld), ends of intervals if any, status."""
-    import pyarrow as pa
-
-    names, columns = ["value"], [units_text(table.value, table.decimals, table.shown)]
-    if table.lower is not None and table.upper is not None:
-        wide = table.shown & (table.lower < table.upper)
-        names += ["lower", "upper"]
-        columns += [units_text(ends, table.decimals, wide) for ends in (table.lower, table.upper)]
-    write_text_columns(
-        path,
-        [*table.variables, *names, "status"],
-        [*code_text_columns(table.codes, table.code_lists), *columns, pa.array(table.status)],
-    )
 
 
 def proven_interval(custodian: Custodian, number: int) -> tuple[Ints, Ints]:
@@ -260,7 +288,7 @@ def _seal(staging: Path) -> str:
     for path in sorted(staging.rglob("*")):
         if path.is_file():
             relative = path.relative_to(staging).as_posix()
-            path.chmod(0o600 if relative.startswith("custodian/") else 0o644)
+            path.chmod(0o644 if relative.startswith("public/") else 0o600)
             digests[relative] = {"sha256": file_digest(path), "bytes": path.stat().st_size}
             _sync(path)
     manifest = staging / "custodian" / MANIFEST

@@ -323,6 +323,16 @@ class Hierarchy:
         )
 
     @cached_property
+    def parents(self) -> Codes:
+        """The code that each one stands under, by the first grouping that has it as a part; -1 at the top."""
+        result = np.full(len(self.codes), -1, dtype=np.int32)
+        for grouping in reversed(self.groupings):
+            for code, _ in grouping.parts:
+                if code != self.total:
+                    result[self.index[code]] = self.index[grouping.parent]
+        return result
+
+    @cached_property
     def depth(self) -> Codes:
         """Distance of each code from the top, by the first grouping that has it as a part."""
         first: dict[str, Grouping] = {}

@@ -17,7 +17,8 @@ class Microdata:
     Parameters
     ----------
     source
-        A data frame (pandas, polars, pyarrow, duckdb) or the path of a csv or Parquet file.
+        A data frame (pandas, polars, pyarrow, duckdb) or the path of a csv, Parquet, SPSS (sav), Stata
+        (dta) or SAS (sas7bdat) file.
     contributor
         Column that says who a record belongs to (firm, holding); records of one contributor add up before
         the rules look at them. Without it every record is a contributor of its own.

@@ -26,6 +26,8 @@ class PublicTable:
     ``value`` is in units of ``10 ** -decimals``; withheld and empty cells hold zero there and are not ``shown``.
     ``altered`` says of the whole table that its values are not the true ones, never of single cells. ``lower`` and
     ``upper`` are ends of intervals that hold the true values, where a method publishes them; equal where it is true.
+    ``parents`` are the codes that codes stand under (-1 at the top), for headings; ``measure`` is the variable that is
+    summed, empty for counts, and ``period`` what period the table is about.
     """
 
     name: str
@@ -40,6 +42,9 @@ class PublicTable:
     altered: bool = False
     lower: Ints | None = None
     upper: Ints | None = None
+    parents: tuple[tuple[int, ...], ...] = ()
+    measure: str = ""
+    period: str = ""
 
     def __len__(self) -> int:
         return len(self.value)
@@ -213,7 +218,17 @@ def public_table(table: Table, withheld: Bools) -> PublicTable:
         decimals=decimals,
         shown=shown,
         empty=table.empty & ~withheld,
+        **_headings(table),
     )
+
+
+def _headings(table: Table) -> dict[str, Any]:
+    """What headings say: how codes stand under one another, what is summed, and for which period."""
+    return {
+        "parents": tuple(tuple(h.parents.tolist()) for h in table.spec.hierarchies),
+        "measure": table.spec.value or "",
+        "period": table.spec.period,
+    }
 
 
 def altered_table(
@@ -237,6 +252,7 @@ def altered_table(
         altered=True,
         lower=ends[0] if ends else None,
         upper=ends[1] if ends else None,
+        **_headings(table),
     )
 
 

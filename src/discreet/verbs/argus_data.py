@@ -175,7 +175,7 @@ def read_argus_table(
     frame = _without_shadow(cells)
     if totals in ("computed", "computed_keep_status"):
         frame = _recomputed(frame, hierarchies, found.variables, totals == "computed_keep_status", said)
-        table = table_from_cells(frame, hierarchies, compute_totals=True, disjoint=True, **common)
+        table = table_from_cells(frame, hierarchies, compute_totals=True, disjoint="unknown", **common)
     elif totals == "as_they_are":
         table = _as_they_are(frame, hierarchies, common, said)
     else:
@@ -245,8 +245,8 @@ def _recomputed(
         status = pc.if_else(pc.and_(pc.equal(status, "E"), value.is_valid()), "V", status)
         frame = frame.set_column(frame.column_names.index("status"), "status", status)
     notes.append(
-        "Contributors of totals that the file does not have are counted as if nobody stood in two of the finest cells; "
-        "where somebody does, these totals may look safer than they are."
+        "Who contributes to totals that the file does not have is not known: they are judged by the worst that may be, "
+        "as few contributors as possible, the largest of one cell being the largest of the others, too."
     )
     return frame
 

@@ -10,9 +10,8 @@ from discreet.attack import Audit
 from discreet.errors import NeedsError, OutputError, ParameterError
 from discreet.files.argus.cells import read_argus_cells
 from discreet.files.argus.rda import ArgusMetadata, read_metadata
-from discreet.files.argus.recodes import closed_tree, code_map, nodes_at, read_recode
+from discreet.files.argus.recodes import nodes_at
 from discreet.files.argus.text import find_file
-from discreet.files.hrc import read_code_map
 from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.release import Release
@@ -23,7 +22,7 @@ from discreet.verbs.argus_apriori import apply_apriori
 from discreet.verbs.argus_data import ArgusRecords, read_argus, read_argus_table, shadow_differs
 from discreet.verbs.argus_output import Written, write_argus
 from discreet.verbs.recipe_parts import Recipe, TablePart, cost_column
-from discreet.verbs.redesign import recode
+from discreet.verbs.redesign import read_how, recode
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -187,25 +186,13 @@ class ArgusKitchen:
             if variable not in table.spec.by:
                 raise ParameterError(f"{variable!r} is recoded but does not span table {table.name!r}.")
             tree = table.spec.by[variable]
-            if isinstance(how, int):
-                nodes = nodes_at(tree, how)
-                if not nodes:
-                    self.note(f"The tree of {variable} ends at level {how} or before; nothing is recoded.")
-                    continue
-                codes, smaller = closed_tree(tree, nodes)
-                table = recode(table, variable, codes, smaller)
+            if isinstance(how, int) and not nodes_at(tree, how):
+                self.note(f"The tree of {variable} ends at level {how} or before; nothing is recoded.")
                 continue
-            path = self.finder.input(how)
-            if path.suffix.lower() != ".grc":
-                table = recode(table, variable, read_code_map(path))
-                continue
-            said = read_recode(path)
-            self.note(*said.notes)
-            if said.nodes:
-                codes, smaller = closed_tree(tree, [_node(code, tree) for code, _ in said.nodes])
-                table = recode(table, variable, codes, smaller)
-            else:
-                table = recode(table, variable, code_map(said, tree.base_codes))
+            notes: list[str] = []
+            codes, _ = read_how(tree, how if isinstance(how, int) else self.finder.input(how), notes)
+            self.note(*notes)
+            table = recode(table, variable, codes)
         return table
 
     def known(self, table: Table, part: TablePart) -> Table:
@@ -248,9 +235,3 @@ class ArgusKitchen:
             )
             for part in self.finder.recipe.output.argus
         )
-
-
-def _node(code: str, tree: Hierarchy) -> str:
-    """A node as the tree writes it: leading blanks may be lost in recode files."""
-    alike = [known for known in tree.codes if known.strip() == code.strip()]
-    return alike[0] if code not in tree.index and len(alike) == 1 else code

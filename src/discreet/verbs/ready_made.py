@@ -45,7 +45,7 @@ def table_from_cells(
     counts: bool = False,
     variable: str | None = None,
     compute_totals: bool = False,
-    disjoint: bool = False,
+    disjoint: bool | Literal["unknown"] = False,
     slack: float | Literal["rounded"] | None = None,
     decimals: int | None = None,
     delimiter: str = ",",
@@ -74,7 +74,9 @@ def table_from_cells(
     compute_totals
         Add missing totals from the finest cells instead of refusing.
     disjoint
-        No contributor stands in two of the finest cells, so that contributors of computed totals add up.
+        No contributor stands in two of the finest cells, so that contributors of computed totals add up. With
+        ``"unknown"`` computed totals are judged by the worst that may be: as few contributors as possible, the largest
+        of one cell being the largest of the others, too.
     slack
         How far a relation may be from adding up (rounded or weighted tables); ``"rounded"`` allows half a unit
         for each of its cells.
@@ -406,8 +408,10 @@ def _computed_costs(table: Table, leaf: Table, value: Ints, above: Above, owner:
     return worth
 
 
-def with_totals(table: Table, disjoint: bool) -> Table:
-    """The table with all totals above its finest cells."""
+def with_totals(table: Table, disjoint: bool | Literal["unknown"]) -> Table:
+    """The table with all totals above its finest cells; ``disjoint`` is as in :func:`table_from_cells`."""
+    if disjoint not in (True, False, "unknown"):
+        raise ParameterError(f"disjoint={disjoint!r} is not allowed.", hint='Use True, False or "unknown".')
     hierarchies = table.spec.hierarchies
     finest = np.all(np.column_stack([h.base[table.codes[:, k]] for k, h in enumerate(hierarchies)]), axis=1)
     leaf = table.at(np.flatnonzero(finest))
@@ -457,13 +461,44 @@ def with_totals(table: Table, disjoint: bool) -> Table:
             raise NeedsError(
                 f"{int(missing.sum())} totals were computed, and who contributes to them is not known.",
                 hint="Give the totals with their contributors, or disjoint=True where no contributor stands in two "
-                "of the finest cells. Adding contributors of finer cells up would look safer than it is.",
+                'of the finest cells, or disjoint="unknown" to judge them by the worst that may be. Adding '
+                "contributors of finer cells up would look safer than it is.",
             )
+        if disjoint == "unknown":
+            changes["contributions"] = {"holding": _fewest_contributors(table, leaf, above, owner, old, value)}
+            return table.with_(**changes)
         found = _disjoint_contributions(table, leaf, above, owner, old, value)
         changes["contributions"] = {"holding": found}
         if table.holders is not None and leaf.holders is not None:
             changes["holders"] = disjoint_holders(table.holders, leaf.holders, above, owner, old, found.count)
     return table.with_(**changes)
+
+
+def _fewest_contributors(table: Table, leaf: Table, above: Above, owner: Ints, old: Ints, value: Ints) -> Contributions:
+    """What bounds the contributors of totals, whoever stands in which of the finest cells.
+
+    A total has at least as many contributors as any of its cells, and its n largest have at most what the n largest
+    of all its cells have together. Rules that look at these bounds find every total that may be unsafe.
+    """
+    mine, given = leaf.contributions["holding"], table.contributions["holding"]
+    if table.holders is not None:
+        raise NeedsError(
+            "Totals were computed, and which of the named contributors stand behind them is not known.",
+            hint="Give the totals with their contributors and holders, or leave the columns of holders out.",
+        )
+    if bool((mine.negative[owner] | (above.sign < 0)).any()):
+        raise NeedsError(
+            "Totals of negative values or differences were computed, and nothing bounds who contributes to them.",
+            hint="Give the totals with their contributors, or disjoint=True where no contributor stands in two cells.",
+        )
+    count = np.zeros(len(value), np.int64)
+    np.maximum.at(count, above.cell, mine.count[owner])
+    largest = np.zeros((len(value), mine.top.shape[1]), np.int64)
+    np.add.at(largest, above.cell, mine.top[owner])
+    count[old], largest[old] = given.count, given.top
+    negative = np.zeros(len(value), np.bool_)
+    negative[old] = given.negative
+    return Contributions(count, value, largest, negative)
 
 
 def _disjoint_contributions(

@@ -16,7 +16,9 @@ from discreet.errors import InputError, ParameterError, VerificationError, liste
 from discreet.files.frames import code_text, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
 from discreet.files.pattern import is_own, read_pattern
+from discreet.files.published import check_formats
 from discreet.files.release_folder import refuse_foreign
+from discreet.files.statistical import is_statistical, statistical_metadata
 from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, PublishedCells
 from discreet.model.condition import parse_conditions
@@ -32,6 +34,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.report import custodian_report
+from discreet.rules.assess import assess_table
 from discreet.rules.base import Rule, rule_from_record
 from discreet.tables.method import Method
 from discreet.tables.redistribute.grid import Adjacency, HexGrid
@@ -47,6 +50,7 @@ from discreet.verbs.comparison import Comparison
 from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.given_files import with_files_read
 from discreet.verbs.load import load
+from discreet.verbs.proposals import Redesign
 from discreet.verbs.protect import protect
 from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.recipe_parts import (
@@ -158,9 +162,19 @@ class Kitchen:
             return Hierarchy.from_columns(columns, part.total, **options)
         codes = sorted({c for c in self._distinct(source, [variable])[variable] if c is not None})
         codes = [code for code in codes if code != part.total]
+        options = self._described(variable, source, codes, options)
         if part.digits is not None:
             return Hierarchy.from_digits(codes, part.digits, part.total, **options)
         return Hierarchy.flat(codes, part.total, **options)
+
+    def _described(self, variable: str, source: Any, codes: list[str], options: dict[str, Any]) -> dict[str, Any]:
+        """Labels and codes for "unknown" that a statistical package keeps beside its data; the recipe's own count."""
+        if not is_statistical(source):
+            return options
+        about = statistical_metadata(source)
+        words = {code: text for code, text in about.value_labels.get(variable, {}).items() if code in codes}
+        unknown = frozenset(about.missing_codes(variable, codes))
+        return {"labels": words, **options, "missing": options["missing"] | unknown}
 
     def _distinct(self, source: Any, columns: list[str]) -> dict[str, list[str | None]]:
         """Distinct combinations of code columns, as text."""
@@ -285,10 +299,15 @@ def prepare(kitchen: Kitchen) -> TableSet:
         tables = [kitchen.argus.ready_made(part, bool(rules)) for part in recipe.tables]
     else:
         tables = _tabulated(kitchen, variables, rules)
+    finer = tables
     tables = [kitchen.argus.recoded(t, part) for t, part in zip(tables, recipe.tables, strict=True)]
     tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
     whole = TableSet(tables, [link.equation for link in recipe.links], recipe.one_pattern)
     assessed = _assessed(whole, recipe, rules)
+    for table, before, part in zip(assessed, finer, recipe.tables, strict=True):
+        if part.recode and part.status is None:
+            judged = assess_table(before, rules, recipe.assess.profile, recipe.assess.missing_safe)
+            kitchen.argus.note(Redesign(judged, table, ()).effect)
     if any(part.apriori for part in recipe.tables):
         known = [kitchen.argus.known(t, part) for t, part in zip(assessed, recipe.tables, strict=True)]
         assessed = _assessed(whole.replaced(known), recipe, rules)
@@ -370,6 +389,7 @@ def run_recipe(
     repairing: bool = False,
     allow_outside: bool = False,
     already_published: Sequence[Item] = (),
+    formats: Sequence[str] = (),
 ) -> Run:
     """Run a recipe file from data to a saved and verified release.
 
@@ -385,6 +405,8 @@ def run_recipe(
         Let it read and write outside its own folder.
     already_published
         Further releases, cells or figures that are out already, besides those that the recipe names.
+    formats
+        Further formats of the public files, besides those that the recipe names.
 
     Raises
     ------
@@ -392,7 +414,7 @@ def run_recipe(
         Whatever went wrong; nothing is written then.
     """
     text, kitchen = _opened(path, allow_outside)
-    return cook(text, kitchen, pattern, repairing=repairing, already_published=already_published)
+    return cook(text, kitchen, pattern, repairing=repairing, already_published=already_published, formats=formats)
 
 
 def cook(
@@ -402,12 +424,14 @@ def cook(
     *,
     repairing: bool = False,
     already_published: Sequence[Item] = (),
+    formats: Sequence[str] = (),
 ) -> Run:
     """Run a recipe whose text is at hand; :func:`run_recipe` says what the parameters are."""
     recipe = kitchen.recipe
     checkpoint("read", 0, 1)
     folder = kitchen.path(recipe.output.directory)
     refuse_foreign(folder)
+    formats = check_formats([*recipe.output.formats, *formats])
     methods, given = kitchen.methods(), _given(kitchen, pattern)
     if repairing and given is None:
         raise no_pattern()
@@ -439,7 +463,14 @@ def cook(
     if recipe.output.report:
         page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
     kitchen.argus.refuse_bad_places(folder)
-    seal = save(release, folder, report=page)
+    seal = save(
+        release,
+        folder,
+        report=page,
+        formats=formats,
+        restricted=recipe.output.restricted,
+        heading=recipe.output.heading,
+    )
     verdict = check_folder(folder).require()
     files = kitchen.argus.write(release, found)
     return Run(release, verdict, folder, seal, found, repaired, files)

@@ -11,6 +11,7 @@ import msgspec
 
 from discreet.errors import ParameterError, listed, unknown_name
 from discreet.files.argus.outputs import Options
+from discreet.files.published import Heading
 from discreet.rules.assess import MANUAL_RANGE
 from discreet.rules.base import REGISTRY, rule_from_record
 from discreet.tables.method import METHODS, Method, method_from_record
@@ -85,7 +86,7 @@ class TablePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     decimals: int | None = None
     cells: Literal["nonempty", "all"] = "nonempty"
     compute_totals: bool = False
-    disjoint: bool = False
+    disjoint: bool | Literal["unknown"] = False
     slack: float | Literal["rounded"] | None = None
     source: str | None = None
     metadata: str | None = None
@@ -175,11 +176,17 @@ class ArgusFilePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     table: str | None = None
 
 
+PublicFormat = Literal["csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px", "parquet", "sav", "dta"]
+"""Formats of publication; the names of :data:`~discreet.files.published.FORMATS`."""
+
+
 class OutputPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Where the release goes."""
 
     directory: str
-    formats: tuple[Literal["csv"], ...] = ("csv",)
+    formats: tuple[PublicFormat, ...] = ("csv",)
+    restricted: tuple[Literal["sdmx-csv", "sdmx-json"], ...] = ()
+    heading: Heading = Heading()
     report: bool = False
     audit: bool | Literal["auto"] = "auto"
     argus: list[ArgusFilePart] = []

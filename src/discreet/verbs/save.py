@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import InputError
 from discreet.files.frames import to_frame as frame_of
+from discreet.files.published import Heading
 from discreet.files.release_folder import refuse_foreign, write_release
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release
@@ -22,7 +23,15 @@ from discreet.verbs.with_records import check_with_records
 from discreet.verify import Verdict, check_release
 
 
-def save(release: Release, folder: str | Path, *, report: bool | str = False) -> str:
+def save(
+    release: Release,
+    folder: str | Path,
+    *,
+    report: bool | str = False,
+    formats: Sequence[str] = ("csv",),
+    restricted: Sequence[str] = (),
+    heading: Heading | None = None,
+) -> str:
     """Write a release: ``public/`` for the world, ``custodian/`` (mode 0700) for the house.
 
     All or nothing: what was in the folder before stays until the new release is complete, and a folder that is
@@ -36,6 +45,14 @@ def save(release: Release, folder: str | Path, *, report: bool | str = False) ->
         Where it goes.
     report
         Write ``custodian/report.html`` too; a text is taken as the page.
+    formats
+        Formats of the public files: ``"csv"`` (always), ``"xlsx"``, ``"jsonstat"``, ``"sdmx-csv"``, ``"sdmx-json"``,
+        ``"px"``, ``"parquet"``, ``"sav"``, ``"dta"``.
+    restricted
+        Transmissions to offices that may see confidential values, in ``restricted/`` (mode 0700): ``"sdmx-csv"`` or
+        ``"sdmx-json"`` with true values and ``CONF_STATUS``.
+    heading
+        Agency, units, source and time that some formats state.
 
     Returns
     -------
@@ -45,7 +62,7 @@ def save(release: Release, folder: str | Path, *, report: bool | str = False) ->
     refuse_foreign(Path(folder))
     page = custodian_report(release) if report is True else report
     extra = {"custodian/report.html": page} if page else {}
-    return write_release(Path(folder), release.public, release.custodian, extra)
+    return write_release(Path(folder), release.public, release.custodian, extra, formats, restricted, heading)
 
 
 def verify(release: Release, data: Microdata | None = None) -> Verdict:

@@ -43,6 +43,7 @@ from discreet.model.release import Custodian, PublicRelease, PublicTable, altere
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation
 from discreet.verify.check import check_release
+from discreet.verify.published import READERS, check_other_format
 from discreet.verify.verdict import Verdict
 
 
@@ -100,9 +101,10 @@ def _check_files(verdict: Verdict, folder: Path) -> None:
             verdict.refuse("files", "a listed file is missing", name)
         elif path.stat().st_size != entry["bytes"] or _digest(path) != entry["sha256"]:
             verdict.refuse("files", "a file was changed after the release was sealed", name)
-    for path in sorted((folder / "public").rglob("*")):
-        if path.is_file() and path.relative_to(folder).as_posix() not in files:
-            verdict.refuse("public", "a public file does not belong to the release", path.name)
+    for place in ("public", "restricted"):
+        for path in sorted((folder / place).rglob("*")):
+            if path.is_file() and path.relative_to(folder).as_posix() not in files:
+                verdict.refuse(place, f"a {place} file does not belong to the release", path.name)
 
 
 def _digest(path: Path) -> str:
@@ -373,11 +375,20 @@ def _read_public(verdict: Verdict, folder: Path, custodian: Custodian) -> Public
         path = folder / "public" / Path(entry["file"]).name
         kind = (custodian.published is not None, custodian.intervals is not None)
         made.append(_read_public_csv(verdict, path, table, decimals, *kind))
-    known = {Path(entry["file"]).name for entry in description["tables"]}
+    known = {Path(entry["file"]).name: table for entry, table in zip(description["tables"], made, strict=True)}
     for path in sorted((folder / "public").iterdir()):
         if path.name not in known:
-            verdict.refuse("public", "a public file is not one that the checker can read back", path.name)
+            _check_other(verdict, path, {Path(name).stem: table for name, table in known.items()})
     return PublicRelease(tuple(made))
+
+
+def _check_other(verdict: Verdict, path: Path, tables: Mapping[str, PublicTable]) -> None:
+    """A public file besides the csv files must say the same as one of them."""
+    for suffix in READERS:
+        if path.name.endswith(suffix) and path.name.removesuffix(suffix) in tables:
+            check_other_format(verdict, path, tables[path.name.removesuffix(suffix)], suffix)
+            return
+    verdict.refuse("public", "a public file is not one that the checker can read back", path.name)
 
 
 def _read_public_csv(

@@ -1,0 +1,66 @@
+"""Public tables as JSON-stat 2.0."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from discreet.files.published.cube import label_of, parents_of, places, sizes, stacked, value_texts
+from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
+from discreet.model.release import PublicTable
+
+
+def write_jsonstat(path: Path, table: PublicTable, heading: Heading) -> None:
+    """Write a table as a JSON-stat dataset; numbers keep all their digits, and withheld cells have none.
+
+    The status of every cell that is not a plain value stands beside it: ``X`` withheld, ``E`` empty, ``A`` altered
+    (then of all).
+    """
+    cube = stacked(table)
+    where, texts = places(cube), value_texts(cube)
+    numbers = {place: msgspec.Raw(text.encode()) for place, text in zip(where, texts, strict=True) if text is not None}
+    size = sizes(cube)
+    dense = prod(size) == len(cube)
+    status = {str(place): letter for place, letter in zip(where, cube.status, strict=True) if letter != "V"}
+    letters = {"X": WITHHELD, "E": EMPTY, "A": "altered to protect confidentiality"}
+    dataset: dict[str, Any] = {
+        "version": "2.0",
+        "class": "dataset",
+        "label": table.name,
+        "id": list(cube.variables),
+        "size": size,
+        "dimension": {variable: _dimension(cube, k) for k, variable in enumerate(cube.variables)},
+        "value": [numbers.get(place) for place in range(prod(size))] if dense else _by_place(numbers),
+        "status": "A" if table.altered and not table.empty.any() else status,
+        "extension": {
+            "decimals": table.decimals,
+            "measure": table.measure or "count",
+            "period": table.period,
+            "units": heading.units,
+            "status": {"label": {key: letters[key] for key in sorted(set(status.values()))}},
+        },
+    }
+    if heading.source:
+        dataset["source"] = heading.source
+    if notes(table):
+        dataset["note"] = notes(table)
+    path.write_bytes(msgspec.json.encode(dataset) + b"\n")
+
+
+def _by_place(numbers: dict[int, msgspec.Raw]) -> dict[str, msgspec.Raw]:
+    return {str(place): numbers[place] for place in sorted(numbers)}
+
+
+def _dimension(table: PublicTable, k: int) -> dict[str, Any]:
+    codes, parents = table.code_lists[k], parents_of(table, k)
+    category: dict[str, Any] = {"index": list(codes), "label": {code: label_of(table, k, code) for code in codes}}
+    child: dict[str, list[str]] = {}
+    for code, parent in zip(codes, parents, strict=True):
+        if parent >= 0:
+            child.setdefault(codes[parent], []).append(code)
+    if child:
+        category["child"] = child
+    return {"label": table.variables[k], "category": category}

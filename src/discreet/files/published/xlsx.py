@@ -1,0 +1,170 @@
+"""Public tables as Excel workbooks: a cross-table with merged headings, and a sheet of notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import OutputError
+from discreet.files.published.cube import label_of, parents_of, value_texts
+from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
+from discreet.model.release import PublicTable
+
+MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 1_048_576, 16_384, 32_767
+EXACT_DIGITS = 15
+"""Excel keeps so many digits of a number; longer ones are written as text."""
+SIGNS = {"X": "x", "E": "-"}
+"""What stands in a cell that is withheld, and in one that is empty."""
+
+
+def write_xlsx(path: Path, table: PublicTable, heading: Heading) -> None:
+    """Write a table as a workbook: the last variable across, under merged headings; the others down.
+
+    The row and the columns named ``code`` hold the codes themselves. Every text is written as text, never as a formula.
+    Ends of intervals stand on sheets of their own.
+    """
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(str(path), {"strings_to_formulas": False, "strings_to_urls": False}) as book:
+        book.set_properties({"created": datetime(1980, 1, 1), "title": table.name})
+        Sheet(book, "Table", table).fill()
+        if table.lower is not None and table.upper is not None:
+            for name, ends in (("Lower", table.lower), ("Upper", table.upper)):
+                Sheet(book, name, replace(table, value=ends)).fill()
+        _notes(book, table, heading)
+
+
+class Sheet:
+    """One cross-table being written."""
+
+    def __init__(self, book: Any, name: str, table: PublicTable) -> None:
+        self.table = table
+        self.sheet = book.add_worksheet(name)
+        self.across = len(table.variables) - 1
+        self.columns = table.code_lists[self.across]
+        self.depth = _depths(parents_of(table, self.across))
+        self.levels = max(self.depth) + 1
+        self.rows = sorted({tuple(row) for row in table.codes[:, : self.across].tolist()})
+        self.first_column = 2 * self.across or 1
+        self.first_row = self.levels + 2
+        decimals = f".{'0' * table.decimals}" if table.decimals else ""
+        self.number = book.add_format({"num_format": f"#,##0{decimals}"})
+        self.sign = book.add_format({"align": "right", "num_format": "@"})
+        self.code = book.add_format({"num_format": "@", "font_color": "#666666"})
+        self.head = book.add_format({"bold": True, "align": "center", "valign": "vcenter", "border": 1})
+        self.title = book.add_format({"bold": True})
+        self.indents = [book.add_format({"num_format": "@", "indent": min(depth, 15)}) for depth in range(16)]
+
+    def fill(self) -> None:
+        """Headings, codes, labels and cells."""
+        self._refuse_too_large()
+        period = f", {self.table.period}" if self.table.period else ""
+        self._text(0, 0, f"{self.table.name}{period}", self.title)
+        self._headings()
+        self._labels()
+        self._cells()
+        self.sheet.freeze_panes(self.first_row, self.first_column)
+
+    def _refuse_too_large(self) -> None:
+        height, width = self.first_row + len(self.rows), self.first_column + len(self.columns)
+        if height > MOST_ROWS or width > MOST_COLUMNS:
+            raise OutputError(
+                f"Table {self.table.name!r} needs {height:,} rows and {width:,} columns; a sheet has "
+                f"{MOST_ROWS:,} and {MOST_COLUMNS:,}.",
+                hint="Leave 'xlsx' out of the formats, or put the shortest variable last.",
+            )
+
+    def _text(self, row: int, column: int, text: str, style: Any) -> None:
+        if len(text) > MOST_TEXT:
+            raise OutputError(
+                f"A code or label of table {self.table.name!r} has {len(text):,} characters; a cell of Excel holds "
+                f"{MOST_TEXT:,}.",
+                hint="Shorten it, or leave 'xlsx' out of the formats.",
+            )
+        self.sheet.write_string(row, column, text, style)
+
+    def _headings(self) -> None:
+        """Every code above the codes that stand under it, merged over their columns; then the codes themselves."""
+        parents = parents_of(self.table, self.across)
+        paths = [_path(parents, i) for i in range(len(self.columns))]
+        sums = {parent for parent in parents if parent >= 0}
+        for level in range(self.levels):
+            start = 0
+            above = [path[level] if level < len(path) else -1 - i for i, path in enumerate(paths)]
+            for key, run in groupby(above):
+                width = len(list(run))
+                if key >= 0:
+                    bottom = level if key in sums else self.levels - 1
+                    label = label_of(self.table, self.across, self.columns[key])
+                    self._merge(level, bottom, start, start + width - 1, label)
+                start += width
+        for i in sorted(sums):  # the column of a sum, below its own heading
+            self._merge(len(paths[i]), self.levels - 1, i, i, "total")
+        for k in range(max(self.across, 1)):
+            self._text(self.levels + 1, 2 * k, self.table.variables[k], self.title)
+        if self.across:
+            self._text(self.levels, 0, self.table.variables[self.across], self.title)
+        for i, code in enumerate(self.columns):
+            self._text(self.levels + 1, self.first_column + i, code, self.code)
+
+    def _merge(self, top: int, bottom: int, left: int, right: int, text: str) -> None:
+        place = (top + 1, self.first_column + left, bottom + 1, self.first_column + right)
+        if top != bottom or left != right:
+            self.sheet.merge_range(*place, "", self.head)
+        self._text(*place[:2], text, self.head)
+
+    def _labels(self) -> None:
+        depths = [_depths(parents_of(self.table, k)) for k in range(self.across)]
+        for number, row in enumerate(self.rows, start=self.first_row):
+            for k, position in enumerate(row):
+                code = self.table.code_lists[k][position]
+                self._text(number, 2 * k, code, self.code)
+                indent = self.indents[min(depths[k][position], 15)]
+                self._text(number, 2 * k + 1, label_of(self.table, k, code), indent)
+
+    def _cells(self) -> None:
+        line = {row: number for number, row in enumerate(self.rows, start=self.first_row)}
+        texts, status = value_texts(self.table), self.table.status
+        for i, position in enumerate(self.table.codes.tolist()):
+            place = (line[tuple(position[:-1])], self.first_column + position[-1])
+            text = texts[i]
+            if text is None:
+                self.sheet.write_string(*place, SIGNS[status[i]], self.sign)
+            elif len(text.strip("-").replace(".", "").lstrip("0")) > EXACT_DIGITS:
+                self.sheet.write_string(*place, text, self.sign)
+            else:
+                self.sheet.write_number(*place, float(text), self.number)
+
+
+def _path(parents: Sequence[int], position: int) -> list[int]:
+    """A code and what stands above it, from the top."""
+    found = [position]
+    while parents[found[-1]] >= 0:
+        found.append(parents[found[-1]])
+    return found[::-1]
+
+
+def _depths(parents: Sequence[int]) -> list[int]:
+    return [len(_path(parents, i)) - 1 for i in range(len(parents))]
+
+
+def _notes(book: Any, table: PublicTable, heading: Heading) -> None:
+    """What the signs mean, and what readers must know."""
+    sheet = book.add_worksheet("Notes")
+    status = set(table.status)
+    lines = [("Table", table.name), ("Values", table.measure or "count")]
+    lines += [("Period", table.period)] if table.period else []
+    lines += [(name, text) for name, text in (("Units", heading.units), ("Source", heading.source)) if text]
+    lines += [(SIGNS["X"], WITHHELD)] if "X" in status else []
+    lines += [(SIGNS["E"], EMPTY)] if "E" in status else []
+    lines += [("Note", text) for text in notes(table)]
+    if any(abs(value) >= 10**EXACT_DIGITS for value in table.value.tolist()):
+        lines.append(("Note", f"Numbers of more than {EXACT_DIGITS} digits are written as text, so that none is lost."))
+    for row, (name, text) in enumerate(lines):
+        sheet.write_string(row, 0, name)
+        sheet.write_string(row, 1, text)
+    sheet.set_column(1, 1, 80)
