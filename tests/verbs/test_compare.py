@@ -21,7 +21,7 @@ from discreet.progress import Step, checkpoint, reporting
 from discreet.report.riskmap import Axis, Point, RiskMap, Spot
 from discreet.tables.method import Method
 from discreet.verbs.compare import method_name
-from discreet.verbs.recipe import read_recipe, recipe_schema
+from discreet.verbs.recipe_parts import read_recipe, recipe_schema
 from tests.battery.cases import counts, linked
 from tests.verbs.test_recipe import RECIPE, folder  # noqa: F401
 
