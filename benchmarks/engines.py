@@ -141,7 +141,7 @@ def compared(algorithm: str, size: str) -> list[str]:
     import discreet as ds
     from discreet.relations import build_system
 
-    method = ds.Suppress(algorithm=algorithm, insiders="nonzero")  # type: ignore[arg-type]
+    method = ds.Suppress(algorithm=algorithm, insiders="nonzero", joint=False)  # type: ignore[arg-type]
     method.propose(build_system(ds.examples.small_table().assess(ds.PPercent(10))))
     system = build_system(assessed(SIZES[size], 1.0))
     started = time.process_time()
