@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as ds
+import discreet.tables.perturb.method as method_module
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError
 from discreet.tables.perturb.record_keys import record_keys
 from discreet.verify import check_release
@@ -149,6 +150,15 @@ def test_additivity_on_request_says_what_it_costs(additive):
     assert "additivity costs" in release.summary()
     lying = replace(evidence, facts={**evidence.facts, "moved_most": "0"})
     assert not check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
+
+
+def test_a_search_for_additive_values_that_stopped_early_is_said_to_have(monkeypatch):
+    by_whole_units = method_module.by_whole_units
+    assert "may be nearer" not in ds.protect(counts(), ds.CellKey(additive="integer")).summary()
+    stopped = lambda system, noisy: by_whole_units(system, noisy)._replace(nearest=False)  # noqa: E731
+    monkeypatch.setattr(method_module, "by_whole_units", stopped)
+    release = ds.protect(counts(), ds.CellKey(additive="integer"))
+    assert "others may be nearer" in release.summary()
 
 
 def test_the_nearest_additive_table_in_whole_units_is_not_beaten():

@@ -15,14 +15,16 @@ from discreet.solve.additive import restored
 MORE_DECIMALS = 6
 """Least squares gives fractions; so many more decimals are published, where they fit into 64 bits."""
 NODES = 1000
+"""Nodes of the search in whole units; where it stops there, the table adds up but another may be nearer."""
 
 
 class Additive(NamedTuple):
-    """Values that add up, in units of ``10 ** -decimals``, and the effort of finding them."""
+    """Values that add up, in units of ``10 ** -decimals``, the effort of finding them, and whether none are nearer."""
 
     value: Ints
     decimals: int
     nodes: int
+    nearest: bool = True
 
 
 def by_least_squares(system: System, noisy: Ints) -> Additive:
@@ -76,7 +78,7 @@ def by_whole_units(system: System, noisy: Ints) -> Additive:
             "The additive table in whole units has a negative cell or fills an empty one.",
             hint="Use additive='least_squares', or publish without additivity.",
         )
-    return Additive(value, system.decimals, int(answer.mip_node_count or 0))
+    return Additive(value, system.decimals, int(answer.mip_node_count or 0), answer.status == 0)
 
 
 def _plain_interior(system: System) -> Interior:

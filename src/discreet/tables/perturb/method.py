@@ -267,6 +267,8 @@ class CellKey(Method):
                 "additivity costs: results that the noise table rules out may occur, and the same cell may have other "
                 "values in other tables"
             )
+        if not made.nearest:
+            findings.append(f"the search for additive values stopped after {made.nodes:,} nodes; others may be nearer")
         evidence = Evidence(
             self.record(),
             claim,
