@@ -30,7 +30,7 @@ NEAR = 8.0
 """Whole numbers are looked for within so many times the level, which is much faster than further away."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Alternative:
     """An exact alternative: ``cells`` change by ``amount / denominator`` units; ``cost`` is that of new cells."""
 

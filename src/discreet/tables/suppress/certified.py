@@ -6,7 +6,6 @@ with all cells behind them, wherever the families that used them can be made ane
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -22,6 +21,7 @@ from discreet.solve.small import STEEP, Alternative
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.coalitions import families_against
 from discreet.tables.suppress.families import Member, Unprotected
+from discreet.tables.suppress.users import Users
 
 CLOSE = 1e-9
 ROUNDS = ((0.0, 0.5), (0.5, 0.8), (0.8, 1.0))
@@ -36,8 +36,6 @@ FIRST = 1_500_000
 """The first cells of all decide most: so many neighbours are looked at for them, shared out by rank."""
 SHARED = 3
 """So many certificates of larger cells are remembered for a small cell that they move far enough."""
-MANY = 300
-"""A secondary with more users than this stays."""
 BESIDE = 0.3
 """A secondary is given up together with another one that is worth this share of it."""
 LITTLE = 0.02
@@ -116,8 +114,7 @@ class _Search:
         self.maker = families_against(self.programs, attackers, self.up, self.down)
         self.families: dict[int, list[Member]] = {}
         self.unprotected: dict[int, Unprotected] = {}
-        self.needs: dict[int, set[int]] = {}
-        self.users: dict[int, set[int]] = defaultdict(set)
+        self.users = Users(self.programs.required)
         self.waiting = np.zeros(len(system), np.bool_)
         self.shared: dict[int, list[Member]] = {}
         self.remembered = np.zeros((len(system), 3), np.int8)
@@ -139,10 +136,11 @@ class _Search:
             if isinstance(found, Unprotected):
                 self.unprotected[target] = found
             else:
-                self._keep(target, found)
+                self.families[target] = found
                 self._share(self.maker.found)
         self._try_again()
         self._drop_unused()
+        self.users.take(self.families)
         first = self.programs.solver.iterations
         self.last = first + min(max(IMPROVEMENT * first, AT_LEAST), NO_MORE)
         before = np.inf
@@ -175,7 +173,7 @@ class _Search:
                     self.fallbacks += 1
                 found = self.maker.make(target, [])
                 if not isinstance(found, Unprotected):
-                    self._keep(target, found)
+                    self.families[target] = found
                     del self.unprotected[target]
                     break
 
@@ -221,25 +219,13 @@ class _Search:
     def _price(self) -> float:
         return float(self.programs.cost[self.programs.withheld].sum())
 
-    # ---- who needs which secondary ------------------------------------------------------------------------------
-
-    def _keep(self, target: int, family: list[Member]) -> None:
-        for cell in self.needs.get(target, ()):
-            self.users[cell].discard(target)
-        self.families[target] = family
-        needs: set[int] = set()
-        for alternative in {id(m.alternative): m.alternative for m in family}.values():
-            needs.update(alternative.cells[~self.programs.required[alternative.cells]].tolist())
-        self.needs[target] = needs
-        for cell in needs:
-            self.users[cell].add(target)
-
     def _drop_unused(self) -> None:
         """Publish what was withheld for attempts that came to nothing."""
-        programs = self.programs
-        for cell in np.flatnonzero(programs.withheld & ~programs.required).tolist():
-            if not self.users.get(cell):
-                programs.release(np.array([cell]))
+        unused = self.programs.withheld & ~self.programs.required
+        for family in self.families.values():
+            for member in family:
+                unused[member.alternative.cells] = False
+        self.programs.release(np.flatnonzero(unused))
 
     # ---- improvement --------------------------------------------------------------------------------------
 
@@ -267,18 +253,19 @@ class _Search:
 
         Where both were chosen together, neither can be given up without the other.
         """
-        cost = self.programs.cost
-        others = set().union(*(self.needs[user] for user in self.users[cell])) - {cell}
-        kept = [c for c in others if cost[c] > BESIDE * cost[cell] and not self.users[c] <= self.users[cell]]
+        cost, users = self.programs.cost, self.users.of([cell])
+        if users is None:
+            return None
+        others = self.users.needs(users) - {cell}
+        kept = [c for c in others if cost[c] > BESIDE * cost[cell] and not self.users.within(c, users)]
         return max(kept, key=lambda c: (cost[c], -c), default=None)
 
     def _give_up(self, cells: list[int]) -> bool:
         """Publish cells, and all that only their users needed, if these can be protected at less cost without them."""
-        programs, users = self.programs, set().union(*(self.users[cell] for cell in cells))
-        if len(users) > MANY:
+        programs, users = self.programs, self.users.of(cells)
+        if users is None:
             return False
-        affected = set().union(*(self.needs[user] for user in users))
-        free = [c for c in sorted(affected) if self.users[c] <= users]
+        free = [c for c in sorted(self.users.needs(users)) if self.users.within(c, users)]
         released = np.array(free, np.int64)
         saved = float(programs.cost[released].sum())
         programs.release(released)
@@ -289,10 +276,9 @@ class _Search:
             programs.withhold(released)
             return False
         for target, family in made.items():
-            self._keep(target, family)
-        for c in free:
-            if not self.users[c]:
-                programs.release(np.array([c]))
+            self.users.change(target, family)
+            self.families[target] = family
+        programs.release(np.array([c for c in free if not self.users.any(c)], np.int64))
         return True
 
     def _made_anew(self, users: set[int], budget: float) -> dict[int, list[Member]] | None:
