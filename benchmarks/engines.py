@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.peer import MISSING, SETTINGS, interpreter
 from benchmarks.registry import Measure, apart, case, scratch
-from benchmarks.suppression import Shape, assessed, modular, value_of
+from benchmarks.suppression import Shape, assessed, by_peer, value_of
 
 SIZES = {
     "1,000": Shape(8_000, (6, 13, 27, 56), (3, 8), ("activity", "region"), 0.0, None),
@@ -121,7 +121,7 @@ def engines(scale: float) -> Sequence[Measure]:
     two = apart(modular_case, SIZES["10,000"], scale)
     if interpreter() is not None:
         with scratch() as folder:
-            seconds, value = apart(modular, SIZES["10,000"], scale, str(folder))
+            seconds, value = apart(by_peer, SIZES["10,000"], scale, str(folder))
         said = f"modular, 2-D: {two.text}; peer pytauargus {SETTINGS}"
         measures.append(Measure("modular, 10,000 cells, CPU s", two.seconds, seconds, 1.5, said))
         measures.append(Measure("modular, 10,000 cells, value in millions", two.value / 1e6, value / 1e6, 1.02, said))

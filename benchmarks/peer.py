@@ -17,6 +17,8 @@ from typing import Any
 VARIABLE = "DISCREET_BENCH_PEER"
 SETTINGS = "MOD(1,5,1,1,1)"
 """The modular engine with all its singleton options."""
+OPTIMUM = "OPT(1,1)"
+"""The optimising engine, with a minute to search."""
 MISSING = f"pytauargus is missing: name an interpreter that has it in {VARIABLE} for the comparison."
 WITHHELD = ("9", "11", "12")
 """Statuses of withheld cells in the peer's output: unsafe as given, and two kinds of secondaries."""
@@ -36,14 +38,14 @@ def interpreter() -> str | None:
     return sys.executable if importlib.util.find_spec("pytauargus") is not None else None
 
 
-def modular_by_peer(table: Any, folder: Path) -> tuple[float, Any]:
-    """CPU seconds of the peer's modular engine, and which rows of the table it withholds."""
+def suppressed_by_peer(table: Any, folder: Path, settings: str) -> tuple[float, Any]:
+    """CPU seconds of an engine of the peer, and which rows of the table it withholds."""
     import numpy as np
 
     python = interpreter()
     if python is None:
         raise RuntimeError(MISSING)
-    write_for_peer(table, folder)
+    write_for_peer(table, folder, settings)
     # The peer looks for its files, and leaves its own, where it is started.
     ran = subprocess.run(
         [python, "-c", PROGRAM, str(folder / "run.arb")], cwd=folder, capture_output=True, text=True, check=True
@@ -62,7 +64,7 @@ def modular_by_peer(table: Any, folder: Path) -> tuple[float, Any]:
     return seconds, hidden
 
 
-def write_for_peer(table: Any, folder: Path) -> None:
+def write_for_peer(table: Any, folder: Path, settings: str) -> None:
     """The table as the peer's files: cells with statuses and levels, metadata, hierarchies and a batch."""
     meta = ['<SEPARATOR> ";"', "<SAFE> S", "<UNSAFE> U", "<PROTECT> P"]
     for name, hierarchy in table.spec.by.items():
@@ -84,7 +86,7 @@ def write_for_peer(table: Any, folder: Path) -> None:
     (folder / "run.arb").write_text(
         f'<OPENTABLEDATA> "t.tab"\n<OPENMETADATA> "t.rda"\n'
         f'<SPECIFYTABLE> {variables}|"value"||"value"\n<SAFETYRULE>\n'
-        f'<READTABLE> 0\n<SUPPRESS> {SETTINGS}\n<WRITETABLE> (1,3,AS+,"out.txt")\n'
+        f'<READTABLE> 0\n<SUPPRESS> {settings}\n<WRITETABLE> (1,3,AS+,"out.txt")\n'
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.peer import SETTINGS, interpreter
 from benchmarks.registry import Measure, apart, case, scratch
-from benchmarks.suppression import Shape, audited, modular, ours
+from benchmarks.suppression import Shape, audited, by_peer, ours
 
 BY_NAME_ONLY = ("suppression-large", "suppression-linked", "turnover-tax")
 
@@ -37,7 +37,7 @@ def suppression_large(scale: float) -> Sequence[Measure]:
         )
         if peer_there and shape.dearer is not None:
             with scratch() as folder:
-                peer_seconds, peer_value = apart(modular, shape, scale, str(folder))
+                peer_seconds, peer_value = apart(by_peer, shape, scale, str(folder))
             said = f"{name}: pytauargus {SETTINGS} in {peer_seconds:.1f} CPU s"
             measures.append(Measure(f"{name}, value in millions", value / 1e6, peer_value / 1e6, shape.dearer, said))
     return measures

@@ -22,6 +22,8 @@ class Step(NamedTuple):
     total: int
 
 
+PARTS = 1_000
+"""Steps that a part of a stage is reported in."""
 Listener = Callable[[Step], None]
 _listener: ContextVar[Listener | None] = ContextVar("discreet_progress", default=None)
 
@@ -75,3 +77,19 @@ def onwards(before: str = "") -> Iterator[None]:
     for step in last.values():
         if step.done < step.total:
             listener(step._replace(done=step.total))
+
+
+@contextmanager
+def as_part(stage: str, number: int, count: int) -> Iterator[None]:
+    """Report all stages inside the block as the part with a number, from 0 on, of so many parts of one stage."""
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+
+    def rescaled(step: Step) -> None:
+        inside = min(step.done / step.total, 1.0) if step.total else 0.0
+        listener(Step(stage, int(PARTS * (number + inside)), PARTS * count))
+
+    with reporting(rescaled):
+        yield

@@ -156,14 +156,19 @@ class LocalPrograms:
         self.room = np.where(lower <= NO_LOWER, np.inf, value - lower.astype(np.float64))
         self.headroom = np.where(upper >= NO_UPPER, np.inf, upper.astype(np.float64) - value)
         self.movable, self.required, self.integral = movable.copy(), required, integral
-        self.price = np.maximum(cost, max(float(cost.mean()) if len(cost) else 0.0, 1e-9) * 1e-6)
-        self.cost = np.where(required, 0.0, cost)
         self.withheld = required.copy()
-        self.weight = self.cost.copy()
+        self.charge(cost)
         self.solver = Solver()
         self.whole = len(value) <= SIZES[-1][0]
         self.sizes: Sequence[tuple[int, int]] = SIZES if self.whole else LARGE
-        self.second, self.rounds, self.spent = SECOND, 1, 0.0
+        self.second, self.rounds = SECOND, 1
+
+    def charge(self, cost: Floats) -> None:
+        """Let withholding cells cost this from now on."""
+        self.price = np.maximum(cost, max(float(cost.mean()) if len(cost) else 0.0, 1e-9) * 1e-6)
+        self.cost = np.where(self.required, 0.0, cost)
+        self.weight = np.where(self.withheld, 0.0, self.cost)
+        self.spent = float(self.cost[self.withheld].sum())
 
     def withhold(self, cells: Codes | Ints) -> None:
         """Let cells move for free from now on."""

@@ -9,13 +9,16 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.errors import ParameterError, ProtectionError
+from discreet.errors import Cancelled, ParameterError, ProtectionError
 from discreet.generate import business_survey
+from discreet.progress import Step, reporting
 from discreet.relations import build_system
 from discreet.solve.small import STEEP
 from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.certified import Limits, certify
 from discreet.tables.suppress.classes import classify
 from discreet.tables.suppress.families import Unprotected
+from discreet.tables.suppress.several import certify_often
 
 
 def survey(records: int = 250, seed: int = 5) -> ds.Table:
@@ -166,3 +169,35 @@ def test_whole_lines_are_withheld_before_a_cell_of_a_large_table_stays_without_c
     monkeypatch.setattr("discreet.tables.suppress.certified.LINES", ())
     with pytest.raises(ProtectionError, match="undecided"):
         ds.protect(table, method)
+
+
+def test_small_tables_are_searched_several_times_and_the_best_of_all_is_taken():
+    table = survey(500, seed=3)
+    system = build_system(table)
+    cost, attackers = system.cost("value"), Attackers(system, "nonzero", None)
+    once = certify(system, cost, attackers, Limits())
+    often = certify_often(system, cost, attackers, Limits())
+    assert often.effort["searches"] > 1
+    assert often.effort["simplex_iterations"] > once.effort["simplex_iterations"]
+    assert cost[often.withheld].sum() <= cost[once.withheld].sum()
+    release = ds.protect(table, ds.Suppress(insiders="nonzero", joint=False))
+    assert price(release) == cost[often.withheld & ~system.unsafe].sum()
+    assert release.verify().require()
+
+
+def test_a_limit_of_effort_means_one_search():
+    release = ds.protect(survey(500, seed=3), ds.Suppress(joint=False, effort=10_000))
+    assert "searches" not in release.custodian.evidence[0].effort
+
+
+def test_the_search_for_the_optimum_reports_and_can_be_stopped_at_any_time():
+    seen: list[Step] = []
+
+    def listen(step: Step) -> None:
+        seen.append(step)
+        if step.stage == "optimum" and 0 < step.done < step.total:
+            raise Cancelled("enough")
+
+    with reporting(listen), pytest.raises(Cancelled):
+        ds.protect(survey(1_000, seed=3), ds.Suppress(algorithm="optimal", insiders=None, joint=False, effort=1_000))
+    assert any(step.stage == "optimum" and step.done == 0 for step in seen)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from discreet.model.arrays import Floats
+from discreet.model.arrays import Bools, Floats
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import Limits, Pattern, certify, movable_cells, needed_levels
-from discreet.tables.suppress.optimal import Demand, Optimum, optimal
+from discreet.tables.suppress.optimal import MOST_NODES, MOST_ROUNDS, Demand, Optimum, optimal
+
+MERGE_NODES, MERGE_ROUNDS = 500, 40
+"""Effort at most when patterns are merged."""
 
 
 def improve_to_optimum(
@@ -27,25 +31,44 @@ def improve_to_optimum(
     The effort says what the cheapest pattern costs at least (``least_cost``, in whole units of the cost), what this one
     costs (``cost``), and whether the optimum against outsiders was proven (``proven``).
     """
-    found = _optimum(system, cost, attackers, start, seconds, solver)
-    best = start
-    # Within the optimum first; where that is not enough for insiders, with its cells for free.
-    for allowed, charged in ((found.withheld, cost), (None, np.where(found.withheld, 0.0, cost))):
-        pattern = certify(system, charged, attackers, Limits(), allowed)
-        if not set(pattern.unprotected) - set(start.unprotected):
-            best = min(best, pattern, key=lambda p: _price(system, cost, p))
-            break
+    required = system.unsafe | system.given
+    found = _optimum(system, cost, attackers, start, required, movable_cells(system), seconds=seconds, solver=solver)
+    best = _certified(system, cost, attackers, found, start)
     effort = {
         **best.effort,
         **{f"optimal_{name}": number for name, number in found.effort.items()},
         "least_cost": int(max(found.bound, 0.0)),
-        "cost": int(np.ceil(_price(system, cost, best))),
+        "cost": int(np.ceil(price(system, cost, best))),
         "proven": int(found.proven),
     }
     return replace(best, effort=effort)
 
 
-def _price(system: System, cost: Floats, pattern: Pattern) -> float:
+def merged(system: System, cost: Floats, attackers: Attackers, patterns: Sequence[Pattern]) -> Pattern:
+    """The cheapest pattern that withholds what all of some patterns do, and nothing that none of them does.
+
+    It is looked for within limits of effort, and is at least as cheap as the cheapest of them.
+    """
+    best = min(patterns, key=lambda p: price(system, cost, p))
+    withheld = np.stack([pattern.withheld for pattern in patterns])
+    required = (system.unsafe | system.given | withheld.all(axis=0)) & movable_cells(system)
+    among = movable_cells(system) & withheld.any(axis=0)
+    found = _optimum(system, cost, attackers, best, required, among, max_nodes=MERGE_NODES, max_rounds=MERGE_ROUNDS)
+    return _certified(system, cost, attackers, found, best)
+
+
+def _certified(system: System, cost: Floats, attackers: Attackers, found: Optimum, start: Pattern) -> Pattern:
+    """The pattern of an optimum against outsiders, certified against everybody; or the first one, if cheaper."""
+    # Within the optimum first; where that is not enough for insiders, with its cells for free.
+    for allowed, charged in ((found.withheld, cost), (None, np.where(found.withheld, 0.0, cost))):
+        pattern = certify(system, charged, attackers, Limits(), allowed)
+        if not set(pattern.unprotected) - set(start.unprotected):
+            return min(start, pattern, key=lambda p: price(system, cost, p))
+    return start
+
+
+def price(system: System, cost: Floats, pattern: Pattern) -> float:
+    """What the secondaries of a pattern cost."""
     return float(cost[pattern.withheld & ~system.unsafe & ~system.given].sum())
 
 
@@ -54,8 +77,13 @@ def _optimum(
     cost: Floats,
     attackers: Attackers,
     start: Pattern,
-    seconds: float | None,
-    solver: Literal["highs", "scip"],
+    required: Bools,
+    movable: Bools,
+    *,
+    seconds: float | None = None,
+    solver: Literal["highs", "scip"] = "highs",
+    max_nodes: int = MOST_NODES,
+    max_rounds: int = MOST_ROUNDS,
 ) -> Optimum:
     targets = np.array(sorted(start.families), np.int64)
     up, down = needed_levels(system)
@@ -64,17 +92,18 @@ def _optimum(
         (np.ones((up[targets] > 0).sum(), np.int64), -np.ones((down[targets] > 0).sum(), np.int64))
     )
     level = np.where(direction > 0, up[target], down[target])
-    required = system.unsafe | system.given
     return optimal(
         system.matrix[np.flatnonzero(system.defining)],
         system.value,
         attackers.lower,
         attackers.upper,
-        movable_cells(system),
+        movable,
         required,
         np.where(required, 0.0, cost),
         Demand.external(target, direction, level),
         start.withheld,
         time_limit=seconds,
         solver=solver,
+        max_nodes=max_nodes,
+        max_rounds=max_rounds,
     )

@@ -89,11 +89,20 @@ def movable_cells(system: System) -> Bools:
 
 
 def certify(
-    system: System, cost: Floats, attackers: Attackers, limits: Limits, allowed: Bools | None = None
+    system: System,
+    cost: Floats,
+    attackers: Attackers,
+    limits: Limits,
+    allowed: Bools | None = None,
+    first_cost: Floats | None = None,
 ) -> Pattern:
-    """Withhold cells until every unsafe one that can be protected has its family; at most ``allowed`` ones."""
+    """Withhold cells until every unsafe one that can be protected has its family; at most ``allowed`` ones.
+
+    The first pattern can be made with another cost, so that the search starts somewhere else.
+    """
     movable = movable_cells(system)
-    return _Search(system, cost, attackers, limits, movable if allowed is None else movable & allowed).run()
+    search = _Search(system, cost, attackers, limits, movable if allowed is None else movable & allowed)
+    return search.run(cost if first_cost is None else first_cost, cost)
 
 
 class _Search:
@@ -120,7 +129,8 @@ class _Search:
         self.remembered = np.zeros((len(system), 3), np.int8)
         self.last = self.work = self.fallbacks = 0
 
-    def run(self) -> Pattern:
+    def run(self, first_cost: Floats, cost: Floats) -> Pattern:
+        self.programs.charge(first_cost)
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
         widely = min(len(order) // WIDELY + 1, AT_MOST)
@@ -140,6 +150,7 @@ class _Search:
                 self._share(self.maker.found)
         self._try_again()
         self._drop_unused()
+        self.programs.charge(cost)
         self.users.take(self.families)
         first = self.programs.solver.iterations
         self.last = first + min(max(IMPROVEMENT * first, AT_LEAST), NO_MORE)

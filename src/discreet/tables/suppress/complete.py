@@ -11,6 +11,7 @@ from discreet.progress import onwards
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import Limits, Pattern, certify
+from discreet.tables.suppress.several import certify_often
 
 
 def complete(
@@ -22,7 +23,7 @@ def complete(
     stands stays as it is; only cells without one may cost anything. Limits count for these.
     """
     if not (system.given & system.now & ~system.known).any():
-        return certify(system, cost, attackers, Limits(effort, seconds))
+        return certify_often(system, cost, attackers, Limits(effort, seconds))
     within = within_given(system, cost, attackers)
     if not within.unprotected:
         return within

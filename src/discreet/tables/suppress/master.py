@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -110,8 +111,18 @@ class Master:
             self.cuts = [cut for row, cut in enumerate(self.cuts) if row not in gone]
             self._idle = np.delete(self._idle, rows)
 
-    def choose(self, incumbent: Bools, max_nodes: int, seconds: float | None, among: Bools | None = None) -> Chosen:
-        """Solve the 0-1 program of all cuts, or of patterns ``among`` some cells, starting from a pattern."""
+    def choose(
+        self,
+        incumbent: Bools,
+        max_nodes: int,
+        seconds: float | None,
+        over: Callable[[], bool],
+        among: Bools | None = None,
+    ) -> Chosen:
+        """Solve the 0-1 program of all cuts, or of patterns ``among`` some cells, starting from a pattern.
+
+        ``over`` is asked all the time whether to stop, and may raise.
+        """
         import highspy
 
         free = np.flatnonzero(self.free if among is None else self.free & among)
@@ -126,7 +137,7 @@ class Master:
         highs.setSolution(start)
         found: list[Floats] = []
         highs.cbMipImprovingSolution.subscribe(lambda event: found.append(np.array(event.data_out.mip_solution)))
-        highs.run()
+        _run_while_not(highs, over)
         patterns = []
         for values in [np.asarray(highs.getSolution().col_value), *found[::-1]]:
             if len(values) == len(free):
@@ -156,6 +167,24 @@ class Master:
         model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
         model.integrality_ = [highspy.HighsVarType.kInteger] * len(free)
         return model
+
+
+def _run_while_not(highs: Any, over: Callable[[], bool]) -> None:
+    """Solve; an error in a callback stops the solver, which would not pass it on, and is raised afterwards."""
+    errors: list[BaseException] = []
+
+    def ask(event: Any) -> None:
+        try:
+            if not errors and over():
+                event.interrupt()
+        except BaseException as error:
+            errors.append(error)
+            event.interrupt()
+
+    highs.cbMipInterrupt.subscribe(ask)
+    highs.run()
+    if errors:
+        raise errors[0]
 
 
 def _key(cut: Cut) -> bytes:

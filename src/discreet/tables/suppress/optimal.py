@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Demand", "Optimum", "optimal"]
 
+MOST_NODES, MOST_ROUNDS = 200_000, 2_000
+
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
@@ -63,8 +65,8 @@ def optimal(
     start_pattern: Bools,
     *,
     gap: float = 0.0,
-    max_nodes: int = 200_000,
-    max_rounds: int = 2_000,
+    max_nodes: int = MOST_NODES,
+    max_rounds: int = MOST_ROUNDS,
     time_limit: float | None = None,
     solver: Literal["highs", "scip"] = "highs",
 ) -> Optimum:

@@ -42,7 +42,7 @@ class Patterns:
     settled
         Cells that every pattern withholds; the owner may add to them.
     stopped
-        Says whether time is up: nothing more is left out of patterns then.
+        Reports, and says whether time is up: nothing more is left out of patterns then.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class Patterns:
         good = np.flatnonzero(~np.any(known & np.packbits(~withheld), axis=1))
         if len(good):
             return np.unpackbits(known[good[-1]], count=len(withheld)).astype(np.bool_)
+        self._stopped()  # for whoever listens: this is where time goes
         attackers, cells = inside or self._everything
         share = withheld[cells].astype(np.float64)
         for far in FAR:

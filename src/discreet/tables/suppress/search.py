@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
+from discreet.progress import PARTS, checkpoint
 from discreet.tables.suppress.bridges import Bridges
 from discreet.tables.suppress.cuts import LEAN, Attackers, Cut, capacity_cuts
 from discreet.tables.suppress.master import Master, Relaxed
@@ -105,14 +106,14 @@ class Search:
     ) -> None:
         self.attackers, self.cost, self.limits, self.effort = attackers, cost, limits, effort
         self.base = float(cost[required].sum())
+        self.bound, self.scale = 0.0, 0.0
         # What costs nothing may as well be withheld; prune leaves out what is not needed in the end.
         self.settled = required | (cost <= 0)
         self._required, self._names = required, names
-        self.patterns = Patterns(attackers, cost, self.settled, limits.over)
+        self.patterns = Patterns(attackers, cost, self.settled, self.over)
         order = np.lexsort((np.arange(len(attackers.demands)), -attackers.demands.level))
         self.demands = self.patterns.missed(order.tolist(), self.settled)
         self.best = self.settled
-        self.bound = 0.0
         self._point_of_relaxation = np.zeros(len(cost))
         self._tried: set[bytes] = set()
         if self.demands:
@@ -167,9 +168,14 @@ class Search:
         allowed = self.limits.gap * float(self.cost[self.best].sum()) * self.scale
         return self.bound >= self._cutoff - max(allowed, SAFE * self._cutoff)
 
+    def over(self) -> bool:
+        """Report how much of the cost is proved, and say whether time is up."""
+        checkpoint("optimum", int(PARTS * self.bound / max(self._cutoff, self.bound)) if self.bound else 0, PARTS)
+        return self.limits.over()
+
     @property
     def _stopped(self) -> bool:
-        return self.effort["rounds"] >= self.limits.max_rounds or self.limits.over()
+        return self.effort["rounds"] >= self.limits.max_rounds or self.over()
 
     def _claim(self, bound: float) -> None:
         """Raise the bound. Cuts may be wrong for patterns that are not cheaper than the best one."""
@@ -212,7 +218,7 @@ class Search:
             point = self._point(at, x)
             cuts: list[Cut] = []
             for k in self.demands:
-                if self.limits.over():
+                if self.over():
                     break
                 if met[k] >= 2 and (number + k) % RESTING and not turn:
                     continue
@@ -250,7 +256,7 @@ class Search:
 
     def _propose(self, pattern: Bools, point: Floats) -> int:
         """Make a pattern feasible and minimal, and keep it when it is the best; says how many cuts came of it."""
-        if pattern.tobytes() in self._tried or self.limits.over():
+        if pattern.tobytes() in self._tried or self.over():
             return 0
         self._tried.add(pattern.tobytes())
         self.patterns.found = []
@@ -269,7 +275,7 @@ class Search:
             left = self.limits.max_nodes - self.effort["nodes"]
             if left <= 0:
                 return
-            chosen = self.master.choose(self.best, min(nodes, left), self.limits.seconds())
+            chosen = self.master.choose(self.best, min(nodes, left), self.limits.seconds(), self.over)
             self.effort["nodes"] += chosen.nodes
             self.effort["integer_programs"] += 1
             self._claim(chosen.bound * (1 - SAFE / 2))
@@ -292,7 +298,7 @@ class Search:
             if self._stopped or self.effort["nodes"] >= self.limits.max_nodes:
                 return
             among |= self.best
-            chosen = self.master.choose(self.best, FIRST_NODES, self.limits.seconds(), among)
+            chosen = self.master.choose(self.best, FIRST_NODES, self.limits.seconds(), self.over, among)
             self.effort["nodes"] += chosen.nodes
             self.effort["integer_programs"] += 1
             if not sum(self._propose(pattern, pattern.astype(np.float64)) for pattern in chosen.patterns[:2]):

@@ -151,7 +151,7 @@ class _Tree:
         """Add cuts that a point violates; says how many."""
         search, added, asked = self.search, 0, 0
         for k in search.demands:
-            if search.limits.over() or asked >= FROM_A_POINT:
+            if search.over() or asked >= FROM_A_POINT:
                 break
             cuts = search._violated(k, x * search.master.upper, x)
             asked += bool(cuts)

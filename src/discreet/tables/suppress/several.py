@@ -1,0 +1,52 @@
+"""Small systems are searched several times: where the first pattern leads decides more than any improvement does.
+
+The first pattern of each further search is made with other costs; then the patterns are merged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.model.arrays import Floats
+from discreet.progress import as_part
+from discreet.relations import System
+from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.best import merged, price
+from discreet.tables.suppress.certified import Limits, Pattern, certify
+
+STARTS, LEAST = 6, 3
+"""Searches at most; fewer than the second number are not worth it, and more only where they differ."""
+ALIKE = 1e-3
+"""Patterns whose costs differ by less than this share are alike."""
+MOST = 600_000
+"""Iterations that all of them may take, so that large systems are searched once."""
+SPREAD = 0.2
+"""Costs of further searches are multiplied by a number whose logarithm has this standard deviation."""
+FEW = 5
+"""So few secondaries are not worth another search."""
+
+
+def certify_often(system: System, cost: Floats, attackers: Attackers, limits: Limits) -> Pattern:
+    """A certified pattern; without limits of effort or time the best that several searches lead to."""
+    first = certify(system, cost, attackers, limits)
+    secondaries = int((first.withheld & ~system.unsafe & ~system.given).sum())
+    starts = min(STARTS, MOST // max(first.effort["simplex_iterations"], 1))
+    limited = limits.effort is not None or limits.seconds is not None
+    if limited or secondaries <= FEW or starts < LEAST:
+        return first
+    patterns, prices = [first], [price(system, cost, first)]
+    for number in range(1, starts):
+        if number >= LEAST and max(prices) - min(prices) <= ALIKE * min(prices):
+            break
+        random = np.random.default_rng(number)
+        with as_part("search again", number - 1, starts):
+            other = cost * np.exp(random.normal(0.0, SPREAD, len(cost)))
+            patterns.append(certify(system, cost, attackers, Limits(), first_cost=other))
+        prices.append(price(system, cost, patterns[-1]))
+    good = [pattern for pattern in patterns if set(pattern.unprotected) <= set(first.unprotected)]
+    with as_part("search again", starts - 1, starts):
+        best = merged(system, cost, attackers, good)
+    effort = {name: sum(p.effort.get(name, 0) for p in patterns) for name in first.effort}
+    return replace(best, effort={**effort, "searches": len(patterns)})
