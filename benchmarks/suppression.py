@@ -16,7 +16,7 @@ from benchmarks.registry import Measure, apart, case, scratch
 
 
 class Shape(NamedTuple):
-    """A table: records, activities, regions, variables, limit of CPU seconds, and most of the modular engine's value."""
+    """A table: records, activities, regions, variables, limit of CPU seconds, most of the modular engine's value."""
 
     records: int
     activities: tuple[int, ...]

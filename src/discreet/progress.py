@@ -81,15 +81,22 @@ def onwards(before: str = "") -> Iterator[None]:
 
 @contextmanager
 def as_part(stage: str, number: int, count: int) -> Iterator[None]:
-    """Report all stages inside the block as the part with a number, from 0 on, of so many parts of one stage."""
+    """Report all stages inside the block as the part with a number, from 0 on, of so many parts of one stage.
+
+    Where one stage follows another, the part never goes back.
+    """
     listener = _listener.get()
     if listener is None:
         yield
         return
 
+    furthest = 0.0
+
     def rescaled(step: Step) -> None:
-        inside = min(step.done / step.total, 1.0) if step.total else 0.0
-        listener(Step(stage, int(PARTS * (number + inside)), PARTS * count))
+        nonlocal furthest
+        furthest = max(furthest, min(step.done / step.total, 1.0) if step.total else 0.0)
+        listener(Step(stage, int(PARTS * (number + furthest)), PARTS * count))
 
     with reporting(rescaled):
         yield
+    listener(Step(stage, PARTS * (number + 1), PARTS * count))
