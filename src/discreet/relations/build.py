@@ -1,100 +1,387 @@
-"""The equations of one table, vectorised over the cells that exist."""
+"""Building the system: cells of all tables numbered, their relations and levels, and what is known of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.model.arrays import Bools, Codes, Ints, ranges
-from discreet.model.hierarchy import Hierarchy
-from discreet.model.table import Table
+from discreet.errors import InputError
+from discreet.model.already import AlreadyPublished
+from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Ints, pointers, ranges
+from discreet.model.table import CellStatus, Table
+from discreet.model.tableset import TableSet, VariableEquation, as_set
+from discreet.model.units import unit_text
+from discreet.relations.equations import Equations, table_equations
+from discreet.relations.figures import hidden_sums
+from discreet.relations.identity import cell_identities
+from discreet.relations.system import FIGURE, System
+from discreet.relations.variables import Places, VariableRows, places, variable_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
-@dataclass(frozen=True, eq=False)
-class Equations:
-    """Entries (row, cell, coefficient) of equations that sum to zero, and what each row is.
+def build_system(tables: Table | TableSet, already: AlreadyPublished | None = None) -> System:
+    """Cells and relations of a table or set, together with what is already published.
 
-    ``variable`` and ``grouping`` name the sum a row stands for, ``sample`` one cell in it. ``defining`` rows
-    suffice where the table is complete down to its base codes: each explains one cell by finer ones.
+    Raises
+    ------
+    InputError
+        When shared cells disagree or are to be published in one table and withheld in another.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.examples.small_table()
+    >>> build_system(table).matrix.shape
+    (8, 16)
     """
+    from scipy.sparse import coo_array
+
+    now = as_set(tables)
+    already = AlreadyPublished() if already is None else already
+    tables = already.joined(now)
+    of, size = cell_identities(tables)
+    decimals = max(table.decimals for table in tables)
+    scales = [10 ** (decimals - table.decimals) for table in tables]
+    value = _common_values(tables, of, size, scales)
+
+    parts = [_table_rows(number, table, cells) for number, (table, cells) in enumerate(zip(tables, of, strict=True))]
+    if tables.equations:
+        where = places(tables)
+        parts += [_equation_rows(number, tables, of, scales, where) for number in range(len(tables.equations))]
+    offsets = np.cumsum([0, *(len(part.origin) for part in parts)])
+    row = np.concatenate([part.row + offset for part, offset in zip(parts, offsets, strict=False)])
+    cell = np.concatenate([part.cell for part in parts])
+    coefficient = np.concatenate([part.coefficient for part in parts])
+    matrix = coo_array((coefficient, (row, cell)), shape=(int(offsets[-1]), size)).tocsr()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    defining = np.concatenate([part.defining for part in parts])
+    units = [*scales, *[1] * len(tables.equations)]
+    slack = np.concatenate([part.slack * scale for part, scale in zip(parts, units, strict=True)])
+    keep, slack = _distinct_rows(matrix, defining, slack)
+    protection = _protection(tables, of, size, scales, len(now))
+    known, known_by = _known(already, now, of, protection["given"])
+    system = System(
+        tables=tables,
+        of=tuple(of),
+        matrix=matrix if len(keep) == matrix.shape[0] else matrix[keep],
+        defining=defining[keep],
+        origin=np.concatenate([part.origin for part in parts])[keep],
+        decimals=decimals,
+        value=value,
+        slack=slack,
+        present=len(now),
+        already=already,
+        figure_of=np.zeros(0, np.int64),
+        known=known,
+        known_by=known_by,
+        parts={},
+        **protection,
+        **_insiders(tables, of, size, scales, matrix),
+    )
+    return _with_figures(system) if already.figures else system
+
+
+def _known(
+    already: AlreadyPublished, now: TableSet, of: list[Ints], given: Bools
+) -> tuple[Bools, tuple[tuple[str, Ints], ...]]:
+    """Cells that were published before, and by whom; those that only earlier tables hold and withhold are given."""
+    known_by = tuple((name, of[number][rows]) for name, number, rows in already.published_rows(now))
+    known, before = np.zeros(len(given), np.bool_), np.zeros(len(given), np.bool_)
+    for _, cells in known_by:
+        known[cells] = True
+    for cells in of[len(now) :]:
+        before[cells] = True
+    for cells in of[: len(now)]:
+        before[cells] = False
+    given[before & ~known] = True
+    return known, known_by
+
+
+def _with_figures(system: System) -> System:
+    """The system with a cell and a relation for every sum that a figure tells something of."""
+    from scipy.sparse import csr_array, vstack
+
+    sums = hidden_sums(
+        system.already.figures, system.tables, system.of, system.value, system.known | system.empty, system.decimals
+    )
+    size, more = len(system), len(sums)
+    entries = [(i, cell, n) for i, found in enumerate(sums) for cell, n in found.coefficient.items()]
+    entries += [(i, size + i, -1) for i in range(more)]
+    row, cell, coefficient = np.array(entries, np.int64).reshape(-1, 3).T
+    relations = csr_array((coefficient, (row, cell)), shape=(more, size + more))
+    old = system.matrix
+    wider = csr_array((old.data, old.indices, old.indptr), shape=(old.shape[0], size + more))
+    figure_of = np.array([found.figure for found in sums], np.int64)
+    nothing = np.zeros(more, np.int64)
+    origin = np.column_stack((nothing, nothing + FIGURE, figure_of, nothing))
+    matrix = vstack([wider, relations]).tocsr()
+    matrix.sort_indices()
+    columns = {
+        "value": np.array([found.value for found in sums], np.int64),
+        "lower_bound": np.array([found.lower for found in sums], np.int64),
+        "upper_bound": np.array([found.upper for found in sums], np.int64),
+        "given": np.ones(more, np.bool_),  # nobody sees it, so it moves for free
+        "holder": np.full((more, system.holder.shape[1]), -1, np.int64),
+        "own": np.zeros((more, system.own.shape[1]), np.int64),
+        **{name: np.zeros(more, np.bool_) for name in ("empty", "unsafe", "forced", "known")},
+        **dict.fromkeys(("lower_level", "upper_level", "sliding_level", "contributors"), nothing),
+        "slack": nothing,
+    }
+    changes: dict[str, Any] = {name: np.concatenate((getattr(system, name), c)) for name, c in columns.items()}
+    return replace(
+        system,
+        matrix=matrix,
+        defining=np.concatenate((system.defining, np.ones(more, np.bool_))),
+        origin=np.concatenate((system.origin, origin)),
+        figure_of=figure_of,
+        **changes,
+    )
+
+
+class _Rows(NamedTuple):
+    """Relations of one table or equation, before they are put together."""
 
     row: Ints
     cell: Ints
     coefficient: Ints
-    variable: Ints
-    grouping: Ints
-    sample: Ints
+    origin: Ints
     defining: Bools
-    has_parent: Bools
+    slack: Ints
 
 
-def table_equations(table: Table) -> Equations:
-    """All equations of a table: every grouping of every variable, at every combination of the other codes."""
-    parts = [_along(table, k) for k in range(len(table.variables))]
-    offsets = np.cumsum([0, *(len(part.variable) for part in parts)])
-    rows = [part.row + offset for part, offset in zip(parts, offsets, strict=False)]
-    return Equations(
-        np.concatenate(rows),
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("cell", "coefficient", "variable", "grouping", "sample", "defining", "has_parent")
-        ),
+def _table_rows(number: int, table: Table, cells: Ints) -> _Rows:
+    equations = table_equations(table)
+    rows = len(equations.variable)
+    origin = np.column_stack((np.full(rows, number), equations.variable, equations.grouping, equations.sample))
+    # Cells above any finer cell are all there, so that the defining relations imply the others, exactly.
+    complete = table.from_records or (table.slack is None and bool(equations.has_parent.all()))
+    return _Rows(
+        equations.row,
+        cells[equations.cell],
+        equations.coefficient,
+        origin,
+        equations.defining | (not complete),
+        _slack(table, equations),
     )
 
 
-def _along(table: Table, k: int) -> Equations:
-    """The equations along variable ``k``."""
-    hierarchy = table.spec.hierarchies[k]
-    codes = table.codes[:, k]
-    starts, groupings, coefficients = hierarchy.members
-    lengths = np.diff(starts)[codes]
-    where = ranges(starts[codes], lengths)
-    cell = np.repeat(np.arange(len(table), dtype=np.int64), lengths)
-    grouping = groupings[where].astype(np.int64)
-    key = grouping * _lines_size(table, k) + _lines(table, k)[cell]
-    unique, sample, row = np.unique(key, return_index=True, return_inverse=True)
-    row = row.astype(np.int64)
-    parent = _parents(hierarchy)[grouping] == codes[cell]
-    has_parent = np.zeros(len(unique), np.bool_)
-    has_parent[row[parent]] = True
-    first = cell[sample]
-    finer = np.ones(len(table), np.bool_)
-    for j in range(k):
-        finer &= table.spec.hierarchies[j].base[table.codes[:, j]]
-    row_grouping = grouping[sample]
-    return Equations(
-        row,
-        cell,
-        coefficients[where].astype(np.int64),
-        np.full(len(unique), k, np.int64),
-        row_grouping,
-        first,
-        finer[first] & _first_grouping(hierarchy)[row_grouping],
-        has_parent,
+def _equation_rows(number: int, tables: TableSet, of: list[Ints], scales: list[int], where: Places) -> _Rows:
+    equation = tables.equations[number]
+    found = variable_rows(equation, tables, of, where)
+    rows = len(found.total)
+    fixed = np.zeros(rows, np.int64)
+    return _Rows(
+        found.row,
+        found.cell,
+        found.coefficient,
+        np.column_stack((fixed, fixed - 1, fixed + number, found.total)),
+        np.ones(rows, np.bool_),
+        _equation_slack(equation, found, tables, of, scales),
     )
 
 
-def _lines(table: Table, k: int) -> Ints:
-    """A number for the codes of all variables but ``k``."""
-    line = np.zeros(len(table), np.int64)
-    for j, size in enumerate(table.shape):
-        if j != k:
-            line = line * size + table.codes[:, j]
-    return line
+def _equation_slack(
+    equation: VariableEquation, found: VariableRows, tables: TableSet, of: list[Ints], scales: list[int]
+) -> Ints:
+    """Half a unit for each cell from a rounded table, and the largest slack that a table states as a number."""
+    stated = 0
+    doubled = np.zeros(max((int(cells.max(initial=-1)) for cells in of), default=-1) + 1, np.int64)
+    variables = {variable for variable, _ in equation.terms()}
+    for table, cells, scale in zip(tables, of, scales, strict=True):
+        if table.spec.value in variables and table.slack is not None:
+            stated = max(stated, table.slack * scale)
+            if table.slack < 0:
+                doubled[cells] = scale
+    rounded = np.zeros(len(found.total), np.int64)
+    np.add.at(rounded, found.row, doubled[found.cell])
+    return stated + rounded // 2
 
 
-def _lines_size(table: Table, k: int) -> int:
-    return int(np.prod([size for j, size in enumerate(table.shape) if j != k], dtype=np.int64))
+def _slack(table: Table, equations: Equations) -> Ints:
+    rows = len(equations.variable)
+    if table.slack is None:
+        return np.zeros(rows, np.int64)
+    if table.slack < 0:  # every cell was rounded to its unit: half a unit for each cell of the relation
+        return np.bincount(equations.row, minlength=rows) // 2
+    return np.full(rows, table.slack, np.int64)
 
 
-def _parents(hierarchy: Hierarchy) -> Codes:
-    return np.array([hierarchy.index[g.parent] for g in hierarchy.groupings], dtype=np.int32)
+def _common_values(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> Ints:
+    """Values in the common unit; shared cells must agree."""
+    value = np.zeros(size, np.int64)
+    for table, cells, scale in zip(tables, of, scales, strict=True):
+        if float(np.abs(table.value).max(initial=0)) * scale >= LARGEST:
+            raise InputError(
+                f"Table {table.name!r} cannot be expressed in the finest unit of the set in 64 bits.",
+                hint="Give all tables the same decimals=.",
+            )
+        value[cells] = table.value * scale
+    worst, gap = (0, 0), 0
+    for number, (table, cells, scale) in enumerate(zip(tables, of, scales, strict=True)):
+        difference = np.abs(value[cells] - table.value * scale)
+        if len(difference) and int(difference.max()) > gap:
+            gap, worst = int(difference.max()), (number, int(np.argmax(difference)))
+    if gap:
+        raise _disagreement(tables, of, worst, gap)
+    return value
 
 
-def _first_grouping(hierarchy: Hierarchy) -> Bools:
-    """Which groupings are the first of their parent."""
-    parents = _parents(hierarchy)
-    result = np.zeros(len(parents), np.bool_)
-    result[np.unique(parents, return_index=True)[1]] = True
+def _disagreement(tables: TableSet, of: list[Ints], worst: tuple[int, int], gap: int) -> InputError:
+    """Name the worst cell and the place that it was compared with, the last one where it stands."""
+    cell = of[worst[0]][worst[1]]
+    last = max((number, row) for number, cells in enumerate(of) for row in np.flatnonzero(cells == cell).tolist())
+    first, second = sorted((worst, last))
+    one, two = tables.tables[first[0]], tables.tables[second[0]]
+    decimals = max(table.decimals for table in tables)
+    details = f"They differ by {unit_text(gap, decimals)}."
+    if one is two:
+        return InputError(
+            f"Table {one.name!r} disagrees on cells that mean the same; the worst are {one.cell_name(first[1])} and "
+            f"{two.cell_name(second[1])}.",
+            hint="Their codes cover the same base codes, so give them the same value.",
+            details=details,
+        )
+    return InputError(
+        f"Tables disagree on cells that mean the same; the worst is {one.cell_name(first[1])} of table {one.name!r} "
+        f"({two.cell_name(second[1])} of table {two.name!r}).",
+        hint="Tabulate all tables from the same records, or give different universes, periods or weights.",
+        details=details,
+    )
+
+
+def _protection(
+    tables: TableSet, of: list[Ints], size: int, scales: list[int], present: int
+) -> dict[str, NDArray[Any]]:
+    """Statuses, levels and bounds of the distinct cells: the strictest of all places where a cell stands.
+
+    What earlier tables force or withhold besides is over; their unsafe cells stay unsafe.
+    """
+    empty = np.ones(size, np.bool_)
+    unsafe, forced, given = (np.zeros(size, np.bool_) for _ in range(3))
+    levels = np.zeros((3, size), np.int64)
+    lower, upper = np.full(size, NO_LOWER, np.int64), np.full(size, NO_UPPER, np.int64)
+    for number, (table, cells, scale) in enumerate(zip(tables, of, scales, strict=True)):
+        # One table may hold a cell under several names, so every row must count, not the last one.
+        empty[cells[~table.empty]] = False
+        unsafe[cells[table.unsafe]] = True
+        if number < present:
+            forced[cells[table.status == CellStatus.FORCED]] = True
+            given[cells[table.status == CellStatus.SECONDARY]] = True
+        low, up = table.attacker_bounds()
+        np.maximum.at(lower, cells, np.where(low > NO_LOWER, low * scale, NO_LOWER))
+        np.minimum.at(upper, cells, np.where(up < NO_UPPER, up * scale, NO_UPPER))
+        if table.assessment is not None:
+            a = table.assessment
+            for i, level in enumerate((a.lower, a.upper, a.sliding)):
+                np.maximum.at(levels[i], cells, np.where(table.unsafe, level * scale, 0))
+    for table, cells in zip(tables, of, strict=True):
+        for hidden, how in ((unsafe, "unsafe"), (given, "withheld as secondary")):
+            clash = forced[cells] & hidden[cells]
+            if np.any(clash):
+                raise InputError(
+                    f"Cell {table.cell_name(int(np.argmax(clash)))} of table {table.name!r} is forced to be published "
+                    f"in one place and {how} in another.",
+                    hint="Mark it the same way in every table that holds it.",
+                )
+    return {
+        "empty": empty,
+        "unsafe": unsafe,
+        "forced": forced,
+        "given": given,
+        "lower_level": levels[0],
+        "upper_level": levels[1],
+        "sliding_level": levels[2],
+        "lower_bound": lower,
+        "upper_bound": upper,
+    }
+
+
+def _insiders(
+    tables: TableSet, of: list[Ints], size: int, scales: list[int], matrix: csr_array
+) -> dict[str, NDArray[Any]]:
+    """Who is in the distinct cells; where a cell stands in several tables, the table that knows most says it."""
+    width = max((t.holders.identity.shape[1] for t in tables if t.holders is not None), default=1)
+    contributors = np.zeros(size, np.int64)
+    holder, own = np.full((size, width), -1, np.int64), np.zeros((size, width), np.int64)
+    for table, cells in zip(tables, of, strict=True):
+        if table.holders is None and "holding" in table.contributions:
+            count = table.contributions["holding"].count
+            unknown = contributors[cells] == 0
+            contributors[cells[unknown]] = count[unknown]
+    if any(table.holders is None for table in tables):
+        sole = np.flatnonzero(contributors == 1)
+        holder[sole, 0] = -2 - _same_sole(matrix, contributors)[sole]
+    for table, cells, scale in zip(tables, of, scales, strict=True):
+        if table.holders is not None:
+            known = table.holders.identity.shape[1]
+            contributors[cells] = table.holders.count
+            holder[cells, :known] = table.holders.identity
+            own[cells, :known] = table.holders.amount * scale
+    return {"contributors": contributors, "holder": holder, "own": own}
+
+
+def _same_sole(matrix: csr_array, contributors: Ints) -> Ints:
+    """A number for the only contributor of each cell: a total with one contributor has it from one of its parts."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    total = np.zeros(matrix.shape[0], np.bool_)
+    total[row[(matrix.data < 0) & (contributors[matrix.indices] == 1)]] = True
+    mixed = np.zeros(matrix.shape[0], np.bool_)
+    mixed[row[contributors[matrix.indices] > 1]] = True
+    mixed |= np.bincount(row[matrix.data < 0], minlength=matrix.shape[0]) != 1
+    single = np.flatnonzero((total & ~mixed)[row] & (contributors[matrix.indices] == 1))
+    nodes = matrix.shape[0] + matrix.shape[1]
+    edges = coo_array(
+        (np.ones(len(single), np.int8), (row[single], matrix.indices[single] + matrix.shape[0])), shape=(nodes, nodes)
+    )
+    labels = connected_components(edges, directed=False)[1][matrix.shape[0] :]
+    return labels.astype(np.int64)
+
+
+def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[Ints, Ints]:
+    """One of all equal rows that say something, with the least slack that is stated for it.
+
+    Rows are equal up to their sign; preferred ones stand for the others. Equal rows are found by random sums of
+    their entries and compared entry by entry.
+    """
+    lengths = np.diff(matrix.indptr)
+    marks = np.random.default_rng(20240229).integers(-(2**31), 2**31, size=(matrix.shape[1], 2), dtype=np.int64)
+    sums = (matrix @ marks).T
+    sums = sums * np.where(sums[0] < 0, -1, 1)
+    order = np.lexsort((np.arange(len(lengths)), ~preferred, sums[1], sums[0], lengths))
+    alike = np.all(np.stack([np.diff(a[order]) == 0 for a in (sums[0], sums[1], lengths)]), axis=0)
+    at = np.flatnonzero(alike)
+    alike[at] = _same_entries(matrix, order[at], order[at + 1])
+    group = np.concatenate(([0], np.cumsum(~alike)))[: len(order)]
+    least = np.full(int(group.max(initial=-1)) + 1, LARGEST, np.int64)
+    np.minimum.at(least, group, slack[order])
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    first = first[lengths[order[first]] > 0]
+    place = np.argsort(order[first], kind="stable")
+    return order[first][place], least[group[first]][place]
+
+
+def _same_entries(matrix: csr_array, one: Ints, two: Ints) -> Bools:
+    """Whether pairs of rows of equal length are equal up to their sign."""
+    lengths = np.diff(matrix.indptr)[one].astype(np.int64)
+    result = np.ones(len(one), np.bool_)
+    if not lengths.any():
+        return result
+    mine, other = (ranges(matrix.indptr[rows].astype(np.int64), lengths) for rows in (one, two))
+    starts = pointers(lengths)[:-1]
+    sign = np.ones(len(one), np.int64)
+    some = lengths > 0
+    sign[some] = matrix.data[mine[starts[some]]] * matrix.data[other[starts[some]]]
+    wrong = (matrix.indices[mine] != matrix.indices[other]) | (
+        matrix.data[mine] != matrix.data[other] * np.repeat(sign, lengths)
+    )
+    result[np.repeat(np.arange(len(one)), lengths)[wrong]] = False
     return result

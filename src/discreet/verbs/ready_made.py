@@ -17,7 +17,7 @@ from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Contributions, Table, cell_keys
 from discreet.model.units import decimals_of, from_units, to_units, units_up
 from discreet.relations import build_system
-from discreet.relations.build import Equations, table_equations
+from discreet.relations.equations import Equations, table_equations
 from discreet.verbs.ready_holders import disjoint_holders, holders_of, is_holder, is_own
 
 if TYPE_CHECKING:
