@@ -13,7 +13,8 @@ from discreet import Hierarchy, Table
 from discreet.errors import InputError, NeedsError
 from discreet.model.arrays import LARGEST
 from discreet.relations import build_system
-from discreet.relations.build import _distinct_rows, table_equations
+from discreet.relations.build import _distinct_rows
+from discreet.relations.equations import table_equations
 from discreet.relations.system import System
 from tests.relations.random_tables import brute_force_relations, identities, matrix_relations, table_of, tables
 
