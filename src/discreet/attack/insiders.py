@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from discreet.attack.intervals import PUSH, TOLERANCE, External, Reporter
-from discreet.attack.knowledge import NOBODY, Knowledge
+from discreet.attack.knowledge import NOBODY, Knowledge, Room
 from discreet.attack.moves import DOWN, FAR, UP, Moves, Parts, added_up, limit, parts
 from discreet.attack.region import Region
 from discreet.attack.settle import ALIKE, POOR, SIZES, worth_batches
@@ -170,7 +170,7 @@ class InsiderAttack:
         way = np.array([self.random.choice(_ways(demand)) for demand in demands])
         aim = np.array([demand.aim for demand in demands])
         scale = float(aim.max())
-        room = np.minimum(self._room(demands, insiders)[:, region.cells], FAR * scale)
+        room = np.minimum(self._room(demands, insiders).of(region.cells), FAR * scale)
         moves, _ = region.solve(local, way, aim, room, scale, self.toll[region.cells])
         self._learn(parts(region, moves))
 
@@ -260,14 +260,11 @@ class InsiderAttack:
         demand.failed = region.closed or possible < demand.enough
         return False
 
-    def _room(self, demands: Sequence[Demand], insiders: set[int]) -> Floats:
+    def _room(self, demands: Sequence[Demand], insiders: set[int]) -> Room:
         """How far cells move for some insiders; a cell whose lower level is asked for falls as for everybody."""
-        room = self.knowledge.room_for(insiders)
-        falling = [demand.cell for demand in demands if demand.kind == DOWN]
-        room[DOWN, falling] = self.knowledge.room[DOWN, falling]
-        return room
+        return self.knowledge.room_for(insiders, [demand.cell for demand in demands if demand.kind == DOWN])
 
-    def _reach(self, region: Region, demand: Demand, room: Floats) -> tuple[float, float]:
+    def _reach(self, region: Region, demand: Demand, room: Room) -> tuple[float, float]:
         """How far a cell moves within given bounds, and how far it could at most."""
         reached = possible = 0.0
         for way in _ways(demand):
@@ -277,25 +274,25 @@ class InsiderAttack:
         return reached, possible
 
     def _single(
-        self, region: Region, demand: Demand, way: int, room: Floats, toll: Floats | None
+        self, region: Region, demand: Demand, way: int, room: Room, toll: Floats | None
     ) -> tuple[float, Floats]:
         """Push one cell; how far it moved, and the multipliers."""
         local = np.searchsorted(region.cells, np.array([demand.cell]))
-        most = np.minimum(room[:, region.cells], FAR * demand.aim)
+        most = np.minimum(room.of(region.cells), FAR * demand.aim)
         cost = None if toll is None else toll[region.cells]
         aim = np.array([demand.aim])
         moves, multipliers = region.solve(local, np.array([way]), aim, most, demand.aim, cost)
         self._learn(parts(region, moves), demand.cell)
         return abs(float(moves[local[0]])), multipliers
 
-    def _limit(self, region: Region, multipliers: Floats, cell: int, way: int, room: Floats) -> float:
+    def _limit(self, region: Region, multipliers: Floats, cell: int, way: int, room: Room) -> float:
         """How far a cell can at most move by the relations added up with multipliers, beyond the region too."""
         used = np.flatnonzero(multipliers)
-        most = float(min(room[way, cell], self.moves.possible[way, cell]))
+        most = float(min(room.of(np.array([cell]))[way, 0], self.moves.possible[way, cell]))
         if not len(used):
             return most
         cells, combined = added_up(self.moves.matrix[region.rows[used]], multipliers[used])
-        possible = np.minimum(self.moves.possible[:, cells], room[:, cells])
+        possible = np.minimum(self.moves.possible[:, cells], room.of(cells))
         limit(combined, possible)
         at = np.searchsorted(cells, cell)
         return min(most, float(possible[way, at])) if at < len(cells) and cells[at] == cell else most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,6 +25,24 @@ def known_bounds(system: System, within: float | None) -> tuple[Ints, Ints]:
     size = np.abs(system.value).astype(object) * share.numerator // share.denominator
     off = np.minimum(size, 2**61).astype(np.int64)
     return np.maximum(lower, system.value - off), np.minimum(upper, system.value + off)
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """How far cells can rise and fall: as a rule ``base``, but ``room`` for a few ``cells`` (in order)."""
+
+    base: Floats
+    cells: Ints
+    room: Floats
+
+    def of(self, cells: Ints) -> Floats:
+        """The room of some cells, one column a cell."""
+        result = self.base[:, cells]
+        if len(self.cells):
+            place = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
+            found = self.cells[place] == cells
+            result[:, found] = self.room[:, place[found]]
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +105,22 @@ class Knowledge:
         order = np.argsort(who, kind="stable")
         return who[order], cell[order], column[order]
 
-    def room_for(self, insiders: set[int]) -> Floats:
-        """How far cells can rise and fall when some insiders pool nothing, but each must find nothing amiss."""
-        room = self.base.copy()
-        if not insiders:
-            return room
+    def room_for(self, insiders: set[int], falling: Sequence[int] = ()) -> Room:
+        """How far cells can rise and fall when some insiders pool nothing, but each must find nothing amiss.
+
+        Cells that are ``falling`` fall as far as for an outsider.
+        """
         who, cell, column = self._entries
         wanted = np.array(sorted(insiders), np.int64)
         first, last = np.searchsorted(who, wanted), np.searchsorted(who, wanted, side="right")
         at = ranges(first.astype(np.int64), (last - first).astype(np.int64))
-        np.minimum.at(room[DOWN], cell[at], self.fall[cell[at], column[at]])
-        alone = cell[at][self.sole[cell[at]] != NOBODY]
-        room[:, alone] = 0.0
-        return room
+        outside = np.array(falling, np.int64)
+        cells = np.unique(np.concatenate((cell[at], outside)))
+        room, place = self.base[:, cells], np.searchsorted(cells, cell[at])
+        np.minimum.at(room[DOWN], place, self.fall[cell[at], column[at]])
+        room[:, place[self.sole[cell[at]] != NOBODY]] = 0.0
+        room[DOWN, np.searchsorted(cells, outside)] = self.room[DOWN, outside]
+        return Room(self.base, cells, room)
 
     def spared(self, cell: int, level: float) -> set[int]:
         """Contributors for whom a lower level is not asked: the largest one, and who leaves no room for it."""

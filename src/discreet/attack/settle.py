@@ -25,6 +25,9 @@ SIZES = (150, 600, 2_400, 9_600)
 Report = Callable[[int], None]
 
 
+EVERY = slice(None)
+
+
 class Wanted(ABC):
     """What is asked of cells."""
 
@@ -36,8 +39,8 @@ class Wanted(ABC):
     """How many cells to look at around a single one before all that are tied to it."""
 
     @abstractmethod
-    def open(self, moves: Moves) -> tuple[Bools, Floats]:
-        """Which rises and falls are not settled yet, and how far to push each."""
+    def open(self, moves: Moves, cells: Ints | slice = EVERY) -> tuple[Bools, Floats]:
+        """Which rises and falls of all or some cells are not settled yet, and how far to push each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +56,15 @@ class Levels(Wanted):
     width: Floats
     reach: Floats
 
-    def open(self, moves: Moves) -> tuple[Bools, Floats]:
+    def open(self, moves: Moves, cells: Ints | slice = EVERY) -> tuple[Bools, Floats]:
         """Levels and widths that are neither shown nor shown to be impossible."""
-        lacking = (moves.shown < self.enough) & (moves.possible >= self.enough)
-        narrow = (moves.shown.sum(axis=0) < self.width) & (moves.possible.sum(axis=0) >= self.width)
-        further = narrow & (moves.possible > moves.shown)
-        aim = np.where(lacking, self.level, 0.0)
-        aim = np.where(further, np.maximum(aim, np.minimum(moves.possible, self.reach)), aim)
+        shown, possible = moves.shown[:, cells], moves.possible[:, cells]
+        enough, width = self.enough[:, cells], self.width[cells]
+        lacking = (shown < enough) & (possible >= enough)
+        narrow = (shown.sum(axis=0) < width) & (possible.sum(axis=0) >= width)
+        further = narrow & (possible > shown)
+        aim = np.where(lacking, self.level[:, cells], 0.0)
+        aim = np.where(further, np.maximum(aim, np.minimum(possible, self.reach[:, cells])), aim)
         return (lacking | further) & (aim > 0), aim
 
 
@@ -73,10 +78,10 @@ class Ends(Wanted):
     first = 64
     sizes = ()
 
-    def open(self, moves: Moves) -> tuple[Bools, Floats]:
+    def open(self, moves: Moves, cells: Ints | slice = EVERY) -> tuple[Bools, Floats]:
         """Rises and falls of which more is possible than shown."""
-        aim = np.minimum(moves.possible, self.most)
-        return aim - moves.shown > self.tolerance, aim
+        aim = np.minimum(moves.possible[:, cells], self.most)
+        return aim - moves.shown[:, cells] > self.tolerance[cells], aim
 
 
 def settle(moves: Moves, wanted: Wanted, seed: int, report: Report) -> None:
@@ -134,14 +139,14 @@ def _next_size(pushed: int, settled: int) -> int:
 
 def _one_by_one(moves: Moves, wanted: Wanted, report: Report) -> None:
     """What is left, cell by cell, in growing surroundings."""
-    is_open, aim = wanted.open(moves)
-    ways, cells = np.nonzero(is_open)
+    ways, cells = np.nonzero(wanted.open(moves)[0])
     order = np.lexsort((cells, moves.labels[0][cells]))  # one component after the other, to build each program once
-    for way, cell in zip(ways[order].tolist(), cells[order].tolist(), strict=True):
-        report(int(is_open.sum()))
+    for number, (way, cell) in enumerate(zip(ways[order].tolist(), cells[order].tolist(), strict=True)):
+        report(len(order) - number)
+        alone = np.array([cell])
         for size in (*wanted.sizes, len(moves)):
-            if not is_open[way, cell]:
+            is_open, aim = wanted.open(moves, alone)
+            if not is_open[way, 0]:
                 break
             region = moves.near(cell, size)
-            moves.push(region, np.array([cell]), np.array([way]), aim[way, cell][None], wanted.scale)
-            is_open, aim = wanted.open(moves)
+            moves.push(region, alone, np.array([way]), aim[way], wanted.scale)
