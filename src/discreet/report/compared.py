@@ -45,8 +45,9 @@ def map_context(found: RiskMap) -> dict[str, Any]:
         "map_data": trusted(json.dumps(found.data(), sort_keys=True).translate(ESCAPED)),
         "map_script": trusted(script()),
         "map_hash": script_hash(),
-        "map_image": found.image() if found.placed("risk", "relative") else "",
-        "map_caption": found.caption("risk", "relative"),
+        "map_shown": found.axes_to_show(),
+        "map_image": found.image() if found.placed(*found.axes_to_show()) else "",
+        "map_caption": found.caption(),
         "spot": _spot,
     }
 
