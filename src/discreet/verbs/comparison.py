@@ -108,7 +108,7 @@ class Comparison:
 
         The axes of its map can be chosen, and points tell their numbers.
         """
-        text = compared_page(self.risk_map, self.flags, self.seconds, title)
+        text = compared_page(self.risk_map, self.flags, self.seconds, title, self.notes)
         if path is not None:
             write_new(Path(path), text.encode())
         return text

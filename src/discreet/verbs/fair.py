@@ -77,7 +77,7 @@ class FairColumn(NamedTuple):
 FAIR: tuple[FairColumn, ...] = (
     FairColumn(Axis("fair_risk", "certain guesses from expected inner cells, precision and recall weighted", "risk"),
                lambda fair: fair.risk.risk),
-    FairColumn(Axis("fair_self", "the same by somebody who takes himself out", "risk"),
+    FairColumn(Axis("fair_self", "certain guesses by somebody who takes himself out", "risk"),
                lambda fair: fair.self_risk.risk),
     FairColumn(Axis("fair_precision", "certain guesses that are right", "risk"), lambda fair: fair.risk.precision),
     FairColumn(Axis("fair_recall", "true disclosures that are guessed", "risk"), lambda fair: fair.risk.recall),
