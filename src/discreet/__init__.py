@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from discreet.verbs.check_output import check_output
     from discreet.verbs.compare import compare
     from discreet.verbs.coordinate import coordinate
+    from discreet.verbs.fair import FairRisk
     from discreet.verbs.instances import table_from_jj
     from discreet.verbs.links import linked_clusters
     from discreet.verbs.load import load
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from discreet.verbs.repair import repair
     from discreet.verbs.save import replay, save
     from discreet.verbs.tabulate import tabulate
+    from discreet.verbs.tune import family, tune
     from discreet.verbs.utility import utility
     from discreet.verify import check_folder
 
@@ -137,6 +139,7 @@ _HOME = {
     "discreet.verbs.compare": ("compare",),
     "discreet.verbs.check_output": ("check_output",),
     "discreet.verbs.coordinate": ("coordinate",),
+    "discreet.verbs.fair": ("FairRisk",),
     "discreet.verbs.instances": ("table_from_jj",),
     "discreet.verbs.links": ("linked_clusters",),
     "discreet.verbs.load": ("load",),
@@ -147,6 +150,7 @@ _HOME = {
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.save": ("replay", "save"),
     "discreet.verbs.tabulate": ("tabulate",),
+    "discreet.verbs.tune": ("family", "tune"),
     "discreet.verbs.utility": ("utility",),
     "discreet.verify": ("check_folder",),
 }

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from discreet.attack import Entry, disclosed_by_bounds, margin_bounds, unique_entries
 from discreet.attack import uniqueness as module
 from discreet.attack.uniqueness import _Given, _Search
+from discreet.attack.withholding import margins_to_withhold
 from discreet.errors import InputError, ParameterError
 
 
@@ -142,3 +143,28 @@ def test_margins_without_a_whole_table_are_refused():
     one, two = np.array([[1, 0], [0, 1]]), np.array([[0, 1], [1, 0]])
     with pytest.raises(InputError, match="No table"):
         unique_entries(margins={(0, 1): one, (1, 2): one, (0, 2): two}, shape=(2, 2, 2))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_margins_are_withheld_until_no_protected_entry_is_fixed(seed):
+    table = np.random.default_rng(seed).poisson(0.7, (3, 3, 2))
+    protected = table == 1
+    found = margins_to_withhold(table, protected=protected)
+    assert found.disclosed == 0
+    again = unique_entries(table, found.kept, entries=protected)
+    assert not np.any((again.status == Entry.UNIQUE) & protected)
+    assert bool(found.withheld) == bool(unique_entries(table, entries=protected).status[protected].any())
+
+
+def test_margins_that_do_no_harm_are_kept():
+    table = np.full((2, 2, 2), 5)
+    found = margins_to_withhold(table)
+    assert (found.kept, found.withheld) == (((0, 1), (0, 2), (1, 2)), ())
+
+
+def test_where_even_the_total_gives_entries_away_it_is_said():
+    found = margins_to_withhold(np.zeros((2, 2), int), [(0,), (1,)], protected=np.ones((2, 2), bool))
+    assert found.disclosed == 4
+    assert found.kept == ((),)
+    with pytest.raises(InputError, match="protected="):
+        margins_to_withhold([[1, 2]], [(0,)], protected=np.ones(3, bool))

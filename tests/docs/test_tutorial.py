@@ -30,7 +30,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/engines.md", 3),
         ("docs/coordination.md", 4),
         ("docs/argus.md", 5),
-        ("docs/compare.md", 2),
+        ("docs/compare.md", 4),
         ("docs/report.md", 2),
         ("docs/utility.md", 2),
         ("docs/attackers.md", 5),

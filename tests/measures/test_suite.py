@@ -169,3 +169,21 @@ def test_signed_tables_are_measured_by_distances_only():
     assert found["absolute_distance"].value == 0.25
     assert np.isnan(found["hellinger"].value)
     assert found["cramers_v_change"].note == "needs values of at least zero"
+
+
+def test_zero_denominators_are_counted_and_never_divided_by():
+    found = table_measures([[0, 4], [0, 0]], [[3, 4], [0, 1]], groups=2)
+    assert found["relative_distance"].value == 0.0
+    assert found["relative_distance"].skipped == 3
+    assert "3 cells that were zero left out" in found["relative_distance"].note
+    assert found["totals_relative"].skipped == 1
+    assert np.isnan(found["cramers_v_change"].value)
+    assert found["cramers_v_change"].note
+
+
+def test_constant_rows_have_no_change_of_variance_and_say_so():
+    found = table_measures([[2, 2, 2], [5, 5, 5]], [[3, 1, 2], [5, 5, 5]], groups=2)
+    assert np.isnan(found["variance_change"].value)
+    assert "constant rows" in found["variance_change"].note
+    assert found["variance_change"].original == 0.0
+    assert found["variance_change"].published == 0.5

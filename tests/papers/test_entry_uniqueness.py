@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from discreet.attack import Entry, attainable_values, unique_entries
+from discreet.attack.holes import hole_intervals
 from discreet.errors import InputError
 
 
@@ -58,3 +60,15 @@ def test_margins_that_contradict_each_other_are_refused():
     wrong = {**SMALL, (1, 2): SMALL[1, 2] + np.eye(4, 3, dtype=int)}
     with pytest.raises(InputError, match="contradict"):
         unique_entries(margins=wrong, shape=(6, 4, 3))
+
+
+@pytest.mark.parametrize("u", [1, 2, 7, 40])
+def test_linear_programs_can_be_arbitrarily_far_from_whole_numbers(u):
+    """2 y1 + (2u+1) y2 = 4u+1 has one whole solution, y1 = u; the linear program says 0 to 2u + 1/2."""
+    equation = csr_array(np.array([[2, 2 * u + 1, -1]]))
+    right = float(4 * u + 1)
+    lower, upper = np.array([0.0, 0.0, right]), np.array([np.inf, np.inf, right])
+    asked = np.array([True, False, False])
+    real, whole = (hole_intervals(equation, lower, upper, asked, whole=kind) for kind in (False, True))
+    assert (real.lower[0], real.upper[0]) == pytest.approx((0, 2 * u + 0.5))
+    assert (whole.lower[0], whole.upper[0]) == pytest.approx((u, u))

@@ -274,3 +274,23 @@ def test_true_cells_of_another_table_are_refused(release):
         ds.check_output(pa.table(shown), other, true=true_table())
     with pytest.raises(InputError, match="has the variables"):
         ds.check_output(release.to_frame(), dict(reversed(BY.items())), true=true_table())
+
+
+def test_sums_of_holes_that_one_contributor_rules_are_found():
+    """a1 and a2 in region y are known together, and one holding stands behind them."""
+    from tests.tables.suppress.test_joint import BY as ACTIVITIES
+    from tests.tables.suppress.test_joint import records, table_of
+
+    table = table_of(records(75))
+    bad = ds.check_output(ds.protect(table, ds.Suppress(joint=False)).to_frame(), ACTIVITIES, true=table)
+    assert not bad.holds
+    assert [refusal.check for refusal in bad.verdict.refused] == ["sums"]
+    assert "act=a1, reg=y" in bad.summary()
+    good = ds.check_output(ds.protect(table, ds.Suppress()).to_frame(), ACTIVITIES, true=table)
+    assert good.holds
+    assert not any("sums" in text for text in good.verdict.not_considered)
+
+
+def test_sums_are_not_considered_where_contributors_have_no_names(release):
+    found = ds.check_output(release.to_frame(), BY, true=true_table())
+    assert "sums of withheld cells that are unsafe themselves" in found.verdict.not_considered

@@ -9,6 +9,7 @@ from discreet.attack.intervals import External, Intervals, attack_intervals
 from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
 from discreet.attack.slivers import Slivers, sliver_attack
 from discreet.attack.uniqueness import Entries, Entry, attainable_values, unique_entries
+from discreet.attack.withholding import MarginChoice, margins_to_withhold
 
 __all__ = [
     "Audit",
@@ -20,6 +21,7 @@ __all__ = [
     "External",
     "Finding",
     "Intervals",
+    "MarginChoice",
     "Slivers",
     "answers_needed",
     "attack_by_insiders",
@@ -31,6 +33,7 @@ __all__ = [
     "disclosed_by_bounds",
     "least_squares_attack",
     "margin_bounds",
+    "margins_to_withhold",
     "sliver_attack",
     "two_way_disclosure",
     "unique_entries",

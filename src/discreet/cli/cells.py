@@ -15,6 +15,8 @@ from discreet.cli.terminal import progress
 from discreet.errors import InputError, OutputError, ParameterError, listed, unknown_name
 from discreet.files.pattern import write_pattern
 from discreet.files.published import write_public
+from discreet.report.riskmap import DEFAULT, FAIR
+from discreet.verbs.comparison import Comparison
 from discreet.verbs.load import load
 from discreet.verbs.proposals import propose_recodes
 from discreet.verbs.recipe import (
@@ -26,6 +28,7 @@ from discreet.verbs.recipe import (
     coordinate_recipe,
     prepare,
     run_recipe,
+    tune_methods,
 )
 from discreet.verbs.recipe_parts import PatternPart, read_recipe
 from discreet.verbs.save import summary, table_to_frame
@@ -124,17 +127,18 @@ def show_tables(recipe: Path, allow_outside: bool, output: Path | None) -> None:
 def show_methods(
     recipe: Path,
     options: dict[str, Any],
-    axes: tuple[str, str],
+    axes: tuple[str | None, str | None],
     paths: tuple[Path | None, Path | None, Path | None],
     as_json: bool,
+    equal_risk: float | None = None,
 ) -> bool:
     """Compare methods on the tables of a recipe, print lines and map, write frame, image and page where asked.
 
-    Whether the evidence of all verified.
+    With ``equal_risk`` each entry of the recipe is tuned to that risk first. Whether the evidence of all verified.
     """
     _refuse_existing(paths)
     with progress(as_json):
-        found = compare_methods(recipe, **options)
+        found = compare_methods(recipe, **options) if equal_risk is None else _tuned(recipe, options, axes, equal_risk)
     output, plot, report = paths
     drawn = found.map(*axes)
     if output is not None:
@@ -145,6 +149,20 @@ def show_methods(
         found.page(report, title=f"Methods compared: {recipe.name}")
     click.echo(json.dumps(found.to_frame().to_pylist()) if as_json else f"{found.summary()}\n\n{drawn}")
     return not found.flags
+
+
+def _tuned(recipe: Path, options: dict[str, Any], axes: tuple[str | None, str | None], most_risk: float) -> Comparison:
+    """Each entry of a recipe at the same risk; says which parameters were chosen."""
+    if options.pop("releases"):
+        raise ParameterError("--release cannot be tuned.", hint="Leave --release or --equal-risk out.")
+    fair = options["fair"] is not None and not options["attack"]
+    standard = FAIR if fair else DEFAULT
+    risk, loss = axes[0] or standard[0], axes[1] or standard[1]
+    found = tune_methods(recipe, most_risk=most_risk, risk=risk, loss=loss, **options)
+    click.echo(found.summary(), err=True)
+    if not any(found.chosen.values()):
+        raise ParameterError("No method keeps the risk.", hint="Vary the parameters further, or allow more risk.")
+    return found.comparison
 
 
 def _refuse_existing(paths: Sequence[Path | None]) -> None:

@@ -167,8 +167,15 @@ def repair(
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Makes the keys of these runs.")
 @click.option("--sample", type=click.IntRange(min=1), help="Attack so many unsafe cells, chosen at random.")
 @click.option("--attack/--no-attack", default=True, help="Whether to audit what each method would publish.")
-@click.option("--risk", default="risk", show_default=True, help="The measure of risk on the map.")
-@click.option("--loss", default="relative", show_default=True, help="The measure of loss on the map.")
+@click.option("--guess", help="Of counts: the variable that an intruder guesses in the fair comparison.")
+@click.option("--beta", type=float, default=0.5, show_default=True, help="Weight of recall in the fair comparison.")
+@click.option("--utility", multiple=True, help="A measure of utility to take besides, or all; may be repeated.")
+@click.option(
+    "--imputation", type=click.Choice(["zero", "row_mean", "weighted"]), help="How readers fill withheld cells for it."
+)
+@click.option("--risk", help="The measure of risk on the map; left out, risk, or fair_risk where nobody attacks.")
+@click.option("--loss", help="The measure of loss on the map; left out, relative, or fair_loss.")
+@click.option("--equal-risk", type=float, help="Tune each entry of [[compare]] to at most this risk first.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the frame to this csv file (confidential).")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write the map to this svg or png file (confidential).")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the page to this html file (confidential).")
@@ -182,8 +189,13 @@ def compare(
     seed: int,
     sample: int | None,
     attack: bool,
-    risk: str,
-    loss: str,
+    guess: str | None,
+    beta: float,
+    utility: tuple[str, ...],
+    imputation: str | None,
+    risk: str | None,
+    loss: str | None,
+    equal_risk: float | None,
     output: Path | None,
     plot: Path | None,
     report: Path | None,
@@ -197,7 +209,7 @@ def compare(
     """
     from discreet.cli.cells import show_methods
 
-    options = {
+    options: dict[str, Any] = {
         "runs": runs,
         "seed": seed,
         "sample": sample,
@@ -205,9 +217,14 @@ def compare(
         "releases": releases,
         "allow_outside": allow_outside,
         "already_published": earlier,
+        "utility": "all" if utility == ("all",) else utility,
+        "imputation": imputation,
     }
     with errors(as_json):
-        if not show_methods(recipe, options, (risk, loss), (output, plot, report), as_json):
+        from discreet.verbs.fair import FairRisk
+
+        options["fair"] = None if guess is None else FairRisk(guess, beta)
+        if not show_methods(recipe, options, (risk, loss), (output, plot, report), as_json, equal_risk):
             sys.exit(5)
 
 

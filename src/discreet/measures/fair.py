@@ -15,8 +15,8 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.measures.attribute import AttributeRisk, attribute_risk
 from discreet.measures.loss import hellinger_utility
-from discreet.model.arrays import Floats
-from discreet.solve.additive import ZeroRule, expected_inner, restored
+from discreet.model.arrays import Bools, Floats
+from discreet.solve.additive import Restored, ZeroRule, expected_inner, restored
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -57,6 +57,8 @@ def fair_comparison(
     rule: ZeroRule = "cascade",
     beta: float = 0.5,
     by_units: bool = False,
+    shown: Bools | None = None,
+    additive: bool = False,
 ) -> Fair:
     """Utility and risk of a published table through its expected inner frequencies.
 
@@ -76,6 +78,10 @@ def fair_comparison(
         Weight of recall against precision.
     by_units
         Count persons instead of combinations of known variables.
+    shown
+        Which published cells are shown; what is withheld is rebuilt from the others. All when left out.
+    additive
+        The numbers are known to add up, so that nothing is to be restored.
 
     Examples
     --------
@@ -94,28 +100,36 @@ def fair_comparison(
         )
     if values.min(initial=0.0) < 0:
         raise InputError("Published frequencies are at least zero.", hint="Give counts.")
-    fit = restored(values, cover, rule=rule)
+    seen = np.ones(len(values), np.bool_) if shown is None else shown
+    told, parts = (values, cover) if seen.all() else (values[seen], csr_columns(cover, seen))
     try:
-        inner = expected_inner(fit.value, cover, fit.possible)
+        fit = Restored(told, np.ones(cover.shape[0], np.bool_), 0) if additive else restored(told, parts, rule=rule)
+        inner = expected_inner(fit.value, parts, fit.possible)
     except InputError:
-        if rule == "nnls":
+        if rule == "nnls" and not additive:
             raise
-        return fair_comparison(original, published, cover, rule="nnls", beta=beta, by_units=by_units)
+        return fair_comparison(original, published, cover, rule="nnls", beta=beta, by_units=by_units, shown=shown)
     table = inner.reshape(true.shape)
+    rebuilt = fit.value if seen.all() else cover.T @ inner
     truth = cover.T @ true.ravel()
     risk, self_risk = (
         attribute_risk(true, table, beta=beta, self_removal=removed, by_units=by_units) for removed in (False, True)
     )
     return Fair(
-        hellinger_utility(truth, values),
-        hellinger_utility(truth, fit.value),
+        hellinger_utility(truth, np.where(seen, values, 0.0)),
+        hellinger_utility(truth, rebuilt),
         hellinger_utility(true, table),
         risk,
         self_risk,
-        fit.value,
+        rebuilt,
         table,
         rule,
     )
+
+
+def csr_columns(cover: csr_array, chosen: Bools) -> csr_array:
+    """Some published cells of a cover."""
+    return cover.tocsc()[:, np.flatnonzero(chosen)].tocsr()
 
 
 def fair_over_runs(

@@ -17,7 +17,11 @@ ESCAPED = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 def compared_page(
-    found: RiskMap, flags: Sequence[str] = (), seconds: Mapping[str, float] | None = None, title: str = ""
+    found: RiskMap,
+    flags: Sequence[str] = (),
+    seconds: Mapping[str, float] | None = None,
+    title: str = "",
+    notes: Sequence[str] = (),
 ) -> str:
     """A comparison as one HTML page that needs nothing else. It is for the custodian.
 
@@ -31,10 +35,11 @@ def compared_page(
         How long each method took.
     title
         Heading.
+    notes
+        What could not be measured, and why.
     """
-    return render(
-        "compare.html", title=title or "Methods compared", flags=flags, seconds=seconds or {}, **map_context(found)
-    )
+    said = {"title": title or "Methods compared", "flags": flags, "seconds": seconds or {}, "notes": notes}
+    return render("compare.html", **said, **map_context(found))
 
 
 def map_context(found: RiskMap) -> dict[str, Any]:
@@ -45,8 +50,9 @@ def map_context(found: RiskMap) -> dict[str, Any]:
         "map_data": trusted(json.dumps(found.data(), sort_keys=True).translate(ESCAPED)),
         "map_script": trusted(script()),
         "map_hash": script_hash(),
-        "map_image": found.image() if found.placed("risk", "relative") else "",
-        "map_caption": found.caption("risk", "relative"),
+        "map_shown": found.axes_to_show(),
+        "map_image": found.image() if found.placed(*found.axes_to_show()) else "",
+        "map_caption": found.caption(),
         "spot": _spot,
     }
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIDES = ("risk", "loss")
+DEFAULT, FAIR = ("risk", "relative"), ("fair_risk", "fair_loss")
+"""Axes that are shown where none are chosen: the second ones where nobody attacked."""
 WIDE, HIGH = 56, 15
 """Size of the map on a terminal, in characters."""
 NEAR = 0.03
@@ -80,12 +82,25 @@ class RiskMap:
         names = [point.name for point in self.points]
         return dict(zip(names, chain(ascii_uppercase, ascii_uppercase.lower(), repeat("*")), strict=False))
 
+    def axes_to_show(self, risk: str | None = None, loss: str | None = None) -> tuple[str, str]:
+        """The axes that are asked for; where none are, those that the methods have."""
+        pair = DEFAULT if self.placed(*DEFAULT) or not self.placed(*FAIR) else FAIR
+        return (risk or pair[0], loss or pair[1])
+
     def placed(self, risk: str, loss: str) -> list[Point]:
         """The methods that have both measures."""
         return [point for point in self.points if risk in point.spots and loss in point.spots]
 
-    def frontier(self, risk: str, loss: str) -> list[Point]:
+    def recommended(self, most_risk: float, risk: str | None = None, loss: str | None = None) -> Point | None:
+        """The method with the least loss among those whose mean risk is at most so much; None without one."""
+        risk, loss = self.axes_to_show(risk, loss)
+        self.axis(risk, "risk"), self.axis(loss, "loss")
+        allowed = [point for point in self.placed(risk, loss) if point.spots[risk].mean <= most_risk]
+        return min(allowed, key=lambda point: (point.spots[loss].mean, point.spots[risk].mean), default=None)
+
+    def frontier(self, risk: str | None = None, loss: str | None = None) -> list[Point]:
         """Methods that no other beats on one axis without being worse on the other, by rising risk."""
+        risk, loss = self.axes_to_show(risk, loss)
         self.axis(risk, "risk"), self.axis(loss, "loss")
         placed = self.placed(risk, loss)
         at = {p.name: (p.spots[risk].mean, p.spots[loss].mean) for p in placed}
@@ -98,8 +113,9 @@ class RiskMap:
 
     # ---- on a terminal --------------------------------------------------------------------------------------
 
-    def text(self, risk: str = "risk", loss: str = "relative") -> str:
+    def text(self, risk: str | None = None, loss: str | None = None) -> str:
         """The map in characters: a letter a method, in brackets on the frontier."""
+        risk, loss = self.axes_to_show(risk, loss)
         across, upwards = self.axis(risk, "risk"), self.axis(loss, "loss")
         placed = self.placed(risk, loss)
         if not placed:
@@ -126,29 +142,30 @@ class RiskMap:
 
     # ---- as an image ----------------------------------------------------------------------------------------
 
-    def image(self, risk: str = "risk", loss: str = "relative") -> str:
-        """The map as an ``svg`` element."""
+    def image(self, risk: str | None = None, loss: str | None = None, most_risk: float | None = None) -> str:
+        """The map as an ``svg`` element; ``most_risk`` draws a line that methods should not pass."""
         with _matplotlib():
-            return trusted(_inline(self._drawn(risk, loss), self.caption(risk, loss)))
+            return trusted(_inline(self._drawn(risk, loss, most_risk), self.caption(risk, loss)))
 
-    def png(self, risk: str = "risk", loss: str = "relative") -> bytes:
+    def png(self, risk: str | None = None, loss: str | None = None, most_risk: float | None = None) -> bytes:
         """The map as a png image."""
         with _matplotlib():
             stream = io.BytesIO()
-            self._drawn(risk, loss).savefig(stream, format="png", dpi=160, metadata={"Software": None})
+            self._drawn(risk, loss, most_risk).savefig(stream, format="png", dpi=160, metadata={"Software": None})
             return stream.getvalue()
 
-    def caption(self, risk: str, loss: str) -> str:
+    def caption(self, risk: str | None = None, loss: str | None = None) -> str:
         """What the map shows, in a sentence."""
         best = self.frontier(risk, loss)
         if not best:
             return "No method has both measures."
         return f"Nobody beats {', '.join(point.name for point in best)} on both axes; smaller is better."
 
-    def _drawn(self, risk: str, loss: str) -> Figure:
+    def _drawn(self, risk: str | None, loss: str | None, most_risk: float | None) -> Figure:
         from matplotlib.figure import Figure
         from matplotlib.lines import Line2D
 
+        risk, loss = self.axes_to_show(risk, loss)
         across, upwards = self.axis(risk, "risk"), self.axis(loss, "loss")
         placed, best = self.placed(risk, loss), self.frontier(risk, loss)
         figure = Figure(figsize=(WIDTH, 4.3 + 0.18 * len(placed)))
@@ -179,6 +196,10 @@ class RiskMap:
                 for factor, n in zip(scale, (risk, loss), strict=True)]  # fmt: skip
         axes.set_xlim(-0.03 * ends[0], 1.1 * ends[0])
         axes.set_ylim(-0.04 * ends[1], 1.15 * ends[1])
+        if most_risk is not None:
+            ends[0] = max(ends[0], scale[0] * most_risk)
+            axes.set_xlim(-0.03 * ends[0], 1.1 * ends[0])
+            axes.axvline(scale[0] * most_risk, color=INK, linewidth=1, linestyle=":", label="most risk allowed")
         for place, letters in self._together(placed, (risk, loss), scale, ends):
             axes.annotate(letters, place, (9, 5), textcoords="offset points", fontsize=9, weight="bold")
         handles, names = axes.get_legend_handles_labels()

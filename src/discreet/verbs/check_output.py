@@ -31,6 +31,7 @@ EVERY_CELL = 2_000
 """Up to so many cells, shown cells that are only known within something are looked at too."""
 OUTSIDER = "external: knows this publication, all relations between its cells{}"
 NAMED = 5
+UNSAFE_SUMS = "sums of withheld cells that are unsafe themselves"
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,7 +435,6 @@ class _Check:
             verdict.asserted.append(f"{int((true.unsafe & ~inside).sum()):,} unsafe cells stand nowhere in the table")
         if not self.within:
             self._against("published", np.flatnonzero(unsafe & self.shown), "are unsafe and shown")
-        verdict.not_considered.append("sums of withheld cells that are unsafe themselves")
         self._levels(found, unsafe)
         self._insiders(unsafe)
 
@@ -465,10 +465,13 @@ class _Check:
             self.verdict.prove("every unsafe cell keeps its level against the outsider", since)
 
     def _insiders(self, unsafe: Bools) -> None:
-        """Contributors who know their own contributions, where the shown values are true and unsafe cells are not."""
+        """Contributors who know their own contributions, and who stands behind sums of withheld cells.
+
+        Where the shown values are the true ones and unsafe cells are not shown.
+        """
         true, verdict = self._true(), self.verdict
         if self.within or np.any(unsafe & self.shown) or not true.contributions:
-            verdict.not_considered.append("contributors who know their own contributions")
+            verdict.not_considered += ["contributors who know their own contributions", UNSAFE_SUMS]
             return
         row = true.find(self.page.table.codes)
         there = row >= 0
@@ -480,6 +483,11 @@ class _Check:
         found = audit(true.with_(manual=manual), exact=False)
         if found.short_insiders or found.recoverable_insiders:
             verdict.refuse("insiders", f"{found.short_insiders:,} unsafe cells are short of their level against one")
+        if found.sums is None:
+            verdict.not_considered.append(UNSAFE_SUMS)
+        elif found.sums:
+            what = f"{len(found.sums):,} sums of withheld cells are given away and are unsafe themselves"
+            verdict.refuse("sums", what, "; ".join(found.sums[:NAMED]))
         if found.why_no_insiders:
             verdict.not_considered.append(f"contributors ({found.why_no_insiders})")
         verdict.attackers.extend(found.attackers[1:])

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.errors import DiscreetError, ParameterError, listed
 from discreet.keys import Key
+from discreet.measures.imputation import Imputation
 from discreet.model.already import AlreadyPublished
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release
@@ -29,9 +30,12 @@ from discreet.verbs.at_once import at_once
 from discreet.verbs.audit import audit
 from discreet.verbs.comparing import DONE, ended
 from discreet.verbs.comparison import Comparison
-from discreet.verbs.measured import COLUMNS, Seen, measured
+from discreet.verbs.fair import FairRisk
+from discreet.verbs.measured import Seen, measured
+from discreet.verbs.measured_besides import Extra
 from discreet.verbs.protect import protect, refuse_unassessed
 from discreet.verbs.tabulate import tabulate
+from discreet.verbs.utility_axes import chosen
 from discreet.verify import check_folder, check_release
 from discreet.verify.folder import read_custodian
 
@@ -55,6 +59,10 @@ def compare(
     sample: int | None = None,
     threads: int | None = None,
     already_published: Items = None,
+    fair: FairRisk | str | None = None,
+    utility: str | Sequence[str] = (),
+    imputation: Imputation | None = None,
+    rows: str | None = None,
 ) -> Comparison:
     """Run methods on the same tables, attack what each would publish, and measure what it costs.
 
@@ -85,6 +93,15 @@ def compare(
         How many methods run at the same time; by default one a processor. The result does not depend on it.
     already_published
         What is out already, as in :func:`protect`.
+    fair
+        Of counts: measure risk and loss through expected inner cells too (``fair_...``). The variable that an intruder
+        guesses, or a :class:`FairRisk` with more to say.
+    utility
+        Measures of :func:`utility` to take besides (``utility_...``), of the finest cells; ``"all"`` for every one that
+        can stand on an axis.
+    imputation, rows
+        For these: how readers fill withheld cells, and the variable whose codes are the rows. Without an imputation,
+        methods that withhold cells have no such measures, and a note says so.
 
     Returns
     -------
@@ -110,7 +127,7 @@ def compare(
     """
     _refuse(runs, seed, sample, threads)
     named = _named(methods)
-    whole = _tables(data, tables, rules)
+    whole = assessed_tables(data, tables, rules)
     for table in whole:
         refuse_unassessed(table)
     already = gather(whole, already_published)
@@ -119,7 +136,8 @@ def compare(
     system.check_bounds()
     alone = build_system(whole) if system.already.together_with() else system
     given = {name: _given(name, tried, alone) for name, tried in named.items() if not isinstance(tried, Method)}
-    job = _Job(whole, already, seed, attack, sample)
+    extra = Extra.of(whole, fair, chosen(utility), imputation, rows)
+    job = _Job(whole, already, seed, attack, sample, extra)
     threads = _processors() if threads is None else threads
     cut: list[tuple[str, _Piece]] = []
     for name, tried in named.items():
@@ -132,7 +150,7 @@ def compare(
     seconds = dict.fromkeys(named, 0.0)
     for title, (_, took) in found.items():
         seconds[pieces[title].name] += took
-    return Comparison(tuple(row for rows, _ in found.values() for row in rows), seconds)
+    return Comparison(tuple(row for made, _ in found.values() for row in made), seconds, extra.axes)
 
 
 def _parts(runs: int, threads: int) -> list[range]:
@@ -166,6 +184,7 @@ class _Job:
     seed: int
     attack: bool
     sample: int | None
+    extra: Extra
 
     def tried(self, title: str, piece: _Piece) -> tuple[list[dict[str, Any]], float]:
         """The rows of some runs, and how long they took."""
@@ -177,7 +196,8 @@ class _Job:
         return rows, perf_counter() - start
 
     def _row(self, name: str, run: int, tried: Method | _Given) -> dict[str, Any]:
-        row = {"method": name, "run": run, "status": DONE, "flag": "", **dict.fromkeys(c.axis.name for c in COLUMNS)}
+        row = {"method": name, "run": run, "status": DONE, "flag": "", "note": ""}
+        row |= dict.fromkeys(axis.name for axis in self.extra.axes)
         try:
             release, row["flag"] = tried if isinstance(tried, _Given) else self._made(tried, run)
             row |= self._measured(release)
@@ -196,7 +216,7 @@ class _Job:
             found = audit(release, sample=self.sample, seed=self.seed)
         custodian = release.custodian
         system = build_system(custodian.tables, custodian.already) if found is None else found.system
-        return measured(Seen(release, system, found))
+        return measured(Seen(release, system, found)) | self.extra.measured(release, system)
 
 
 def _flag(refused: Sequence[object]) -> str:
@@ -279,7 +299,7 @@ def _same(method: Method, parameters: Mapping[str, Any]) -> bool:
         return False
 
 
-def _tables(data: Any, specs: Sequence[TableSpec] | None, rules: Sequence[Rule]) -> TableSet:
+def assessed_tables(data: Any, specs: Sequence[TableSpec] | None, rules: Sequence[Rule]) -> TableSet:
     """The assessed tables."""
     if isinstance(data, Table | TableSet):
         if specs is not None:

@@ -68,6 +68,7 @@ from discreet.verbs.recipe_parts import (
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save, verify
 from discreet.verbs.tabulate import tabulate
+from discreet.verbs.tune import Tuned, tune
 from discreet.verify import Verdict, check_folder
 
 AUDITED_WITHOUT_ASKING = 2_000
@@ -228,6 +229,14 @@ class Kitchen:
             for name, varied in varied_records(record):
                 method = with_files_read(method_of(varied), self.input)
                 found.append((name or method_name(method), method))
+        return unlike(found)
+
+    def families(self) -> dict[str, list[Method]]:
+        """The entries of ``[[compare]]``, each with the methods that it varies over."""
+        found = []
+        for record in self.recipe.compare:
+            methods = [with_files_read(method_of(varied), self.input) for _, varied in varied_records(record)]
+            found.append((str(record.get("name") or method_name(methods[0])), methods))
         return unlike(found)
 
     def key(self, methods: Sequence[Method]) -> Key | None:
@@ -517,6 +526,24 @@ def compare_methods(
     tables = prepare(kitchen)
     already = kitchen.already(tables, already_published)
     return compare(tables, chosen, already_published=already, **options)
+
+
+def tune_methods(
+    path: str | Path, *, allow_outside: bool = False, already_published: Sequence[Item] = (), **options: Any
+) -> Tuned:
+    """Every entry of ``[[compare]]`` at the same risk, on the tables of a recipe. Nothing is written.
+
+    ``options`` are those of :func:`~discreet.verbs.tune.tune`.
+    """
+    _, kitchen = _opened(path, allow_outside)
+    families = kitchen.families()
+    if not families:
+        raise ParameterError(
+            "The recipe compares nothing.", hint="Add [[compare]] with a method and vary = { base = [3, 5, 10] }."
+        )
+    tables = prepare(kitchen)
+    already = kitchen.already(tables, already_published)
+    return tune(tables, families, already_published=already, **options)
 
 
 def compare_recipe(

@@ -163,6 +163,18 @@ def utility(
     return Utility(tuple(found), tuple(str(refusal) for refusal in verdict.refused), tuple(notes))
 
 
+def finest_measures(release: Release, imputation: Imputation | None, rows: str | None) -> list[dict[str, Measure]]:
+    """Measures of the finest cells of every table of a release, without a look at its evidence."""
+    pairs = _matched(release.custodian.tables, release.public.tables)
+    check_imputation(imputation, sum(int((~public.shown & ~public.empty).sum()) for _, public in pairs))
+    found = []
+    for table, public in pairs:
+        finest = _finest(table)
+        variable = _row_variable(table, rows if rows in table.variables else None)
+        found.append(table_measures(_Filling(table, public, variable, imputation, finest).grid(finest)))
+    return found
+
+
 def _matched(truth: TableSet, published: tuple[PublicTable, ...]) -> list[tuple[Table, PublicTable]]:
     """Tables with their published versions; refuses those of different cells."""
     names = [table.name for table in truth]

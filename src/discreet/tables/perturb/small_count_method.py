@@ -10,23 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.engine.draws import Draws, draws
-from discreet.engine.encode import read_records
-from discreet.engine.memory import tabulate_records
 from discreet.errors import InputError, NeedsError, ParameterError
 from discreet.keys import Key
 from discreet.model.arrays import Codes, Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
-from discreet.model.hierarchy import Hierarchy
-from discreet.model.inner import inner_codes, positions
-from discreet.model.microdata import Microdata
+from discreet.model.inner import inner_codes
 from discreet.model.noise_claims import noise_claim, small_count_statement
-from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint, onwards
 from discreet.relations import System
 from discreet.tables.method import Method, Outcome
 from discreet.tables.perturb.cover import Cover, cover_of_tables
+from discreet.tables.perturb.inner_counts import codes_in, inner_counts
 from discreet.tables.perturb.small_counts import AT_ONCE, EXCHANGES, rounded_small_counts
 
 
@@ -104,22 +100,7 @@ class SmallCount(Method):
 
     def supply(self, tables: TableSet, key: Key | None) -> Parts:
         """Inner cells: those of a table with all variables, or counted from the records."""
-        if len({table.spec.identity for table in tables}) > 1:
-            raise NeedsError(
-                "Small counts are rounded in one universe and period at a time.",
-                hint="Protect tables of different universes or periods one after the other.",
-            )
-        listing = inner_codes(tables)
-        whole = [table for table in tables if set(table.variables) == set(listing)]
-        if whole:
-            codes, count = _finest(whole[0], listing)
-        elif all(isinstance(table.source, Microdata) for table in tables):
-            codes, count = _counted(tables.tables[0], listing)
-        else:
-            raise NeedsError(
-                f"SmallCount needs the cells of all variables ({', '.join(listing)}) together, and no table has them.",
-                hint="Tabulate the tables from records in the same session, or add a table by all variables.",
-            )
+        codes, count = inner_counts(tables, inner_codes(tables), type(self).__name__)
         columns = {f"code{k}": np.ascontiguousarray(codes[:, k], np.int64) for k in range(codes.shape[1])}
         return {"inner": {**columns, "count": count}}
 
@@ -130,7 +111,7 @@ class SmallCount(Method):
         inner = system.parts["inner"]
         codes = np.column_stack([inner[f"code{k}"] for k in range(len(listing))]).astype(np.int32)
         checkpoint("small counts", 0, 1)
-        cover = cover_of_tables([_codes_of(codes, listing, table) for table in system.tables])
+        cover = cover_of_tables([codes_in(codes, listing, table) for table in system.tables])
         place = [_rows_of(table, cells) for table, cells in zip(system.tables, cover.cells, strict=True)]
         with onwards():
             found = rounded_small_counts(
@@ -227,39 +208,6 @@ def _plain_rows(name: str, given: Any) -> tuple[tuple[Any, ...], ...]:
                 f"There is no {name} {row!r}: it has codes and a whole number.", hint="For example {('N', 'm'): 3}."
             )
     return tuple((*row[:-1], int(row[-1])) for row in rows)
-
-
-def _finest(table: Table, listing: Mapping[str, tuple[str, ...]]) -> tuple[Codes, Ints]:
-    """Inner cells of a table that has all variables."""
-    columns, inside = [], ~table.empty
-    for variable, codes in listing.items():
-        hierarchy = table.spec.by[variable]
-        place = np.full(len(hierarchy), -1, np.int32)
-        place[positions(codes, hierarchy)] = np.arange(len(codes))
-        column = place[table.codes[:, table.variables.index(variable)]]
-        inside &= column >= 0
-        columns.append(column)
-    return np.column_stack(columns)[inside], table.value[inside]
-
-
-def _counted(table: Table, listing: Mapping[str, tuple[str, ...]]) -> tuple[Codes, Ints]:
-    """Inner cells counted from the records."""
-    by = {variable: Hierarchy.flat(codes, total=None) for variable, codes in listing.items()}
-    spec = TableSpec(by=by, where=table.spec.where, weight=False, period=table.spec.period, holders=False, top=1)
-    found = tabulate_records(read_records(table.source, [spec], None), spec)
-    return found.codes, found.value
-
-
-def _codes_of(
-    codes: Codes, listing: Mapping[str, tuple[str, ...]], table: Table
-) -> tuple[Codes, tuple[Hierarchy, ...]]:
-    """Inner cells in the hierarchies of a table."""
-    variables = list(listing)
-    columns = [
-        np.array(positions(listing[variable], hierarchy), np.int32)[codes[:, variables.index(variable)]]
-        for variable, hierarchy in table.spec.by.items()
-    ]
-    return np.column_stack(columns), table.spec.hierarchies
 
 
 def _rows_of(table: Table, cells: Ints) -> Ints:
