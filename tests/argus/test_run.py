@@ -287,9 +287,7 @@ def test_safe_by_hand_publishes_what_a_rule_forbids_and_is_noted(tmp_path: Path)
     assert again.assessment.hits[row] > 0
     assert again.assessment.upper[row] == 0
     assert again.status[again.row(trade="food", region="South")] == CellStatus.SAFE
-    assert known.notes == (
-        "a.hst, line 1: trade=retail, region=South breaks a rule and is declared safe (S).",
-    )
+    assert known.notes == ("a.hst, line 1: trade=retail, region=South breaks a rule and is declared safe (S).",)
 
 
 def test_a_cell_declared_safe_is_published_or_withheld_for_others_and_verdicts_say_so(tmp_path: Path) -> None:

@@ -198,9 +198,7 @@ class _Work:
             self.number[row] = SAFE_BY_HAND
             if broken:
                 name = self.table.cell_name(row)
-                self.notes.append(
-                    f"{self.file}, line {entry.line}: {name} breaks a rule and is declared safe (S)."
-                )
+                self.notes.append(f"{self.file}, line {entry.line}: {name} breaks a rule and is declared safe (S).")
             return
         mark, number = {
             "U": (CellStatus.UNSAFE, BY_HAND),

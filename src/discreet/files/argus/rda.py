@@ -132,10 +132,10 @@ class _Reader:
         """A line that opens a variable."""
         name, *rest = tokens
         numbers = 0 if self.kind == "cells" else 1 if self.separator else 2
-        if self.spss and not all(whole_of(token.text) for token in rest[:2]):
+        placed = [token for token in rest[:2] if whole_of(token.text) is not None and not token.quoted]
+        if self.spss and len(placed) < 2:
             numbers = 0  # places of fields say nothing of an SPSS file, and may be left out
         words = "name, start, length" if numbers == 2 else "name, length" if numbers else "name"
-        numbers = min(numbers, len(rest)) if self.spss else numbers
         if len(rest) < numbers or len(rest) > numbers + 2:
             raise self._wrong(self.line.text, f"{words} and up to two missing codes")
         if any(v.name == name.text for v in self.variables):
