@@ -13,6 +13,7 @@ from benchmarks.registry import Measure, Timing, apart, case, scratch, timed
 RECORDS, RECORDS_LIMIT = 2_000_000, 10.0
 CELLS, CELLS_LIMIT = 1_000_000, 30.0
 DAMAGED, SECONDS_LIMIT, MEMORY_LIMIT = 100_000, 5.0, 1.5
+BINARY_SECONDS_LIMIT = 20.0
 METADATA = """\
 IndustryCode 1 5 99999
   <RECODEABLE>
@@ -159,5 +160,54 @@ def damaged(scale: float) -> Sequence[Measure]:
     settings = f"{count:,} files: {found.read:,} read, {found.refused:,} refused with their place, none crashed"
     return [
         Measure("s of the slowest", found.slowest, SECONDS_LIMIT, 1.0, settings),
+        Measure("GiB at the peak", found.peak, MEMORY_LIMIT, 1.0, settings),
+    ]
+
+
+class FuzzedBinary(NamedTuple):
+    """How many damaged files ended how, the slowest, and the peak of memory of one of them in GiB."""
+
+    read: int
+    refused: int
+    killed: int
+    bad: int
+    slowest: float
+    peak: float
+
+
+def read_damaged_binary(folder: Path, count: int) -> FuzzedBinary:
+    """Read damaged sav, dta, sas7bdat, Parquet and xlsx files, each in a process of its own."""
+    from tests.files.fuzz_binary import READ, REFUSED, damaged_files, is_fine, outcome, seeds
+
+    made = seeds(folder)
+    read = refused = killed = bad = 0
+    slowest = 0.0
+    for damaged in damaged_files(made, count, seed=100):
+        path = folder / f"damaged{damaged.suffix}"
+        path.write_bytes(damaged.content)
+        started = time.perf_counter()
+        ended = outcome(path)
+        slowest = max(slowest, time.perf_counter() - started)
+        read += ended == READ
+        refused += ended == REFUSED
+        killed += ended < 0
+        bad += not is_fine(damaged.suffix, ended)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    return FuzzedBinary(read, refused, killed, bad, slowest, peak)
+
+
+@case("argus-fuzz-binary")
+def damaged_binary(scale: float) -> Sequence[Measure]:
+    """A hundred thousand damaged binary files: none crashes what reads it, hangs or eats memory."""
+    count = max(1_000, int(DAMAGED * scale))
+    with scratch() as folder:
+        found = apart(read_damaged_binary, folder, count)
+    assert found.bad == 0, f"{found.bad} files crashed a reader or kept it busy"
+    settings = (
+        f"{count:,} files: {found.read:,} read, {found.refused:,} refused, {found.killed:,} ended the process that "
+        "reads SPSS, Stata and SAS files, and were refused by the one that asked"
+    )
+    return [
+        Measure("s of the slowest", found.slowest, BINARY_SECONDS_LIMIT, 1.0, settings),
         Measure("GiB at the peak", found.peak, MEMORY_LIMIT, 1.0, settings),
     ]

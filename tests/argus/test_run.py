@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,7 @@ def test_the_example_of_the_report_runs_end_to_end(job: Path) -> None:
     assert statuses.count(14) == 162 - len(table)
     grid = (job.parent / "TestBGH.txt").read_text().splitlines()
     assert grid[0].count(",") == 18
-    assert len(grid) == 10
+    assert len(grid) == 11
     hidden = int(second.release.custodian.withheld(0).sum())
     assert sum(line.split(",").count("x") for line in grid) == hidden
     assert "More than asked" in done.log
@@ -280,9 +281,58 @@ def test_safe_by_hand_publishes_what_a_rule_forbids_and_is_noted(tmp_path: Path)
     (tmp_path / "a.hst").write_text('"retail","South",s\n"food","South",S\n')
     known = ds.apply_apriori(table, tmp_path / "a.hst")
     again = known.table.assess(ds.PPercent(10))
-    assert again.status[again.row(trade="retail", region="South")] == CellStatus.FORCED
+    row = again.row(trade="retail", region="South")
+    assert again.status[row] == CellStatus.SAFE
+    assert again.assessment is not None
+    assert again.assessment.hits[row] > 0
+    assert again.assessment.upper[row] == 0
     assert again.status[again.row(trade="food", region="South")] == CellStatus.SAFE
-    assert known.notes == ("a.hst, line 1: trade=retail, region=South breaks a rule and is published as asked (S).",)
+    assert known.notes == ("a.hst, line 1: trade=retail, region=South breaks a rule and is declared safe (S).",)
+
+
+def test_a_cell_declared_safe_is_published_or_withheld_for_others_and_verdicts_say_so(tmp_path: Path) -> None:
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    (tmp_path / "a.hst").write_text("retail,South,S\nfood,South,U\nretail,South,C,0.001\n")
+    known = ds.apply_apriori(table, tmp_path / "a.hst")
+    again = known.table.assess(ds.PPercent(10))
+    release = ds.protect(again, ds.Suppress(hints=known.hints))
+    verdict = release.verify()
+    assert verdict.holds
+    assert "1 cells of table turnover break a rule and are declared safe by hand" in verdict.asserted
+    row = again.row(trade="retail", region="South")
+    assert release.custodian.status[0][row] == CellStatus.SECONDARY
+    assert (
+        ds.write_argus(release, tmp_path / "o.txt", 3, options="AS+")
+        .files[0]
+        .read_text()
+        .splitlines()[row]
+        .endswith(",12")
+    )
+    alone = ds.apply_apriori(table, _file(tmp_path, "retail,South,S\n")).table.assess(ds.PPercent(10))
+    plain = ds.protect(alone, ds.Suppress())
+    assert plain.verify().holds
+    assert plain.custodian.status[0][row] == CellStatus.SAFE
+    assert (
+        ds.write_argus(plain, tmp_path / "o.txt", 3, options="AS+")
+        .files[0]
+        .read_text()
+        .splitlines()[row]
+        .endswith(",2")
+    )
+
+
+def test_a_forged_mark_of_safety_is_refused(tmp_path: Path) -> None:
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    alone = ds.apply_apriori(table, _file(tmp_path, "retail,South,S\n")).table.assess(ds.PPercent(10))
+    release = ds.protect(alone, ds.Suppress())
+    forged = replace(release.custodian, tables=ds.TableSet([alone.with_(manual=None)]))
+    assert not ds.Release(release.public, forged).verify().holds
+
+
+def _file(folder: Path, text: str) -> Path:
+    path = folder / "b.hst"
+    path.write_text(text)
+    return path
 
 
 def test_trivial_levels_get_the_same_when_asked(tmp_path: Path) -> None:

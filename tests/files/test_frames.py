@@ -174,7 +174,7 @@ def test_lines_of_different_length_are_refused_without_showing_them(tmp_path):
 
 def test_a_damaged_parquet_file_is_refused(tmp_path):
     error = refusal(lambda: read_columns(csv_file(tmp_path, "not parquet", "firms.parquet"), ["a"]))
-    assert error.message == "The file 'firms.parquet' is not a Parquet file."
+    assert error.message == "The file 'firms.parquet' is not a Parquet file that can be read."
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):

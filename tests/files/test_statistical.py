@@ -194,3 +194,20 @@ def test_a_missing_package_for_writing_is_named_before_any_work(format, extra, m
     with pytest.raises(NeedsError, match=rf"pip install 'discreet\[{extra}\]'"):
         release.save(tmp_path / "out", formats=[format])
     assert not (tmp_path / "out").exists()
+
+
+AIRLINE = Path(__file__).parent / "data" / "airline.sas7bdat"
+
+
+def test_a_file_that_sas_wrote_is_read_with_its_labels():
+    about = ds.statistical_metadata(AIRLINE)
+    assert about.columns == ("YEAR", "Y", "W", "R", "L", "K")
+    assert about.labels["W"] == "wage rate"
+    assert about.formats == {}  # none is stated in the file
+    found = read_columns(AIRLINE, ["YEAR", "Y", "K"], text=[]).to_pydict()
+    assert len(found["Y"]) == 32
+    assert found["Y"][:2] == pytest.approx([1.21399998665, 1.35399997234], rel=1e-9)
+    assert found["K"][1] == pytest.approx(0.559000015259, rel=1e-9)
+    codes = read_columns(AIRLINE, ["YEAR"], text=["YEAR"])["YEAR"].to_pylist()
+    assert codes[2] == "1950"
+    assert ds.tabulate(AIRLINE, by={"YEAR": ds.Hierarchy.flat(sorted(set(codes)))}).value[0] == 32

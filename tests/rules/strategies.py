@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.model.table import CellStatus, Contributions, Table
+from discreet.model.table import DECLARED_SAFE, CellStatus, Contributions, Table
 from tests.rules.making import counts, magnitudes
 
 PERCENTS = st.sampled_from([0.7, 1, 5, 10, 12.5, 33.3, 50, 99.9, 100])
@@ -101,7 +101,7 @@ def with_marks(draw: st.DrawFn, table: Table) -> Table:
     size = len(table)
     changes: dict[str, Any] = {}
     if draw(st.booleans()):
-        letters = [CellStatus.EMPTY, CellStatus.SAFE, CellStatus.UNSAFE, CellStatus.FORCED]
+        letters = [CellStatus.EMPTY, CellStatus.SAFE, CellStatus.UNSAFE, CellStatus.FORCED, DECLARED_SAFE]
         changes["manual"] = np.array([draw(st.sampled_from(letters)) for _ in range(size)], np.int8)
     for name in ("manual_lower", "manual_upper"):
         if draw(st.booleans()):

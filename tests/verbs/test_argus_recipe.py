@@ -9,7 +9,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ParameterError
-from discreet.verbs.recipe import compare_recipe, run_recipe
+from discreet.verbs.recipe import Kitchen, compare_recipe, prepare, run_recipe
+from discreet.verbs.recipe_parts import read_recipe
 
 RECIPE = """version = 1
 [data]
@@ -68,3 +69,62 @@ def test_hierarchies_are_said_once(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('file = "stand_in.asc"', 'cells = "stand_in.asc"'))
     with pytest.raises(ParameterError, match="metadata of cells say how codes add up"):
         run_recipe(path)
+
+
+BY_METHOD = """version = 1
+[data]
+file = "people.csv"
+metadata = "people.rda"
+[hierarchies]
+{hierarchies}
+[[tables]]
+by = [{by}]
+[[protect]]
+{method}
+insecure_seed = 1
+[output]
+directory = "out"
+"""
+PEOPLE = """<SEPARATOR> ","
+Area 1
+  <RECODEABLE>
+Job 1
+  <RECODEABLE>
+Id 4
+Home 4
+East 6
+  <NUMERIC>
+  <DECIMALS> 1
+North 6
+  <NUMERIC>
+  <DECIMALS> 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "by", "hierarchies"),
+    [
+        ('method = "cell_key"\nidentifier = "Id"', '"Area", "Job"', ""),
+        ('method = "drop_add"\nidentifier = "Id"', '"Area", "Job"', ""),
+        ('method = "swap"\narea = "Area"\nhousehold = "Home"\nrate = 0.3', '"Area", "Job"', ""),
+        (
+            'method = "cell_key"\nidentifier = "Id"',
+            '"place"',
+            'place = { hexagons = { x = "East", y = "North", size = 40.0 } }',
+        ),
+    ],
+)
+def test_columns_that_only_methods_name_are_read(tmp_path: Path, method: str, by: str, hierarchies: str) -> None:
+    rng = np.random.default_rng(5)
+    rows = [
+        f"{'NS'[rng.integers(2)]},{'abc'[rng.integers(3)]},{n},{n},{rng.random() * 90:.1f},{rng.random() * 90:.1f}\n"
+        for n in range(200)
+    ]
+    (tmp_path / "people.csv").write_text("".join(rows))
+    (tmp_path / "people.rda").write_text(PEOPLE)
+    text = BY_METHOD.format(method=method, by=by, hierarchies=hierarchies)
+    kitchen = Kitchen(read_recipe(text), tmp_path, False)
+    tables = prepare(kitchen)
+    release = ds.protect(tables, kitchen.methods())
+    assert release.verify().holds
+    assert not np.array_equal(release.public.tables[0].value, release.custodian.tables.tables[0].value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from discreet.argus.cell_keys import magnitude_record
 from discreet.errors import ParameterError
 from discreet.files.argus.apriori import number_text
 from discreet.files.argus.outputs import KINDS
@@ -18,7 +19,7 @@ SAID = {
     "suppress": {"method", "algorithm", "cost", "exponent", "repair", "settings", "time_limit"},
     "round": {"method", "base", "steps", "time_limit", "effort"},
     "adjust": {"method"},
-    "cell_key": {"method", "noise"},
+    "cell_key": {"method", "noise", "magnitudes"},
 }
 """Parameters of methods that batch files have words for."""
 SAID_SETTINGS = {
@@ -198,7 +199,7 @@ class _Writer:
             stop = 1 if method.get("effort") == 0 else 2
             return f"RND({table},{_text(method['base'])},{int(method.get('steps', 1)) - 1},{_text(minutes)},0,{stop})"
         if kind == "cell_key":
-            return f"CKM({table})" + (_quoted(str(method["noise"])) if method.get("noise") else "")
+            return f"CKM({table}){self._noise(method)}"
         algorithm = str(method.get("algorithm", "certified"))
         if kind != "suppress" or algorithm not in METHODS:
             raise self._cannot(
@@ -215,6 +216,22 @@ class _Writer:
             minutes = float(method.get("time_limit") or 0) / 60
             return f"OPT({table},{_text(minutes)})"
         return f"NET({table})"
+
+    def _noise(self, method: Mapping[str, Any]) -> str:
+        """Noise tables behind CKM; how large the noise of magnitudes is must stand in the metadata."""
+        given = method.get("magnitudes")
+        if given is None:
+            return _quoted(str(method["noise"])) if method.get("noise") else ""
+        names = [part.value for part in self.recipe.tables if part.value]
+        said = magnitude_record(self.metadata[names[0]]) if names else {}
+        parity = said.pop("parity", False)
+        more = {"noise", "small_noise", "extra", *(["odd"] if parity else [])}
+        rest = {name: value for name, value in given.items() if name not in more}
+        if rest != said or (parity and given.get("odd") != given.get("noise")):
+            raise self._cannot("magnitudes that the metadata do not describe", "Set <CKM> and <SCALING> as they are.")
+        words = [_quoted(str(given.get(name, ""))) if given.get(name) else "" for name in ("noise", "small_noise")]
+        text = "|".join([*words, _text(given["extra"]) if given.get("extra") else ""])
+        return text.rstrip("|")
 
     def _carried(self, settings: Mapping[str, Any]) -> str:
         """How far secondaries must be able to move elsewhere, as a share below and above the value."""

@@ -13,10 +13,8 @@ STRICT_REASON = "the pattern of τ-ARGUS was asked for as it stands"
 STRICT_NAME = "--strict-argus"
 
 
-def method_record(
-    command: Protect, rules: Sequence[TableRules], strict: bool, notes: list[str], noise_file: str = ""
-) -> dict[str, Any]:
-    """A method as recipes write it.
+def method_record(command: Protect, rules: Sequence[TableRules], strict: bool, notes: list[str]) -> dict[str, Any]:
+    """A method as recipes write it; ``CKM`` is in :mod:`discreet.argus.cell_keys`.
 
     Parameters
     ----------
@@ -28,11 +26,7 @@ def method_record(
         Keep the pattern of the algorithm as it stands, safe or not; the evidence names what is not proved.
     notes
         Gets what the log should say.
-    noise_file
-        File of the noise table, for CKM.
     """
-    if command.method == "CKM":
-        return _cell_key(command, noise_file, notes)
     build = _Build(command, rules, notes)
     make: dict[str, Callable[[], dict[str, Any]]] = {
         "GH": build.hypercube,
@@ -124,15 +118,3 @@ class _Build:
         if self._number(5, 0):
             self.notes.append("RND: unit costs are not used; the nearest multiples are preferred.")
         return record
-
-
-def _cell_key(command: Protect, noise_file: str, notes: list[str]) -> dict[str, Any]:
-    """Cell keys for counts; the keys of the records come with them."""
-    if len(command.files) > 1:
-        raise ParameterError(
-            "CKM for magnitudes takes more than a batch file can say.",
-            hint="Use ds.CellKey(magnitudes=...) in a recipe or in Python.",
-        )
-    if not noise_file:
-        notes.append("CKM names no noise table; the usual one of the method is taken, which the evidence holds.")
-    return {"method": "cell_key", **({"noise": noise_file} if noise_file else {})}

@@ -267,7 +267,10 @@ class _Parser:
             raise self._wrong(self.line.text, f"at most {METHODS[name]} numbers in {name}(...)")
         if table == 0 and name not in ("GH", "MOD"):
             raise self._wrong(f"{name}(0...)", "linked tables (0) with GH or MOD only")
-        files = tuple("".join(t.text for t in section) for section in self._sections() if section)
+        sections = ["".join(t.text for t in section) for section in self._sections()]
+        while sections and not sections[-1]:
+            sections.pop()
+        files = tuple(sections)
         if files and name != "CKM":
             raise self._wrong(files[0], "files after CKM only")
         return Protect(self.line.number, name, table, tuple(numbers), files)

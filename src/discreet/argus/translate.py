@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from discreet.argus.cell_keys import cell_key_record
 from discreet.argus.commands import (
     AprioriFile,
     Batch,
@@ -281,9 +282,11 @@ class _Translator:
             self._table(command, number)
         job = self._job(command, list(numbers))
         notes: list[str] = []
-        file = self._find(command, command.files[0]) if command.files else ""
         try:
-            record = method_record(command, [self._rules(n) for n in numbers], self.strict, notes, file)
+            if command.method == "CKM":
+                record = self._cell_keys(command, self.tables[command.table - 1], notes)
+            else:
+                record = method_record(command, [self._rules(n) for n in numbers], self.strict, notes)
         except ParameterError as error:
             raise ParameterError(f"{self.batch.name}, line {command.line}: {error.message}", hint=error.hint) from None
         if record["method"] == "suppress":
@@ -292,6 +295,12 @@ class _Translator:
         job.notes += notes
         for number in numbers:
             self.latest[number] = job
+
+    def _cell_keys(self, command: Protect, table: _Table, notes: list[str]) -> dict[str, Any]:
+        def find(name: str) -> str:
+            return self._find(command, name)
+
+        return cell_key_record(command.files, table.specify.response, table.described, find, notes)
 
     def _write(self, command: Write) -> None:
         table = self._table(command, command.table)

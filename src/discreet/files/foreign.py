@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -18,6 +19,12 @@ MARKS = ("x", "X", "c", "C", "*", ":", "..", "...", "(x)", "[c]", "s", "S")
 LARGEST_FILE = 200 * 2**20
 LARGEST_INSIDE = 2**30
 """Bytes that an xlsx file may have when it is unpacked."""
+MOST_ROWS, MOST_COLUMNS = 2**20, 2**14
+UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, SyntaxError, ValueError, TypeError, LookupError),
+    *(AttributeError, ArithmeticError, NotImplementedError, RuntimeError),
+)
+"""What the library for xlsx files says of damaged ones; errors of their XML are syntax errors."""
 HEADER_WITHIN = 50
 """Titles may stand above the header, in so many lines."""
 
@@ -117,14 +124,31 @@ def _xlsx(path: Path, sheet: str | None) -> Iterator[list[Any]]:
         if inside > LARGEST_INSIDE:
             raise InputError(f"The file {path.name!r} unpacks to more than 1 GiB.", hint="Check it in parts.")
         book = load_workbook(path, read_only=True, data_only=True)
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        raise InputError(
-            f"The file {path.name!r} is not an xlsx file.", hint="Save it again, or as csv.", details=str(error)
-        ) from None
-    if sheet is not None and sheet not in book.sheetnames:
-        raise ParameterError(f"There is no sheet {sheet!r}.", hint=f"There are {listed(book.sheetnames)}.")
-    page = book[sheet] if sheet is not None else book.worksheets[0]
-    return (list(row) for row in page.iter_rows(values_only=True))
+        names = [page.title for page in book.worksheets]
+    except UNREADABLE as error:
+        raise _no_workbook(path, error) from None
+    if not names or (sheet is not None and sheet not in names):
+        raise ParameterError(f"There is no sheet {sheet or 'at all'!r}.", hint=f"There are {listed(names)}.")
+    return _rows(book[sheet] if sheet is not None else book.worksheets[0], path)
+
+
+def _rows(page: Any, path: Path) -> Iterator[list[Any]]:
+    """Rows of a sheet, which are read from the file one after the other."""
+    try:
+        for number, row in enumerate(page.iter_rows(values_only=True)):
+            if number >= MOST_ROWS or len(row) > MOST_COLUMNS:
+                raise InputError(f"A sheet of {path.name!r} is larger than xlsx allows.", hint="Save it again.")
+            yield list(row)
+    except UNREADABLE as error:
+        raise _no_workbook(path, error) from None
+
+
+def _no_workbook(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"The file {path.name!r} is not an xlsx file that can be read.",
+        hint="Save it again, or as csv.",
+        details=f"{type(error).__name__}: {error}",
+    )
 
 
 def _long(

@@ -85,12 +85,8 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
 
         try:
             return list(pq.read_schema(path).names)
-        except pa.ArrowException as error:
-            raise InputError(
-                f"The file {path.name!r} is not a Parquet file.",
-                hint="Check that it was written completely and that its name is right.",
-                details=str(error),
-            ) from None
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise _no_parquet(path, error) from None
     with path.open("rb") as stream:
         first = stream.readline()
     try:
@@ -130,9 +126,7 @@ def _read_file(path: Path, wanted: list[str], codes: set[str], delimiter: str, e
     if is_statistical(path):
         return read_statistical(path, wanted, codes)
     if path.suffix.lower() == ".parquet":
-        import pyarrow.parquet as pq
-
-        return pq.read_table(path, columns=wanted, read_dictionary=[c for c in wanted if c in codes])
+        return _read_parquet(path, wanted, codes)
     import pyarrow as pa
 
     dictionary = pa.dictionary(pa.int32(), pa.string())
@@ -147,6 +141,26 @@ def _read_file(path: Path, wanted: list[str], codes: set[str], delimiter: str, e
                 continue  # more decimals than a table can have, or not finite: the floating-point numbers stand
             table = table.set_column(table.column_names.index(name), name, column)
     return table
+
+
+def _read_parquet(path: Path, wanted: list[str], codes: set[str]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path, columns=wanted, read_dictionary=[c for c in wanted if c in codes])
+        table.validate(full=True)  # damaged pages may hold text that is none
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _no_parquet(path, error) from None
+    return table
+
+
+def _no_parquet(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"The file {path.name!r} is not a Parquet file that can be read.",
+        hint="Check that it was written completely and that its name is right.",
+        details=str(error),
+    )
 
 
 def _outgrows_floats(column: Any) -> bool:

@@ -21,7 +21,12 @@ Rows = dict[float, list[tuple[float, float]]]
 
 
 def read_noise_table(
-    path: str | Path, *, layout: Layout | None = None, part: str = "all", cycle: int = 1, step: int | None = None
+    path: str | Path,
+    *,
+    layout: Layout | None = None,
+    part: str | Sequence[str] = "all",
+    cycle: int = 1,
+    step: int | None = None,
 ) -> NoiseTable:
     """Read a noise table.
 
@@ -34,7 +39,8 @@ def read_noise_table(
         pvalue), ``"cantabular"`` (cell_value, cell_key, perturbation; ranges such as ``501-750``) or ``"superstar"``
         (no header; one line a cell key, one column a count, from 1). Left out, the header decides.
     part
-        Which rows of a ptable file with a column ``type``: ``"all"``, ``"even"``, ``"odd"``, ``"small_cells"``.
+        Which rows of a ptable file with a column ``type``: ``"all"``, ``"even"``, ``"odd"``, ``"small_cells"``; the
+        first of several that the file has.
     cycle
         How many of the last rows are used again for larger counts (250 in the tables of the ONS).
     step
@@ -53,7 +59,7 @@ def read_noise_table(
     if found not in LAYOUTS:
         raise ParameterError(f"layout={layout!r} is not known.", hint=f"Use one of {listed(LAYOUTS)}.")
     if found in ("ptable", "argus"):
-        table = _read_ptable(path, lines, part, step)
+        table = _read_ptable(path, lines, (part,) if isinstance(part, str) else tuple(part), step)
     elif found == "superstar":
         table = _read_matrix(path, lines)
     else:
@@ -128,7 +134,7 @@ def _number(text: str, path: Path, line: int) -> float:
     return number
 
 
-def _read_ptable(path: Path, lines: Sequence[str], part: str, step: int | None) -> NoiseTable:
+def _read_ptable(path: Path, lines: Sequence[str], wanted: Sequence[str], step: int | None) -> NoiseTable:
     delimiter = ";" if ";" in lines[0] else ","
     names = [name.lower() for name in _fields(lines[0], delimiter)]
     upper_name = next((name for name in ("p_int_ub", "p_ij_ub", "kum_p_o") if name in names), None)
@@ -137,13 +143,15 @@ def _read_ptable(path: Path, lines: Sequence[str], part: str, step: int | None) 
             f"{path.name}: there is neither a column p_int_ub nor p.", hint="Expected are i;j;p;v;p_int_ub."
         )
     rows: dict[float, list[tuple[float, float]]] = {}
-    parts: set[str] = set()
+    place = names.index("type") if "type" in names else None
+    split = [_fields(line, delimiter) for line in lines[1:]] if place is not None else []
+    parts = {fields[place] for fields in split if place is not None and place < len(fields)}
+    part = next((name for name in wanted if name in parts), wanted[0])
     for number, line in enumerate(lines[1:], start=2):
         fields = _fields(line, delimiter)
         if len(fields) != len(names):
             raise InputError(f"{path.name}, line {number}: {len(fields)} fields where {len(names)} are expected.")
         entry = dict(zip(names, fields, strict=True))
-        parts.add(entry.get("type", "all"))
         if entry.get("type", part) != part:
             continue
         value, change = (_number(entry[name], path, number) for name in ("i", "v"))

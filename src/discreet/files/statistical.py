@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SUFFIXES = (".sav", ".zsav", ".dta", ".sas7bdat")
 HOME = str(Path(__file__).resolve().parents[2])
 """Where this package lies."""
+PATIENCE, SLOWEST = 600.0, 20_000
+"""Seconds that reading may take, and bytes a second besides: damaged files may keep the library busy for ever."""
 ABOUT = b"about"
 """Where the answer of the reading process holds the metadata."""
 
@@ -106,9 +108,21 @@ def _asked(path: Path, request: Mapping[str, Any]) -> dict[Any, Any]:
     command = [sys.executable, "-m", "discreet.files.statistical_child"]
     question = json.dumps({"path": str(path), **request}).encode()
     known = os.pathsep.join([HOME, *filter(None, [os.environ.get("PYTHONPATH")])])  # the same code, wherever it lies
-    done = subprocess.run(
-        command, input=question, capture_output=True, check=False, env={**os.environ, "PYTHONPATH": known}
-    )
+    patience = PATIENCE + path.stat().st_size / SLOWEST
+    try:
+        done = subprocess.run(
+            command,
+            input=question,
+            capture_output=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": known},
+            timeout=patience,
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(
+            f"The file {path.name!r} was not read within {patience:,.0f} seconds.",
+            hint="It may be damaged: open it where it was made and save it again.",
+        ) from None
     if done.returncode != 0:
         raise InputError(
             f"The file {path.name!r} cannot be read as a {path.suffix} file.",

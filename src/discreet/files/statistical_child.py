@@ -44,7 +44,7 @@ def main() -> None:
 def metadata(path: Path) -> dict[str, Any]:
     """What a file says of its variables."""
     _, about = _read(path, metadataonly=True, user_missing=True)
-    formats = dict(about.original_variable_types)
+    formats = {name: kind for name, kind in about.original_variable_types.items() if kind}
     missing: dict[str, list[tuple[Any, Any]]] = {}
     for variable, ranges in about.missing_ranges.items():
         missing[variable] = [(part["lo"], part["hi"]) for part in ranges]
@@ -77,7 +77,7 @@ def columns(path: Path, wanted: Sequence[str], codes: Iterable[str]) -> pa.Table
     if text:
         data, about = _read(path, usecols=text, user_missing=True)
         for name in text:
-            kind, letters = about.original_variable_types.get(name, ""), about.missing_user_values.get(name, ())
+            kind, letters = about.original_variable_types.get(name) or "", about.missing_user_values.get(name, ())
             made: dict[Any, str | None] = {}
             column = [
                 made[item] if item in made else made.setdefault(item, _text(item, kind, letters)) for item in data[name]

@@ -43,6 +43,10 @@ class CellStatus(IntEnum):
         return cls(position)
 
 
+DECLARED_SAFE = 5
+"""A mark by hand: the rules do not count for a cell. It is published, or withheld for others, and verdicts name it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Contributions:
     """What the rules may look at, per cell, for one kind of contributor (holding or record).
@@ -218,6 +222,7 @@ class Table:
         if self.assessment is not None:
             result[self.assessment.unsafe] = CellStatus.UNSAFE
         if self.manual is not None:
+            result[(self.manual == DECLARED_SAFE) & (result == CellStatus.UNSAFE)] = CellStatus.SAFE
             forced = np.isin(self.manual, (CellStatus.UNSAFE, CellStatus.FORCED))
             forced |= (self.manual == CellStatus.SECONDARY) & (result == CellStatus.SAFE)
             result[forced] = self.manual[forced]

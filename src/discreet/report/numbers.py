@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.model.arrays import Bools, Codes, Ints, Status
-from discreet.model.table import CellStatus, Table
+from discreet.model.table import DECLARED_SAFE, CellStatus, Table
 
 STATUSES = len(CellStatus)
 
@@ -173,24 +173,31 @@ class TableNumbers:
             return ()
         hits = np.stack(self.by_reason)
         alone = hits.sum(axis=0) == 1
-        forced = self.status == CellStatus.FORCED
         rules = () if self.table.assessment is None else self.table.assessment.rules
         return tuple(
             Reason(
                 record=rules[i] if i < len(rules) else None,
                 hit=int(broken.sum()),
                 only=int((broken & alone).sum()),
-                forced=int((broken & forced).sum()),
+                forced=int((broken & self.all_the_same).sum()),
                 with_others=tuple(int((broken & other).sum()) for other in self.by_reason),
             )
             for i, broken in enumerate(self.by_reason)
         )
 
     @property
+    def all_the_same(self) -> Bools:
+        """Cells that are published whatever the rules say: by force, or because they were declared safe by hand."""
+        result: Bools = self.status == CellStatus.FORCED
+        if self.table.manual is not None:
+            result = result | ((self.table.manual == DECLARED_SAFE) & (self.status == CellStatus.SAFE))
+        return result
+
+    @property
     def forced_unsafe(self) -> int:
-        """Cells that break a rule and are published by force."""
+        """Cells that break a rule and are published all the same."""
         found = self.table.assessment
-        return 0 if found is None else int(((found.hits > 0) & (self.status == CellStatus.FORCED)).sum())
+        return 0 if found is None else int(((found.hits > 0) & self.all_the_same).sum())
 
     def examples(self, each: int) -> Ints:
         """Some unsafe cells for every reason, those with the largest values."""

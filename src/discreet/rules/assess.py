@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.errors import ParameterError, unknown_name
 from discreet.model.arrays import NO_LOWER, Bools, Ints
-from discreet.model.table import Assessment, CellStatus, Table
+from discreet.model.table import DECLARED_SAFE, Assessment, CellStatus, Table
 from discreet.rules.base import Finding, Rule, percent_of, refuse_too_large, rule_from_record, share_of
 
 PROFILES = ("handbook", "argus")
@@ -124,6 +124,8 @@ def _with_manual(
     """Cells marked by hand are unsafe too; levels given by hand count where they are larger than the rules'."""
     nothing = np.zeros(len(table), np.int64)
     by_hand = nothing > 0 if table.manual is None else table.manual == CellStatus.UNSAFE
+    if table.manual is not None:
+        unsafe = unsafe & (table.manual != DECLARED_SAFE)
     unsafe = unsafe | by_hand
     usual = np.where(by_hand, np.maximum(percent_of(table.value, manual_range), least), 0)
     levels = []

@@ -14,7 +14,7 @@ from discreet.errors import InputError, NeedsError
 from discreet.files.argus.apriori import FROM, Apriori, read_apriori
 from discreet.files.argus.text import wrong, wrong_data
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints
-from discreet.model.table import CellStatus, Table
+from discreet.model.table import DECLARED_SAFE, CellStatus, Table
 from discreet.model.units import units_up
 
 SAFE, SAFE_BY_HAND, RULE, REQUEST, FREQUENCY, ZERO = 1, 2, 3, 4, 5, 6
@@ -56,7 +56,9 @@ def status_numbers(table: Table, final: Any = None) -> Ints:
     result = np.where(unsafe & (result == SAFE), BY_HAND, result)
     result = np.where((status == CellStatus.SAFE) | (status == CellStatus.SECONDARY), SAFE, result)
     result = np.where(status == CellStatus.FORCED, PROTECTED, result)
-    given = table.manual == CellStatus.SECONDARY if table.manual is not None else np.zeros(len(table), np.bool_)
+    marks = np.zeros(len(table), np.int8) if table.manual is None else table.manual
+    result = np.where((marks == DECLARED_SAFE) & (status == CellStatus.SAFE), SAFE_BY_HAND, result)
+    given = (marks == CellStatus.SECONDARY) | (marks == DECLARED_SAFE)
     result = np.where(status == CellStatus.SECONDARY, np.where(given, SECONDARY_BY_HAND, SECONDARY), result)
     return np.where(status == CellStatus.EMPTY, EMPTY, result)
 
@@ -79,8 +81,9 @@ def apply_apriori(
 
     Notes
     -----
-    A cell that a rule finds unsafe and the file calls safe (``S``) is published, as if it were protected (``P``): the
-    officer answers for it. Given levels (``PL``) count where they are larger than those of the rules.
+    A cell that a rule finds unsafe and the file calls safe (``S``) is safe by hand, as in the program: it is published
+    or withheld for others, its level does not count, and the officer answers for it. The notes and every verdict say
+    so. Given levels (``PL``) count where they are larger than those of the rules.
     """
     if table.assessment is None:
         raise NeedsError(f"Table {table.name!r} has not been assessed.", hint="Call table.assess(rules) first.")
@@ -191,13 +194,11 @@ class _Work:
             )  # fmt: skip
         if entry.action == "S":
             broken = RULE <= self.found[row] < BY_HAND
-            self.manual[row] = CellStatus.FORCED if broken else CellStatus.EMPTY
+            self.manual[row] = DECLARED_SAFE if broken else CellStatus.EMPTY
             self.number[row] = SAFE_BY_HAND
             if broken:
                 name = self.table.cell_name(row)
-                self.notes.append(
-                    f"{self.file}, line {entry.line}: {name} breaks a rule and is published as asked (S)."
-                )
+                self.notes.append(f"{self.file}, line {entry.line}: {name} breaks a rule and is declared safe (S).")
             return
         mark, number = {
             "U": (CellStatus.UNSAFE, BY_HAND),

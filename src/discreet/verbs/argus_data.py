@@ -117,7 +117,7 @@ def _with_hierarchies(
     hierarchies = {}
     for variable in variables:
         column = frame[variable.name].combine_chunks()
-        codes, tree = codes_and_hierarchy(column, variable, find, notes, bool(metadata.separator))
+        codes, tree = codes_and_hierarchy(column, variable, find, notes, bool(metadata.separator) or metadata.spss)
         frame = frame.set_column(frame.column_names.index(variable.name), variable.name, codes)
         hierarchies[variable.name] = tree
     return frame, hierarchies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from discreet.files.argus.outputs import (
 from discreet.files.argus.rda import metadata_text
 from discreet.files.hrc import write_hierarchy
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
+from discreet.model.noise_table import FRACTIONS
 from discreet.model.release import Release, rounded_units
 from discreet.model.table import CellStatus, Table
 from discreet.model.units import from_units
@@ -31,6 +33,9 @@ from discreet.verbs.argus_apriori import status_numbers
 
 ALTERED = {"round": "Round", "adjust": "CTA", "cell_key": "CKM"}
 STATUS_OF_JJ = {CellStatus.SAFE: 0, CellStatus.UNSAFE: 1, CellStatus.SECONDARY: 2, CellStatus.FORCED: 3}
+KEY_DIGITS = 15
+"""Decimals of fractional cell keys."""
+SHARES = frozenset({"p_percent", "prior_posterior"})
 TINY = 1e-6
 ROOM = 1.5
 """Bounds of cells in JJ files reach this far beyond the largest and smallest value."""
@@ -98,13 +103,19 @@ def write_argus(
             "A cell-key file needs a table that was changed by cell keys.",
             hint="Protect with CKM, or write another type of file.",
         )
+    if name == "sbs":
+        chosen = replace(chosen, holding=True)
     if chosen.audit and audit is None and isinstance(release, Release) and release.custodian.published is None:
         from discreet.verbs.audit import audit as audit_release
 
         audit = audit_release(release)
     cells = output_cells(release, mine, number, chosen, audit if chosen.audit else None)
     confidential = holds_withheld_values(name, cells, chosen) or isinstance(release, Table)
-    text = _cell_key_text(cells, chosen) if name == "cell_key" else output_text(name, cells, chosen)
+    if name == "cell_key":
+        assert isinstance(release, Release)
+        text = _cell_key_text(_with_keys(cells, release, number) if chosen.cell_key else cells, chosen)
+    else:
+        text = output_text(name, cells, chosen)
     write_text(path, text, confidential)
     files = [path]
     if name == "intermediate":
@@ -162,6 +173,7 @@ def output_cells(
         lower=None if lower is None else _up(lower, table.decimals - decimals),
         upper=None if upper is None else _up(upper, table.decimals - decimals),
         dominated_by_one=_dominated_by_one(table, level),
+        by_share=table.assessment is not None and any(r["kind"] in SHARES for r in table.assessment.rules),
         published=published,
         published_decimals=shown,
         altered=_altered(release) if isinstance(release, Release) else "",
@@ -203,9 +215,22 @@ def _realised(number: int, decimals: int, audit: Audit) -> tuple[Ints, Ints]:
     )
 
 
+def _with_keys(cells: OutputCells, release: Release, number: int) -> OutputCells:
+    """The cells with their keys as the evidence keeps them: fractions, without the zeros that all end in, or whole."""
+    evidence, tables = release.custodian.evidence[0], release.custodian.tables.tables
+    first = sum(len(table) for table in tables[:number])
+    keys = evidence.parts["cells"]["key_sum"][first : first + len(tables[number])]
+    whole = tables[number].spec.value is None and int(evidence.facts["noise"]["modulus"]) != FRACTIONS
+    digits = 0 if whole else KEY_DIGITS
+    while digits and not np.any(keys % 10):
+        keys, digits = keys // 10, digits - 1
+    return replace(cells, key=keys, key_digits=digits)
+
+
 def _cell_key_text(cells: OutputCells, options: Options) -> str:
     """Cell-key files: codes, published value, and original, difference and cell key where asked."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     from discreet.files.celltext import units_text
 
@@ -221,10 +246,8 @@ def _cell_key_text(cells: OutputCells, options: Options) -> str:
     if options.difference:
         change = rounded_units(cells.published, cells.published_decimals, digits)
         columns.append(units_text(change - rounded_units(cells.value, cells.decimals, digits), digits))
-    if options.cell_key:
-        raise NeedsError("Cell keys are not written.", hint="Leave AC+ out: who knows the keys can undo the noise.")
-    import pyarrow.compute as pc
-
+    if cells.key is not None:
+        columns.append(units_text(cells.key, cells.key_digits))
     return "".join(f"{line}\n" for line in pc.binary_join_element_wise(*columns, ";").to_pylist())
 
 

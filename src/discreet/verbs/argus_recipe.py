@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -21,12 +22,15 @@ from discreet.tables.suppress import Suppress
 from discreet.verbs.argus_apriori import apply_apriori
 from discreet.verbs.argus_data import ArgusRecords, read_argus, read_argus_table, shadow_differs
 from discreet.verbs.argus_output import Written, write_argus
-from discreet.verbs.recipe_parts import Recipe, TablePart, cost_column
+from discreet.verbs.recipe_parts import HierarchyPart, Recipe, TablePart, cost_column
 from discreet.verbs.redesign import read_how, recode
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+CODES_OF_METHODS = ("identifier", "household", "area", "within", "profile", "risk")
+NUMBERS_OF_METHODS = ("known_weight", "replicates")
+"""Parameters of methods that name columns of the records."""
 Chosen = TypeVar("Chosen", bound=Method)
 
 
@@ -44,6 +48,25 @@ class Finder(Protocol):
     def input(self, name: str) -> Path:
         """An input file."""
         ...
+
+
+def _coordinates(part: str | HierarchyPart) -> list[str]:
+    """Columns of coordinates that a variable is made of."""
+    grid = None if isinstance(part, str) else part.hexagons
+    return [] if grid is None else [grid.x, grid.y]
+
+
+def _named(recipe: Recipe, parameters: Sequence[str]) -> list[str]:
+    """Columns that methods name in some of their parameters; coordinates and levels of hierarchies, too."""
+    found: list[str] = []
+    for record in (*recipe.protect, *recipe.compare):
+        for name in parameters:
+            given = record.get(name) or ()
+            found += [given] if isinstance(given, str) else [each for each in given if isinstance(each, str)]
+    parts = recipe.hierarchies.values()
+    if parameters is NUMBERS_OF_METHODS:
+        return found + [column for part in parts for column in _coordinates(part)]
+    return found + [column for part in parts if not isinstance(part, str) for column in part.columns or ()]
 
 
 def refuse_argus_keys(recipe: Recipe) -> None:
@@ -110,15 +133,17 @@ class ArgusKitchen:
             if data.delimiter != ",":
                 raise ParameterError("The metadata state the separator of the records.", hint="Leave delimiter out.")
             path, file = self.finder.input(str(data.metadata)), self.finder.input(str(data.file))
-            spanning = tuple(dict.fromkeys(v for part in recipe.tables for v in part.by))
+            drawn = {name for name, part in recipe.hierarchies.items() if _coordinates(part)}
+            spanning = tuple(dict.fromkeys(v for part in recipe.tables for v in part.by if v not in drawn))
             filters = [c for part in recipe.tables for c in parse_conditions(part.filter)]
             words = [c.column for c in filters if any(isinstance(value, str) for value in c.values)]
             numbers = [c.column for c in filters if c.column not in words]
             worth = cost_column(recipe)
             columns = [c for part in recipe.tables for c in (part.value, part.shadow, part.cost or worth) if c]
             roles = [c for c in (data.weight, data.waiver, data.request, data.record_key) if c]
-            values = tuple(dict.fromkeys([*columns, *roles, *numbers]))
-            others = tuple(dict.fromkeys([*([data.contributor] if data.contributor else []), *words]))
+            values = tuple(dict.fromkeys([*columns, *roles, *numbers, *_named(recipe, NUMBERS_OF_METHODS)]))
+            contributor = [data.contributor] if data.contributor else []
+            others = tuple(dict.fromkeys([*contributor, *words, *_named(recipe, CODES_OF_METHODS)]))
             key = (path, file, spanning, values, others)
             if key in self.shared:
                 self._records, named = self.shared[key]

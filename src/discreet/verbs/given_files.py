@@ -15,6 +15,8 @@ from discreet.tables.perturb.magnitude_noise import TABLES
 from discreet.tables.perturb.method import CellKey
 from discreet.tables.suppress import Suppress
 
+PARTS = {"odd": ("odd", "all"), "small_noise": ("small_cells", "small", "all")}
+"""Which rows of a file of noise tables each table of magnitudes takes: the first kind that the file has."""
 READERS: dict[str, Callable[[Path], Any]] = {"accept": read_acceptances, "hints": read_hints, "prefer": read_pattern}
 
 
@@ -36,5 +38,6 @@ def _with_noise_tables(method: CellKey, find: Callable[[str], Path]) -> CellKey:
     if magnitudes is None:
         return method
     named = {field: name for field in TABLES if isinstance(name := getattr(magnitudes, field), str)}
-    tables = {field: read_noise_table(find(name)) for field, name in named.items()}
+    parts = {"noise": ("even", "all") if magnitudes.odd is not None else ("all",), **PARTS}
+    tables = {field: read_noise_table(find(name), part=parts[field]) for field, name in named.items()}
     return replace(method, magnitudes=replace(magnitudes, **tables)) if tables else method

@@ -64,6 +64,10 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
         verdict.asserted.append(
             f"{recheck.exempt} cells of table {table.name} have an unknown code and need no protection"
         )
+    if recheck.declared:
+        verdict.asserted.append(
+            f"{recheck.declared} cells of table {table.name} break a rule and are declared safe by hand"
+        )
     hidden = (status == CellStatus.UNSAFE) | (status == CellStatus.SECONDARY)
     forced = status == CellStatus.FORCED
     for row in np.flatnonzero(recheck.unsafe & (status != CellStatus.UNSAFE) & ~forced).tolist():

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.model.table import CellStatus, Contributions, Table
+from discreet.model.table import DECLARED_SAFE, CellStatus, Contributions, Table
 
 Wide = NDArray[Any]
 CONCENTRATION = ("dominance", "max_share", "p_percent", "prior_posterior")
@@ -45,6 +45,7 @@ class Recheck:
         self.asserted: list[str] = []
         self.checked: list[Mapping[str, Any]] = []
         self.exempt = 0
+        self.declared = 0
         self.counts = table.spec.value is None
         self.floor, self.ceiling = table.attacker_bounds()
         assessment = table.assessment
@@ -102,6 +103,10 @@ class Recheck:
         """Cells marked by hand, and levels given by hand for any unsafe cell."""
         table = self.table
         marked = np.zeros(self.size, np.bool_) if table.manual is None else table.manual == CellStatus.UNSAFE
+        if table.manual is not None:
+            declared = table.manual == DECLARED_SAFE
+            self.declared = int((self.unsafe & declared).sum())
+            self.unsafe &= ~declared
         self.unsafe |= marked
         usual = self._percent(_number(options, "manual_range", 20))
         usual = np.where(usual < self.least, self.least, usual)

@@ -38,15 +38,56 @@ def test_code_value_shows_x_or_the_status(release: ds.Release, tmp_path: Path) -
 def test_pivot_has_a_header_and_csv_is_a_grid(release: ds.Release, tmp_path: Path) -> None:
     assert text(release, tmp_path, "pivot").splitlines()[0] == '"trade","region","turnover"'
     grid = text(release, tmp_path, "csv").splitlines()
-    assert grid[0] == '"trade","Total","North","East","South"'
+    assert grid[0] == ',"Total","North","East","South"'
+    assert grid[1] == '"Total",920,250,250,420'
     assert sum(line.split(",").count("x") for line in grid) == 4
+    assert grid[-1] == ""
+    assert text(release, tmp_path, "csv", "AS+QU-").splitlines()[1] == "Total,920,250,250,420"
 
 
-def test_sbs_has_letters_and_levels(release: ds.Release, tmp_path: Path) -> None:
+def test_a_grid_has_a_block_for_each_code_of_the_first_variables(tmp_path: Path) -> None:
+    codes = {"a": ["x"], "b": ["y"], "c": ["p", "q"], "d": ["u", "v"]}
+    rows = [(a, b, c, d) for a in codes["a"] for b in codes["b"] for c in codes["c"] for d in codes["d"]]
+    cells = pa.table({name: [row[k] for row in rows] for k, name in enumerate(codes)} | {"value": [1, 2, 3, 4]})
+    by = {name: ds.Hierarchy.flat(listing) for name, listing in codes.items()}
+    table = ds.Table.from_cells(cells, by=by, compute_totals=True).assess()
+    blocks = ds.write_argus(table, tmp_path / "grid.csv", 1).files[0].read_text().split("\n\n")
+    assert blocks[1] == ('Var 1,"Total", Var 2,"y"\n,"Total","u","v"\n"Total",10,4,6\n"p",3,1,2\n"q",7,3,4')
+    assert len(blocks) == 5
+    one = ds.Table.from_cells(cells.select(["d", "value"]).slice(0, 2), by={"d": by["d"]}, compute_totals=True).assess()
+    assert ds.write_argus(one, tmp_path / "one.csv", 1).files[0].read_text() == ',"Total","u","v"\n,3,1,2\n'
+
+
+def test_sbs_has_contributors_letters_shares_and_levels(release: ds.Release, tmp_path: Path) -> None:
     lines = text(release, tmp_path, 4, "HL+").splitlines()
-    assert lines[0] == '0,"Total",0,"Total",920,V'
-    assert lines[7] == '1,"retail",1,"South",200,C'
+    assert lines[0] == '"Total",0,"Total",0,920,9,V'
+    assert lines[7] == '"retail",0,"South",0,200,9,F,90.0,5.0'
     assert sum(line.endswith(",D") for line in lines) == 3
+
+
+def test_letters_of_sbs_say_which_rule_was_broken(tmp_path: Path) -> None:
+    table = ds.examples.small_table()
+    top = table.contributions["holding"].top[7]
+    assert top.tolist() == [180, 10, 5]
+    by_two = ds.write_argus(table.assess(ds.Dominance(2, 92)), tmp_path / "two.txt", 4).files[0].read_text()
+    assert by_two.splitlines()[7] == '"retail","South",200,9,C,95.0'
+    by_one = ds.write_argus(table.assess(ds.Dominance(2, 80)), tmp_path / "one.txt", 4).files[0].read_text()
+    assert by_one.splitlines()[7] == '"retail","South",200,9,B,90.0'
+    few = ds.write_argus(table.assess(ds.MinContributors(10)), tmp_path / "few.txt", 4).files[0].read_text()
+    assert few.splitlines()[7] == '"retail","South",200,9,A'
+    hand = table.marked({("retail", "South"): "U"}).assess()
+    assert ds.write_argus(hand, tmp_path / "hand.txt", 4).files[0].read_text().splitlines()[7].endswith(",9,B,90.0")
+
+
+def test_rounded_and_adjusted_tables_have_the_columns_of_the_program(tmp_path: Path) -> None:
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    rounded = ds.protect(table, ds.Round(base=10))
+    lines = text(rounded, tmp_path, 2, "AS+").splitlines()
+    assert lines[0] == '"trade","region","turnover_Round","turnover_Orig"'
+    assert [line.count(",") for line in lines[:2]] == [3, 3]
+    adjusted = text(ds.protect(table, ds.Adjust()), tmp_path, 2, "AS+").splitlines()
+    assert adjusted[0] == '"trade","region","turnover_CTA","turnover_Orig","Status"'
+    assert adjusted[1].count(",") == 4
 
 
 def test_an_intermediate_file_is_read_back(release: ds.Release, tmp_path: Path) -> None:
@@ -71,6 +112,7 @@ def test_an_intermediate_file_takes_the_audit_or_the_status_only(release: ds.Rel
     low, high = float(line[-6]), float(line[-5])
     assert low <= 200 - float(line[-7])
     assert high >= 200 + float(line[-7])
+    assert text(release, tmp_path, 5, "AR+").splitlines()[0].split(";")[-3:] == ["0", "0", "0"]
     assert text(release, tmp_path, 5, "SO+").splitlines()[7] == '"retail";"South";U'
 
 

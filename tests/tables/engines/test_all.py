@@ -12,7 +12,15 @@ from discreet.progress import reporting
 from discreet.relations import System
 from discreet.tables.engines import SETTINGS, propose
 from discreet.tables.engines.standards import singleton_pairs
-from tests.tables.engines.toys import attacked, attacked_in_subtables, survey, two_way
+from tests.tables.engines.toys import (
+    FIFTEEN,
+    attacked,
+    attacked_in_subtables,
+    fifteen_cells_of_records,
+    letters,
+    survey,
+    two_way,
+)
 
 INNER = [[50, 40, 200, 31], [43, 45, 210, 32], [49, 53, 220, 33]]
 
@@ -98,6 +106,14 @@ def test_unknown_algorithms_and_settings_are_named():
         propose("modulor", system, system.cost("value"))
     with pytest.raises(ParameterError, match="singletons"):
         propose("gauss", system, system.cost("value"), singleton="none")
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_every_engine_gives_the_published_pattern_of_the_second_batch_example(algorithm):
+    """Batch example 2 of checkTauArgus: total 10,484.95, pattern s s s s x u s s s s x x s s s."""
+    system = fifteen_cells_of_records()
+    assert int(system.value.max()) == 1_048_495
+    assert letters(system, propose(algorithm, system, system.cost("value")).withheld) == FIFTEEN
 
 
 COUNTRIES = [[20, 70, 90, 30, 20, 30], [500, 1, 1, 50, 1, 70], [10, 3, 6, 25, 50, 20], [70, 80, 10, 100, 30, 40]]

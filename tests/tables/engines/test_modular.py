@@ -188,3 +188,16 @@ def test_inner_cells_of_several_subtables_are_protected_in_all_of_them(seed):
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(ParameterError):
         ModularSettings(**wrong)
+
+
+def test_the_effort_says_how_many_subtables_were_solved_to_a_proved_optimum():
+    system = survey(variables=("activity", "region", "size"))
+    found = modular.propose(system, system.cost("value"))
+    proved, solved = found.effort["subtables_proved"], found.effort["subtables_solved"]
+    assert 0 < proved <= solved
+    left = [note for note in found.notes if "not proved to be the cheapest" in note]
+    assert bool(left) == (proved < solved)
+    if left:
+        assert left[0].startswith(f"{solved - proved} of {solved} sub-tables")
+    unproved = modular.propose(system, system.cost("value"), ModularSettings(nodes=0))
+    assert unproved.effort["subtables_proved"] <= unproved.effort["subtables_solved"]

@@ -53,6 +53,12 @@ FIFTEEN = "s s s s x u s s s s x x s s s"
 """The published pattern of :func:`fifteen_cells`, a row of three after the other."""
 
 
+def fifteen_cells_of_records() -> System:
+    """The same in the second public test, of a hundred records: total 10,484.95, level 22.41 (P(20,5)), in cents."""
+    inner = [[193_879, 18_940], [147_606, 199_880], [119_216, 105_736], [111_806, 151_432]]
+    return two_way(inner, {(1, 2): 2_241})
+
+
 def fifteen_cells() -> System:
     """Four regions by sex; women in region A are unsafe, with a level of one (public test of checkTauArgus)."""
     return two_way([[895, 137], [753, 973], [569, 486], [540, 793]], {(1, 2): 1})

@@ -27,9 +27,13 @@ WITHHELD, EMPTY = "x", "-"
 EMPTY_STATUS = 14
 HIDDEN = (3, 4, 5, 6, 9, 11, 12)
 """Numbers of the statuses whose values are withheld."""
-FREQUENCY_STATUSES = (4, 5, 6, 9)
+FREQUENCY_STATUS, OTHER_STATUSES = 5, (4, 6, 9)
+"""Cells with few contributors; cells that are unsafe by request, as zeros or by hand."""
 LETTERS = {1: "S", 2: "S", 10: "P", 11: "M", 12: "M", 13: "E", EMPTY_STATUS: "E"}
 """Letters of intermediate files; statuses that are not here are unsafe, ``U``."""
+
+PER_CELL = ("value", "frequency", "shadow", "cost", "top", "lower", "upper", "dominated_by_one", "published", "key")
+"""Columns of cells that are nothing where there is no cell."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class OutputCells:
     """The cells of one table as the writers need them, in canonical order; numbers are integers in units.
 
     ``status`` are numbers of τ-ARGUS. ``published`` are altered values, and ``altered`` names how they were made:
-    ``Round``, ``CTA`` or ``CKM``.
+    ``Round``, ``CTA`` or ``CKM``; ``key`` are cell keys. ``by_share`` says that a rule of the p% family was used.
     """
 
     variables: tuple[str, ...]
@@ -94,8 +98,11 @@ class OutputCells:
     lower: Ints | None = None
     upper: Ints | None = None
     dominated_by_one: Bools | None = None
+    by_share: bool = False
     published: Ints | None = None
     published_decimals: int = 0
+    key: Ints | None = None
+    key_digits: int = 0
     altered: str = ""
     intervals: tuple[Ints, Ints] | None = None
     totals: tuple[str, ...] = ()
@@ -124,7 +131,7 @@ class OutputCells:
             )
         places = np.ravel_multi_index(tuple(self.codes.T), shape)
         changes: dict[str, Any] = {}
-        for name in ("value", "frequency", "shadow", "cost", "top", "lower", "upper", "dominated_by_one", "published"):
+        for name in PER_CELL:
             column = getattr(self, name)
             if column is not None:
                 whole = np.zeros((size, *column.shape[1:]), column.dtype)
@@ -146,8 +153,7 @@ class OutputCells:
     def at(self, rows: Bools) -> OutputCells:
         """Some of the cells."""
         kept = {f.name: getattr(self, f.name) for f in fields(self)}
-        per_cell = "codes value status frequency shadow cost top lower upper dominated_by_one published"
-        for name in per_cell.split():
+        for name in ("codes", "status", *PER_CELL):
             kept[name] = None if kept[name] is None else kept[name][rows]
         if self.intervals is not None:
             kept["intervals"] = (self.intervals[0][rows], self.intervals[1][rows])
@@ -243,13 +249,17 @@ def _joined(columns: Sequence[Any], separator: str, first: str = "") -> str:
 def _records(cells: OutputCells, options: Options, pivot: bool) -> str:
     """One cell a line: codes, value and what else was asked for."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     columns = [*_columns_of_codes(cells, options.quotes, safe=pivot), _shown(cells, options.status)]
-    names = [*cells.variables, cells.response + (f"_{cells.altered}" if cells.altered else "")]
-    if options.status and cells.altered:
-        columns.append(units_text(cells.value, cells.decimals))
+    changed = cells.altered in ("Round", "CTA")
+    named = changed and cells.response != "Freq"
+    names = [*cells.variables, cells.response + (f"_{cells.altered}" if named else "")]
+    if options.status and changed:
+        original = units_text(cells.value, cells.decimals)
+        columns.append(pc.if_else(pa.array(cells.status == EMPTY_STATUS), EMPTY, original))
         names.append(f"{cells.response}_Orig")
-    if options.status and cells.altered != "Round":
+    if options.status and cells.altered in ("", "CTA"):
         columns.append(pa.array(cells.status).cast(pa.string()))
         names.append("Status")
     head = ",".join(_quoted(name) if options.quotes else _plain(name) for name in names)
@@ -257,46 +267,74 @@ def _records(cells: OutputCells, options: Options, pivot: bool) -> str:
 
 
 def _grid(cells: OutputCells, options: Options) -> str:
-    """A spreadsheet: the first variable downwards, the second across, one block for each code of the others."""
+    """A spreadsheet: the last variable across, the one before it down, a block for each code of those before them.
+
+    The first field of a heading is empty, a block is named by a line ``Var 1,code, Var 2,code``, and an empty line ends
+    it. One variable alone goes across.
+    """
 
     def word(text: str) -> str:
         return _quoted(safe_code(text)) if options.quotes else _plain(safe_code(text))
 
     shown = np.array(_shown(cells, False).to_pylist(), object)
     shape = [len(codes) for codes in cells.code_lists]
-    whole = shown.reshape(shape)
-    lines: list[str] = []
+    heading = ",".join(["", *(word(code) for code in cells.code_lists[-1])])
     if len(shape) == 1:
-        lines.append(",".join((word(cells.variables[0]), word(cells.response))))
-        lines += [",".join((word(code), text)) for code, text in zip(cells.code_lists[0], whole.tolist(), strict=True)]
-        return "\n".join(lines) + "\n"
-    for number, deeper in enumerate(product(*(range(size) for size in shape[2:]))):
-        for variable, codes, place in zip(cells.variables[2:], cells.code_lists[2:], deeper, strict=True):
-            lines.append(f"{word(variable)},{word(codes[place])}")
-        lines.append(",".join(word(text) for text in (cells.variables[0], *cells.code_lists[1])))
-        block = whole.reshape(*shape[:2], -1)[:, :, number].tolist()
-        lines += [",".join((word(code), *row)) for code, row in zip(cells.code_lists[0], block, strict=True)]
+        return f"{heading}\n,{','.join(shown.tolist())}\n"
+    lines: list[str] = []
+    blocks = shown.reshape(-1, *shape[-2:])
+    for block, above in zip(blocks.tolist(), product(*cells.code_lists[:-2]), strict=True):
+        if above:
+            lines.append(", ".join(f"Var {k + 1},{word(code)}" for k, code in enumerate(above)))
+        lines.append(heading)
+        lines += [",".join((word(code), *row)) for code, row in zip(cells.code_lists[-2], block, strict=True)]
+        lines.append("")
     return "\n".join(lines) + "\n"
 
 
 def _sbs(cells: OutputCells, options: Options) -> str:
-    """Structural business statistics: codes, value and the letter of confidentiality."""
+    """Structural business statistics: codes, value, contributors, letter, and shares of the largest contributors.
+
+    Shares stand behind cells that a rule, a request or a person calls unsafe: of the largest and the second largest
+    contributor (``F``, rules of the p% family), of the two together (``C``), otherwise of the largest.
+    """
     import pyarrow as pa
 
     columns = _columns_of_codes(cells, options.quotes, safe=False)
     if options.levels:
-        depths = [
-            pa.array([str(depth) for depth in listing]).take(pa.array(cells.codes[:, k]))
-            for k, listing in enumerate(cells.depths)
+        flat = [max(listing, default=0) <= 1 for listing in cells.depths]
+        levels = [
+            pa.array(["0" if plain else str(depth) for depth in listing]).take(pa.array(cells.codes[:, k]))
+            for k, (plain, listing) in enumerate(zip(flat, cells.depths, strict=True))
         ]
-        columns = [column for pair in zip(depths, columns, strict=True) for column in pair]
+        columns = [column for pair in zip(columns, levels, strict=True) for column in pair]
+    columns.append(_shown(cells, True))
+    if cells.frequency is not None:
+        columns.append(units_text(cells.frequency, 0))
+    one = np.zeros(len(cells), np.bool_) if cells.dominated_by_one is None else cells.dominated_by_one
     letters = np.full(len(cells), "V", object)
     letters[np.isin(cells.status, (11, 12))] = "D"
-    letters[np.isin(cells.status, FREQUENCY_STATUSES)] = "A"
-    one = np.zeros(len(cells), np.bool_) if cells.dominated_by_one is None else cells.dominated_by_one
-    letters[cells.status == 3] = "C"
-    letters[(cells.status == 3) & one] = "B"
-    return _joined([*columns, _shown(cells, True), pa.array(letters.tolist(), pa.string())], ",")
+    letters[cells.status == FREQUENCY_STATUS] = "A"
+    letters[np.isin(cells.status, OTHER_STATUSES)] = "B"
+    ruled = cells.status == 3
+    letters[ruled] = np.where(cells.by_share, "F", np.where(one, "B", "C"))[ruled]
+    shares = _shares(cells, letters)
+    told = ruled | np.isin(cells.status, OTHER_STATUSES)
+    ends = [letter + (f",{share}" if tell else "") for letter, share, tell in zip(letters, shares, told, strict=True)]
+    return _joined([*columns, pa.array(ends, pa.string())], ",")
+
+
+def _shares(cells: OutputCells, letters: Any) -> list[str]:
+    """Shares of the largest contributors in per cent, with one decimal."""
+    size = len(cells)
+    whole = np.zeros(size) if cells.shadow is None else cells.shadow.astype(np.float64)
+    top = np.zeros((size, 2))
+    if cells.top is not None:
+        top[:, : cells.top.shape[1]] = cells.top[:, :2]
+    first, second = (np.where(whole > 0, 100 * top[:, k] / np.where(whole > 0, whole, 1), 0.0) for k in (0, 1))
+    if cells.by_share:
+        return [f"{a:.1f},{b:.1f}" for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+    return [f"{x:.1f}" for x in np.where(letters == "C", first + second, first).tolist()]
 
 
 def _intermediate(cells: OutputCells, options: Options) -> str:
@@ -333,8 +371,9 @@ def _realised(cells: OutputCells) -> list[pa.Array]:
     low, high = cells.intervals
     value = np.abs(cells.value.astype(np.float64))
     value[value == 0] = np.nan
+    value[~cells.hidden] = np.nan
     shares = [100 * (cells.value - low) / value, 100 * (high - cells.value) / value, 100 * (high - low) / value]
-    numbers = [pa.array(["" if np.isnan(x) else f"{x:.2f}" for x in share.tolist()], pa.string()) for share in shares]
+    numbers = [pa.array(["0" if np.isnan(x) else f"{x:.2f}" for x in share.tolist()], pa.string()) for share in shares]
     return [*(units_text(column, cells.decimals) for column in (low, high, high - low)), *numbers]
 
 

@@ -131,7 +131,10 @@ class _Reader:
     def _open(self, tokens: list[Token]) -> None:
         """A line that opens a variable."""
         name, *rest = tokens
-        numbers = 0 if self.kind == "cells" or self.spss else 1 if self.separator else 2
+        numbers = 0 if self.kind == "cells" else 1 if self.separator else 2
+        placed = [token for token in rest[:2] if whole_of(token.text) is not None and not token.quoted]
+        if self.spss and len(placed) < 2:
+            numbers = 0  # places of fields say nothing of an SPSS file, and may be left out
         words = "name, start, length" if numbers == 2 else "name, length" if numbers else "name"
         if len(rest) < numbers or len(rest) > numbers + 2:
             raise self._wrong(self.line.text, f"{words} and up to two missing codes")

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.errors import InputError, ParameterError, unknown_column
 from discreet.files.argus.numbers import code_column, number_column, recoded
 from discreet.files.argus.rda import ArgusMetadata, Variable
-from discreet.files.argus.text import LONGEST_LINE, decode, read_bytes, wrong, wrong_data
+from discreet.files.argus.text import LONGEST_LINE, decode, number_of, read_bytes, wrong, wrong_data
+from discreet.files.statistical import is_statistical, read_statistical, statistical_metadata
 from discreet.model.arrays import Ints
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def read_argus_records(
     Parameters
     ----------
     path
-        The ``.asc`` (fixed width) or ``.csv`` (free format) file.
+        The ``.asc`` (fixed width) or ``.csv`` (free format) file, or the ``.sav`` file of metadata with ``<SPSS>``.
     metadata
         What :func:`read_metadata` found.
     columns
@@ -64,15 +65,13 @@ def read_argus_records(
     notes = [] if notes is None else notes
     if metadata.kind != "records":
         raise ParameterError("These are metadata of a table.", hint="Read them with kind='records'.")
-    if metadata.spss:
-        raise NeedsError(
-            f"{metadata.name!r} describes an SPSS file.", hint="Save the records as text, with fixed or free format."
-        )
     wanted = [metadata[name] for name in (columns or [v.name for v in metadata.variables])]
     numeric = {v.name for v in metadata.variables if v.numeric or v.weight or v.record_key} - {
         v.name for v in metadata.variables if v.recodeable
     }
     numeric = numeric if as_numbers is None else set(as_numbers)
+    if metadata.spss:
+        return _spss(path, wanted, numeric)
     content = read_bytes(path, LARGEST_FILE)
     if metadata.separator:
         return _free(path, content, metadata, wanted, numeric, notes)
@@ -155,6 +154,44 @@ def _field(signs: NDArray[Any], starts: Ints, ends: Ints, variable: Variable) ->
         np.ascontiguousarray(field.astype("<u4")).view(f"<U{variable.length}").ravel(), return_inverse=True
     )
     return pa.array([str(word) for word in words], pa.string()).take(pa.array(which.ravel()))
+
+
+# ---- SPSS -----------------------------------------------------------------------------------------------------
+
+
+def _spss(path: Path, wanted: list[Variable], numeric: set[str]) -> pa.Table:
+    """Columns of an SPSS file; capitals of names do not count. Codes that it lacks are blank."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not is_statistical(path):
+        raise InputError(
+            f"The metadata describe an SPSS file, and {path.name!r} is none.",
+            hint="Name the .sav file, or take <SPSS> out of the metadata.",
+        )
+    there = {name.lower(): name for name in statistical_metadata(path).columns}
+    for variable in wanted:
+        if variable.name.lower() not in there:
+            raise unknown_column(variable.name, list(there.values()), f"the file {path.name!r}")
+    names = [there[v.name.lower()] for v in wanted]
+    found = read_statistical(path, names, [n for n, v in zip(names, wanted, strict=True) if v.name not in numeric])
+    columns = []
+    for name, variable in zip(names, wanted, strict=True):
+        column = found[name].combine_chunks()
+        if variable.name not in numeric:
+            columns.append(code_column(pc.fill_null(column.cast(pa.string()), "")))
+            continue
+        known = pa.array([float(code) for code in variable.missing if number_of(code) is not None], pa.float64())
+        words = pa.types.is_string(column.type)
+        unknown = column.is_null() if words else pc.or_(column.is_null(), pc.is_in(column.cast(pa.float64()), known))
+        if words or pc.any(unknown).as_py():
+            row = 0 if words else int(np.argmax(unknown.to_numpy(zero_copy_only=False)))
+            raise wrong_data(
+                path.name, row + 1, variable.name, str(column[row].as_py()), "a number that is known",
+                "Sums cannot be made of missing values: impute them, or leave the records out.",
+            )  # fmt: skip
+        columns.append(column)
+    return pa.table(columns, names=[v.name for v in wanted])
 
 
 # ---- free format ----------------------------------------------------------------------------------------------

@@ -219,10 +219,17 @@ class _Modular:
             ]
             notes.append(f"{len(work.short)} unsafe cells cannot keep their level in a sub-table: {listed(names, 5)}.")
         if work.stopped:
-            notes.append(f"{work.stopped} sub-tables have a cheap pattern that is not proved to be the cheapest.")
+            notes.append(
+                f"{work.stopped} of {work.solved} sub-tables have a cheap pattern, not proved to be the cheapest."
+            )
         unprotected = np.zeros(len(self.system), np.bool_)
         unprotected[list(work.short)] = True
-        effort = {"subtables_solved": work.solved, "restarts": work.restarts, "programs": work.programs}
+        effort = {
+            "subtables_solved": work.solved,
+            "subtables_proved": work.solved - work.stopped,
+            "restarts": work.restarts,
+            "programs": work.programs,
+        }
         return Proposal(withheld, numbers(unprotected), effort, tuple(notes))
 
     def _name(self, place: _Place) -> str:
