@@ -45,18 +45,19 @@ class ModularSettings:
         other sub-tables that hold them; at least by one unit.
     nodes
         How many nodes of its search tree a sub-table may take; a cheap pattern made without it is used beyond that.
+        ``None`` solves every sub-table to its optimum, however long that takes.
     """
 
     singletons: Literal["sums", "none"] = "sums"
     least_contributors: int = 3
     carried: float = 0.0
-    nodes: int = 200
+    nodes: int | None = 200
 
     def __post_init__(self) -> None:
         if self.singletons not in SINGLETONS:
             raise ParameterError(unknown_name("setting of singletons", str(self.singletons), SINGLETONS))
         for name in ("least_contributors", "carried", "nodes"):
-            if getattr(self, name) < 0:
+            if getattr(self, name) is not None and getattr(self, name) < 0:
                 raise ParameterError(f"{name}={getattr(self, name)!r} is not allowed.", hint="Give 0 or more.")
 
 

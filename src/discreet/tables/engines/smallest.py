@@ -7,6 +7,7 @@ level. Its relaxation is solved first, then itself, each time with more cuts, un
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -66,12 +67,12 @@ class _Oracle(Protocol):
     def content(self, share: Floats) -> bool: ...
 
 
-def cheapest(problem: Problem, nodes: int) -> Found:
+def cheapest(problem: Problem, nodes: int | None) -> Found:
     """The cheapest pattern, or a cheap one where finding the cheapest would take too long.
 
     The relaxation is solved with cuts until attackers are content. If it does not say of every cell whether it is
     withheld, a pattern is made by settling one cell after the other. Where few cells were open, the 0-1 program is
-    solved as well.
+    solved as well; without a limit of nodes it always is, to the end.
     """
     flat_allowed = problem.allowed.ravel()
     oracle: _Oracle = _Flows(problem) if problem.cells.ndim == 2 and problem.whole.all() else _Programs(problem)
@@ -89,7 +90,7 @@ def cheapest(problem: Problem, nodes: int) -> Found:
         best = _dive(master, oracle, point)
         best = _pruned(best, settled, weight, oracle)
         proved = float(weight @ best) <= least * (1 + WHOLE)
-        if not proved and parts <= FEW_PARTS and nodes:
+        if not proved and (nodes is None or (nodes and parts <= FEW_PARTS)):
             exact = _exact(master, oracle, nodes)
             if exact is not None and float(weight @ exact) <= float(weight @ best):
                 best, proved = exact, True
@@ -128,9 +129,9 @@ def _pruned(best: Bools, settled: Bools, weight: Floats, oracle: _Oracle) -> Boo
     return best
 
 
-def _exact(master: _Master, oracle: _Oracle, nodes: int) -> Bools | None:
+def _exact(master: _Master, oracle: _Oracle, nodes: int | None) -> Bools | None:
     """The cheapest pattern by the 0-1 program, or nothing where that takes more than the rounds and nodes allowed."""
-    for _ in range(MOST_ROUNDS):
+    for _ in count() if nodes is None else range(MOST_ROUNDS):
         point = master.solve_whole(nodes)
         if point is None:
             return None
@@ -186,17 +187,18 @@ class _Master:
         self.highs.run()
         return self._point()
 
-    def solve_whole(self, nodes: int) -> Floats | None:
+    def solve_whole(self, nodes: int | None) -> Floats | None:
         """The best pattern, or nothing where it takes more than so many nodes."""
         import highspy
 
         highs = self.highs
         if not self.whole:
             self.whole = True
-            count = len(self.free)
-            kinds = np.full(count, int(highspy.HighsVarType.kInteger), np.uint8)
-            highs.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kinds)
-            highs.setOptionValue("mip_max_nodes", nodes)
+            places = np.arange(len(self.free), dtype=np.int32)
+            kinds = np.full(len(places), int(highspy.HighsVarType.kInteger), np.uint8)
+            highs.changeColsIntegrality(len(places), places, kinds)
+            if nodes is not None:
+                highs.setOptionValue("mip_max_nodes", nodes)
             highs.setOptionValue("mip_rel_gap", WHOLE)
             highs.setOptionValue("presolve", "choose")
         highs.run()
