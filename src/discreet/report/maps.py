@@ -98,7 +98,7 @@ def _legend(axes: Axes, x: float, y: float, largest: int, most: float) -> None:
     """A row of hexagons with the numbers of units that their shades stand for."""
     steps = np.array([step for step in LEGEND if step <= largest], np.int64)
     steps = steps[np.unique(np.linspace(0, len(steps) - 1, 5).round().astype(np.int64))]
-    places = x + 3.0 * (np.arange(len(steps)) - (len(steps) - 1) / 2)
+    places: Floats = x + 3.0 * (np.arange(len(steps), dtype=np.float64) - (len(steps) - 1) / 2)
     _hexagons(axes, places, np.full(len(steps), y), steps, most)
     for place, step in zip(places.tolist(), steps.tolist(), strict=True):
         axes.text(place, y - 0.9, f"{step:,}", ha="center", va="top", fontsize=8)

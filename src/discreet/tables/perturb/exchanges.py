@@ -117,7 +117,7 @@ def moved(cell: int, change: int, base: int, start: Ints, cells: Codes, state: I
 
 
 @kernel("u8(u8)")
-def mixed(number: int) -> int:
+def mixed(number: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64: spreads a number over all bits."""
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -20,8 +20,7 @@ from discreet.tables.perturb.exchanges import exchanged
 
 AT_ONCE = 1000
 EXCHANGES = 50
-"""Sweeps over 222,000 inner cells that publish 1.3 million: 0, 20 and 60 leave at most 17, 9 and 9, on average 0.90, 0.75
-and 0.72."""
+"""On 222,000 inner cells that publish 1.3 million 0, 20 and 60 sweeps leave deviations of 0.90, 0.75 and 0.72."""
 
 
 class RoundedCounts(NamedTuple):
