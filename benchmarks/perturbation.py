@@ -266,7 +266,7 @@ def small_counts(scale: float) -> Sequence[Measure]:
         f"{inner:,} inner cells, {published:,} published; against the deviations of a run of the R package on data "
         f"that are not at hand. They depend on the data: on these the mean is at least {least:.3f} whatever is done"
     )
-    card = "the card's own steps, which are those of the R package, on the same data"
+    card = "our own run of the card's steps alone (exchanges=0) on the same data; the R package was not run on them"
     return [
         Measure("CPU s, against the limit", ours.warm_cpu, 30.0, 1.0, settings),
         Measure("largest deviation", largest, 9.0, 1.0, settings),
