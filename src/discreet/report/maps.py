@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_ARROWS = 400
 """Up to so many moves are drawn as arrows."""
+ARROW = {"arrowstyle": "-|>", "linewidth": 0.6, "color": "#b03a2e", "alpha": 0.6, "mutation_scale": 6, "shrinkA": 0}
+LEGEND = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000, 1_000_000)
 
 
 def map_image(release: Release, label: str = "The map before and after units moved") -> str:
@@ -49,26 +51,27 @@ def custodian_map(custodian: Custodian, label: str) -> str:
     table = custodian.tables.tables[0]
     assert custodian.published is not None
     before, after = (_by_place(custodian, values) for values in (table.value, custodian.published[0]))
-    apart = float(np.ptp(x)) + 4 if len(x) else 0.0
+    left, right, bottom, top = (float(end) for end in (x.min(), x.max(), y.min(), y.max())) if len(x) else (0.0,) * 4
+    apart = right - left + 4
     moves = parts.get("moves")
 
     def draw(axes: Axes) -> None:
         most = float(np.log1p(max(before.max(initial=1), after.max(initial=1))))
         for shift, counts, title in ((0.0, before, "before"), (apart, after, "after, with moves")):
             _hexagons(axes, x + shift, y, counts, most)
-            axes.text(float(np.mean(x)) + shift, float(y.max(initial=0)) + 1.5, title, ha="center")
+            axes.text((left + right) / 2 + shift, top + 1.5, title, ha="center")
         if moves is not None:
-            for source, target in list(zip(moves["source"].tolist(), moves["target"].tolist(), strict=True))[
-                :MOST_ARROWS
-            ]:
+            pairs = dict.fromkeys(zip(moves["source"].tolist(), moves["target"].tolist(), strict=True))
+            for source, target in list(pairs)[:MOST_ARROWS]:
                 start, end = (x[source] + apart, y[source]), (x[target] + apart, y[target])
-                axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "linewidth": 0.6, "color": "#b03a2e"})
+                axes.annotate("", end, start, arrowprops=ARROW)
+        _legend(axes, (left + right + apart) / 2, bottom - 3, int(max(before.max(initial=1), 1)), most)
         axes.set_aspect("equal")
-        axes.set_xlim(float(x.min(initial=0)) - 1, float(x.max(initial=0)) + apart + 1)
-        axes.set_ylim(float(y.min(initial=0)) - 1, float(y.max(initial=0)) + 2.5)
+        axes.set_xlim(left - 1, right + apart + 1)
+        axes.set_ylim(bottom - 5, top + 2.5)
         axes.set_axis_off()
 
-    tall = (float(np.ptp(y)) + 3.5) / (2 * float(np.ptp(x)) + 6) if len(x) else 0.5
+    tall = (top - bottom + 7.5) / (2 * (right - left) + 6)
     return _image(draw, min(max(8.6 * tall, 2.0), 9.0), label)
 
 
@@ -89,3 +92,13 @@ def _hexagons(axes: Axes, x: Floats, y: Floats, counts: Ints, most: float) -> No
     drawn.set_array(np.log1p(counts[there]))
     drawn.set_clim(0, most or 1.0)
     axes.add_collection(drawn)
+
+
+def _legend(axes: Axes, x: float, y: float, largest: int, most: float) -> None:
+    """A row of hexagons with the numbers of units that their shades stand for."""
+    steps = np.array([step for step in LEGEND if step <= largest], np.int64)
+    steps = steps[np.unique(np.linspace(0, len(steps) - 1, 5).round().astype(np.int64))]
+    places: Floats = x + 3.0 * (np.arange(len(steps), dtype=np.float64) - (len(steps) - 1) / 2)
+    _hexagons(axes, places, np.full(len(steps), y), steps, most)
+    for place, step in zip(places.tolist(), steps.tolist(), strict=True):
+        axes.text(place, y - 0.9, f"{step:,}", ha="center", va="top", fontsize=8)

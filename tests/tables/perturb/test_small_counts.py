@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.engine.draws import draws
 from discreet.errors import InputError, ParameterError
-from discreet.tables.perturb.cover import cover_of
+from discreet.model.arrays import pointers
+from discreet.tables.perturb.cover import Cover, cover_of
 from discreet.tables.perturb.small_counts import rounded_small_counts
 
 BY = {
@@ -94,8 +97,6 @@ def test_derivable_small_cells_are_rounded_too():
 
 def test_a_small_cell_behind_a_published_zero_is_found():
     """Inner cells a = 2, b = 0, c = 4; published b and a + b + c and b + c: a is the difference of what is known."""
-    from discreet.model.arrays import pointers
-    from discreet.tables.perturb.cover import Cover
 
     members = [[0, 1], [1], [1, 2]]
     inner = np.array([2, 0, 4])
@@ -139,6 +140,33 @@ def test_larger_tables_hold_too_and_exchanges_help():
     for found in (plain, better):
         assert not ((found.published > 0) & (found.published < 3)).any()
         assert abs(int(found.inner.sum() - inner.sum())) <= 1
+
+
+def test_exchanges_find_the_least_deviation_of_a_small_table():
+    codes = np.array([[a + 1, b + 1] for a in range(4) for b in range(3)], np.int32)
+    cover = cover_of(codes, {"a": ds.Hierarchy.flat(list("1234")), "b": ds.Hierarchy.flat(list("123"))})
+    inner = np.array([1, 2, 1, 2, 1, 2, 1, 1, 2, 2, 2, 1])
+    before = cover.sums(inner)
+    rises = round(inner.sum() / 3)
+    best = min(
+        int(np.abs(cover.sums(np.where(np.isin(np.arange(12), chosen), 3, 0)) - before).sum())
+        for chosen in combinations(range(12), rises)
+    )
+    found = rounded_small_counts(inner, cover, drawn(5, 12), derivable=False)
+    assert int(np.abs(found.published - before).sum()) == best
+
+
+def test_the_order_of_inner_and_of_published_cells_is_nothing():
+    rng = np.random.default_rng(12)
+    by = {"a": ds.Hierarchy.flat([str(i) for i in range(12)]), "b": ds.Hierarchy.flat([str(i) for i in range(9)])}
+    codes = np.array([[a + 1, b + 1] for a in range(12) for b in range(9)], np.int32)
+    inner, draw, cover = rng.poisson(1.2, len(codes)), drawn(6, len(codes)), cover_of(codes, by)
+    order, names = rng.permutation(len(codes)), rng.permutation(cover.size).astype(np.int32)
+    lengths = np.diff(cover.start)
+    cells = [rng.permutation(names[cover.published[cover.start[i] : cover.start[i + 1]]]) for i in order]
+    other = Cover(pointers(lengths[order]), np.concatenate(cells), cover.size, cover.place, cover.cells)
+    one, two = rounded_small_counts(inner, cover, draw), rounded_small_counts(inner[order], other, draw[order])
+    assert one.inner[order].tolist() == two.inner.tolist()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.engine.cells import all_cells, cells_above
 from discreet.errors import InputError, ParameterError
+from discreet.jit import kernel
 from discreet.model.arrays import Codes, Ints, pointers, ranges
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import cell_keys
@@ -37,15 +38,11 @@ class Cover(NamedTuple):
 
     def sums(self, inner: Ints) -> Ints:
         """Published cells from inner ones."""
-        result = np.zeros(self.size, np.int64)
-        np.add.at(result, self.published, np.repeat(inner, np.diff(self.start)))
-        return result
+        return added_up(self.start, self.published, np.ascontiguousarray(inner, np.int64), self.size)
 
     def transposed(self) -> tuple[Ints, Codes]:
         """For every published cell its inner cells: (start, inner)."""
-        owner = np.repeat(np.arange(self.inner, dtype=np.int32), np.diff(self.start))
-        order = np.argsort(self.published, kind="stable")
-        return pointers(np.bincount(self.published, minlength=self.size)), owner[order]
+        return turned(self.start, self.published, self.size)
 
     def matrix(self) -> csr_array:
         """The same as a sparse matrix of inner by published cells."""
@@ -134,3 +131,33 @@ def _same_members(owner: Ints, published: Ints, size: int) -> Ints:
     _, number = np.unique(sums, axis=0, return_inverse=True)
     result: Ints = number.ravel().astype(np.int64)
     return result
+
+
+# ---- kernels -----------------------------------------------------------------------------------------------------
+
+
+@kernel("i8[::1](i8[::1], i4[::1], i8[::1], i8)")
+def added_up(start: Ints, published_of: Codes, inner: Ints, size: int) -> Ints:
+    """Sums of inner cells, one for each published cell."""
+    result = np.zeros(size, np.int64)
+    for i in range(len(start) - 1):
+        for at in range(start[i], start[i + 1]):
+            result[published_of[at]] += inner[i]
+    return result
+
+
+@kernel("Tuple((i8[::1], i4[::1]))(i8[::1], i4[::1], i8)")
+def turned(start: Ints, published_of: Codes, size: int) -> tuple[Ints, Codes]:
+    """For every published cell its inner cells in rising order, by counting: a sort of all entries takes seconds."""
+    member_start = np.zeros(size + 1, np.int64)
+    for at in range(len(published_of)):
+        member_start[published_of[at] + 1] += 1
+    for j in range(size):
+        member_start[j + 1] += member_start[j]
+    place = member_start[:-1].copy()
+    members = np.empty(len(published_of), np.int32)
+    for i in range(len(start) - 1):
+        for at in range(start[i], start[i + 1]):
+            members[place[published_of[at]]] = i
+            place[published_of[at]] += 1
+    return member_start, members

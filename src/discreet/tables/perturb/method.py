@@ -13,7 +13,7 @@ from discreet.engine.encode import Records, read_records
 from discreet.engine.magnifiers import Magnifiers, magnifiers_of
 from discreet.engine.memory import tabulate_records
 from discreet.engine.rollup import signed
-from discreet.errors import NeedsError, ParameterError, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
 from discreet.files.frames import column_names, numbers, read_columns
 from discreet.keys import Key
 from discreet.model.arrays import Ints
@@ -193,7 +193,7 @@ class CellKey(Method):
             table = tabulate_records(self._records(table, key), replace(table.spec, holders=False))
         count = table.value if table.records is None else table.records
         if table.records is None and np.any(table.value < 0):
-            raise NeedsError(f"Table {table.name!r} has counts below zero.", hint="Give numbers of records.")
+            raise InputError(f"Table {table.name!r} has counts below zero.", hint="Give numbers of records.")
         assert table.key_sum is not None
         return {"contributors": count, "key_sum": cell_keys(table.key_sum, table.key_modulus, noise)}
 
@@ -300,15 +300,15 @@ def _made(D: int, V: float, js: int) -> NoiseTable:
 
 def _moments(noise: NoiseTable) -> tuple[Fraction, Fraction]:
     """The largest distance of a row's mean from zero, and the largest variance, exactly."""
-    means, variances = [Fraction(0)], [Fraction(0)]
+    largest_mean, largest_variance = 0, 0
     for a, b in zip(noise.start[:-1].tolist(), noise.start[1:].tolist(), strict=True):
-        width = np.diff(noise.upper[a:b], prepend=0).tolist()
-        change = [Fraction(int(c), noise.step) for c in noise.change[a:b].tolist()]
-        mean = sum((c * w for c, w in zip(change, width, strict=True)), Fraction(0)) / noise.modulus
-        square = sum((c * c * w for c, w in zip(change, width, strict=True)), Fraction(0)) / noise.modulus
-        means.append(abs(mean))
-        variances.append(square - mean * mean)
-    return max(means), max(variances)
+        weighted = list(zip(noise.change[a:b].tolist(), np.diff(noise.upper[a:b], prepend=0).tolist(), strict=True))
+        total = sum(change * width for change, width in weighted)
+        squares = sum(change * change * width for change, width in weighted)
+        largest_mean = max(largest_mean, abs(total))
+        largest_variance = max(largest_variance, squares * noise.modulus - total * total)
+    whole = noise.step * noise.modulus
+    return Fraction(largest_mean, whole), Fraction(largest_variance, whole * whole)
 
 
 def _given_magnifiers(table: Table, noise: MagnitudeNoise) -> Magnifiers:

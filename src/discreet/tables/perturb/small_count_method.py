@@ -45,8 +45,8 @@ class SmallCount(Method):
         Original less published count of earlier publications, to make up for: name of the table and codes of the
         cell, to the difference.
     at_once, exchanges
-        How many candidates share one greedy search, and how often all are gone through for exchanges that lower
-        squared deviations.
+        How many candidates share one greedy search, and how often every candidate is then offered an exchange that
+        brings published counts nearer to the originals.
     key_file
         File of the secret key that settles ties; the variable ``DISCREET_KEY`` or a new key otherwise.
     insecure_seed
