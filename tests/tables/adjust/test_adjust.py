@@ -164,6 +164,23 @@ def test_three_way_tables_with_a_tenth_unsafe_stay_whole_and_additive():
     assert done.verify().holds
 
 
+@pytest.mark.parametrize(("objective", "by_prices"), [("l1", False), ("l1", True), ("l2", True)])
+def test_what_the_sum_must_be_at_least_is_in_the_evidence_and_the_summary(objective, by_prices, monkeypatch):
+    if by_prices:
+        monkeypatch.setattr("discreet.tables.adjust.programs.SIMPLEX_UP_TO", 50)
+    rng = np.random.default_rng(3)
+    made = table(rng.integers(50, 500, (6, 6, 6)))
+    for k in range(6):
+        made = made.marked({(f"a{k}", f"b{(k * 2) % 6}", f"c{k}"): "U"}, protection=(9 + k, 9 + k))
+    done = ds.protect(made.assess(), ds.Adjust(objective=objective, algorithm="directions"))
+    found = facts(done)
+    least, gap = found[f"least_{objective}_with_directions"], found[f"gap_{objective}_with_directions"]
+    assert 0 < least <= found[objective]
+    assert gap == pytest.approx(1 - least / found[objective], abs=1e-6)
+    assert gap <= 1e-3
+    assert "with these directions" in done.summary()
+
+
 def test_randomised_moves_differ_from_the_levels_and_repeat_with_the_key():
     wanted = ds.Adjust(randomised=True, insecure_seed=3)
     one, two = (ds.protect(marked(), wanted) for _ in range(2))

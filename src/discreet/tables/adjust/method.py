@@ -32,6 +32,9 @@ QUALITY = ("compromise", "variance", "correlation")
 ALGORITHMS = ("auto", "optimal", "directions")
 WEIGHTS = ("unit", "value", "sqrt", "variable")
 FIXED = ("none", "total", "margins")
+WORDS = {"l1": "the sum of moves", "l2": "the sum of squared moves", "linf": "the largest move"}
+NOTHING = 1e-6
+"""A gap below this share counts as none."""
 OPTIMAL_UP_TO = 30
 """Up to so many unsafe cells directions are chosen by an integer program without asking."""
 DEFAULT_NODES, NODES_WITHOUT_ASKING = 1_000, 100
@@ -171,7 +174,14 @@ class Adjust(Method):
             "insecure": insecure,
         }
         evidence = Evidence(
-            self.record(), claim, system.decimals, Certificates.none(), Proofs.none(), search.effort, facts=facts
+            self.record(),
+            claim,
+            system.decimals,
+            Certificates.none(),
+            Proofs.none(),
+            search.effort,
+            facts=facts,
+            findings=tuple(search.said),
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
 
@@ -235,6 +245,7 @@ class _Solver:
         self.end = None if method.time_limit is None else monotonic() + method.time_limit
         self.struck_at: int | None = None
         self.facts: dict[str, Any] = {}
+        self.said: list[str] = []
 
     @property
     def effort(self) -> dict[str, int]:
@@ -292,6 +303,23 @@ class _Solver:
             self.facts["least_l1"] = round(bound * scale, 6)
         return best
 
+    def _say(self, name: str, answer: Answer) -> None:
+        """What an objective came to, what it must be at least with these directions, and how far apart these are."""
+        unit = (self.moves.grid / 10.0**self.system.decimals) ** (2 if name == "l2" else 1)
+        self.facts[name] = round(answer.cost * unit, 6)
+        if answer.bound is None:
+            return
+        least = min(answer.bound, answer.cost)
+        gap = (answer.cost - least) / answer.cost if answer.cost > 0 else 0.0
+        self.facts[f"least_{name}_with_directions"] = round(least * unit, 6)
+        self.facts[f"gap_{name}_with_directions"] = round(gap, 9)
+        near = "the least" if gap < NOTHING else f"at most {gap:.4%} above the least"
+        text = f"before rounding to whole units, {WORDS[name]} is {near} with these directions"
+        if name == "l1" and "least_l1" in self.facts:
+            over = max(self.facts["l1"] - self.facts["least_l1"], 0.0) / max(self.facts["l1"], 1e-300)
+            text += ", and with any others" if over < NOTHING else f"; with any directions, at most {over:.2%} above it"
+        self.said.append(text)
+
     def _in_order(self, directions: Bools, best: Answer) -> Answer:
         """Further objectives with the directions kept."""
         answer, largest = best, None
@@ -308,8 +336,7 @@ class _Solver:
                 found = best
             if found is None:
                 raise self._infeasible(directions)
-            unit = self.moves.grid / 10.0**self.system.decimals
-            self.facts[name] = round(found.cost * unit ** (2 if name == "l2" else 1), 6)
+            self._say(name, found)
             answer = found
         return answer
 
@@ -320,8 +347,8 @@ class _Solver:
         if not found:
             raise self._infeasible()
         best = min(found, key=lambda answer: answer.cost)
-        unit = self.moves.grid / 10.0**self.system.decimals
-        self.facts = {"l2": round(best.cost * unit**2, 6), "proven": False}
+        self.facts = {"proven": False}
+        self._say("l2", best)
         return best
 
     def _least_information(self) -> Answer:

@@ -23,7 +23,10 @@ NETWORK_LIKE = 2.5
 
 @dataclass
 class Answer:
-    """Moves of all cells in steps, what they cost, and for linear programs the price of each relation on the cells."""
+    """Moves of all cells in steps, what they cost, and for linear programs the price of each relation on the cells.
+
+    ``bound`` is what the cost must be at least: with these directions, and from an integer program with any directions.
+    """
 
     move: Floats
     cost: float
@@ -122,9 +125,8 @@ class Programs:
         solution = self._warm.getSolution()
         dual = np.array(solution.row_dual)
         price = np.asarray(self.relations.T @ dual)
-        return Answer(
-            self._moves(np.array(solution.col_value)), float(info.objective_function_value), price, directions
-        )
+        cost = float(info.objective_function_value)
+        return Answer(self._moves(np.array(solution.col_value)), cost, price, directions, cost)
 
     def _approached(self, directions: Bools, gap: float) -> Answer | None:
         """The same to within a gap, by prices; the first answer also tells whether there are any moves at all."""
@@ -336,7 +338,7 @@ class Programs:
         found = in_blocks(least_squares, self.relations, lower, upper, self._weights())
         if not found.kept:
             return None
-        return Answer(self._of_all(found.move), found.cost, directions=directions)
+        return Answer(self._of_all(found.move), found.cost, directions=directions, bound=found.bound)
 
     def _answer(self, highs: Any, directions: Bools) -> Answer | None:
         import highspy
@@ -347,5 +349,5 @@ class Programs:
         self.iterations += int(max(info.simplex_iteration_count, 0))
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
-        found = np.array(highs.getSolution().col_value)
-        return Answer(self._moves(found), float(info.objective_function_value), directions=directions)
+        found, cost = np.array(highs.getSolution().col_value), float(info.objective_function_value)
+        return Answer(self._moves(found), cost, directions=directions, bound=cost)
