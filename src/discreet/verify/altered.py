@@ -269,6 +269,10 @@ def check_intervals(a: Altered) -> None:
     differs = [low != low[ground.twin], high != high[ground.twin]]
     a.refuse_where(differs[0] | differs[1], "cells that mean the same have other intervals")
     a.check_additive()
+    once = ground.twin == np.arange(len(ground.twin))
+    width = int((high - low)[once].astype(object).sum())
+    if Fraction(str(evidence.facts.get("width"))) * 10**evidence.decimals != width:
+        verdict.refuse("intervals", "the stated width is not that of the intervals")
     shown = _check_proofs_within(a, low, high)
     verdict.prove(f"{allowed.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
 

@@ -151,7 +151,7 @@ class Adjust(Method):
             limit=None if self.limit is None else Fraction(str(self.limit)),
             fixed=self.fixed,
             movable_zeros=self.zeros == "movable",
-            weight=self._weights(system),
+            weight=self.weights(system),
             stretch=stretch,
         )
         self._refuse_stuck(system, moves)
@@ -191,7 +191,8 @@ class Adjust(Method):
         lower, upper = system.lower_bound, system.upper_bound
         return np.where(fixed, system.value, lower), np.where(fixed, system.value, upper)
 
-    def _weights(self, system: System) -> Floats:
+    def weights(self, system: System) -> Floats:
+        """What a unit of each cell costs."""
         if self.weight == "variable":
             return np.maximum(system.cost("variable"), 0.0)
         size = np.maximum(np.abs(system.value.astype(np.float64)), 1.0)
