@@ -64,7 +64,7 @@ BAD_PARAMETERS = {
         {"costs": "value"},
         {"algorithm": "gauss", "settings": {"order": 1}},
     ],
-    "intervals": [{"power": "sqrt"}, {"ends": "least", "widen": 0.2}, {"algorithm": "magic"}, {"powers": "ceil"}],
+    "intervals": [{"power": "sqrt"}, {"algorithm": "magic"}, {"powers": "ceil"}],
     "adjust": [{"objective": "l3"}, {"algorithm": "magic"}, {"weights": "unit"}],
     "cell_key": [{"additive": "l3"}, {"magnitudes": {"small": 0.1, "magnifier": "most"}}, {"noises": "x.csv"}],
     "drop_add": [{"identifier": "i", "rounding": "down"}, {"identifier": "i", "q": 3}],

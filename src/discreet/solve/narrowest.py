@@ -43,8 +43,8 @@ class Needs:
 class Room:
     """How far each cell may fall and rise, what that costs, what it must cost at least, and what it took.
 
-    ``unreachable`` lists the needs that no room can satisfy; nothing is done for them. ``struck_at`` says after how many
-    linear programs the work was ended early, ``None`` where it was not.
+    ``unreachable`` lists the needs that no room can satisfy; nothing is done for them. ``struck_at`` says after how
+    many linear programs the work was ended early, ``None`` where it was not.
     """
 
     fall: Floats
@@ -255,7 +255,9 @@ class _Search:
             cell = int(self.needs.cell[number])
             for relation in self.by_cell.indices[self.by_cell.indptr[cell] : self.by_cell.indptr[cell + 1]].tolist():
                 span = slice(self.matrix.indptr[relation], self.matrix.indptr[relation + 1])
-                self._add_cut(number, self.matrix.indices[span], self.matrix.data[span].astype(np.float64))
+                self._add_cut(
+                    number, self.matrix.indices[span].astype(np.int64), self.matrix.data[span].astype(np.float64)
+                )
 
     def _cheapest_room(self, before: float) -> tuple[Floats, float]:
         import highspy

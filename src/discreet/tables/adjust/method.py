@@ -281,7 +281,9 @@ class _Solver:
         best, proven, bound = start, False, None
         nodes = DEFAULT_NODES if self.method.algorithm == "optimal" else NODES_WITHOUT_ASKING
         nodes = nodes if self.method.effort is None else int(self.method.effort)
-        if wanted or best is None:
+        # Where nothing was found in a tangled table, an integer program would not end: it must be asked for.
+        hopeless = best is None and self.programs.slow and self.method.algorithm != "optimal"
+        if (wanted or best is None) and not hopeless:
             for level in sorted({min(level, nodes) for level in LEVELS if nodes > 0}):
                 left = None if self.end is None else max(self.end - monotonic(), 0.0)
                 found, late = self.programs.best_directions(level, left, best)
@@ -427,6 +429,8 @@ class _Solver:
         system = self.system
         tried = choices(self.matrix, self.moves) if directions is None else [directions]
         loose = Programs(self.matrix, self.moves, self.kept, everything=True)
+        if loose.slow:
+            tried = tried[:1]
         excess = min((loose.broken_limits(chosen) for chosen in tried), key=lambda e: float(e.sum()))
         over = np.flatnonzero(excess > 1e-6)
         over = over[np.argsort(-excess[over], kind="stable")]
@@ -435,12 +439,14 @@ class _Solver:
             clash = f"the limits of {listed((system.cell_name(c) for c in over.tolist()), SHOWN)} stand in the way"
         else:
             clash = "the sums that are to be kept (keep_mean) stand in the way"
+        # Large tables are looked at with few choices of directions, so that others are not ruled out.
+        how = ", as far as the directions that were tried show" if loose.slow else ""
         more = "; ".join(
             f"{system.cell_name(c)} by {unit_text(int(np.ceil(excess[c])) * self.moves.grid, system.decimals)}"
             for c in over[:20].tolist()
         )
         return ProtectionError(
-            f"{len(self.moves.unsafe)} unsafe cells cannot be protected together ({unsafe}): {clash}.",
+            f"{len(self.moves.unsafe)} unsafe cells cannot be protected together ({unsafe}): {clash}{how}.",
             hint="Let these cells move further (limit=, fixed=, zeros='movable', most=), keep fewer sums, or publish "
             "fewer cells by force. Nothing is published.",
             details=f"Least that would do: {more}." if more else "",
