@@ -20,6 +20,8 @@ from discreet.tables.rounding import kernels
 SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 600))
 """Annealing from one temperature to another in so many steps a cell; the second where the first leaves something."""
 FEWEST_STEPS, MOST_STEPS = 300_000, 40_000_000
+FEWEST_BEFORE_PROGRAM = 10_000
+"""So many at least where an integer program follows: on small tables annealing would cost more than that."""
 PROGRAM_UP_TO = 6_000
 """Integer programs are tried up to so many free cells,"""
 PROGRAM_ENTRIES = 150_000
@@ -132,12 +134,13 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
     x = np.clip(start, low, high)
     sums = problem.interior.sums
     value = np.asarray(sums @ x, np.int64)
+    small = len(problem.interior.cells) <= PROGRAM_UP_TO and sums.nnz <= PROGRAM_ENTRIES
+    fewest = FEWEST_BEFORE_PROGRAM if small and search.levels() else FEWEST_STEPS
     if problem.violation(value) > 0:
-        x = _annealed(problem, x, low, high, seed)
+        x = _annealed(problem, x, low, high, seed, fewest)
         value = np.asarray(sums @ x, np.int64)
     checkpoint("round", 1, 3)
     worst, bound = problem.violation(value), 0
-    small = len(problem.interior.cells) <= PROGRAM_UP_TO and sums.nnz <= PROGRAM_ENTRIES
     if worst > 0 and small:
         x, bound = _least_violation(problem, x, worst, search)
         value = np.asarray(sums @ x, np.int64)
@@ -173,7 +176,7 @@ def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
     )
 
 
-def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> Ints:
+def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int, fewest: int) -> Ints:
     """The best of several runs, each from where the last one ended best."""
     chosen, start, row, times = _columns(problem)
     movable = np.flatnonzero(high > low).astype(np.int64)
@@ -181,7 +184,7 @@ def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> In
     state = np.array([seed * 2 + 1], np.uint64)
     best = x.copy()
     for hot, cold, each in SCHEDULE:
-        steps = int(np.clip(each * len(movable), FEWEST_STEPS, MOST_STEPS))
+        steps = int(np.clip(each * len(movable), fewest, MOST_STEPS))
         z = np.asarray(problem.interior.sums[chosen] @ best, np.int64)
         now, found = best.copy(), best.copy()
         worst = kernels.anneal(

@@ -155,7 +155,9 @@ class Round(Method):
         effort = {"nodes": made.nodes}
         if made.struck_at is not None:
             effort["limit_struck_at"] = made.struck_at
-        evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, effort, facts=facts)
+        evidence = Evidence(
+            self.record(), claim, system.decimals, certificates, proofs, effort, facts=facts, findings=made.said
+        )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
@@ -314,6 +316,19 @@ class Made:
         self.objective = None if found is None else round(found.objective + always, 9)
         self.least = None if found is None or found.least is None else round(found.least + always, 6)
         self.nodes, self.struck_at = nodes, struck_at
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """How near controlled rounding came to the best: the worst violation, the objective, and their bounds."""
+        if self.objective is None:
+            return ()
+        best = "no rounding has less" if self.worst <= self.bound else f"any rounding has at least {self.bound}"
+        text = [f"the worst sum lies {self.worst} steps beyond its neighbouring multiples; {best}"]
+        if self.least is not None:
+            gap = max(self.objective - self.least, 0.0)
+            near = "the least" if gap <= 1e-6 else f"at most {gap:.6g} above the least"
+            text.append(f"the objective is {near} with that violation")
+        return tuple(text)
 
 
 def _semi(
