@@ -184,7 +184,7 @@ def published(file: Path, table: Any) -> Any:
     places = [{code: i for i, code in enumerate(h.codes)} for h in table.spec.hierarchies]
     values = np.where(table.value == 0, 0, -1)  # the peer leaves zeros out
     for line in file.read_text().splitlines():
-        fields = [field.strip().strip('"') for field in line.split(",")]
+        fields = [field.strip().strip('"').strip() for field in line.split(",")]
         if fields[0] not in places[0]:
             continue
         codes = np.array([[p[f] for p, f in zip(places, fields, strict=False)]], np.int32)
@@ -209,6 +209,8 @@ def beside_peer(scale: float) -> Sequence[Measure]:
         ((9, 8), 90, 1000, 23),
         ((5, 4, 4), 90, 1000, 24),
         ((9, 9, 9), 90, 10_000, 25),
+        ((30, 30), 90, 10_000, 26),
+        ((15, 15, 15), 90, 100_000, 27),
     )
     for shape, largest, base, seed in shapes if scale == 1 else shapes[:1]:
         with scratch() as folder:

@@ -79,7 +79,7 @@ class Problem:
     """Cells in steps of a base: neighbouring multiples, and how far cells may go beyond them.
 
     ``weight`` is what going up from ``floor`` to ``ceil`` costs in each of the finest cells, and with ``everywhere`` in
-    all other cells too.
+    all other cells too. Where relations are a ``network``, corners of the linear program are whole numbers.
     """
 
     interior: Interior
@@ -89,6 +89,7 @@ class Problem:
     beyond: int = 0
     lowest: Ints | None = None
     everywhere: bool = False
+    network: bool = False
 
     @property
     def counted(self) -> Ints:
@@ -251,7 +252,8 @@ def _model(problem: Problem, worst: int, with_violation: bool) -> Any:
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
     model.a_matrix_.value_ = matrix.data.astype(np.float64)
-    model.integrality_ = [highspy.HighsVarType.kInteger] * matrix.shape[1]
+    if not problem.network:
+        model.integrality_ = [highspy.HighsVarType.kInteger] * matrix.shape[1]
     return model
 
 
@@ -267,15 +269,19 @@ def _solve(
     if seconds is not None:
         options["time_limit"] = seconds
     highs = started(model, **options)
-    solution = highspy.HighsSolution()
-    solution.col_value = start.tolist()
-    highs.setSolution(solution)
+    whole = len(model.integrality_) > 0
+    if whole:
+        solution = highspy.HighsSolution()
+        solution.col_value = start.tolist()
+        highs.setSolution(solution)
     highs.run()
     info, status = highs.getInfo(), highs.getModelStatus()
     done = status == highspy.HighsModelStatus.kOptimal
     late = status == highspy.HighsModelStatus.kTimeLimit
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     answer = np.array(highs.getSolution().col_value) if found else None
+    if not whole:
+        return answer, float(info.objective_function_value) if done else -np.inf, done, 0, late
     bound = float(info.mip_dual_bound if np.isfinite(info.mip_dual_bound) else -np.inf)
     return answer, bound, done, int(info.mip_node_count), late
 

@@ -243,9 +243,11 @@ class Round(Method):
         lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
         lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
         beyond, everywhere = self.steps - 1, self.objective == "total"
-        problem = Problem(inner, least, most, weight, beyond, lowest if beyond else None, everywhere)
-        start = (floor + up)[inner.cells]
         net = network(system)
+        problem = Problem(
+            inner, least, most, weight, beyond, lowest if beyond else None, everywhere, network=net is not None
+        )
+        start = (floor + up)[inner.cells]
         if net is not None:
             only = np.zeros(len(system))
             only[problem.counted] = weight[problem.counted]
