@@ -41,7 +41,7 @@ def grown(start: Ints, net: Ints, pins: Ints, pin: Ints, first: int) -> Sides:
 
 @kernel("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
 def matched(start: Ints, other: Ints, shared: Ints, weight: Ints, order: Ints) -> Ints:
-    """Heavy-edge matching: each member in turn goes with the free one that it shares most nets with, ties to the lighter.
+    """Heavy-edge matching: each member in turn goes with the free one that it shares most nets with; ties: the lighter.
 
     ``other`` and ``shared`` list for each member those it shares nets with, and how many. Gives the number of the pair.
     """

@@ -3,9 +3,9 @@
 In the dual form relations are shared out to blocks, and a cell that stands in relations of several blocks links them.
 In the primal form cells are shared out, and a relation between cells of several blocks links them. Connected components
 come first, because they are exact. What is left is halved again and again, from parts grown from several seeds and by
-levels: pairs that share most links are merged until few are left, these are halved, and the pairs part again. Each start
-is refined by moving single members while fewer links remain (Fiduccia and Mattheyses), and the best is taken. A maintained
-partitioner was measured and brought little (docs/design/0005). Source: card 003-02.
+levels: pairs that share most links are merged until few are left, these are halved, and the pairs part again. Each
+start is refined by moving single members while fewer links remain (Fiduccia and Mattheyses), and the best is taken. A
+maintained partitioner was measured and brought little (docs/design/0005). Source: card 003-02.
 """
 
 from __future__ import annotations
@@ -196,16 +196,17 @@ def _by_levels(pattern: csr_array, weight: Ints, most: int, rng: np.random.Gener
 
     size = pattern.shape[0]
     nets = pattern.tocsc()
-    members = [a.astype(np.int64) for a in (pattern.indptr, pattern.indices, nets.indptr, nets.indices)]
+    start, net, pins, pin = (a.astype(np.int64) for a in (pattern.indptr, pattern.indices, nets.indptr, nets.indices))
+    members = (start, net, pins, pin)
     pair = np.arange(size)
     if size > COARSEST:
         ones = csr_array((np.ones(pattern.nnz, np.int64), pattern.indices, pattern.indptr), shape=pattern.shape)
         shared = csr_array(ones @ ones.T)
-        lists = (a.astype(np.int64) for a in (shared.indptr, shared.indices, shared.data))
-        pair = matched(*lists, weight, rng.permutation(size))
+        first, other, number = (a.astype(np.int64) for a in (shared.indptr, shared.indices, shared.data))
+        pair = matched(first, other, number, weight, rng.permutation(size))
     pairs = int(pair.max()) + 1
     if pairs > ENOUGH * size:
-        tried = [grown(*members, int(first)) for first in rng.integers(0, size, COARSE_STARTS)]
+        tried = [grown(start, net, pins, pin, int(seed)) for seed in rng.integers(0, size, COARSE_STARTS)]
         found = [(_refined(members, weight, side, most), side) for side in tried]
         return min(found, key=lambda entry: entry[0])[1]
     onto = csr_array((np.ones(size, np.int64), (pair, np.arange(size))), shape=(pairs, size))
@@ -215,14 +216,17 @@ def _by_levels(pattern: csr_array, weight: Ints, most: int, rng: np.random.Gener
     return side
 
 
-def _refined(members: list[Ints], weight: Ints, side: NDArray[np.int8], most: int) -> tuple[int, int]:
+def _refined(
+    members: tuple[Ints, Ints, Ints, Ints], weight: Ints, side: NDArray[np.int8], most: int
+) -> tuple[int, int]:
     """Refine a halving in place; by how much a side is still too heavy, and how many columns are cut."""
     heavy = int(np.argmax(np.bincount(side, weight, 2)))
     for row in np.flatnonzero(side == heavy).tolist():
         if weight[side == heavy].sum() <= most:
             break
         side[row] = 1 - heavy
-    cut = int(refine(*members, weight, side, most))
+    start, net, pins, pin = members
+    cut = int(refine(start, net, pins, pin, weight, side, most))
     return max(int(np.bincount(side, weight, 2).max()) - most, 0), cut
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -184,8 +185,8 @@ class Intervals(Method):
         intervals: tuple[Ints, Ints],
         certificates: Certificates,
         proofs: Proofs,
-        effort: dict[str, int],
-        facts: dict[str, Any],
+        effort: Mapping[str, int],
+        facts: Mapping[str, Any],
     ) -> Evidence:
         claim = intervals_claim(
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1, insecure=key.insecure
