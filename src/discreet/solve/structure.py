@@ -221,10 +221,9 @@ def _refined(
 ) -> tuple[int, int]:
     """Refine a halving in place; by how much a side is still too heavy, and how many columns are cut."""
     heavy = int(np.argmax(np.bincount(side, weight, 2)))
-    for row in np.flatnonzero(side == heavy).tolist():
-        if weight[side == heavy].sum() <= most:
-            break
-        side[row] = 1 - heavy
+    rows = np.flatnonzero(side == heavy)
+    before = np.cumsum(weight[rows]) - weight[rows]
+    side[rows[before < weight[rows].sum() - most]] = 1 - heavy
     start, net, pins, pin = members
     cut = int(refine(start, net, pins, pin, weight, side, most))
     return max(int(np.bincount(side, weight, 2).max()) - most, 0), cut
