@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.registry import Measure, apart, case, scratch
 
-BY_NAME_ONLY = ("rounding-tree",)
+BY_NAME_ONLY = ("rounding-tree", "rounding-millions")
 TREE_LEAVES, TREE_PARENTS = 22_710, 5_425
 
 
@@ -132,6 +132,17 @@ def hierarchical(scale: float) -> Sequence[Measure]:
     ]
 
 
+@case("rounding-millions")
+def millions(scale: float) -> Sequence[Measure]:
+    """140 x 140 x 140 counts, 2.8 million cells with totals, base 3: y of at most 1, and 300 s of CPU allowed."""
+    side = max(4, int(140 * scale ** (1 / 3)))
+    seconds, worst, words = apart(flat, (side, side, side), 0.6, 12, 3, 3)
+    return [
+        Measure("1 + worst violation y", 1 + worst, 2.0, 1.0, words),
+        Measure("CPU s, against the limit", seconds, 300.0, 1.0),
+    ]
+
+
 # ---- beside pytauargus -------------------------------------------------------------------------------------------
 
 PEER = """
@@ -184,7 +195,7 @@ def published(file: Path, table: Any) -> Any:
     places = [{code: i for i, code in enumerate(h.codes)} for h in table.spec.hierarchies]
     values = np.where(table.value == 0, 0, -1)  # the peer leaves zeros out
     for line in file.read_text().splitlines():
-        fields = [field.strip().strip('"') for field in line.split(",")]
+        fields = [field.strip().strip('"').strip() for field in line.split(",")]
         if fields[0] not in places[0]:
             continue
         codes = np.array([[p[f] for p, f in zip(places, fields, strict=False)]], np.int32)
@@ -209,6 +220,8 @@ def beside_peer(scale: float) -> Sequence[Measure]:
         ((9, 8), 90, 1000, 23),
         ((5, 4, 4), 90, 1000, 24),
         ((9, 9, 9), 90, 10_000, 25),
+        ((30, 30), 90, 10_000, 26),
+        ((15, 15, 15), 90, 100_000, 27),
     )
     for shape, largest, base, seed in shapes if scale == 1 else shapes[:1]:
         with scratch() as folder:

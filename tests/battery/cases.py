@@ -36,6 +36,7 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "round-semi": lambda given: ds.Round(5, rule="semi", levels=False),
     "adjust": lambda given: ds.Adjust(),
     "intervals": lambda given: ds.Intervals(algorithm="directions"),
+    "intervals-least": lambda given: ds.Intervals(ends="least", effort=100),
     "adjust-randomised": lambda given: ds.Adjust(randomised=True, algorithm="directions"),
     "suppress-hypercube": lambda given: ds.Suppress(algorithm="hypercube", repair=True),
     "suppress-modular": lambda given: ds.Suppress(algorithm="modular", repair=True),

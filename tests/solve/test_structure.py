@@ -79,6 +79,14 @@ def test_links_are_at_most_a_fifth_above_the_figures_of_the_card(matrix, form, b
     assert largest <= max((1 + balance) / 2 * members, -(-members // 2))
 
 
+def test_levels_bring_the_figures_of_the_card_where_one_level_does_not(monkeypatch):
+    with_levels = [len(block_structure(m, form="dual", balance=b).linking) for m, b in ((TARGUS, 0.2), (TOY, 0.1))]
+    assert with_levels == [18, 240]
+    monkeypatch.setattr("discreet.solve.structure.LEVELLED", 0)
+    without = [len(block_structure(m, form="dual", balance=b).linking) for m, b in ((TARGUS, 0.2), (TOY, 0.1))]
+    assert all(a < b for a, b in zip(with_levels, without, strict=True))
+
+
 def test_the_stand_ins_have_the_sizes_of_the_card():
     assert (*TARGUS.shape, TARGUS.nnz) == (63, 162, 360)
     assert (*TOY.shape, TOY.nnz) == (1649, 2890, 9690)

@@ -39,9 +39,35 @@ def grown(start: Ints, net: Ints, pins: Ints, pin: Ints, first: int) -> Sides:
     return side
 
 
-@kernel(f"int64({MEMBERS}, int8[::1], int64)")
-def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, side: Sides, most: int) -> int:
-    """Move members one at a time while fewer nets are cut; no side may exceed ``most``. Gives the nets that are cut.
+@kernel("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
+def matched(start: Ints, other: Ints, shared: Ints, weight: Ints, order: Ints) -> Ints:
+    """Heavy-edge matching: each member in turn goes with the free one that it shares most nets with; ties: the lighter.
+
+    ``other`` and ``shared`` list for each member those it shares nets with, and how many. Gives the number of the pair.
+    """
+    pair = np.full(len(order), -1, np.int64)
+    count = 0
+    for member in order:
+        if pair[member] >= 0:
+            continue
+        best = -1
+        most = 0
+        for e in range(start[member], start[member + 1]):
+            u = other[e]
+            if u == member or pair[u] >= 0:
+                continue
+            if shared[e] > most or (shared[e] == most and weight[u] < weight[best]):
+                best, most = u, shared[e]
+        pair[member] = count
+        if best >= 0:
+            pair[best] = count
+        count += 1
+    return pair
+
+
+@kernel(f"int64({MEMBERS}, int64[::1], int8[::1], int64)")
+def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, weight: Ints, side: Sides, most: int) -> int:
+    """Move members one at a time while fewer nets are cut; no side may weigh more than ``most``. Gives the nets cut.
 
     In a pass every member moves at most once, the one whose move helps most first, even where it does harm; the best
     state of the pass is kept. Passes end when one brings nothing.
@@ -66,7 +92,7 @@ def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, side: Sides, most: int
     top = np.empty(2, np.int64)
     filled = np.zeros(2, np.int64)
     for v in range(size):
-        filled[side[v]] += 1
+        filled[side[v]] += weight[v]
     while True:
         head[:, :] = -1
         locked[:] = False
@@ -95,7 +121,9 @@ def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, side: Sides, most: int
                     top[s] -= 1
             s = -1
             for candidate in range(2):
-                if top[candidate] < 0 or filled[1 - candidate] + 1 > most:
+                if top[candidate] < 0:
+                    continue
+                if filled[1 - candidate] + weight[head[candidate, top[candidate]]] > most:
                     continue
                 if s < 0 or top[candidate] > top[s] or (top[candidate] == top[s] and filled[candidate] > filled[s]):
                     s = candidate
@@ -149,8 +177,8 @@ def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, side: Sides, most: int
                         head[mine, at] = u
                         top[mine] = max(top[mine], at)
             side[v] = t
-            filled[s] -= 1
-            filled[t] += 1
+            filled[s] -= weight[v]
+            filled[t] += weight[v]
             moved[done] = v
             done += 1
             if now < best:
@@ -162,8 +190,8 @@ def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, side: Sides, most: int
                 count[net[e], s] -= 1
                 count[net[e], 1 - s] += 1
             side[v] = 1 - s
-            filled[s] -= 1
-            filled[1 - s] += 1
+            filled[s] -= weight[v]
+            filled[1 - s] += weight[v]
         if best >= cut:
             return cut
         cut = best

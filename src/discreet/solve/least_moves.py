@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -137,7 +137,13 @@ class _Problem:
 
 
 def least_squares(
-    matrix: csr_array, lower: Floats, upper: Floats, weight: Floats, *, structure: Structure | None = None
+    matrix: csr_array,
+    lower: Floats,
+    upper: Floats,
+    weight: Floats,
+    *,
+    steps: int = NEWTON_ALONE,
+    structure: Structure | None = None,
 ) -> LeastMoves:
     """Moves with the least weighted sum of squares that keep relations and limits.
 
@@ -149,6 +155,8 @@ def least_squares(
         Limits of the move of each cell.
     weight
         What the square of a move costs; above zero.
+    steps
+        Newton's method ends after so many, whether relations are kept or not.
     structure
         A primal structure of the relations (:func:`discreet.solve.structure.block_structure`): the equations of each
         step are then solved block by block and exactly, which pays where conjugate gradients are slow.
@@ -165,7 +173,7 @@ def least_squares(
     pull = 0.5 / weight
     wanted = NEAR_ENOUGH * problem.size
     state = problem.at(np.zeros(problem.relations), nothing, pull, nothing)
-    state = problem.newton(state, nothing, pull, nothing, wanted, NEWTON_ALONE)
+    state = problem.newton(state, nothing, pull, nothing, wanted, steps)
     cost = float(weight @ state.move**2)
     return LeastMoves(state.move, cost, state.value, state.price, state.off <= wanted, problem.steps)
 
@@ -226,7 +234,7 @@ def least_absolute(
 
 
 def in_blocks(
-    solve: Callable[..., LeastMoves], matrix: csr_array, lower: Floats, upper: Floats, weight: Floats, **options: float
+    solve: Callable[..., LeastMoves], matrix: csr_array, lower: Floats, upper: Floats, weight: Floats, **options: Any
 ) -> LeastMoves:
     """Solve the connected components of a problem each for itself, in threads; the answer is that of the whole.
 

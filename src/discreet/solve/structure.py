@@ -2,9 +2,10 @@
 
 In the dual form relations are shared out to blocks, and a cell that stands in relations of several blocks links them.
 In the primal form cells are shared out, and a relation between cells of several blocks links them. Connected components
-come first, because they are exact. What is left is halved again and again: parts grown from several seeds are each
-refined by moving single members while fewer links remain (Fiduccia and Mattheyses), and the best is taken. A maintained
-partitioner was measured and brought little (docs/design/0005). Source: card 003-02.
+come first, because they are exact. What is left is halved again and again, from parts grown from several seeds and by
+levels: pairs that share most links are merged until few are left, these are halved, and the pairs part again. Each
+start is refined by moving single members while fewer links remain (Fiduccia and Mattheyses), and the best is taken. A
+maintained partitioner was measured and brought little (docs/design/0005). Source: card 003-02.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import ParameterError, unknown_name
 from discreet.model.arrays import Floats, Ints
-from discreet.solve.halving import grown, refine
+from discreet.solve.halving import grown, matched, refine
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -26,6 +27,9 @@ FORMS = ("dual", "primal", "both")
 WORTH_IT = 0.2
 """Blocks are worth using where links are at most this share of cells or relations."""
 LINKING = -1
+LEVELLED, COARSEST, COARSE_STARTS, ENOUGH = 4, 60, 10, 0.95
+"""So many halvings are made by levels; pairs are made down to so many rows, or until a round of pairs leaves more than
+this share of them; the coarsest rows are halved from so many starts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,14 +178,55 @@ def _halved(pattern: csr_array, balance: float, starts: int, rng: np.random.Gene
     nets = pattern.tocsc()
     start, net, pins, pin = (a.astype(np.int64) for a in (pattern.indptr, pattern.indices, nets.indptr, nets.indices))
     packed = _packed(pattern)
+    alone = np.ones(size, np.int64)
     tried = [packed] if max(np.bincount(packed, minlength=2)) <= most else []
-    if not (tried and refine(start, net, pins, pin, tried[0].copy(), most) == 0):
+    if not (tried and refine(start, net, pins, pin, alone, tried[0].copy(), most) == 0):
         tried += [grown(start, net, pins, pin, int(first)) for first in rng.integers(0, size, starts)]
+        tried += [_by_levels(pattern, alone, most, rng) for _ in range(LEVELLED)]
     found = []
     for side in tried:
         _evened(side, most)
-        found.append((int(refine(start, net, pins, pin, side, most)), side))
+        found.append((int(refine(start, net, pins, pin, alone, side, most)), side))
     return min(found, key=lambda entry: entry[0])[1]
+
+
+def _by_levels(pattern: csr_array, weight: Ints, most: int, rng: np.random.Generator) -> NDArray[np.int8]:
+    """A halving of pairs of rows that share most columns, made the same way, and refined when the pairs part again."""
+    from scipy.sparse import csr_array
+
+    size = pattern.shape[0]
+    nets = pattern.tocsc()
+    start, net, pins, pin = (a.astype(np.int64) for a in (pattern.indptr, pattern.indices, nets.indptr, nets.indices))
+    members = (start, net, pins, pin)
+    pair = np.arange(size)
+    if size > COARSEST:
+        ones = csr_array((np.ones(pattern.nnz, np.int64), pattern.indices, pattern.indptr), shape=pattern.shape)
+        shared = csr_array(ones @ ones.T)
+        first, other, number = (a.astype(np.int64) for a in (shared.indptr, shared.indices, shared.data))
+        pair = matched(first, other, number, weight, rng.permutation(size))
+    pairs = int(pair.max()) + 1
+    if pairs > ENOUGH * size:
+        tried = [grown(start, net, pins, pin, int(seed)) for seed in rng.integers(0, size, COARSE_STARTS)]
+        found = [(_refined(members, weight, side, most), side) for side in tried]
+        return min(found, key=lambda entry: entry[0])[1]
+    onto = csr_array((np.ones(size, np.int64), (pair, np.arange(size))), shape=(pairs, size))
+    coarse = csr_array(onto @ pattern.astype(bool).astype(np.int64))
+    side = _by_levels(coarse, np.bincount(pair, weight, pairs).astype(np.int64), most, rng)[pair]
+    _refined(members, weight, side, most)
+    return side
+
+
+def _refined(
+    members: tuple[Ints, Ints, Ints, Ints], weight: Ints, side: NDArray[np.int8], most: int
+) -> tuple[int, int]:
+    """Refine a halving in place; by how much a side is still too heavy, and how many columns are cut."""
+    heavy = int(np.argmax(np.bincount(side, weight, 2)))
+    rows = np.flatnonzero(side == heavy)
+    before = np.cumsum(weight[rows]) - weight[rows]
+    side[rows[before < weight[rows].sum() - most]] = 1 - heavy
+    start, net, pins, pin = members
+    cut = int(refine(start, net, pins, pin, weight, side, most))
+    return max(int(np.bincount(side, weight, 2).max()) - most, 0), cut
 
 
 def _packed(pattern: csr_array) -> NDArray[np.int8]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -184,10 +185,16 @@ def refuse_unassessed(table: Table) -> None:
         )
 
 
+@cache
+def _installed() -> str:
+    """The version of the package, which takes long to look up beside small tables."""
+    return version("discreet")
+
+
 def _log(tables: TableSet, methods: Sequence[Method], effort: Mapping[str, int]) -> dict[str, Any]:
     """What was done, enough to repeat it from the cells."""
     return {
-        "discreet": version("discreet"),
+        "discreet": _installed(),
         "assess": [
             {
                 "table": table.name,

@@ -269,8 +269,21 @@ def check_intervals(a: Altered) -> None:
     differs = [low != low[ground.twin], high != high[ground.twin]]
     a.refuse_where(differs[0] | differs[1], "cells that mean the same have other intervals")
     a.check_additive()
+    width = int((high - low)[_once(ground)].astype(object).sum())
+    if Fraction(str(evidence.facts.get("width"))) * 10**evidence.decimals != width:
+        verdict.refuse("intervals", "the stated width is not that of the intervals")
     shown = _check_proofs_within(a, low, high)
     verdict.prove(f"{allowed.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
+
+
+def _once(ground: Ground) -> Bools:
+    """One of the rows that mean the same: the first."""
+    first = np.arange(len(ground.twin))
+    while True:
+        earlier = np.minimum(first, first[ground.twin])
+        if np.array_equal(earlier, first):
+            return np.asarray(first == np.arange(len(first)), np.bool_)
+        first = earlier
 
 
 Check = Callable[[Altered], None]

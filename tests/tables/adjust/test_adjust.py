@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -87,18 +89,30 @@ def test_published_moves_have_the_published_statistics(name):
     assert found.variance_ratio == pytest.approx(1 + 2 * found.shift + change.var() / values.var(), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_given_the_published_moves_the_rest_moves_as_little_as_published(name):
-    move, _, least = PUBLISHED[name]
+@pytest.mark.parametrize(
+    ("name", "zeros", "least"), [*((n, "movable", p[2]) for n, p in PUBLISHED.items()), ("max L", "kept", 418030)]
+)
+def test_given_the_published_moves_the_rest_moves_as_little_as_published(name, zeros, least):
+    move = PUBLISHED[name][0]
     made = marked(INNER, {cell: abs(m) for cell, m in zip(LEVELS, move, strict=True)})
     low, high = np.zeros(len(made), np.int64), np.full(len(made), NO_UPPER, np.int64)
     for cell, amount in zip(LEVELS, move, strict=True):
         row = made.row(v0=f"a{cell[0]}", v1=f"b{cell[1]}")
         (low if amount > 0 else high)[row] = made.value[row]  # nothing but the published direction is left
     done = ds.protect(
-        made.with_(lower_bound=low, upper_bound=high), ds.Adjust(zeros="movable", most=1, algorithm="directions")
+        made.with_(lower_bound=low, upper_bound=high), ds.Adjust(zeros=zeros, most=1, algorithm="directions")
     )
     assert facts(done)["l1"] == least
+
+
+def test_38_of_128_directions_allow_the_mean_to_be_kept_with_half_a_level_more():
+    level = np.array(list(LEVELS.values()), float)
+    found = 0
+    for up in product([False, True], repeat=7):
+        least = np.where(up, level, -1.5 * level).sum()
+        most = np.where(up, 1.5 * level, -level).sum()
+        found += bool(least <= 0 <= most)
+    assert found == 38
 
 
 def test_compromise_has_the_least_shift_and_the_better_sign():
@@ -162,6 +176,23 @@ def test_three_way_tables_with_a_tenth_unsafe_stay_whole_and_additive():
         made = made.marked({(f"a{i}", f"b{j}", f"c{k}"): "U"}, protection=(level, level))
     done = ds.protect(made.assess(), ds.Adjust(algorithm="directions"))
     assert done.verify().holds
+
+
+@pytest.mark.parametrize(("objective", "by_prices"), [("l1", False), ("l1", True), ("l2", True)])
+def test_what_the_sum_must_be_at_least_is_in_the_evidence_and_the_summary(objective, by_prices, monkeypatch):
+    if by_prices:
+        monkeypatch.setattr("discreet.tables.adjust.programs.SIMPLEX_UP_TO", 50)
+    rng = np.random.default_rng(3)
+    made = table(rng.integers(50, 500, (6, 6, 6)))
+    for k in range(6):
+        made = made.marked({(f"a{k}", f"b{(k * 2) % 6}", f"c{k}"): "U"}, protection=(9 + k, 9 + k))
+    done = ds.protect(made.assess(), ds.Adjust(objective=objective, algorithm="directions"))
+    found = facts(done)
+    least, gap = found[f"least_{objective}_with_directions"], found[f"gap_{objective}_with_directions"]
+    assert 0 < least <= found[objective]
+    assert gap == pytest.approx(1 - least / found[objective], abs=1e-6)
+    assert gap <= 1e-3
+    assert "with these directions" in done.summary()
 
 
 def test_randomised_moves_differ_from_the_levels_and_repeat_with_the_key():

@@ -35,3 +35,66 @@ def test_fixed_margins_that_leave_no_way_are_explained_with_the_price_of_relaxin
     assert "Least that would do" in caught.value.details
     assert " by 5" in caught.value.details
     assert ds.protect(made, ds.Adjust(fixed="margins", zeros="movable")).verify().holds
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_clashing_limits_of_a_tangled_table_are_explained_by_squares(monkeypatch, large):
+    monkeypatch.setattr("discreet.tables.adjust.programs.EXPLAINED_UP_TO", 50)
+    if large:
+        monkeypatch.setattr("discreet.tables.adjust.programs.SIMPLEX_UP_TO", 50)
+    rng = np.random.default_rng(1)
+    made = table(rng.integers(200, 900, (5, 5, 5)))
+    made = made.marked({("a0", "b0", "c0"): "U", ("a3", "b2", "c1"): "U"}, protection=(90, 90)).assess()
+    with pytest.raises(ProtectionError, match=r"stand in the way, as far as the directions that were tried") as caught:
+        ds.protect(made, ds.Adjust(limit=1))
+    assert "Least that would do" in caught.value.details
+    assert ds.protect(made, ds.Adjust(limit=60, algorithm="directions")).verify().holds
+
+
+@pytest.mark.parametrize("method", [*METHODS[::2], ds.Intervals(ends="least", insecure_seed=1)], ids=repr)
+def test_a_level_larger_than_the_value_reaches_down_to_zero_only(method):
+    made = table(np.array([[4, 60], [70, 80]])).marked({("a0", "b0"): "U"}, protection=(9, 9)).assess()
+    done = ds.protect(made, method)
+    assert done.verify().holds
+    assert done.public.tables[0].value.min() >= 0
+    assert done.public.tables[0].lower is None or done.public.tables[0].lower.min() >= 0
+
+
+@pytest.mark.parametrize("method", [ds.Round(20), *METHODS[::2]], ids=lambda m: m.kind)
+def test_all_cells_unsafe(method):
+    made = table(np.array([[50, 60], [70, 80]]))
+    every = {tuple(codes): "U" for codes in (made.spec_codes(c) for c in made.codes.tolist())}
+    done = ds.protect(made.marked(every, protection=(3, 3)).assess(), method)
+    assert done.verify().holds
+
+
+@pytest.mark.parametrize("method", [ds.Adjust(fixed="margins"), ds.Intervals(fixed="margins", insecure_seed=1)])
+def test_a_fixed_unsafe_cell_is_refused(method):
+    made = table(np.array([[50, 60], [70, 80]])).marked({("Total", "b0"): "U"}, protection=(3, 3)).assess()
+    with pytest.raises(ProtectionError, match="because they are fixed"):
+        ds.protect(made, method)
+
+
+def test_a_base_that_does_not_fit_fractional_data_is_refused_and_negative_data_are_taken():
+    made = table(np.array([[-50, 60], [70, -85]])).assess()
+    done = ds.protect(made, ds.Round(20))
+    assert np.all(done.public.tables[0].value % 20 == 0)
+    assert done.verify().holds
+    with pytest.raises(InputError, match="not a whole number of the smallest unit"):
+        ds.protect(made, ds.Round("2.5"))
+
+
+def test_a_base_below_the_minimum_frequency_is_refused_and_warned_of_without_levels():
+    made = table(np.array([[2, 60], [70, 80]]), counts=True).assess(ds.MinFrequency(5))
+    with pytest.raises(ProtectionError, match="cannot be protected by rounding"):
+        ds.protect(made, ds.Round(2))
+    warned = ds.protect(made, ds.Round(2, levels=False)).summary()
+    assert "level" in warned.split("not considered", 1)[1]
+
+
+@pytest.mark.parametrize(
+    "method", [ds.Adjust(effort=0), ds.Round(20, effort=0), ds.Intervals(ends="least", effort=0, insecure_seed=1)]
+)
+def test_no_effort_still_gives_a_table_that_verifies(method):
+    made = table(np.array([[50, 60], [70, 80]])).marked({("a0", "b0"): "U"}, protection=(3, 3)).assess()
+    assert ds.protect(made, method).verify().holds

@@ -43,6 +43,12 @@ def test_all_directions_of_the_4_by_9_table():
     assert found[0][0] == pytest.approx(20704.469, abs=0.05)
     assert [name for _, name in found[:3]] == ["1111110", "1011110", "1010110"]
     assert [d for d, _ in found[1:3]] == pytest.approx([20714.070, 20940.665], abs=0.05)
+    quantiles = np.percentile([d for d, _ in found], [2.5, 50, 97.5])
+    assert quantiles == pytest.approx([21018, 30893, 58709], rel=2e-3)
+    assert sum(d < 22179 for d, _ in found) == 8
+    by_name = {name: d for d, name in found}
+    flips = {name: [by_name[name[:k] + "10"[int(name[k])] + name[k + 1 :]] for k in range(7)] for name in by_name}
+    assert {name for name, d in by_name.items() if min(flips[name]) > d} == {"1111110", "0101001"}
 
 
 def test_starts_and_flips():

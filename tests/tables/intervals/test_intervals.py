@@ -95,7 +95,18 @@ def test_the_checker_refuses_intervals_that_do_not_hold_the_value(release):
     assert not check_release(silent, silent.public()).holds
 
 
-@pytest.mark.parametrize("options", [{"power": "up"}, {"widen": 2}, {"widen": "often"}, {"most": 0.5}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"power": "up"},
+        {"widen": 2},
+        {"widen": "often"},
+        {"most": 0.5},
+        {"ends": "shortest"},
+        {"ends": "least", "power": "round"},
+        {"ends": "least", "algorithm": "optimal"},
+    ],
+)
 def test_impossible_parameters_are_refused(options):
     with pytest.raises(ParameterError):
         ds.Intervals(**options)

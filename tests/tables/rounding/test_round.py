@@ -339,3 +339,13 @@ def test_the_objective_total_counts_all_cells_and_never_deviates_more(shape):
     facts = total.custodian.evidence[0].facts
     if facts["worst_violation"] == 0:
         assert off[1] == round(100 * facts["objective"]) + int((made.value % 100).sum())
+
+
+@pytest.mark.parametrize("effort", [None, 0])
+def test_the_summary_says_how_near_the_rounding_is_to_the_best(effort):
+    ones = np.zeros((2, 2, 2), int)
+    for place in ((0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0)):
+        ones[place] = 1
+    done = ds.protect(table(ones, counts=True).assess(), ds.Round(2, levels=False, effort=effort))
+    known = "no rounding has less" if effort is None else "any rounding has at least 0"
+    assert f"the worst sum lies 1 steps beyond its neighbouring multiples; {known}" in done.summary()

@@ -29,7 +29,9 @@ def started(programs: Programs, matrix: csr_array) -> Answer | None:
     Large programs try the first of them only, without flips.
     """
     tried = choices(matrix, programs.moves)
-    found = [programs.cheapest(chosen, COARSE) for chosen in (tried[:QUICK_WHEN_LARGE] if programs.large else tried)]
+    if programs.large:
+        tried = [chosen for chosen in tried[:QUICK_WHEN_LARGE] if programs.possible(chosen)]
+    found = [programs.cheapest(chosen, COARSE) for chosen in tried]
     good = [answer for answer in found if answer is not None]
     if not good:
         return None

@@ -32,6 +32,9 @@ QUALITY = ("compromise", "variance", "correlation")
 ALGORITHMS = ("auto", "optimal", "directions")
 WEIGHTS = ("unit", "value", "sqrt", "variable")
 FIXED = ("none", "total", "margins")
+WORDS = {"l1": "the sum of moves", "l2": "the sum of squared moves", "linf": "the largest move"}
+NOTHING = 1e-6
+"""A gap below this share counts as none."""
 OPTIMAL_UP_TO = 30
 """Up to so many unsafe cells directions are chosen by an integer program without asking."""
 DEFAULT_NODES, NODES_WITHOUT_ASKING = 1_000, 100
@@ -148,7 +151,7 @@ class Adjust(Method):
             limit=None if self.limit is None else Fraction(str(self.limit)),
             fixed=self.fixed,
             movable_zeros=self.zeros == "movable",
-            weight=self._weights(system),
+            weight=self.weights(system),
             stretch=stretch,
         )
         self._refuse_stuck(system, moves)
@@ -171,7 +174,14 @@ class Adjust(Method):
             "insecure": insecure,
         }
         evidence = Evidence(
-            self.record(), claim, system.decimals, Certificates.none(), Proofs.none(), search.effort, facts=facts
+            self.record(),
+            claim,
+            system.decimals,
+            Certificates.none(),
+            Proofs.none(),
+            search.effort,
+            facts=facts,
+            findings=tuple(search.said),
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
 
@@ -181,7 +191,8 @@ class Adjust(Method):
         lower, upper = system.lower_bound, system.upper_bound
         return np.where(fixed, system.value, lower), np.where(fixed, system.value, upper)
 
-    def _weights(self, system: System) -> Floats:
+    def weights(self, system: System) -> Floats:
+        """What a unit of each cell costs."""
         if self.weight == "variable":
             return np.maximum(system.cost("variable"), 0.0)
         size = np.maximum(np.abs(system.value.astype(np.float64)), 1.0)
@@ -235,6 +246,7 @@ class _Solver:
         self.end = None if method.time_limit is None else monotonic() + method.time_limit
         self.struck_at: int | None = None
         self.facts: dict[str, Any] = {}
+        self.said: list[str] = []
 
     @property
     def effort(self) -> dict[str, int]:
@@ -269,7 +281,9 @@ class _Solver:
         best, proven, bound = start, False, None
         nodes = DEFAULT_NODES if self.method.algorithm == "optimal" else NODES_WITHOUT_ASKING
         nodes = nodes if self.method.effort is None else int(self.method.effort)
-        if wanted or best is None:
+        # Where nothing was found in a tangled table, an integer program would not end: it must be asked for.
+        hopeless = best is None and self.programs.slow and self.method.algorithm != "optimal"
+        if (wanted or best is None) and not hopeless:
             for level in sorted({min(level, nodes) for level in LEVELS if nodes > 0}):
                 left = None if self.end is None else max(self.end - monotonic(), 0.0)
                 found, late = self.programs.best_directions(level, left, best)
@@ -292,6 +306,23 @@ class _Solver:
             self.facts["least_l1"] = round(bound * scale, 6)
         return best
 
+    def _say(self, name: str, answer: Answer) -> None:
+        """What an objective came to, what it must be at least with these directions, and how far apart these are."""
+        unit = (self.moves.grid / 10.0**self.system.decimals) ** (2 if name == "l2" else 1)
+        self.facts[name] = round(answer.cost * unit, 6)
+        if answer.bound is None:
+            return
+        least = min(answer.bound, answer.cost)
+        gap = (answer.cost - least) / answer.cost if answer.cost > 0 else 0.0
+        self.facts[f"least_{name}_with_directions"] = round(least * unit, 6)
+        self.facts[f"gap_{name}_with_directions"] = round(gap, 9)
+        near = "the least" if gap < NOTHING else f"at most {gap:.4%} above the least"
+        text = f"before rounding to whole units, {WORDS[name]} is {near} with these directions"
+        if name == "l1" and "least_l1" in self.facts:
+            over = max(self.facts["l1"] - self.facts["least_l1"], 0.0) / max(self.facts["l1"], 1e-300)
+            text += ", and with any others" if over < NOTHING else f"; with any directions, at most {over:.2%} above it"
+        self.said.append(text)
+
     def _in_order(self, directions: Bools, best: Answer) -> Answer:
         """Further objectives with the directions kept."""
         answer, largest = best, None
@@ -308,8 +339,7 @@ class _Solver:
                 found = best
             if found is None:
                 raise self._infeasible(directions)
-            unit = self.moves.grid / 10.0**self.system.decimals
-            self.facts[name] = round(found.cost * unit ** (2 if name == "l2" else 1), 6)
+            self._say(name, found)
             answer = found
         return answer
 
@@ -320,8 +350,8 @@ class _Solver:
         if not found:
             raise self._infeasible()
         best = min(found, key=lambda answer: answer.cost)
-        unit = self.moves.grid / 10.0**self.system.decimals
-        self.facts = {"l2": round(best.cost * unit**2, 6), "proven": False}
+        self.facts = {"proven": False}
+        self._say("l2", best)
         return best
 
     def _least_information(self) -> Answer:
@@ -399,6 +429,8 @@ class _Solver:
         system = self.system
         tried = choices(self.matrix, self.moves) if directions is None else [directions]
         loose = Programs(self.matrix, self.moves, self.kept, everything=True)
+        if loose.slow:
+            tried = tried[:1]
         excess = min((loose.broken_limits(chosen) for chosen in tried), key=lambda e: float(e.sum()))
         over = np.flatnonzero(excess > 1e-6)
         over = over[np.argsort(-excess[over], kind="stable")]
@@ -407,12 +439,14 @@ class _Solver:
             clash = f"the limits of {listed((system.cell_name(c) for c in over.tolist()), SHOWN)} stand in the way"
         else:
             clash = "the sums that are to be kept (keep_mean) stand in the way"
+        # Large tables are looked at with few choices of directions, so that others are not ruled out.
+        how = ", as far as the directions that were tried show" if loose.slow else ""
         more = "; ".join(
             f"{system.cell_name(c)} by {unit_text(int(np.ceil(excess[c])) * self.moves.grid, system.decimals)}"
             for c in over[:20].tolist()
         )
         return ProtectionError(
-            f"{len(self.moves.unsafe)} unsafe cells cannot be protected together ({unsafe}): {clash}.",
+            f"{len(self.moves.unsafe)} unsafe cells cannot be protected together ({unsafe}): {clash}{how}.",
             hint="Let these cells move further (limit=, fixed=, zeros='movable', most=), keep fewer sums, or publish "
             "fewer cells by force. Nothing is published.",
             details=f"Least that would do: {more}." if more else "",

@@ -21,9 +21,22 @@ NETWORK_LIKE = 2.5
 """unless a cell stands in at most so many relations on average: the simplex method is fast on two-way tables."""
 
 
+EXPLAINED_UP_TO = 1_000
+"""Where limits clash in such tables of more free cells, few directions are looked at, and by squares."""
+QUICK_LOOK = 40
+"""Newton steps in which a large program that has an answer shows it; a handful are usual."""
+INSIDE = 1e-3
+"""What the square of a move within the limits costs beside one of a move beyond them."""
+NAMED = 0.01
+"""Of a large program the cells are named that exceed their limits by at least this share of the most that one does."""
+
+
 @dataclass
 class Answer:
-    """Moves of all cells in steps, what they cost, and for linear programs the price of each relation on the cells."""
+    """Moves of all cells in steps, what they cost, and for linear programs the price of each relation on the cells.
+
+    ``bound`` is what the cost must be at least: with these directions, and from an integer program with any directions.
+    """
 
     move: Floats
     cost: float
@@ -58,7 +71,9 @@ class Programs:
         self.sets = kept
         self.relations = self._rows(matrix)
         self.iterations = self.nodes = self.solved = 0
-        self.large = self.size > SIMPLEX_UP_TO and self.relations.nnz > NETWORK_LIKE * self.size
+        tangled = self.relations.nnz > NETWORK_LIKE * self.size
+        self.large = tangled and self.size > SIMPLEX_UP_TO
+        self.slow = tangled and self.size > EXPLAINED_UP_TO
         self._warm: Any = None
 
     def _rows(self, matrix: csr_array) -> csr_array:
@@ -122,9 +137,8 @@ class Programs:
         solution = self._warm.getSolution()
         dual = np.array(solution.row_dual)
         price = np.asarray(self.relations.T @ dual)
-        return Answer(
-            self._moves(np.array(solution.col_value)), float(info.objective_function_value), price, directions
-        )
+        least = float(info.objective_function_value)
+        return Answer(self._moves(np.array(solution.col_value)), least, price, directions, least)
 
     def _approached(self, directions: Bools, gap: float) -> Answer | None:
         """The same to within a gap, by prices; the first answer also tells whether there are any moves at all."""
@@ -182,8 +196,36 @@ class Programs:
 
     # ---- the price of what stands in the way ---------------------------------------------------------------
 
+    def possible(self, directions: Bools) -> bool:
+        """Whether moves that keep all limits are found within few steps: a quick look at large programs."""
+        lower, upper = self._limits(directions)
+        if np.any(lower > upper):
+            return False
+        return in_blocks(least_squares, self.relations, lower, upper, self._weights(), steps=QUICK_LOOK).kept
+
     def broken_limits(self, directions: Bools) -> Floats:
-        """Where no moves keep all limits: by how much each cell exceeds its own when they are broken least in all."""
+        """Where no moves keep all limits: by how much each cell exceeds its own when they are broken least in all.
+
+        Large programs break them with the least sum of squares, which takes seconds where a linear program takes hours.
+        """
+        return self._least_squared_excess(directions) if self.slow else self._least_excess(directions)
+
+    def _least_squared_excess(self, directions: Bools) -> Floats:
+        """Moves within the limits cost next to nothing, moves beyond them their square."""
+        from scipy.sparse import csr_array, hstack
+
+        lower, upper = self._limits(directions)
+        lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+        down, up = np.full(self.size, -FAR), np.full(self.size, FAR)
+        place = self.place[self.moves.unsafe]
+        down[place[directions]], up[place[~directions]] = 0.0, 0.0
+        both = csr_array(hstack([self.relations, self.relations]))
+        weight = np.concatenate((np.full(self.size, INSIDE), np.ones(self.size)))
+        found = least_squares(both, np.concatenate((lower, down)), np.concatenate((upper, up)), weight)
+        excess = np.abs(found.move[self.size :])
+        return self._of_all(np.where(excess > NAMED * excess.max(initial=0.0), excess, 0.0))
+
+    def _least_excess(self, directions: Bools) -> Floats:
         import highspy
         from scipy.sparse import eye_array, hstack
 
@@ -336,7 +378,7 @@ class Programs:
         found = in_blocks(least_squares, self.relations, lower, upper, self._weights())
         if not found.kept:
             return None
-        return Answer(self._of_all(found.move), found.cost, directions=directions)
+        return Answer(self._of_all(found.move), found.cost, directions=directions, bound=found.bound)
 
     def _answer(self, highs: Any, directions: Bools) -> Answer | None:
         import highspy
@@ -347,5 +389,5 @@ class Programs:
         self.iterations += int(max(info.simplex_iteration_count, 0))
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
-        found = np.array(highs.getSolution().col_value)
-        return Answer(self._moves(found), float(info.objective_function_value), directions=directions)
+        found, cost = np.array(highs.getSolution().col_value), float(info.objective_function_value)
+        return Answer(self._moves(found), cost, directions=directions, bound=cost)

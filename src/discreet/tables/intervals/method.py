@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from discreet.errors import ParameterError, ProtectionError, listed, unknown_name
 from discreet.keys import Key
-from discreet.model.arrays import Bools, Ints
-from discreet.model.evidence import Evidence, intervals_claim
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
+from discreet.model.evidence import Certificates, Evidence, Proofs, intervals_claim
+from discreet.model.units import unit_text
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.marks import cell_marks
 from discreet.tables.adjust import Adjust
+from discreet.tables.adjust.moves import fixed_cells
 from discreet.tables.intervals.bounds import POWERS, exponent, further, hull, interval
+from discreet.tables.intervals.least import SHOWN, narrow_intervals, unprotected, values_within
 from discreet.tables.levels import Room, room_for_levels
 from discreet.tables.method import Method, Outcome
 
 MOST_STEPS = 20
 """An interval that still tells too much after so many steps more is given up."""
-SHOWN = 5
+ENDS = ("powers", "least")
 
 
 @dataclass(frozen=True)
@@ -33,16 +38,22 @@ class Intervals(Method):
     the relations would tell more of an unsafe cell than its level allows, intervals are wider, and some cells that were
     not changed get one.
 
+    With ``ends="least"`` the intervals have the least total width that keeps all levels (partial suppression, a linear
+    program), whatever their ends; values are as near to the middle of their intervals as adds up, and follow from the
+    intervals alone.
+
     Parameters
     ----------
+    ends
+        ``"powers"`` of ten around adjusted values, or ``"least"`` width.
     power
         Which power of ten: the next above the distance, ``"ceil"`` (which protects), ``"round"`` or ``"floor"``.
     widen
         Share of intervals that reach a step further on the side of the true value.
     weight, most, limit, fixed, zeros, algorithm
-        As in :class:`Adjust`.
+        As in :class:`Adjust`; for least width, what a unit of width costs, and which cells get no interval.
     effort, time_limit
-        As in :class:`Adjust`.
+        As in :class:`Adjust`; for least width, linear programs and seconds.
     key_file, insecure_seed
         The secret key of the draws; a seed is for simulations.
 
@@ -54,6 +65,7 @@ class Intervals(Method):
 
     kind: ClassVar[str] = "intervals"
     alters: ClassVar[bool] = True
+    ends: Literal["powers", "least"] = "powers"
     power: Literal["ceil", "round", "floor"] = "ceil"
     widen: float = 0.5
     weight: Literal["unit", "value", "sqrt", "variable"] = "unit"
@@ -73,11 +85,19 @@ class Intervals(Method):
         number = isinstance(self.widen, int | float) and not isinstance(self.widen, bool)
         if not (number and 0 <= self.widen <= 1):
             raise ParameterError(f"widen={self.widen!r} is not allowed.", hint="Give a share from 0 to 1.")
+        if self.ends not in ENDS:
+            raise ParameterError(unknown_name("ends", str(self.ends), ENDS))
+        if self.ends == "least":
+            for name in ("power", "widen", "most", "algorithm"):
+                if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                    raise ParameterError(
+                        f"{name} is for intervals around adjusted values.", hint="Leave it out, or give ends='powers'."
+                    )
         self._adjust()
 
     @property
     def secret(self) -> bool:
-        """Which intervals reach further is drawn."""
+        """Which intervals reach further, or how far on which side, is drawn."""
         return True
 
     def _adjust(self) -> Adjust:
@@ -95,6 +115,8 @@ class Intervals(Method):
     def run(self, system: System, key: Key | None = None) -> Outcome:
         """Adjust the cells of a system and make the intervals."""
         assert key is not None
+        if self.ends == "least":
+            return self._least(system, key)
         done = self._adjust().run(system)
         assert done.published is not None
         checkpoint("intervals", 0, 2)
@@ -102,23 +124,81 @@ class Intervals(Method):
         checkpoint("intervals", 1, 2)
         room = room_for_levels(system, done.published != system.value)
         if room.left:
-            raise _unprotected(system, room.left)
+            raise unprotected(system, room.left)
         drawn.make_room(room)
         checkpoint("intervals", 2, 2)
+        facts = {
+            **{name: value for name, value in done.evidence.facts.items() if name != "insecure"},
+            "further_steps": int(drawn.extra.sum()),
+        }
+        evidence = self._evidence(
+            system, key, (drawn.lower, drawn.upper), room.certificates, room.proofs, done.evidence.effort, facts
+        )
+        return Outcome(done.withheld, evidence, done.published, (drawn.lower, drawn.upper))
+
+    def _least(self, system: System, key: Key) -> Outcome:
+        """Intervals of least width, and values within them."""
+        checkpoint("intervals", 0, 2)
+        weight = self._adjust().weights(system)
+        found = narrow_intervals(
+            system,
+            weight,
+            limit=None if self.limit is None else Fraction(str(self.limit)),
+            fixed=self.fixed,
+            movable_zeros=self.zeros == "movable",
+            effort=None if self.effort is None else int(self.effort),
+            time_limit=self.time_limit,
+            key=key,
+        )
+        checkpoint("intervals", 1, 2)
+        published = values_within(system, found.lower, found.upper)
+        lower, upper = np.minimum(found.lower, published), np.maximum(found.upper, published)
+        self._refuse_outside(system, published, lower, upper)
+        checkpoint("intervals", 2, 2)
+        unit = 10.0**system.decimals
+        facts: dict[str, Any] = {
+            "weighted_width": round(float(weight @ (upper - lower)) / unit, 6),
+            "least_weighted_width": round(found.room.bound * found.scale / unit, 6),
+        }
+        effort = {"linear_programs": found.room.programs}
+        if found.room.struck_at is not None:
+            effort["limit_struck_at"] = found.room.struck_at
+        evidence = self._evidence(system, key, (lower, upper), found.certificates, found.proofs, effort, facts)
+        return Outcome(np.zeros(len(system), np.bool_), evidence, published, (lower, upper))
+
+    def _refuse_outside(self, system: System, published: Ints, lower: Ints, upper: Ints) -> None:
+        """Nothing is published where whole numbers left the bounds of a cell, or gave a fixed one an interval."""
+        bad = (lower < system.lower_bound) & (system.lower_bound > NO_LOWER)
+        bad |= (upper > system.upper_bound) & (system.upper_bound < NO_UPPER)
+        bad |= fixed_cells(system, self.fixed) & (upper > lower)
+        if np.any(bad):
+            names = listed((system.cell_name(c) for c in np.flatnonzero(bad).tolist()), SHOWN)
+            raise ProtectionError(
+                f"No values in whole units were found that add up within all intervals: {names}.",
+                hint="Give the tables more decimals, fix fewer cells, or use ends='powers'.",
+            )
+
+    def _evidence(
+        self,
+        system: System,
+        key: Key,
+        intervals: tuple[Ints, Ints],
+        certificates: Certificates,
+        proofs: Proofs,
+        effort: Mapping[str, int],
+        facts: Mapping[str, Any],
+    ) -> Evidence:
         claim = intervals_claim(
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1, insecure=key.insecure
         )
-        width = drawn.upper - drawn.lower
-        facts: dict[str, Any] = {
-            **{name: value for name, value in done.evidence.facts.items() if name != "insecure"},
+        width = intervals[1] - intervals[0]
+        facts = {
+            **facts,
             "intervals": int((width > 0).sum()),
-            "further_steps": int(drawn.extra.sum()),
+            "width": unit_text(int(width.sum()), system.decimals),
             "insecure": key.insecure,
         }
-        evidence = Evidence(
-            self.record(), claim, system.decimals, room.certificates, room.proofs, done.evidence.effort, facts=facts
-        )
-        return Outcome(done.withheld, evidence, done.published, (drawn.lower, drawn.upper))
+        return Evidence(self.record(), claim, system.decimals, certificates, proofs, effort, facts=facts)
 
 
 class Drawn:
@@ -145,7 +225,7 @@ class Drawn:
                     break
                 self._further(cell)
         if failed:
-            raise _unprotected(system, failed)
+            raise unprotected(system, failed)
 
     def _hides(self, cell: int, power: str) -> bool:
         """Whether the originals that could have led to the interval spread over at least the distance."""
@@ -171,11 +251,3 @@ class Drawn:
             step = int(self.step[cell])
             self.lower[cell] = min(int(self.lower[cell]), low // step * step)
             self.upper[cell] = max(int(self.upper[cell]), -(-high // step) * step)
-
-
-def _unprotected(system: System, cells: list[int]) -> ProtectionError:
-    names = listed((system.cell_name(cell) for cell in cells), SHOWN)
-    return ProtectionError(
-        f"{len(cells)} unsafe cells cannot be protected by intervals: {names}.",
-        hint="Let more cells move (fixed=, zeros='movable'), or withhold cells: ds.Suppress().",
-    )

@@ -20,6 +20,8 @@ from discreet.tables.rounding import kernels
 SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 600))
 """Annealing from one temperature to another in so many steps a cell; the second where the first leaves something."""
 FEWEST_STEPS, MOST_STEPS = 300_000, 40_000_000
+FEWEST_BEFORE_PROGRAM = 10_000
+"""So many at least where an integer program follows: on small tables annealing would cost more than that."""
 PROGRAM_UP_TO = 6_000
 """Integer programs are tried up to so many free cells,"""
 PROGRAM_ENTRIES = 150_000
@@ -77,7 +79,7 @@ class Problem:
     """Cells in steps of a base: neighbouring multiples, and how far cells may go beyond them.
 
     ``weight`` is what going up from ``floor`` to ``ceil`` costs in each of the finest cells, and with ``everywhere`` in
-    all other cells too.
+    all other cells too. Where relations are a ``network``, corners of the linear program are whole numbers.
     """
 
     interior: Interior
@@ -87,6 +89,7 @@ class Problem:
     beyond: int = 0
     lowest: Ints | None = None
     everywhere: bool = False
+    network: bool = False
 
     @property
     def counted(self) -> Ints:
@@ -132,12 +135,13 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
     x = np.clip(start, low, high)
     sums = problem.interior.sums
     value = np.asarray(sums @ x, np.int64)
+    small = len(problem.interior.cells) <= PROGRAM_UP_TO and sums.nnz <= PROGRAM_ENTRIES
+    fewest = FEWEST_BEFORE_PROGRAM if small and search.levels() else FEWEST_STEPS
     if problem.violation(value) > 0:
-        x = _annealed(problem, x, low, high, seed)
+        x = _annealed(problem, x, low, high, seed, fewest)
         value = np.asarray(sums @ x, np.int64)
     checkpoint("round", 1, 3)
     worst, bound = problem.violation(value), 0
-    small = len(problem.interior.cells) <= PROGRAM_UP_TO and sums.nnz <= PROGRAM_ENTRIES
     if worst > 0 and small:
         x, bound = _least_violation(problem, x, worst, search)
         value = np.asarray(sums @ x, np.int64)
@@ -173,7 +177,7 @@ def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
     )
 
 
-def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> Ints:
+def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int, fewest: int) -> Ints:
     """The best of several runs, each from where the last one ended best."""
     chosen, start, row, times = _columns(problem)
     movable = np.flatnonzero(high > low).astype(np.int64)
@@ -181,7 +185,7 @@ def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> In
     state = np.array([seed * 2 + 1], np.uint64)
     best = x.copy()
     for hot, cold, each in SCHEDULE:
-        steps = int(np.clip(each * len(movable), FEWEST_STEPS, MOST_STEPS))
+        steps = int(np.clip(each * len(movable), fewest, MOST_STEPS))
         z = np.asarray(problem.interior.sums[chosen] @ best, np.int64)
         now, found = best.copy(), best.copy()
         worst = kernels.anneal(
@@ -248,7 +252,8 @@ def _model(problem: Problem, worst: int, with_violation: bool) -> Any:
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
     model.a_matrix_.value_ = matrix.data.astype(np.float64)
-    model.integrality_ = [highspy.HighsVarType.kInteger] * matrix.shape[1]
+    if not problem.network:
+        model.integrality_ = [highspy.HighsVarType.kInteger] * matrix.shape[1]
     return model
 
 
@@ -264,15 +269,19 @@ def _solve(
     if seconds is not None:
         options["time_limit"] = seconds
     highs = started(model, **options)
-    solution = highspy.HighsSolution()
-    solution.col_value = start.tolist()
-    highs.setSolution(solution)
+    whole = len(model.integrality_) > 0
+    if whole:
+        solution = highspy.HighsSolution()
+        solution.col_value = start.tolist()
+        highs.setSolution(solution)
     highs.run()
     info, status = highs.getInfo(), highs.getModelStatus()
     done = status == highspy.HighsModelStatus.kOptimal
     late = status == highspy.HighsModelStatus.kTimeLimit
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     answer = np.array(highs.getSolution().col_value) if found else None
+    if not whole:
+        return answer, float(info.objective_function_value) if done else -np.inf, done, 0, late
     bound = float(info.mip_dual_bound if np.isfinite(info.mip_dual_bound) else -np.inf)
     return answer, bound, done, int(info.mip_node_count), late
 

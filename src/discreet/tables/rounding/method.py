@@ -155,7 +155,9 @@ class Round(Method):
         effort = {"nodes": made.nodes}
         if made.struck_at is not None:
             effort["limit_struck_at"] = made.struck_at
-        evidence = Evidence(self.record(), claim, system.decimals, certificates, proofs, effort, facts=facts)
+        evidence = Evidence(
+            self.record(), claim, system.decimals, certificates, proofs, effort, facts=facts, findings=made.said
+        )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
@@ -241,9 +243,11 @@ class Round(Method):
         lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
         lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
         beyond, everywhere = self.steps - 1, self.objective == "total"
-        problem = Problem(inner, least, most, weight, beyond, lowest if beyond else None, everywhere)
-        start = (floor + up)[inner.cells]
         net = network(system)
+        problem = Problem(
+            inner, least, most, weight, beyond, lowest if beyond else None, everywhere, network=net is not None
+        )
+        start = (floor + up)[inner.cells]
         if net is not None:
             only = np.zeros(len(system))
             only[problem.counted] = weight[problem.counted]
@@ -314,6 +318,19 @@ class Made:
         self.objective = None if found is None else round(found.objective + always, 9)
         self.least = None if found is None or found.least is None else round(found.least + always, 6)
         self.nodes, self.struck_at = nodes, struck_at
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """How near controlled rounding came to the best: the worst violation, the objective, and their bounds."""
+        if self.objective is None:
+            return ()
+        best = "no rounding has less" if self.worst <= self.bound else f"any rounding has at least {self.bound}"
+        text = [f"the worst sum lies {self.worst} steps beyond its neighbouring multiples; {best}"]
+        if self.least is not None:
+            gap = max(self.objective - self.least, 0.0)
+            near = "the least" if gap <= 1e-6 else f"at most {gap:.6g} above the least"
+            text.append(f"the objective is {near} with that violation")
+        return tuple(text)
 
 
 def _semi(
