@@ -106,6 +106,7 @@ def test_a_comparison_can_stand_in_the_report(small, rounded):
         text = custodian_report(release, comparison=found)
         page = Page(text)
         assert (2, "Methods compared: risk and loss") in page.headings
-        assert page.table("Loss of each method").column("Method") == ["A Suppress()", "B Adjust()"]
+        assert page.table("Loss of each method").rows[0] == ["Measure", "A", "B"]
+        assert all(name in page.text for name in ("A Suppress()", "B Adjust()"))
         assert "script-src 'sha256-" in text
     assert "<script" not in custodian_report(small)
