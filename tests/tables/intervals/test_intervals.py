@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, ProtectionError
 from discreet.keys import VARIABLE, Key
+from discreet.relations import build_system
 from discreet.tables.intervals.bounds import POWERS, hull, interval
 from discreet.verify import check_release
 from tests.tables.adjust.test_adjust import INNER, LEVELS, marked
@@ -110,3 +111,14 @@ def test_the_checker_refuses_intervals_that_do_not_hold_the_value(release):
 def test_impossible_parameters_are_refused(options):
     with pytest.raises(ParameterError):
         ds.Intervals(**options)
+
+
+def test_a_fixed_cell_gets_no_interval():
+    system = build_system(ds.examples.small_table().assess(ds.PPercent(10)))
+    total = int(np.argmax(system.value))
+    upper = system.value.copy()
+    ds.Intervals(fixed="total")._refuse_fixed(system, system.value, upper)
+    upper[total] += 1
+    ds.Intervals()._refuse_fixed(system, system.value, upper)
+    with pytest.raises(ProtectionError, match="fixed cells get intervals, too: .*Total"):
+        ds.Intervals(fixed="total")._refuse_fixed(system, system.value, upper)

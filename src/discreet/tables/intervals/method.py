@@ -126,6 +126,7 @@ class Intervals(Method):
         if room.left:
             raise unprotected(system, room.left)
         drawn.make_room(room)
+        self._refuse_fixed(system, drawn.lower, drawn.upper)
         checkpoint("intervals", 2, 2)
         facts = {
             **{name: value for name, value in done.evidence.facts.items() if name != "insecure"},
@@ -165,6 +166,16 @@ class Intervals(Method):
             effort["limit_struck_at"] = found.room.struck_at
         evidence = self._evidence(system, key, (lower, upper), found.certificates, found.proofs, effort, facts)
         return Outcome(np.zeros(len(system), np.bool_), evidence, published, (lower, upper))
+
+    def _refuse_fixed(self, system: System, lower: Ints, upper: Ints) -> None:
+        """Nothing is published where a level can only be kept if a fixed cell gets an interval."""
+        moved = np.flatnonzero(fixed_cells(system, self.fixed) & (upper > lower))
+        if len(moved):
+            names = listed((system.cell_name(c) for c in moved.tolist()), SHOWN)
+            raise ProtectionError(
+                f"Levels are kept only if fixed cells get intervals, too: {names}.",
+                hint="Fix fewer cells (fixed=), or use ends='least', which looks for intervals without them.",
+            )
 
     def _refuse_outside(self, system: System, published: Ints, lower: Ints, upper: Ints) -> None:
         """Nothing is published where whole numbers left the bounds of a cell, or gave a fixed one an interval."""
