@@ -120,5 +120,5 @@ def test_a_fixed_cell_gets_no_interval():
     ds.Intervals(fixed="total")._refuse_fixed(system, system.value, upper)
     upper[total] += 1
     ds.Intervals()._refuse_fixed(system, system.value, upper)
-    with pytest.raises(ProtectionError, match="fixed cells get intervals, too: .*Total"):
+    with pytest.raises(ProtectionError, match=r"fixed cells get intervals, too: .*Total"):
         ds.Intervals(fixed="total")._refuse_fixed(system, system.value, upper)
