@@ -20,8 +20,8 @@ STARTS, LEAST = 6, 3
 """Searches at most; fewer than the second number are not worth it, and more only where they differ."""
 ALIKE = 1e-3
 """Patterns whose costs differ by less than this share are alike."""
-MOST = 600_000
-"""Iterations that all of them may take, so that large systems are searched once."""
+SMALL, MOST = 2_000, 600_000
+"""Cells of systems that are searched several times, and iterations that all searches may take: merging takes longest."""
 SPREAD = 0.2
 """Costs of further searches are multiplied by a number whose logarithm has this standard deviation."""
 FEW = 5
@@ -34,7 +34,7 @@ def certify_often(system: System, cost: Floats, attackers: Attackers, limits: Li
     secondaries = int((first.withheld & ~system.unsafe & ~system.given).sum())
     starts = min(STARTS, MOST // max(first.effort["simplex_iterations"], 1))
     limited = limits.effort is not None or limits.seconds is not None
-    if limited or secondaries <= FEW or starts < LEAST:
+    if limited or len(system) > SMALL or secondaries <= FEW or starts < LEAST:
         return first
     patterns, prices = [first], [price(system, cost, first)]
     for number in range(1, starts):
