@@ -21,7 +21,7 @@ STARTS, LEAST = 6, 3
 ALIKE = 1e-3
 """Patterns whose costs differ by less than this share are alike."""
 SMALL, MOST = 2_000, 600_000
-"""Cells of systems that are searched several times, and iterations that all searches may take: merging takes longest."""
+"""Cells of systems that are searched several times, and iterations of all searches: merging takes longest."""
 SPREAD = 0.2
 """Costs of further searches are multiplied by a number whose logarithm has this standard deviation."""
 FEW = 5
