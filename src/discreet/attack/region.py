@@ -43,11 +43,16 @@ class Region:
     """
 
     def __init__(self, columns: csc_array, cells: Ints, closed: bool, listen: Callable[[], None]) -> None:
-        part = columns[:, cells].tocsr()
-        self.cells = cells
-        self.rows = np.flatnonzero(np.diff(part.indptr))
-        self.closed = closed
-        self.matrix = part[self.rows]
+        from scipy.sparse import csr_array
+
+        # Only the columns of these cells are touched: there may be millions of others.
+        first = columns.indptr[cells].astype(np.int64)
+        count = columns.indptr[cells + 1] - first
+        at, column = ranges(first, count), np.repeat(np.arange(len(cells)), count)
+        rows, row = np.unique(columns.indices[at], return_inverse=True)
+        self.cells, self.closed = cells, closed
+        self.rows = rows.astype(np.int64)
+        self.matrix = csr_array((columns.data[at], (row, column)), shape=(len(rows), len(cells)))
         self._highs = _model(self.matrix)
         self._listen = listen
 
@@ -96,20 +101,21 @@ def around(matrix: csr_array, columns: csc_array, cell: int, size: int) -> Ints:
     known = np.zeros(columns.shape[0], np.bool_)
     seen[cell] = True
     front, count = np.array([cell], np.int64), 1
-    length = np.diff(start)
+    fronts = [front]
     while len(front) and count < size:
         first = columns.indptr[front].astype(np.int64)
         rows = np.unique(columns.indices[ranges(first, columns.indptr[front + 1] - first)])
         rows = rows[~known[rows]]
         known[rows] = True
-        rows = rows[np.argsort(length[rows], kind="stable")]
-        found = entries[ranges(start[rows].astype(np.int64), length[rows].astype(np.int64))]
+        rows = rows[np.argsort(start[rows + 1] - start[rows], kind="stable")]
+        found = entries[ranges(start[rows].astype(np.int64), (start[rows + 1] - start[rows]).astype(np.int64))]
         found = found[~seen[found]]
         _, at = np.unique(found, return_index=True)
         front = found[np.sort(at)][: size - count].astype(np.int64)
         seen[front] = True
+        fronts.append(front)
         count += len(front)
-    return np.flatnonzero(seen)
+    return np.sort(np.concatenate(fronts))
 
 
 def _model(matrix: csr_array) -> Any:
