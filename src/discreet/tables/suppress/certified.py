@@ -44,7 +44,7 @@ LINES = (2, 8)
 """How much of the lines through a cell is withheld, in parts of a neighbourhood, before it stays without a family."""
 FIRST_PATTERN = 0.65
 """Part of the work that the first pattern is expected to take."""
-IMPROVEMENT, AT_LEAST, NO_MORE = 2, 100_000, 3_000_000
+IMPROVEMENT, AT_LEAST, NO_MORE = 2, 100_000, 1_500_000
 """Giving up secondaries may take so many times the iterations that the first pattern took, within these limits."""
 
 
