@@ -32,8 +32,12 @@ SIZES = (*_NEAR, *_FAR, (200_000, FLAT))
 
 The last one is the whole system.
 """
-LARGE = (*_NEAR[:-1], (NEARBY_LATTICE, LATTICE), _NEAR[-1], *_FAR)
-"""The same where programs of the whole system would take minutes: what is found may be dearer, but it is found soon."""
+LARGE = (*_NEAR, *_FAR)
+"""The same where programs of the whole system would take minutes."""
+HUGE = (*_NEAR[:-1], (NEARBY_LATTICE, LATTICE), _NEAR[-1], *_FAR)
+"""The same with a lattice: what is found is mostly dearer, but it is found soon, and where nothing else is."""
+MILLION = 1_000_000
+"""Systems of more cells are searched with lattices from the beginning."""
 QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 AT_STAKE, MOST_AT_STAKE = 1_000_000, 20_000
@@ -160,7 +164,7 @@ class LocalPrograms:
         self.charge(cost)
         self.solver = Solver()
         self.whole = len(value) <= SIZES[-1][0]
-        self.sizes: Sequence[tuple[int, int]] = SIZES if self.whole else LARGE
+        self.sizes: Sequence[tuple[int, int]] = SIZES if self.whole else LARGE if len(value) <= MILLION else HUGE
         self.second, self.rounds = SECOND, 1
 
     def charge(self, cost: Floats) -> None:

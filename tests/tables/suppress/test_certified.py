@@ -13,6 +13,7 @@ from discreet.errors import Cancelled, ParameterError, ProtectionError
 from discreet.generate import business_survey
 from discreet.progress import Step, reporting
 from discreet.relations import build_system
+from discreet.solve.local import LocalPrograms
 from discreet.solve.small import STEEP
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import Limits, certify
@@ -163,12 +164,24 @@ def test_whole_lines_are_withheld_before_a_cell_of_a_large_table_stays_without_c
     # As if the table were too large for programs of the whole system.
     monkeypatch.setattr("discreet.solve.local.SIZES", ((1, STEEP),))
     monkeypatch.setattr("discreet.solve.local.LARGE", ((30, STEEP),))
+    monkeypatch.setattr("discreet.tables.suppress.certified.HUGE", ((30, STEEP),))
     release = ds.protect(table, method)
     assert release.verify().holds
     assert release.custodian.log["effort"]["fallbacks"] >= 1
     monkeypatch.setattr("discreet.tables.suppress.certified.LINES", ())
     with pytest.raises(ProtectionError, match="undecided"):
         ds.protect(table, method)
+
+
+def test_tables_of_millions_of_cells_are_searched_with_lattices_from_the_beginning(monkeypatch):
+    table = survey()
+    monkeypatch.setattr("discreet.solve.local.SIZES", ((1, STEEP),))
+    monkeypatch.setattr("discreet.solve.local.MILLION", 0)
+    asked = []
+    found = LocalPrograms._in_lattice
+    monkeypatch.setattr(LocalPrograms, "_in_lattice", lambda *search: asked.append(1) or found(*search))
+    assert ds.protect(table, ds.Suppress(insiders=None, joint=False)).verify().holds
+    assert asked
 
 
 def test_small_tables_are_searched_several_times_and_the_best_of_all_is_taken():

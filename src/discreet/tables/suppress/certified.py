@@ -16,7 +16,7 @@ from discreet.model.evidence import DOWN, MOVES, UP
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.solve.lattice import Lattice
-from discreet.solve.local import LATTICE, QUICK, LocalPrograms
+from discreet.solve.local import HUGE, LATTICE, QUICK, LocalPrograms
 from discreet.solve.small import STEEP, Alternative
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.coalitions import families_against
@@ -174,6 +174,7 @@ class _Search:
         programs = self.programs
         if programs.whole:
             return
+        programs.sizes = HUGE
         for target in list(self.unprotected):
             for times in (0, *LINES):
                 checkpoint("protect", int(self.work * FIRST_PATTERN), self.work)
