@@ -201,3 +201,6 @@ def test_the_effort_says_how_many_subtables_were_solved_to_a_proved_optimum():
         assert left[0].startswith(f"{solved - proved} of {solved} sub-tables")
     unproved = modular.propose(system, system.cost("value"), ModularSettings(nodes=0))
     assert unproved.effort["subtables_proved"] <= unproved.effort["subtables_solved"]
+    whole = modular.propose(system, system.cost("value"), ModularSettings(nodes=None))
+    assert whole.effort["subtables_proved"] == whole.effort["subtables_solved"]
+    assert not [note for note in whole.notes if "not proved to be the cheapest" in note]
