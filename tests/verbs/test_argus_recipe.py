@@ -9,7 +9,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ParameterError
-from discreet.verbs.recipe import Kitchen, compare_recipe, prepare, run_recipe
+from discreet.verbs.kitchen import Kitchen
+from discreet.verbs.recipe import compare_recipe, prepare, run_recipe
 from discreet.verbs.recipe_parts import read_recipe
 
 RECIPE = """version = 1

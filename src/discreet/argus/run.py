@@ -14,7 +14,8 @@ from discreet.argus.translate import Job, Translation, translate
 from discreet.errors import DiscreetError, InputError, OutputError
 from discreet.files.argus.outputs import write_text
 from discreet.verbs.argus_output import Written, write_argus
-from discreet.verbs.recipe import Kitchen, Run, cook, prepare
+from discreet.verbs.kitchen import Kitchen
+from discreet.verbs.recipe import Run, cook, prepare
 from discreet.verbs.recipe_parts import read_recipe
 from discreet.verbs.save import summary
 

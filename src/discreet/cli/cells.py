@@ -17,10 +17,10 @@ from discreet.files.pattern import write_pattern
 from discreet.files.published import write_public
 from discreet.report.riskmap import DEFAULT, FAIR
 from discreet.verbs.comparison import Comparison
+from discreet.verbs.kitchen import Kitchen
 from discreet.verbs.load import load
 from discreet.verbs.proposals import propose_recodes
 from discreet.verbs.recipe import (
-    Kitchen,
     Run,
     audit_pattern,
     compare_methods,

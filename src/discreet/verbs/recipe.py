@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from discreet.attack import Audit
 from discreet.errors import InputError, ParameterError, VerificationError, listed, unknown_name
-from discreet.files.frames import code_text, file_columns, read_columns
-from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
-from discreet.files.pattern import is_own, read_pattern
 from discreet.files.published import check_formats
 from discreet.files.release_folder import refuse_foreign
-from discreet.files.statistical import is_statistical, statistical_metadata
-from discreet.keys import Key
-from discreet.model.already import AlreadyPublished, PublishedCells
 from discreet.model.condition import parse_conditions
 from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
-from discreet.model.figure import Figure
-from discreet.model.geography import Geography
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.microdata import Microdata
 from discreet.model.pattern import Pattern
 from discreet.model.release import Release
 from discreet.model.spec import TableSpec
@@ -36,34 +25,26 @@ from discreet.progress import checkpoint
 from discreet.report import custodian_report
 from discreet.rules.assess import assess_table
 from discreet.rules.base import Rule, rule_from_record
-from discreet.tables.method import Method
-from discreet.tables.redistribute.grid import Adjacency, HexGrid
 from discreet.tables.suppress import Suppress
 from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
-from discreet.verbs.already import Found, Item
+from discreet.verbs.already import Item
 from discreet.verbs.argus_output import Written
-from discreet.verbs.argus_recipe import ArgusKitchen, refuse_argus_keys
+from discreet.verbs.argus_recipe import refuse_argus_keys
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
-from discreet.verbs.compare import Tried, compare, method_name, unlike
+from discreet.verbs.compare import compare, unlike
 from discreet.verbs.comparison import Comparison
 from discreet.verbs.coordinate import Coordination, coordinate
-from discreet.verbs.given_files import with_files_read
-from discreet.verbs.load import load
+from discreet.verbs.kitchen import Kitchen
 from discreet.verbs.proposals import Redesign
 from discreet.verbs.protect import protect
 from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.recipe_parts import (
-    HierarchyPart,
     PatternPart,
-    PublishedPart,
     Recipe,
     TablePart,
     cost_column,
-    method_of,
-    preferred,
     read_recipe,
-    varied_records,
 )
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save, verify
@@ -73,10 +54,6 @@ from discreet.verify import Verdict, check_folder
 
 AUDITED_WITHOUT_ASKING = 2_000
 """Releases with at most this many withheld cells are audited for the report unless the recipe says otherwise."""
-
-
-WAYS = ("file", "digits", "columns", "parents", "hexagons", "neighbours")
-"""Ways to say how codes add up or where they lie; a recipe gives one of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,209 +67,6 @@ class Run:
     audit: Audit | None
     repair: Repair | None = None
     files: tuple[Written, ...] = ()
-
-
-class Kitchen:
-    """Where a recipe finds its files: below its own folder, unless told otherwise."""
-
-    def __init__(self, recipe: Recipe, folder: Path, allow_outside: bool, shared: dict[Any, Any] | None = None) -> None:
-        self.recipe = recipe
-        self.folder = folder.resolve()
-        self.allow_outside = allow_outside
-        self.inputs: dict[str, str] = {}
-        self.argus = ArgusKitchen(self, shared)
-
-    def path(self, name: str) -> Path:
-        """A path of the recipe; outside its folder it is an error."""
-        path = (self.folder / name).resolve()
-        if not self.allow_outside and self.folder != path and self.folder not in path.parents:
-            raise ParameterError(
-                f"The recipe names {name!r}, which lies outside its own folder.",
-                hint="Move the file below the recipe, or run with --allow-outside.",
-            )
-        return path
-
-    def input(self, name: str) -> Path:
-        """An input file, whose digest goes into the log."""
-        path = self.path(name)
-        if not path.is_file():
-            raise InputError(f"There is no file {name!r}.", hint="Paths in a recipe are relative to its folder.")
-        with path.open("rb") as stream:
-            self.inputs[name] = hashlib.file_digest(stream, "sha256").hexdigest()
-        return path
-
-    def source(self) -> Any:
-        """The file of records or cells; the records themselves where metadata describe them."""
-        if self.argus.described:
-            return self.argus.frame()
-        return self.input(str(self.recipe.data.file or self.recipe.data.cells))
-
-    def dimension(self, variable: str, source: Any) -> Hierarchy | Geography:
-        """The hierarchy of a variable, or where its codes lie."""
-        part = self.recipe.hierarchies.get(variable, HierarchyPart())
-        if isinstance(part, HierarchyPart):
-            given = [name for name in WAYS if getattr(part, name) is not None]
-            if len(given) > 1:
-                raise ParameterError(f"Hierarchy {variable!r} has both {listed(given)}.", hint="Give one of them.")
-        if isinstance(part, HierarchyPart) and part.hexagons is not None:
-            return HexGrid(**msgspec.structs.asdict(part.hexagons))
-        if isinstance(part, HierarchyPart) and part.neighbours is not None:
-            names = ["code", "neighbour"]
-            rows = read_columns(self.input(part.neighbours), names, text=names, delimiter=self.recipe.data.delimiter)
-            pairs = list(zip(*(rows[name].to_pylist() for name in names), strict=True))
-            codes = {c for c in self._distinct(source, [variable])[variable] if c is not None}
-            return Adjacency(sorted(codes | {code for pair in pairs for code in pair}), pairs)
-        return self.hierarchy(variable, source)
-
-    def hierarchy(self, variable: str, source: Any) -> Hierarchy:
-        """The hierarchy of a variable; plain codes of the data under a total where the recipe has none."""
-        if self.argus.described and variable not in self.recipe.hierarchies:
-            return self.argus.hierarchy(variable)
-        part = self.recipe.hierarchies.get(variable, HierarchyPart())
-        part = HierarchyPart(file=part) if isinstance(part, str) else part
-        options: dict[str, Any] = {"missing": frozenset(part.missing)}
-        if part.labels is not None:
-            options["labels"] = read_labels(self.input(part.labels))
-        if part.file is not None:
-            return read_hierarchy(self.input(part.file), total=part.total, **options)
-        if part.parents is not None:
-            return Hierarchy.from_parents(part.parents, part.total, **options)
-        if part.columns is not None:
-            levels = list(dict.fromkeys([*part.columns, variable]))
-            columns = [self._distinct(source, levels)[name] for name in levels]
-            return Hierarchy.from_columns(columns, part.total, **options)
-        codes = sorted({c for c in self._distinct(source, [variable])[variable] if c is not None})
-        codes = [code for code in codes if code != part.total]
-        options = self._described(variable, source, codes, options)
-        if part.digits is not None:
-            return Hierarchy.from_digits(codes, part.digits, part.total, **options)
-        return Hierarchy.flat(codes, part.total, **options)
-
-    def _described(self, variable: str, source: Any, codes: list[str], options: dict[str, Any]) -> dict[str, Any]:
-        """Labels and codes for "unknown" that a statistical package keeps beside its data; the recipe's own count."""
-        if not is_statistical(source):
-            return options
-        about = statistical_metadata(source)
-        words = {code: text for code, text in about.value_labels.get(variable, {}).items() if code in codes}
-        unknown = frozenset(about.missing_codes(variable, codes))
-        return {"labels": words, **options, "missing": options["missing"] | unknown}
-
-    def _distinct(self, source: Any, columns: list[str]) -> dict[str, list[str | None]]:
-        """Distinct combinations of code columns, as text."""
-        frame = read_columns(source, columns, text=columns, delimiter=self.recipe.data.delimiter)
-        rows = frame.group_by(columns).aggregate([]).to_pydict()
-        return {name: [None if x is None else code_text(x) for x in rows[name]] for name in columns}
-
-    def microdata(self) -> Microdata:
-        """The records with their roles."""
-        data = self.recipe.data
-        roles = self.argus.roles() if self.argus.described else {}
-        return Microdata(
-            self.source(),
-            contributor=data.contributor or roles.get("contributor"),
-            weight=data.weight or roles.get("weight"),
-            waiver=data.waiver,
-            request=data.request or roles.get("request"),
-            record_key=data.record_key or roles.get("record_key"),
-            missing=data.missing,
-            recode={variable: read_code_map(self.input(name)) for variable, name in data.recode.items()},
-            delimiter=data.delimiter,
-        )
-
-    def pattern(self, part: PatternPart, path: Path | None = None) -> Pattern:
-        """A pattern file; of one that another program made only the variables of the tables are read.
-
-        ``path`` is where the operator says that it lies; otherwise it is a file of the recipe.
-        """
-        path = self.input(part.file) if path is None else path
-        options = msgspec.structs.asdict(part)
-        options["name"] = Path(options.pop("file")).name
-        names = file_columns(path, part.delimiter)
-        if part.variables is None and not is_own(names):
-            ours = {part.columns.get(name, name) for name in names}
-            options["variables"] = [v for v in dict.fromkeys(v for t in self.recipe.tables for v in t.by) if v in ours]
-        return read_pattern(path, **options)
-
-    def methods(self) -> list[Method]:
-        """The methods of the recipe, with what their files say."""
-        found = []
-        for record in self.recipe.protect:
-            part = preferred(record)
-            given = record if part is None else {**record, "prefer": self.pattern(part)}
-            found.append(with_files_read(method_of(given), self.input))
-        return found
-
-    def compared(self) -> dict[str, Tried]:
-        """The methods that the recipe compares, by name."""
-        found: list[tuple[str, Tried]] = []
-        for record in self.recipe.compare:
-            for name, varied in varied_records(record):
-                method = with_files_read(method_of(varied), self.input)
-                found.append((name or method_name(method), method))
-        return unlike(found)
-
-    def families(self) -> dict[str, list[Method]]:
-        """The entries of ``[[compare]]``, each with the methods that it varies over."""
-        found = []
-        for record in self.recipe.compare:
-            methods = [with_files_read(method_of(varied), self.input) for _, varied in varied_records(record)]
-            found.append((str(record.get("name") or method_name(methods[0])), methods))
-        return unlike(found)
-
-    def key(self, methods: Sequence[Method]) -> Key | None:
-        """The key that a method names a file for."""
-        files = [str(file) for method in methods if (file := getattr(method, "key_file", None)) is not None]
-        return Key.from_file(self.path(files[0])) if files else None
-
-    def published(self, part: PublishedPart) -> tuple[str, Release | PublishedCells | Figure]:
-        """Something that is already published, with its name."""
-        if part.figure is not None:
-            if part.value is None:
-                raise ParameterError(f"The figure '{part.figure}' has no value.", hint='Add value = "12.5".')
-            return "", Figure(part.figure, part.value, part.decimals)
-        if part.release is not None:
-            folder = self.path(part.release)
-            if not (folder / "custodian").is_dir():
-                raise InputError(
-                    f"{part.release!r} is not the folder of a saved release.",
-                    hint="Paths in a recipe are relative to its folder.",
-                )
-            return part.name or folder.name, load(folder)
-        file = str(part.cells)
-        options: dict[str, Any] = {} if part.withheld is None else {"withheld": tuple(part.withheld)}
-        cells = PublishedCells(
-            self.input(file),
-            table=part.table,
-            value="value" if part.value is None else str(part.value),
-            columns=part.columns,
-            decimals=part.decimals,
-            name=part.name or Path(file).name,
-            ignore_unknown=part.ignore_unknown,
-            delimiter=part.delimiter,
-            **options,
-        )
-        return part.name, cells
-
-    def already(self, tables: TableSet, more: Sequence[Item] = ()) -> AlreadyPublished:
-        """All that is already published: what the recipe names, and more."""
-        found = Found(tables)
-        for part in self.recipe.already_published:
-            found.take(*self.published(part))
-        for item in more:
-            found.take("", item)
-        return found.gathered()
-
-    def marked(self, table: Table, status: str | None) -> Table:
-        """The table with statuses set by hand, from a file with code columns and ``status``."""
-        if status is None:
-            return table
-        path = self.input(status)
-        columns = [*table.variables, "status"]
-        rows = read_columns(path, columns, text=columns, delimiter=self.recipe.data.delimiter).to_pydict()
-        cells = {
-            tuple(str(rows[v][i]) for v in table.variables): str(letter) for i, letter in enumerate(rows["status"])
-        }
-        return table.marked(cells)
 
 
 def prepare(kitchen: Kitchen) -> TableSet:
