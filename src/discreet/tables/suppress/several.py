@@ -22,8 +22,9 @@ ALIKE = 1e-3
 """Patterns whose costs differ by less than this share are alike."""
 SMALL, MOST = 2_000, 600_000
 """Cells of systems that are searched several times, and iterations of all searches: merging takes longest."""
-SPREAD = 0.2
-"""Costs of further searches are multiplied by a number whose logarithm has this standard deviation."""
+SPREAD = 0.3
+"""Costs of each further search are multiplied by numbers whose logarithms have a standard deviation that grows by this:
+patterns that differ more leave more to choose from when they are merged."""
 FEW = 5
 """So few secondaries are not worth another search."""
 
@@ -42,7 +43,7 @@ def certify_often(system: System, cost: Floats, attackers: Attackers, limits: Li
             break
         random = np.random.default_rng(number)
         with as_part("search again", number - 1, starts):
-            other = cost * np.exp(random.normal(0.0, SPREAD, len(cost)))
+            other = cost * np.exp(random.normal(0.0, SPREAD * number, len(cost)))
             patterns.append(certify(system, cost, attackers, Limits(), first_cost=other))
         prices.append(price(system, cost, patterns[-1]))
     good = [pattern for pattern in patterns if set(pattern.unprotected) <= set(first.unprotected)]
