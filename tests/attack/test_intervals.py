@@ -166,7 +166,7 @@ def test_only_wanted_cells_are_looked_at():
 
 def test_a_listener_stops_a_program_that_is_running(monkeypatch):
     """Nothing is reported between two programs here, so that the stop comes from within one."""
-    monkeypatch.setattr("discreet.attack.region.LISTEN", 0.0)
+    monkeypatch.setattr("discreet.solve.program.LISTEN", 0.0)
     random = np.random.default_rng(0)
     table = pattern(random.integers(1, 99, 900).tolist(), "M" * 900, (30, 30))
     attack = External(build_system(table), build_system(table).given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +9,13 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.model.arrays import Floats, Ints, ranges
-from discreet.solve.program import program
+from discreet.solve.program import program, run_listening
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
 
 ZERO = 1e-9
 """Moves and multipliers below this share of the largest are nothing."""
-LISTEN = 0.25
-"""Seconds between two looks at whether somebody cancels."""
 DUAL = 1
 
 
@@ -135,7 +132,7 @@ def _answer(highs: Any, cost: Floats, most: Floats, listen: Callable[[], None]) 
     highs.clearSolver()
     highs.changeColsCost(len(cost), columns, cost)
     highs.changeColsBounds(len(cost), columns, np.zeros(len(cost)), most)
-    _run(highs, listen)
+    run_listening(highs, listen)
     status = highs.getModelStatus()
     if status != highspy.HighsModelStatus.kOptimal:
         raise InputError(
@@ -144,28 +141,3 @@ def _answer(highs: Any, cost: Floats, most: Floats, listen: Callable[[], None]) 
         )
     solution = highs.getSolution()
     return np.asarray(solution.col_value), np.asarray(solution.row_dual)
-
-
-def _run(highs: Any, listen: Callable[[], None]) -> None:
-    """Run a program and look every now and then whether somebody cancels."""
-    raised: list[BaseException] = []
-    next_look = time.monotonic() + LISTEN
-
-    def look(event: Any) -> None:
-        nonlocal next_look
-        if raised or time.monotonic() < next_look:
-            return
-        next_look = time.monotonic() + LISTEN
-        try:
-            listen()
-        except BaseException as error:  # the solver must come to its end before anything is raised
-            raised.append(error)
-            event.interrupt()
-
-    highs.cbSimplexInterrupt.subscribe(look)
-    try:
-        highs.run()
-    finally:
-        highs.cbSimplexInterrupt.unsubscribe(look)
-    if raised:
-        raise raised[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 PRIMAL = 4
 """Primal simplex: best where only the objective changes, because the last answer stays feasible."""
+LISTEN = 0.25
+"""Seconds between two looks at whether somebody cancels."""
 
 
 def program(matrix: csc_array, lower: Floats, upper: Floats, **options: Any) -> Any:
@@ -39,3 +43,28 @@ def started(model: Any, **options: Any) -> Any:
         highs.setOptionValue(option, setting)
     highs.passModel(model)
     return highs
+
+
+def run_listening(highs: Any, listen: Callable[[], None]) -> None:
+    """Run a linear program; ``listen`` is called every now and then, and what it raises stops the program."""
+    raised: list[BaseException] = []
+    next_look = time.monotonic() + LISTEN
+
+    def look(event: Any) -> None:
+        nonlocal next_look
+        if raised or time.monotonic() < next_look:
+            return
+        next_look = time.monotonic() + LISTEN
+        try:
+            listen()
+        except BaseException as error:  # the solver must come to its end before anything is raised
+            raised.append(error)
+            event.interrupt()
+
+    highs.cbSimplexInterrupt.subscribe(look)
+    try:
+        highs.run()
+    finally:
+        highs.cbSimplexInterrupt.unsubscribe(look)
+    if raised:
+        raise raised[0]

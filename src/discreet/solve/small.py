@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, ranges
 from discreet.solve.exact import common_denominator, solve_exactly
+from discreet.solve.program import run_listening
 
 BY_COST, STEEP, FLAT = 0, 1, 2
 """How the distance of neighbours is measured: by cost, or free of units with costs counting much or little."""
@@ -77,6 +79,8 @@ class Solver:
         self.effort = np.zeros(2, np.int64)
         """Programs solved, and iterations that they took."""
         self.thorough = True
+        self.listen: Callable[[], None] = lambda: None
+        """Called now and then while a program runs; what it raises stops the program."""
         self._highs: Any = None
 
     @property
@@ -104,7 +108,7 @@ class Solver:
         """Solve what is loaded; ``None`` where there is no solution."""
         import highspy
 
-        self._highs.run()
+        run_listening(self._highs, self.listen)
         self.effort += (1, int(self._highs.getInfo().simplex_iteration_count))
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None

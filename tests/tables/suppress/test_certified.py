@@ -215,3 +215,19 @@ def test_the_search_for_the_optimum_reports_and_can_be_stopped_at_any_time():
         ds.protect(survey(500, seed=3), ds.Suppress(algorithm="optimal", insiders=None, joint=False, effort=1_000))
     assert seen[-1].stage == "optimum"
     assert seen[-1].done < seen[-1].total
+
+
+def test_a_listener_stops_the_search_from_within_a_program(monkeypatch):
+    """The same step twice on end comes from a program that is running; small ones are left to HiGHS here."""
+    monkeypatch.setattr("discreet.solve.program.LISTEN", 0.0)
+    monkeypatch.setattr("discreet.solve.local.QUICK", 0)
+    last: list[Step] = []
+
+    def listen(step: Step) -> None:
+        if last == [step] and step.stage == "protect":
+            raise Cancelled("enough")
+        last[:] = [step]
+
+    with reporting(listen), pytest.raises(Cancelled):
+        ds.protect(survey(500, seed=3), ds.Suppress(joint=False, effort=10_000))
+    assert last[0].done < last[0].total

@@ -127,7 +127,8 @@ class _Search:
         self.waiting = np.zeros(len(system), np.bool_)
         self.shared: dict[int, list[Member]] = {}
         self.remembered = np.zeros((len(system), 3), np.int8)
-        self.last = self.work = self.fallbacks = 0
+        self.last = self.work = self.done = self.fallbacks = 0
+        self.programs.solver.listen = self._listen
 
     def run(self, first_cost: Floats, cost: Floats) -> Pattern:
         self.programs.charge(first_cost)
@@ -137,7 +138,7 @@ class _Search:
         self.waiting[order[widely:]] = True
         ahead = self._work(len(order), widely)
         for done, target in enumerate(order.tolist()):
-            checkpoint("protect", int(ahead[done]), self.work)
+            self._at(ahead[done])
             self.programs.second = _width(done) if done < widely else NARROW
             if self._struck():
                 self.programs.second = self.programs.rounds = 0
@@ -162,8 +163,17 @@ class _Search:
                 break
             before = price
             self._improve(ROUNDS[number])
-        checkpoint("protect", self.work, self.work)
+        self._at(self.work)
         return Pattern(self.programs.withheld, self.families, self.unprotected, self._effort())
+
+    def _at(self, done: float) -> None:
+        """So much of the work is done."""
+        self.done = int(done)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Say how much is done, and let whoever hears it cancel."""
+        checkpoint("protect", self.done, self.work)
 
     def _try_again(self) -> None:
         """Cells without a family, now that more is withheld; where that does not help, whole lines are withheld too.
@@ -177,7 +187,7 @@ class _Search:
         programs.sizes = HUGE
         for target in list(self.unprotected):
             for times in (0, *LINES):
-                checkpoint("protect", int(self.work * FIRST_PATTERN), self.work)
+                self._at(self.work * FIRST_PATTERN)
                 if times and programs.lattice is not None:
                     level = int(max(self.up[target], self.down[target]))
                     lines = programs.lattice.around(target, level, programs.weight, programs.movable, times)
@@ -251,7 +261,7 @@ class _Search:
         widely = min(len(secondary) // WIDELY + 1, AT_MOST)
         first, last = (self.work * (FIRST_PATTERN + (1 - FIRST_PATTERN) * share) for share in part)
         for done, cell in enumerate(secondary.tolist()):
-            checkpoint("protect", int(first + (last - first) * done / len(secondary)), self.work)
+            self._at(first + (last - first) * done / len(secondary))
             if self._done():
                 break
             programs.sizes, programs.second = (FURTHER, _width(done)) if done < widely else (NEARBY, NARROW)
