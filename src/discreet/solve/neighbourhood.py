@@ -6,47 +6,11 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
+from discreet.solve.heap import pop, push
 from discreet.solve.small import BY_COST, STEEP
 
 _GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], i4[::1], i8[::1]"
 _SCRATCH = "f8[::1], i1[::1], i1[::1], f8[::1], i4[::1]"
-
-
-@kernel("i8(f8[::1], i4[::1], i8, f8, i8)")
-def _push(key: Floats, item: Codes, size: int, new_key: float, new_item: int) -> int:
-    """Put an item onto a heap; equal keys come out in the order of their items."""
-    at = size
-    while at > 0:
-        above = (at - 1) >> 1
-        if key[above] < new_key or (key[above] == new_key and item[above] <= new_item):
-            break
-        key[at], item[at] = key[above], item[above]
-        at = above
-    key[at], item[at] = new_key, new_item
-    return size + 1
-
-
-@kernel("i8(f8[::1], i4[::1], i8)")
-def _pop(key: Floats, item: Codes, size: int) -> int:
-    """Take the first item off a heap; it stands behind the heap's new end."""
-    size -= 1
-    last_key, last_item = key[size], item[size]
-    key[size], item[size] = key[0], item[0]
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= size:
-            break
-        right = below + 1
-        if right < size and (key[right] < key[below] or (key[right] == key[below] and item[right] < item[below])):
-            below = right
-        if last_key < key[below] or (last_key == key[below] and last_item <= item[below]):
-            break
-        key[at], item[at] = key[below], item[below]
-        at = below
-    if size:
-        key[at], item[at] = last_key, last_item
-    return size
 
 
 @kernel(f"i4[::1](i8, i8, i8, i8, f8, f8, f8, f8[::1], f8[::1], f8[::1], b1[::1], {_GRAPH}, {_SCRATCH})")
@@ -88,13 +52,13 @@ def nearest(
     count, seen, rows = 0, 0, 0
     opened_rows = np.empty(len(row_start), np.int32)
     stretch = 1.0 if measure == STEEP else 0.25
-    size = _push(key, item, 0, 0.0, target)
+    size = push(key, item, 0, 0.0, target)
     distance[target] = 0.0
     rises[target] = direction
     touched[0] = target
     seen = 1
     while size > 0 and count < len(found):
-        size = _pop(key, item, size)
+        size = pop(key, item, size)
         cell, at = item[size], key[size]
         if at > distance[cell]:
             continue
@@ -127,7 +91,7 @@ def nearest(
                         seen += 1
                     distance[other] = new
                     rises[other] = way
-                    size = _push(key, item, size, new, other)
+                    size = push(key, item, size, new, other)
     for i in range(seen):
         distance[touched[i]] = np.inf
     for i in range(rows):

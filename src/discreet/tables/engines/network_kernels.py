@@ -6,41 +6,10 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
+from discreet.solve.heap import pop, push
 
 _GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], f8[::1], f8[::1], f8[::1], b1[::1]"
-_SCRATCH = "f8[::1], i8[::1], i8[::1], i4[::1], i4[::1], f8[::1], i8[::1], i8[::1], i8[::1]"
-
-
-@kernel("void(f8[::1], i8[::1], i8, f8, i8)")
-def _push(key: Floats, item: Ints, size: int, new_key: float, new_item: int) -> None:
-    at = size
-    while at > 0:
-        above = (at - 1) >> 1
-        if key[above] < new_key or (key[above] == new_key and item[above] <= new_item):
-            break
-        key[at], item[at] = key[above], item[above]
-        at = above
-    key[at], item[at] = new_key, new_item
-
-
-@kernel("void(f8[::1], i8[::1], i8)")
-def _pop(key: Floats, item: Ints, size: int) -> None:
-    """Take the first item off a heap of ``size`` items."""
-    size -= 1
-    last_key, last_item = key[size], item[size]
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= size:
-            break
-        right = below + 1
-        if right < size and (key[right] < key[below] or (key[right] == key[below] and item[right] < item[below])):
-            below = right
-        if last_key < key[below] or (last_key == key[below] and last_item <= item[below]):
-            break
-        key[at], item[at] = key[below], item[below]
-        at = below
-    key[at], item[at] = last_key, last_item
+_SCRATCH = "f8[::1], i8[::1], i8[::1], i4[::1], i4[::1], f8[::1], i4[::1], i8[::1], i8[::1]"
 
 
 @kernel("i8(i8, i8, i8, i8, f8, i8, i4[::1], i4[::1], i4[::1], f8[::1], f8[::1], b1[::1], f8[::1], i8[::1])")
@@ -94,7 +63,7 @@ def cheapest_way(
     hidden_head: Codes,
     hidden_next: Codes,
     key: Floats,
-    item: Ints,
+    item: Codes,
     pointer: Ints,
     queue: Ints,
 ) -> float:
@@ -132,15 +101,13 @@ def cheapest_way(
                 u, start[u], start[u + 1], target, least, stamp, tail, head, edge, up, down, withheld, flow, reached
             )
             if pointer[u] < start[u + 1]:
-                _push(key, item, size, distance + cost[edge[pointer[u]]], u)
-                size += 1
+                size = push(key, item, size, distance + cost[edge[pointer[u]]], u)
         while True:
             if size == 0:
                 return np.inf
             u, at = item[0], key[0]
             e = edge[pointer[u]]
-            _pop(key, item, size)
-            size -= 1
+            size = pop(key, item, size)
             v = head[e] if tail[e] == u else tail[e]
             new = reached[v] != stamp
             reached[v] = stamp
@@ -149,8 +116,7 @@ def cheapest_way(
                 reached,
             )  # fmt: skip
             if pointer[u] < start[u + 1]:
-                _push(key, item, size, at - cost[e] + cost[edge[pointer[u]]], u)
-                size += 1
+                size = push(key, item, size, at - cost[e] + cost[edge[pointer[u]]], u)
             if not new:
                 continue
             come_by[v] = e
@@ -183,7 +149,7 @@ def protect(
     A level that no single way can carry is sent by several, each as wide as can be found by halving.
     """
     reached, come_by = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
-    key, item = np.empty(nodes + 1, np.float64), np.empty(nodes + 1, np.int64)
+    key, item = np.empty(nodes + 1, np.float64), np.empty(nodes + 1, np.int32)
     pointer, queue = np.empty(nodes, np.int64), np.empty(nodes + 1, np.int64)
     flow = np.zeros(len(tail), np.float64)
     used = np.empty(4 * nodes + 16, np.int64)
