@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.errors import ParameterError
+from discreet.errors import Cancelled, ParameterError
 from discreet.generate import business_survey
+from discreet.progress import checkpoint
 from discreet.relations import System, build_system
 from discreet.tables.engines import modular
 from discreet.tables.engines.modular import ModularSettings
@@ -162,11 +163,28 @@ def test_pieces_of_work_come_in_order_and_the_rest_is_left_when_nobody_asks_for_
         sleep(0.001 * (piece % 3))
         return piece * piece
 
-    assert list(in_order(work, range(20))) == [n * n for n in range(20)]
+    assert list(in_order(work, range(20), lambda: None)) == [n * n for n in range(20)]
     begun.clear()
-    with closing(in_order(work, range(10_000))) as results:
+    with closing(in_order(work, range(10_000), lambda: None)) as results:
         assert next(results) == 0
     assert len(begun) < 10_000
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_pieces_of_work_can_be_cancelled_while_they_are_done(threads, monkeypatch):
+    """Every piece goes on until it is stopped."""
+    monkeypatch.setattr("discreet.tables.engines.together.LISTEN", 0.01)
+    monkeypatch.setattr(numba, "get_num_threads", lambda: threads)
+
+    def work(piece: int) -> int:
+        while True:
+            checkpoint("endless", piece, 0)
+
+    def listen() -> None:
+        raise Cancelled()
+
+    with pytest.raises(Cancelled):
+        list(in_order(work, range(4), listen))
 
 
 @pytest.mark.parametrize("seed", [1, 4])
@@ -190,17 +208,15 @@ def test_wrong_settings_are_refused(wrong):
         ModularSettings(**wrong)
 
 
-def test_the_effort_says_how_many_subtables_were_solved_to_a_proved_optimum():
-    system = survey(variables=("activity", "region", "size"))
-    found = modular.propose(system, system.cost("value"))
-    proved, solved = found.effort["subtables_proved"], found.effort["subtables_solved"]
-    assert 0 < proved <= solved
-    left = [note for note in found.notes if "not proved to be the cheapest" in note]
-    assert bool(left) == (proved < solved)
-    if left:
-        assert left[0].startswith(f"{solved - proved} of {solved} sub-tables")
-    unproved = modular.propose(system, system.cost("value"), ModularSettings(nodes=0))
-    assert unproved.effort["subtables_proved"] <= unproved.effort["subtables_solved"]
-    whole = modular.propose(system, system.cost("value"), ModularSettings(nodes=None))
-    assert whole.effort["subtables_proved"] == whole.effort["subtables_solved"]
-    assert not [note for note in whole.notes if "not proved to be the cheapest" in note]
+def test_every_subtable_is_solved_to_a_proved_optimum_unless_it_is_told_not_to():
+    """The relaxation and settling one cell after the other leave one sub-table open."""
+    system = survey(100, 5, ("activity", "region", "size"), activities=(4,), regions=(5,))
+    cost = system.cost("value")
+    quick = modular.propose(system, cost, ModularSettings(nodes=0))
+    assert (quick.effort["subtables_solved"], quick.effort["subtables_proved"]) == (2, 1)
+    assert [note for note in quick.notes if note.startswith("1 of 2 sub-tables")]
+    for settings in (ModularSettings(), ModularSettings(nodes=None)):
+        found = modular.propose(system, cost, settings)
+        assert (found.effort["subtables_solved"], found.effort["subtables_proved"]) == (2, 2)
+        assert not found.notes
+        assert price(system, found.withheld) < price(system, quick.withheld)

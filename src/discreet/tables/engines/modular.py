@@ -44,14 +44,14 @@ class ModularSettings:
         By how many per cent of their value (at most the largest level of all) secondaries must be able to move in
         other sub-tables that hold them; at least by one unit.
     nodes
-        How many nodes of its search tree a sub-table may take; a cheap pattern made without it is used beyond that.
+        How many nodes of its search tree a sub-table may take; the best pattern found is used beyond that.
         ``None`` solves every sub-table to its optimum, however long that takes.
     """
 
     singletons: Literal["sums", "none"] = "sums"
     least_contributors: int = 3
     carried: float = 0.0
-    nodes: int | None = 200
+    nodes: int | None = 1_000
 
     def __post_init__(self) -> None:
         if self.singletons not in SINGLETONS:
@@ -154,10 +154,15 @@ class _Modular:
         def solve(p: int) -> Found:
             return cheapest(self._problem(places[p], hidden[p]), self.settings.nodes)
 
-        with closing(in_order(solve, fresh)) as results:
+        number = 0
+
+        def listen() -> None:
+            checkpoint("modular", done + number, len(places))
+
+        with closing(in_order(solve, fresh, listen)) as results:
             for number, (p, found) in enumerate(zip(fresh, results, strict=True)):
                 if number % 50 == 49:
-                    checkpoint("modular", done + number, len(places))
+                    listen()
                 self.memory[key[p]] = found
                 self.work.solved += 1
                 self.work.programs += found.programs

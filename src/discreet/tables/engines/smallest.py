@@ -16,15 +16,16 @@ from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
 from discreet.solve.program import started
 from discreet.tables.engines.subtables import relations_of
 from discreet.tables.suppress.cuts import FAR, Attackers, Cut, Demand, capacity_cuts
+from discreet.tables.suppress.optimal import optimal
 
 ENOUGH = 1 - 1e-9
 WHOLE = 1e-6
 """A share counts as nothing or all within this."""
 SURE = 0.9
 """Cells of which the relaxation withholds this share are settled together."""
-FEW_PARTS = 40
-"""The 0-1 program is solved where the relaxation leaves at most so many cells open."""
 MOST_ROUNDS = 10
+"""0-1 programs of a two-way table, each with more cuts."""
+UNLIMITED = 10**9
 UNBOUNDED = 1e15
 """Rooms beyond this are none that a whole number could tell."""
 
@@ -58,7 +59,12 @@ class Found(NamedTuple):
 
 
 class _Oracle(Protocol):
-    """Attackers: the places whose levels are out of reach, and cuts that a point violates."""
+    """Attackers: the places whose levels are out of reach, cuts that a point violates, and the cheapest pattern.
+
+    The 0-1 program is solved where the relaxation leaves ``few_parts`` open at most.
+    """
+
+    few_parts: float
 
     def impossible(self) -> Ints: ...
 
@@ -66,13 +72,15 @@ class _Oracle(Protocol):
 
     def content(self, share: Floats) -> bool: ...
 
+    def optimum(self, best: Bools, weight: Floats, master: _Master, nodes: int | None) -> tuple[Bools, bool]: ...
+
 
 def cheapest(problem: Problem, nodes: int | None) -> Found:
     """The cheapest pattern, or a cheap one where finding the cheapest would take too long.
 
     The relaxation is solved with cuts until attackers are content. If it does not say of every cell whether it is
-    withheld, a pattern is made by settling one cell after the other. Where few cells were open, the 0-1 program is
-    solved as well; without a limit of nodes it always is, to the end.
+    withheld, a pattern is made by settling one cell after the other; if that is not as cheap as the relaxation, the 0-1
+    program is solved as well.
     """
     flat_allowed = problem.allowed.ravel()
     oracle: _Oracle = _Flows(problem) if problem.cells.ndim == 2 and problem.whole.all() else _Programs(problem)
@@ -90,10 +98,8 @@ def cheapest(problem: Problem, nodes: int | None) -> Found:
         best = _dive(master, oracle, point)
         best = _pruned(best, settled, weight, oracle)
         proved = float(weight @ best) <= least * (1 + WHOLE)
-        if not proved and (nodes is None or (nodes and parts <= FEW_PARTS)):
-            exact = _exact(master, oracle, nodes)
-            if exact is not None and float(weight @ exact) <= float(weight @ best):
-                best, proved = exact, True
+        if not proved and (nodes is None or (nodes and parts <= oracle.few_parts)):
+            best, proved = oracle.optimum(best, weight, master, nodes)
     return Found(np.flatnonzero(best & ~settled), short, master.programs, proved)
 
 
@@ -127,17 +133,6 @@ def _pruned(best: Bools, settled: Bools, weight: Floats, oracle: _Oracle) -> Boo
         if not oracle.content(best.astype(np.float64)):
             best[cell] = True
     return best
-
-
-def _exact(master: _Master, oracle: _Oracle, nodes: int | None) -> Bools | None:
-    """The cheapest pattern by the 0-1 program, or nothing where that takes more than the rounds and nodes allowed."""
-    for _ in count() if nodes is None else range(MOST_ROUNDS):
-        point = master.solve_whole(nodes)
-        if point is None:
-            return None
-        if not master.add(oracle.cuts(point)):
-            return point > 0.5
-    return None
 
 
 class _Master:
@@ -216,6 +211,8 @@ class _Master:
 class _Flows:
     """Attackers on a two-way table."""
 
+    few_parts: float = 40
+
     def __init__(self, problem: Problem) -> None:
         rows, columns = problem.cells.shape
         self.rows = rows
@@ -290,9 +287,22 @@ class _Flows:
 
         return bool(np.all(self._flows(flows, share)[0] >= self.level * ENOUGH))
 
+    def optimum(self, best: Bools, weight: Floats, master: _Master, nodes: int | None) -> tuple[Bools, bool]:
+        """The cheapest pattern and whether that is proved; 0-1 programs of all cuts are solved again and again."""
+        for _ in count() if nodes is None else range(MOST_ROUNDS):
+            point = master.solve_whole(nodes)
+            if point is None:
+                break
+            if not master.add(self.cuts(point)):
+                cheaper = float(weight @ point) <= float(weight @ best)
+                return (point > 0.5 if cheaper else best), cheaper
+        return best, False
+
 
 class _Programs:
     """Attackers on a table of any number of dimensions, as linear programs; sums are further cells."""
+
+    few_parts: float = np.inf
 
     def __init__(self, problem: Problem) -> None:
         from scipy.sparse import coo_array, csr_array, vstack
@@ -328,7 +338,8 @@ class _Programs:
         self.demand = Demand.external(
             np.array(target, np.int64), np.array(direction, np.int64), np.array(level, np.int64)
         )
-        self.attackers = _OneModel(wide, np.zeros(size + extra, np.int64), lower, upper, self.demand)
+        self.known = wide, np.zeros(size + extra, np.int64), lower, upper
+        self.attackers = _OneModel(*self.known, self.demand)
         # Large levels first: an alternative for one of them often serves smaller ones as well.
         self.active = np.argsort(-self.demand.level, kind="stable").astype(np.int64)
 
@@ -350,6 +361,22 @@ class _Programs:
     def content(self, share: Floats) -> bool:
         """Whether a pattern meets all demands."""
         return not self._not_met(np.concatenate((share, np.ones(len(self.settled) - self.size))), most=1)
+
+    def optimum(self, best: Bools, weight: Floats, master: _Master, nodes: int | None) -> tuple[Bools, bool]:
+        """The cheapest pattern and whether that is proved, by the search for the optimum of whole tables."""
+        extra = len(self.settled) - self.size
+        found = optimal(
+            *self.known,
+            self.allowed,
+            self.settled,
+            np.concatenate((weight, np.zeros(extra))),
+            self.demand.on(np.arange(self.size + extra), np.sort(self.active)),
+            np.concatenate((best, np.ones(extra, np.bool_))),
+            max_nodes=UNLIMITED if nodes is None else nodes,
+            max_rounds=UNLIMITED if nodes is None else nodes,
+        )
+        master.programs += found.effort["integer_programs"]
+        return found.withheld[: self.size], found.proven
 
     def _not_met(self, share: Floats, most: int = 10**9) -> list[tuple[int, Floats]]:
         """Demands that a point does not meet, at most so many, each with what every cell would give to it.
