@@ -19,6 +19,8 @@ from discreet.tables.rounding import kernels
 
 SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 600))
 """Annealing from one temperature to another in so many steps a cell; the second where the first leaves something."""
+COOLING = (0.5, 0.02, 200)
+"""The same for weights, in shares of the largest, once the violation is fixed."""
 FEWEST_STEPS, MOST_STEPS = 300_000, 40_000_000
 FEWEST_BEFORE_PROGRAM = 10_000
 """So many at least where an integer program follows: on small tables annealing would cost more than that."""
@@ -64,14 +66,14 @@ class Rounding:
     """Rounded values of all cells in steps of the base, and how good they are.
 
     ``worst`` is the worst violation in steps, ``bound`` what it must be at least, ``objective`` the sum of weights of
-    the cells that go up and ``least`` what that must be at least (``None`` where not computed).
+    the cells that go up and ``least`` what that must be at least.
     """
 
     value: Ints
     worst: int
     bound: int
     objective: float
-    least: float | None
+    least: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,14 +149,21 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
         value = np.asarray(sums @ x, np.int64)
         worst = problem.violation(value)
     checkpoint("round", 2, 3)
-    least = None
+    least = least_possible(problem)
     if small:
-        x, least = _least_weight(problem, x, worst, search)
+        x, proved = _least_weight(problem, x, worst, search)
+        least = max(least, proved)
     else:
-        x = _cheaper(problem, x, worst)
+        x = cheaper(problem, x, worst, seed)
     value = np.asarray(sums @ x, np.int64)
     checkpoint("round", 3, 3)
     return Rounding(value, problem.violation(value), bound, problem.objective(value), least)
+
+
+def least_possible(problem: Problem) -> float:
+    """What the objective is at least, whatever the sums: every cell that counts goes where it costs less."""
+    cells = problem.counted
+    return float(np.minimum(problem.weight[cells] * (problem.ceil - problem.floor)[cells], 0.0).sum())
 
 
 def _free_weights(problem: Problem) -> Floats:
@@ -192,25 +201,30 @@ def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int, fewes
             steps, state, start, row, times, now, low, high, movable, z, floor, ceil, hot, cold, found
         )
         best = found
-        if worst == 0:
+        # A violation of one step is left in tables that are too large for a full second run.
+        if worst == 0 or (worst == 1 and SCHEDULE[-1][2] * len(movable) > MOST_STEPS):
             break
     return best
 
 
-def _cheaper(problem: Problem, x: Ints, worst: int) -> Ints:
-    """Single moves that cost less, where the table is too large for an integer program."""
+def cheaper(problem: Problem, x: Ints, worst: int, seed: int) -> Ints:
+    """Annealed by single moves towards less weight, where the table is too large for an integer program."""
     chosen, start, row, times = _columns(problem)
-    low, high = problem.limits
+    cells = problem.interior.cells
     now, z = x.copy(), np.asarray(problem.interior.sums[chosen] @ x, np.int64)
-    weight = np.ascontiguousarray(
-        _free_weights(problem) if problem.everywhere else problem.weight[problem.interior.cells]
-    )
+    weight = np.ascontiguousarray(_free_weights(problem) if problem.everywhere else problem.weight[cells])
+    scale = float(np.abs(weight).max(initial=0.0))
+    if scale == 0.0:
+        return now
+    low, high = problem.floor[cells], problem.ceil[cells]
+    movable = np.flatnonzero((high > low) & (x >= low) & (x <= high)).astype(np.int64)
+    hot, cold, each = COOLING
+    steps = int(np.clip(each * len(movable), FEWEST_STEPS, MOST_STEPS))
+    state = np.array([seed * 2 + 1], np.uint64)
     ends = np.concatenate((problem.floor[chosen], problem.ceil[chosen]))
-    low, high = (
-        np.maximum(low, problem.floor[problem.interior.cells]),
-        np.minimum(high, problem.ceil[problem.interior.cells]),
+    kernels.cheaper(
+        steps, state, start, row, times, now, low, movable, z, ends, weight, worst, hot * scale, cold * scale
     )
-    kernels.cheaper(start, row, times, now, low, high, z, ends, weight, worst)
     return now
 
 
@@ -308,14 +322,14 @@ def _least_violation(problem: Problem, x: Ints, worst: int, search: Search) -> t
     return x, bound
 
 
-def _least_weight(problem: Problem, x: Ints, worst: int, search: Search) -> tuple[Ints, float | None]:
+def _least_weight(problem: Problem, x: Ints, worst: int, search: Search) -> tuple[Ints, float]:
     """Free cells with the least weight that was found for a violation, and what the weight must be at least."""
-    least: float | None = None
+    least = -np.inf
     fixed = problem.weight[problem.counted] @ problem.floor[problem.counted]
     model = _model(problem, worst, with_violation=False)
     inside = bool(np.all((x >= np.array(model.col_lower_)) & (x <= np.array(model.col_upper_))))
     if not inside:
-        return x, None
+        return x, least
     best = problem.objective(np.asarray(problem.interior.sums @ x, np.int64))
     for level in search.levels():
         answer, bound, done, nodes, late = _solve(model, x.astype(np.float64), level, search.left)

@@ -21,7 +21,9 @@ from discreet.relations.marks import cell_marks
 from discreet.tables.levels import prove_levels
 from discreet.tables.method import Method, Outcome
 from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_controlled
+from discreet.tables.rounding.families import lines
 from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles
+from discreet.tables.rounding.parts import round_blocks, round_families
 from discreet.tables.rounding.rules import up_by_rule, up_semi_controlled
 
 RULES = (
@@ -37,6 +39,8 @@ RULES = (
 ADDITIVE = RULES[:4]
 OBJECTIVES = ("nearest", "total", "random", "none")
 SHOWN = 5
+LARGE, PART = 100_000, 60_000
+"""Tables of more interior cells are rounded in parts, of about so many cells where families of codes are taken."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +257,15 @@ class Round(Method):
             only[problem.counted] = weight[problem.counted]
             start = (floor + round_by_cycles(net, rest, step, only, seed) // step)[inner.cells]
         search = Search(None if self.effort is None else int(self.effort), self.time_limit)
-        found = round_controlled(problem, start, search, seed)
+        found = None
+        if len(inner.cells) > LARGE and net is None:
+            found = round_blocks(problem, start, search, seed)
+            parts = lines(system, inner, PART) if found is None else None
+            if parts is not None:
+                drawn = self.objective == "random"
+                found = round_families(problem, parts, system.value[inner.cells], step, search, seed, drawn)
+        if found is None:
+            found = round_controlled(problem, start, search, seed)
         negative = (found.value < 0) & (system.lower_bound >= 0)
         if np.any(negative):
             cell = system.cell_name(int(np.argmax(negative)))
@@ -316,7 +328,7 @@ class Made:
         self.worst = 0
         self.bound = 0 if found is None else found.bound
         self.objective = None if found is None else round(found.objective + always, 9)
-        self.least = None if found is None or found.least is None else round(found.least + always, 6)
+        self.least = None if found is None else round(found.least + always, 6)
         self.nodes, self.struck_at = nodes, struck_at
 
     @property
