@@ -9,15 +9,16 @@ import pytest
 import discreet as ds
 from discreet.relations import build_system
 from discreet.relations.interior import interior
+from discreet.tables.rounding import controlled, method, parts
 from discreet.tables.rounding import families as cutting
-from discreet.tables.rounding import method, parts
 
 from .making import table
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """Tables of more than 500 cells count as very large, lines of 6 cells as long, and no integer program is run."""
+    """Tables of more than 500 cells count as very large, lines of 6 cells as long, and programs are for 300 cells."""
+    monkeypatch.setattr(controlled, "PROGRAM_UP_TO", 300)
     monkeypatch.setattr(method, "LARGE", 500)
     monkeypatch.setattr(method, "PART", 400)
     monkeypatch.setattr(cutting, "SHORTEST", 6)
@@ -25,8 +26,8 @@ def small(monkeypatch):
     for name in ("round_blocks", "round_families"):
         original = getattr(parts, name)
 
-        def told(*given, original=original, name=name):
-            found = original(*given)
+        def told(*given, original=original, name=name, **more):
+            found = original(*given, **more)
             if found is not None:
                 called.append(name)
             return found
@@ -84,8 +85,9 @@ def test_parts_do_not_depend_on_the_number_of_threads(small):
 
 def test_parts_come_near_what_the_whole_table_gives(small, monkeypatch):
     given = counts((4, 5, 120), seed=3)
-    in_parts = facts(rounded(given, effort=0))
+    in_parts = facts(rounded(given))
     monkeypatch.setattr(method, "LARGE", 10**9)
+    monkeypatch.setattr(controlled, "PROGRAM_UP_TO", 6_000)
     whole = facts(rounded(given))
     assert small == ["round_families"]
     assert in_parts["worst_violation"] <= whole["worst_violation"] + 1
