@@ -228,6 +228,13 @@ def test_randomised_moves_differ_from_the_levels_and_repeat_with_the_key():
     assert sum(abs(m) == level for m, level in zip(moves(one), LEVELS.values(), strict=True)) <= 1
 
 
+def test_moves_by_exactly_the_level_are_warned_of():
+    said = ds.protect(marked(), ds.Adjust(most=1)).summary()
+    assert "7 of 7 unsafe cells moved by exactly their level: whoever knows the level is left with two" in said
+    drawn = ds.protect(marked(), ds.Adjust(randomised=True, insecure_seed=3)).summary()
+    assert "exactly their level" not in drawn
+
+
 def test_limits_are_kept_or_named():
     done = ds.protect(marked(), ds.Adjust(limit=60, zeros="movable"))
     change = np.abs(inside(done, INNER.shape) - INNER)

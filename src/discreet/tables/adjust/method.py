@@ -167,6 +167,7 @@ class Adjust(Method):
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1, insecure=insecure
         )
         change = np.abs(published - system.value)
+        search.said += _warned(system, published - system.value)
         facts: dict[str, Any] = {
             "moved": int((change > 0).sum()),
             "sum_of_moves": unit_text(int(change.sum()), system.decimals),
@@ -232,6 +233,18 @@ class Adjust(Method):
                 f"their limits: {names}.",
                 hint="Allow larger moves (most=, limit=), or give the tables more decimals.",
             )
+
+
+def _warned(system: System, move: Ints) -> list[str]:
+    """Moves by exactly the level tell who knows the level two candidates, one on each side."""
+    up, down = needed(system)
+    exact = int((system.unsafe & ((move == up) | (-move == down))).sum())
+    if not exact:
+        return []
+    return [
+        f"{exact} of {int(system.unsafe.sum())} unsafe cells moved by exactly their level: whoever knows the level is "
+        "left with two candidates for each of them (randomised=True moves cells further)"
+    ]
 
 
 class _Solver:
