@@ -126,6 +126,20 @@ def test_independent_blocks_are_rounded_each_for_itself(small):
     assert facts(release)["least_violation"] == max(facts(r)["least_violation"] for r in alone)
 
 
+@pytest.mark.parametrize("limit", [{"effort": 0}, {"time_limit": 0}, {"time_limit": 60}])
+def test_limits_of_parts_are_replayed(small, limit):
+    one, given = counts((6, 6, 8), seed=7), counts((5, 6, 8), seed=8)
+    by = dict(zip(given.variables, given.spec.hierarchies, strict=True))
+    other = ds.Table.from_cells(given.to_frame(), by=by, counts=True, name="u", period="another").assess()
+    for tables in (ds.TableSet([one, other]), counts((3, 4, 60), seed=9)):
+        done = rounded(tables, **limit)
+        assert done.verify().holds
+        again = done.replay()
+        for table_, same in zip(done.public.tables, again.public.tables, strict=True):
+            assert np.array_equal(table_.value, same.value)
+    assert small == ["round_blocks", "round_blocks", "round_families", "round_families"]
+
+
 def test_families_hold_neighbours_under_one_parent():
     given = tree(40, 4)
     number = np.where(given.base, 10, 0)

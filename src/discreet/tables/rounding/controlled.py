@@ -22,12 +22,12 @@ SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 600))
 COOLING = (0.5, 0.02, 200)
 """The same for weights, in shares of the largest, once the violation is fixed."""
 FEWEST_STEPS, MOST_STEPS = 300_000, 40_000_000
-FEWEST_BEFORE_PROGRAM = 10_000
-"""So many at least where an integer program follows: on small tables annealing would cost more than that."""
 PROGRAM_UP_TO = 6_000
 """Integer programs are tried up to so many free cells,"""
 PROGRAM_ENTRIES = 150_000
 """and up to so many entries of the sums."""
+NETWORK_UP_TO, NETWORK_ENTRIES = 200_000, 2_000_000
+"""The same for networks, which need linear programs only."""
 NO_PRESOLVE_UP_TO = 2_000
 """Presolving a linear program costs more than it saves up to so many free cells."""
 WHOLE = 1e-6
@@ -99,8 +99,11 @@ class Problem:
 
     @property
     def small(self) -> bool:
-        """Whether integer programs are tried."""
-        return len(self.interior.cells) <= PROGRAM_UP_TO and self.interior.sums.nnz <= PROGRAM_ENTRIES
+        """Whether integer programs are tried, or in networks linear ones."""
+        cells, entries = len(self.interior.cells), self.interior.sums.nnz
+        if self.network and cells <= NETWORK_UP_TO and entries <= NETWORK_ENTRIES:
+            return True
+        return cells <= PROGRAM_UP_TO and entries <= PROGRAM_ENTRIES
 
     @property
     def counted(self) -> Ints:
@@ -169,9 +172,8 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
     sums = problem.interior.sums
     value = np.asarray(sums @ x, np.int64)
     small = problem.small
-    fewest = FEWEST_BEFORE_PROGRAM if small and search.levels() else FEWEST_STEPS
     if problem.violation(value) > 0:
-        x = _annealed(problem, x, low, high, seed, fewest)
+        x = _annealed(problem, x, low, high, seed)
         value = np.asarray(sums @ x, np.int64)
     checkpoint("round", 1, 3)
     worst, bound = problem.violation(value), 0
@@ -181,10 +183,11 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
         worst = problem.violation(value)
     checkpoint("round", 2, 3)
     least = least_possible(problem)
+    proved = -np.inf
     if small:
         x, proved = _least_weight(problem, x, worst, search)
         least = max(least, proved)
-    else:
+    if np.isinf(proved):
         x = cheaper(problem, x, worst, seed)
     value = np.asarray(sums @ x, np.int64)
     checkpoint("round", 3, 3)
@@ -218,7 +221,7 @@ def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
     )
 
 
-def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int, fewest: int) -> Ints:
+def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> Ints:
     """The best of several runs, each from where the last one ended best."""
     chosen, start, row, times = _columns(problem)
     movable = np.flatnonzero(high > low).astype(np.int64)
@@ -226,7 +229,7 @@ def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int, fewes
     state = np.array([seed * 2 + 1], np.uint64)
     best = x.copy()
     for hot, cold, each in SCHEDULE:
-        steps = int(np.clip(each * len(movable), fewest, MOST_STEPS))
+        steps = int(np.clip(each * len(movable), FEWEST_STEPS, MOST_STEPS))
         z = np.asarray(problem.interior.sums[chosen] @ best, np.int64)
         now, found = best.copy(), best.copy()
         worst = kernels.anneal(
@@ -240,7 +243,7 @@ def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int, fewes
 
 
 def cheaper(problem: Problem, x: Ints, worst: int, seed: int) -> Ints:
-    """Annealed by single moves towards less weight, where the table is too large for an integer program."""
+    """Annealed by single moves towards less weight, where no program was run to its end."""
     chosen, start, row, times = _columns(problem)
     cells = problem.interior.cells
     now, z = x.copy(), np.asarray(problem.interior.sums[chosen] @ x, np.int64)

@@ -54,10 +54,15 @@ def round_blocks(problem: Problem, start: Ints, search: Search, seed: int) -> Ro
     by_block = np.argsort(of_row, kind="stable")
     begin = np.searchsorted(of_row[by_block], np.arange(count + 1))
     value = np.zeros(len(problem.floor), np.int64)
+    effort = search.effort
+    if search.seconds is not None:
+        # A clock would strike each block at another place, and no replay could tell where: they are annealed only.
+        effort = 0
+        search.strike(0)
 
     def rounded(number: int) -> tuple[Ints, Rounding, Search]:
         rows = by_block[begin[number] : begin[number + 1]]
-        mine = replace(search, nodes=0, struck_at=None)
+        mine = Search(effort)
         part = _restricted(problem, rows, columns[number])
         return rows, round_controlled(part, start[columns[number]], mine, seed + number), mine
 
@@ -68,8 +73,6 @@ def round_blocks(problem: Problem, start: Ints, search: Search, seed: int) -> Ro
         worst, bound = max(worst, found.worst), max(bound, found.bound)
         objective, least = objective + found.objective, least + found.least
         search.nodes += mine.nodes
-        if mine.struck_at is not None:
-            search.strike(mine.struck_at)
         checkpoint("round", done + 1, count)
     return Rounding(value, worst, bound, objective, least)
 
