@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.errors import Cancelled
+from discreet.progress import reporting
 from discreet.relations import build_system
 from discreet.relations.interior import interior
 from discreet.tables.rounding import controlled, method, parts
@@ -138,6 +140,25 @@ def test_limits_of_parts_are_replayed(small, limit):
         for table_, same in zip(done.public.tables, again.public.tables, strict=True):
             assert np.array_equal(table_.value, same.value)
     assert small == ["round_blocks", "round_blocks", "round_families", "round_families"]
+
+
+def test_progress_of_parts_goes_forward_and_can_be_stopped(small):
+    seen: dict[str, list[int]] = {}
+
+    def listen(step):
+        seen.setdefault(step.stage, []).append(step.done)
+
+    with reporting(listen):
+        rounded(counts((4, 5, 80)))
+    assert len(seen["round parts"]) > 1
+    assert all(done == sorted(done) for done in seen.values())
+
+    def stop(step):
+        if step.stage == "round parts":
+            raise Cancelled
+
+    with reporting(stop), pytest.raises(Cancelled):
+        rounded(counts((4, 5, 80)))
 
 
 def test_families_hold_neighbours_under_one_parent():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.model.arrays import Ints, pointers
-from discreet.progress import checkpoint
+from discreet.progress import checkpoint, onwards
 from discreet.relations.components import components
 from discreet.relations.interior import Interior
 from discreet.tables.engines.together import in_order
@@ -68,12 +68,13 @@ def round_blocks(problem: Problem, start: Ints, search: Search, seed: int) -> Ro
 
     worst = bound = 0
     objective, least = 0.0, 0.0
-    for done, (rows, found, mine) in enumerate(in_order(rounded, range(count))):
-        value[rows] = found.value
-        worst, bound = max(worst, found.worst), max(bound, found.bound)
-        objective, least = objective + found.objective, least + found.least
-        search.nodes += mine.nodes
-        checkpoint("round", done + 1, count)
+    with onwards():
+        for done, (rows, found, mine) in enumerate(in_order(rounded, range(count))):
+            value[rows] = found.value
+            worst, bound = max(worst, found.worst), max(bound, found.bound)
+            objective, least = objective + found.objective, least + found.least
+            search.nodes += mine.nodes
+            checkpoint("round parts", done + 1, count)
     return Rounding(value, worst, bound, objective, least)
 
 
@@ -220,4 +221,4 @@ def _exchanged(problem: Problem, parts: Lines, x: Ints, local: tuple[csr_array, 
         return worst
 
     for done, _ in enumerate(in_order(searched, range(count))):
-        checkpoint("round", done + 1, count)
+        checkpoint("round parts", done + 1, count)
