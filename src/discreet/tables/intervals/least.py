@@ -204,5 +204,5 @@ def unprotected(system: System, cells: list[int]) -> ProtectionError:
     names = listed((system.cell_name(cell) for cell in cells), SHOWN)
     return ProtectionError(
         f"{len(cells)} unsafe cells cannot be protected by intervals: {names}.",
-        hint="Let more cells move (fixed=, zeros='movable'), or withhold cells: ds.Suppress().",
+        hint="Let more cells move (limit=, fixed=, zeros='movable'), or withhold cells: ds.Suppress().",
     )
