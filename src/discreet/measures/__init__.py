@@ -3,6 +3,7 @@
 from discreet.measures.association import deviance
 from discreet.measures.attribute import AttributeRisk, attribute_risk, best_guesses
 from discreet.measures.bias import rounding_bias, signed_rank
+from discreet.measures.deviation import deviation_classes
 from discreet.measures.fair import Fair, fair_comparison, fair_over_runs
 from discreet.measures.fit import Fit, fit
 from discreet.measures.grid import Grid
@@ -41,6 +42,7 @@ __all__ = [
     "chi_square_p",
     "compare_rules",
     "deviance",
+    "deviation_classes",
     "expected_chi_square",
     "fair_comparison",
     "fair_over_runs",

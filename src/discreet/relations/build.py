@@ -316,7 +316,8 @@ def _insiders(
             contributors[cells[unknown]] = count[unknown]
     if any(table.holders is None for table in tables):
         sole = np.flatnonzero(contributors == 1)
-        holder[sole, 0] = -2 - _same_sole(matrix, contributors)[sole]
+        if len(sole):
+            holder[sole, 0] = -2 - _same_sole(matrix, contributors)[sole]
     for table, cells, scale in zip(tables, of, scales, strict=True):
         if table.holders is not None:
             known = table.holders.identity.shape[1]

@@ -48,7 +48,7 @@ def interior(system: System) -> Interior:
     """
     from scipy.sparse import coo_array, csr_array
 
-    size, matrix = len(system), system.matrix.tocsr()
+    size, matrix = len(system), system.matrix
     explains = _explaining(system)
     pivot = np.zeros(size, np.bool_)
     pivot[explains[explains >= 0]] = True
@@ -63,14 +63,17 @@ def interior(system: System) -> Interior:
     at = (np.concatenate((total[~own], cells)), np.concatenate((part.coords[1][~own], cells)))
     step = csr_array(coo_array((data, at), shape=(size, size)))
     sums = step
-    while sums[:, pivot].nnz:
+    while pivot[sums.indices].any():
         sums = step @ sums
         sums.eliminate_zeros()
-    sums = csr_array(sums[:, cells])
-    ties = csr_array(matrix[np.flatnonzero(explains < 0)] @ sums)
+    place = np.cumsum(~pivot) - 1
+    sums = csr_array((sums.data, place[sums.indices], sums.indptr), shape=(size, len(cells)))
+    ties = matrix[np.flatnonzero(explains < 0)] @ sums
+    if not ties.data.any():
+        return Interior(cells, cells, sums)
     ties.eliminate_zeros()
-    free, onto = _untied(ties)
-    return Interior(cells, cells[free], sums if len(free) == len(cells) else csr_array(sums @ onto))
+    free, onto = _untied(ties[np.flatnonzero(np.diff(ties.indptr))])
+    return Interior(cells, cells[free], csr_array(sums @ onto))
 
 
 def _untied(ties: csr_array) -> tuple[Ints, csr_array]:

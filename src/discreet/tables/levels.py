@@ -37,10 +37,13 @@ class Room(NamedTuple):
     rise: Ints
 
 
-def room_for_levels(system: System, hidden: Bools) -> Room:
-    """Proofs in which hidden cells move for free and as few others as it takes, by value."""
+def room_for_levels(system: System, hidden: Bools, lower: Ints, upper: Ints) -> Room:
+    """Proofs in which hidden cells move for free and as few others as it takes, by value, all within bounds."""
     free = replace(system, given=hidden & ~system.empty)
-    pattern = certify(free, system.cost("value") + 1.0, Attackers(free, None, None), Limits())
+    attackers = Attackers(free, None, None)
+    attackers.lower, attackers.upper = np.maximum(attackers.lower, lower), np.minimum(attackers.upper, upper)
+    attackers.base = np.minimum(attackers.lower, 0)
+    pattern = certify(free, system.cost("value") + 1.0, attackers, Limits())
     certificates, proofs = certificates_and_proofs(system, pattern.families)
     fall, rise = np.zeros(len(system), np.int64), np.zeros(len(system), np.int64)
     for family in pattern.families.values():

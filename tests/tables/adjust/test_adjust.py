@@ -178,6 +178,31 @@ def test_three_way_tables_with_a_tenth_unsafe_stay_whole_and_additive():
     assert done.verify().holds
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "size", "programs"), [("auto", 8, False), ("auto", 4, True), ("optimal", 8, True)]
+)
+def test_integer_programs_of_large_tables_must_be_asked_for(algorithm, size, programs, monkeypatch):
+    called = []
+    monkeypatch.setattr(
+        "discreet.tables.adjust.programs.Programs.best_directions", lambda *given: (called.append(1), (None, True))[1]
+    )
+    made = table(np.random.default_rng(3).integers(50, 500, (size, size, size)))
+    made = made.marked({("a0", "b0", "c0"): "U", ("a1", "b1", "c1"): "U"}, protection=(9, 9)).assess()
+    done = ds.protect(made, ds.Adjust(algorithm=algorithm))
+    assert bool(called) == programs
+    assert done.verify().holds
+
+
+def test_flips_end_when_enough_work_was_done(monkeypatch):
+    made = marked()
+    far = facts(ds.protect(made, ds.Adjust(algorithm="directions")))
+    monkeypatch.setattr("discreet.tables.adjust.directions.FLIP_WORK", 0)
+    near = ds.protect(made, ds.Adjust(algorithm="directions"))
+    assert near.verify().holds
+    assert facts(near)["l1"] >= far["l1"]
+    assert near.custodian.evidence[0].effort["linear_programs"] == 6
+
+
 @pytest.mark.parametrize(("objective", "by_prices"), [("l1", False), ("l1", True), ("l2", True)])
 def test_what_the_sum_must_be_at_least_is_in_the_evidence_and_the_summary(objective, by_prices, monkeypatch):
     if by_prices:
@@ -201,6 +226,13 @@ def test_randomised_moves_differ_from_the_levels_and_repeat_with_the_key():
     assert moves(one) == moves(two)
     assert all(abs(m) >= level for m, level in zip(moves(one), LEVELS.values(), strict=True))
     assert sum(abs(m) == level for m, level in zip(moves(one), LEVELS.values(), strict=True)) <= 1
+
+
+def test_moves_by_exactly_the_level_are_warned_of():
+    said = ds.protect(marked(), ds.Adjust(most=1)).summary()
+    assert "7 of 7 unsafe cells moved by exactly their level: whoever knows the level is left with two" in said
+    drawn = ds.protect(marked(), ds.Adjust(randomised=True, insecure_seed=3)).summary()
+    assert "exactly their level" not in drawn
 
 
 def test_limits_are_kept_or_named():

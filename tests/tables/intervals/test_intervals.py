@@ -113,6 +113,34 @@ def test_impossible_parameters_are_refused(options):
         ds.Intervals(**options)
 
 
+def furthest(release, system, method):
+    """How far the alternatives of a release lie beyond what a method lets safe cells move."""
+    alternatives = release.custodian.evidence[0].certificates
+    lower, upper = method._reach(system)
+    cells = system.of[0][alternatives.entry_row]
+    change = alternatives.amount / np.repeat(alternatives.denominator, np.diff(alternatives.start))
+    moved = system.value[cells] + change
+    return np.maximum(lower[cells] - moved, moved - upper[cells]).max()
+
+
+@pytest.mark.parametrize(("limit", "fixed"), [(5, "none"), (30, "none"), (40, "total")])
+def test_safe_cells_move_within_their_limits_where_room_is_made(monkeypatch, limit, fixed):
+    monkeypatch.setenv(VARIABLE, Key.from_seed(1).text)
+    method = ds.Intervals(zeros="movable", limit=limit, fixed=fixed)
+    release = ds.protect(marked(), method)
+    assert release.verify().holds
+    system = build_system(marked())
+    assert furthest(release, system, method) <= 0
+    if limit == 5:
+        assert furthest(ds.protect(marked(), ds.Intervals(zeros="movable")), system, method) > 0
+
+
+def test_levels_that_need_more_than_the_limit_are_refused(monkeypatch):
+    monkeypatch.setenv(VARIABLE, Key.from_seed(1).text)
+    with pytest.raises(ProtectionError):
+        ds.protect(marked(), ds.Intervals(limit=0.001))
+
+
 def test_a_fixed_cell_gets_no_interval():
     system = build_system(ds.examples.small_table().assess(ds.PPercent(10)))
     total = int(np.argmax(system.value))

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 ROUNDS = 40
-"""So many rounds of flips are tried at most."""
+"""So many rounds of flips are tried at most,"""
+FLIP_WORK = 500_000_000
+"""and no more when simplex iterations times columns have come to this: some ten seconds."""
 QUICK_WHEN_LARGE = 3
 """So many of the quick choices, the balanced ones and the alternating one, are tried on large tables."""
 PASSES = 5
@@ -96,6 +98,8 @@ def improved(programs: Programs, answer: Answer) -> Answer:
     moves, best = programs.moves, answer
     share = 1.0
     for _ in range(ROUNDS):
+        if _enough(programs):
+            break
         gain = _promised(programs, best)
         worth = np.flatnonzero(gain > 1e-9)
         if not len(worth):
@@ -119,6 +123,8 @@ def improved(programs: Programs, answer: Answer) -> Answer:
 
 def _one_by_one(programs: Programs, best: Answer, candidates: np.ndarray) -> Answer | None:
     for i in candidates.tolist():
+        if _enough(programs):
+            break
         assert best.directions is not None
         directions = best.directions.copy()
         directions[i] ^= True
@@ -126,6 +132,10 @@ def _one_by_one(programs: Programs, best: Answer, candidates: np.ndarray) -> Ans
         if found is not None and found.cost < best.cost - 1e-9:
             return found
     return None
+
+
+def _enough(programs: Programs) -> bool:
+    return programs.iterations * programs.size > FLIP_WORK
 
 
 def _promised(programs: Programs, answer: Answer) -> Floats:

@@ -22,7 +22,7 @@ from discreet.relations.interior import interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.adjust.directions import QUICK_WHEN_LARGE, choices, started
 from discreet.tables.adjust.mdi import least_information, proportional
-from discreet.tables.adjust.moves import SHOWN, Moves, fixed_cells, limits_of_moves, needed, whole
+from discreet.tables.adjust.moves import SHOWN, Moves, fixed_cells, limits_of_moves, needed, share_of, whole
 from discreet.tables.adjust.programs import Answer, Programs, Row
 from discreet.tables.method import Method, Outcome
 from discreet.tables.rounding.controlled import LEVELS, Problem, Search, round_controlled
@@ -70,7 +70,8 @@ class Adjust(Method):
         by their codes.
     algorithm
         ``"directions"``: several quick choices of directions, the best of them, then flips, each a linear program;
-        ``"optimal"``: an integer program from there on; ``"auto"`` takes the latter up to 30 unsafe cells.
+        ``"optimal"``: an integer program from there on; ``"auto"`` takes the latter up to 30 unsafe cells in tables of
+        up to 500 cells that may move, two-way ones of up to 5,000.
     randomised
         Draw how far between its level and ``most`` (twice its level without one) each unsafe cell moves at least.
     draws
@@ -166,6 +167,7 @@ class Adjust(Method):
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1, insecure=insecure
         )
         change = np.abs(published - system.value)
+        search.said += _warned(system, published - system.value)
         facts: dict[str, Any] = {
             "moved": int((change > 0).sum()),
             "sum_of_moves": unit_text(int(change.sum()), system.decimals),
@@ -223,9 +225,7 @@ class Adjust(Method):
         kept = fixed_cells(system, self.fixed) | ((system.value == 0) & (self.zeros == "kept"))
         bad = short | far | low | high | (kept & ~system.unsafe & (move != 0))
         if self.limit is not None:
-            share = Fraction(str(self.limit))
-            own = [abs(int(v)) * share.numerator // (100 * share.denominator) for v in system.value.tolist()]
-            bad |= ~system.unsafe & (np.abs(move) > np.array(own, np.int64))
+            bad |= ~system.unsafe & (np.abs(move) > share_of(system.value, Fraction(str(self.limit))))
         if np.any(bad) or np.any(system.matrix @ move):
             names = listed((system.cell_name(c) for c in np.flatnonzero(bad).tolist()), SHOWN)
             raise ProtectionError(
@@ -233,6 +233,18 @@ class Adjust(Method):
                 f"their limits: {names}.",
                 hint="Allow larger moves (most=, limit=), or give the tables more decimals.",
             )
+
+
+def _warned(system: System, move: Ints) -> list[str]:
+    """Moves by exactly the level tell who knows the level two candidates, one on each side."""
+    up, down = needed(system)
+    exact = int((system.unsafe & ((move == up) | (-move == down))).sum())
+    if not exact:
+        return []
+    return [
+        f"{exact} of {int(system.unsafe.sum())} unsafe cells moved by exactly their level: whoever knows the level is "
+        "left with two candidates for each of them (randomised=True moves cells further)"
+    ]
 
 
 class _Solver:
@@ -269,7 +281,7 @@ class _Solver:
         start = started(self.programs, self.matrix)
         checkpoint("adjust", 1, 4)
         wanted = self.method.algorithm == "optimal" or (
-            self.method.algorithm == "auto" and len(self.moves.unsafe) <= OPTIMAL_UP_TO
+            self.method.algorithm == "auto" and len(self.moves.unsafe) <= OPTIMAL_UP_TO and self.programs.quick
         )
         best = self._optimal(start, wanted)
         checkpoint("adjust", 2, 4)

@@ -68,6 +68,11 @@ def whole(level: Ints, times: Fraction) -> Ints:
     return np.array([-((-int(v) * times.numerator) // times.denominator) for v in level.tolist()], np.int64)
 
 
+def share_of(value: Ints, percent: Fraction) -> Ints:
+    """So many per cent of the size of each value, rounded down to whole units."""
+    return np.array([abs(int(v)) * percent.numerator // (100 * percent.denominator) for v in value.tolist()], np.int64)
+
+
 def fixed_cells(system: System, what: str) -> Bools:
     """Cells that stay what they are: forced ones, and grand totals or all cells above the lowest level."""
     fixed = system.forced.copy()
@@ -136,7 +141,7 @@ def limits_of_moves(
     room_down = room_down.astype(np.float64)
     most_up, most_down = room_up.copy(), room_down.copy()
     if limit is not None:
-        own = np.array([abs(int(v)) * limit.numerator // (100 * limit.denominator) for v in system.value.tolist()])
+        own = share_of(system.value, limit)
         most_up, most_down = (np.minimum(m, own // grid) for m in (most_up, most_down))
     most_up[kept], most_down[kept] = 0.0, 0.0
     most_up[cells], most_down[cells] = room_up[cells], room_down[cells]

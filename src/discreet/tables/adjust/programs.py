@@ -21,6 +21,8 @@ NETWORK_LIKE = 2.5
 """unless a cell stands in at most so many relations on average: the simplex method is fast on two-way tables."""
 
 
+INTEGER_UP_TO = 500
+"""Integer programs of more free cells must be asked for where cells stand in more relations: they run for minutes."""
 EXPLAINED_UP_TO = 1_000
 """Where limits clash in such tables of more free cells, few directions are looked at, and by squares."""
 QUICK_LOOK = 40
@@ -74,6 +76,7 @@ class Programs:
         tangled = self.relations.nnz > NETWORK_LIKE * self.size
         self.large = tangled and self.size > SIMPLEX_UP_TO
         self.slow = tangled and self.size > EXPLAINED_UP_TO
+        self.quick = self.size <= (INTEGER_UP_TO if tangled else SIMPLEX_UP_TO)
         self._warm: Any = None
 
     def _rows(self, matrix: csr_array) -> csr_array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.errors import ProtectionError, listed
 from discreet.keys import Key
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import NO_LOWER, NO_UPPER, Floats, Ints
 from discreet.model.evidence import Certificates, Proofs
 from discreet.relations import System
 from discreet.relations.interior import interior
@@ -142,9 +142,12 @@ def _proved(system: System, fall: Ints, rise: Ints, reach: Floats, found: Room, 
     lower, upper = system.value - fall, system.value + rise
     certificates, proofs, left = prove_levels(system, lower, upper)
     if left:
-        room = room_for_levels(system, (fall > 0) | (rise > 0))
-        if room.left or np.any(room.fall > reach[0]) or np.any(room.rise > reach[1]):
-            raise unprotected(system, room.left or left)
+        down, up = (np.where(np.isfinite(r), r, 0).astype(np.int64) for r in reach)
+        least = np.where(np.isfinite(reach[0]), system.value - down, NO_LOWER)
+        most = np.where(np.isfinite(reach[1]), system.value + up, NO_UPPER)
+        room = room_for_levels(system, (fall > 0) | (rise > 0), least, most)
+        if room.left:
+            raise unprotected(system, room.left)
         certificates, proofs = room.certificates, room.proofs
         lower, upper = np.minimum(lower, system.value - room.fall), np.maximum(upper, system.value + room.rise)
     return Narrow(lower, upper, certificates, proofs, found, scale)
@@ -201,5 +204,5 @@ def unprotected(system: System, cells: list[int]) -> ProtectionError:
     names = listed((system.cell_name(cell) for cell in cells), SHOWN)
     return ProtectionError(
         f"{len(cells)} unsafe cells cannot be protected by intervals: {names}.",
-        hint="Let more cells move (fixed=, zeros='movable'), or withhold cells: ds.Suppress().",
+        hint="Let more cells move (limit=, fixed=, zeros='movable'), or withhold cells: ds.Suppress().",
     )

@@ -18,7 +18,7 @@ from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.marks import cell_marks
 from discreet.tables.adjust import Adjust
-from discreet.tables.adjust.moves import fixed_cells
+from discreet.tables.adjust.moves import fixed_cells, share_of
 from discreet.tables.intervals.bounds import POWERS, exponent, further, hull, interval
 from discreet.tables.intervals.least import SHOWN, narrow_intervals, unprotected, values_within
 from discreet.tables.levels import Room, room_for_levels
@@ -122,7 +122,7 @@ class Intervals(Method):
         checkpoint("intervals", 0, 2)
         drawn = Drawn(self, system, done.published, key)
         checkpoint("intervals", 1, 2)
-        room = room_for_levels(system, done.published != system.value)
+        room = room_for_levels(system, done.published != system.value, *self._reach(system))
         if room.left:
             raise unprotected(system, room.left)
         drawn.make_room(room)
@@ -136,6 +136,16 @@ class Intervals(Method):
             system, key, (drawn.lower, drawn.upper), room.certificates, room.proofs, done.evidence.effort, facts
         )
         return Outcome(done.withheld, evidence, done.published, (drawn.lower, drawn.upper))
+
+    def _reach(self, system: System) -> tuple[Ints, Ints]:
+        """How far cells may move where room is made for levels: safe ones within ``limit``, fixed ones not at all."""
+        far = np.full(len(system), NO_UPPER, np.int64)
+        safe = ~system.unsafe
+        if self.limit is not None:
+            far[safe] = share_of(system.value[safe], Fraction(str(self.limit)))
+        far[fixed_cells(system, self.fixed) & safe] = 0
+        near = far < NO_UPPER
+        return np.where(near, system.value - far, NO_LOWER), np.where(near, system.value + far, NO_UPPER)
 
     def _least(self, system: System, key: Key) -> Outcome:
         """Intervals of least width, and values within them."""

@@ -19,13 +19,19 @@ from discreet.tables.rounding import kernels
 
 SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 600))
 """Annealing from one temperature to another in so many steps a cell; the second where the first leaves something."""
+COOLING = (0.5, 0.02, 200)
+"""The same for weights, in shares of the largest, once the violation is fixed."""
 FEWEST_STEPS, MOST_STEPS = 300_000, 40_000_000
-FEWEST_BEFORE_PROGRAM = 10_000
-"""So many at least where an integer program follows: on small tables annealing would cost more than that."""
 PROGRAM_UP_TO = 6_000
 """Integer programs are tried up to so many free cells,"""
 PROGRAM_ENTRIES = 150_000
 """and up to so many entries of the sums."""
+NETWORK_UP_TO, NETWORK_ENTRIES = 200_000, 2_000_000
+"""The same for networks, which need linear programs only."""
+NO_PRESOLVE_UP_TO = 2_000
+"""Presolving a linear program costs more than it saves up to so many free cells."""
+WHOLE = 1e-6
+"""Values of linear programs that are nearer to a whole number are that number."""
 LEVELS = (1, 10, 100, 1_000, 10_000)
 """Nodes of the integer programs: each level starts from what the last one found."""
 DEFAULT_EFFORT = 1_000
@@ -64,14 +70,14 @@ class Rounding:
     """Rounded values of all cells in steps of the base, and how good they are.
 
     ``worst`` is the worst violation in steps, ``bound`` what it must be at least, ``objective`` the sum of weights of
-    the cells that go up and ``least`` what that must be at least (``None`` where not computed).
+    the cells that go up and ``least`` what that must be at least.
     """
 
     value: Ints
     worst: int
     bound: int
     objective: float
-    least: float | None
+    least: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +96,14 @@ class Problem:
     lowest: Ints | None = None
     everywhere: bool = False
     network: bool = False
+
+    @property
+    def small(self) -> bool:
+        """Whether integer programs are tried, or in networks linear ones."""
+        cells, entries = len(self.interior.cells), self.interior.sums.nnz
+        if self.network and cells <= NETWORK_UP_TO and entries <= NETWORK_ENTRIES:
+            return True
+        return cells <= PROGRAM_UP_TO and entries <= PROGRAM_ENTRIES
 
     @property
     def counted(self) -> Ints:
@@ -117,6 +131,28 @@ class Problem:
         return float(self.weight[cells] @ inside + np.maximum(low - x, 0).sum() + np.maximum(x - high, 0).sum())
 
 
+def round_at_once(problem: Problem, search: Search) -> Rounding | None:
+    """The best rounding without any violation, where the linear program has it in a corner, and ``None`` otherwise.
+
+    It mostly has in small tables, and always in networks: that spares annealing and integer programs.
+    """
+    model = _model(problem, 0, with_violation=False)
+    model.integrality_ = []
+    options = {} if len(problem.interior.cells) > NO_PRESOLVE_UP_TO else {"presolve": "off"}
+    answer, least, done, _, _ = _solve(model, np.empty(0), 0, search.left, **options)
+    if answer is None or not done:
+        return None
+    x = np.rint(answer).astype(np.int64)
+    if np.abs(answer - x).max(initial=0.0) > WHOLE:
+        return None
+    value = np.asarray(problem.interior.sums @ x, np.int64)
+    if problem.violation(value) > 0:
+        return None
+    objective = problem.objective(value)
+    fixed = problem.weight[problem.counted] @ problem.floor[problem.counted]
+    return Rounding(value, 0, 0, objective, min(float(least - fixed), objective))
+
+
 def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -> Rounding:
     """The best rounding that was found: least worst violation first, then least weight.
 
@@ -135,10 +171,9 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
     x = np.clip(start, low, high)
     sums = problem.interior.sums
     value = np.asarray(sums @ x, np.int64)
-    small = len(problem.interior.cells) <= PROGRAM_UP_TO and sums.nnz <= PROGRAM_ENTRIES
-    fewest = FEWEST_BEFORE_PROGRAM if small and search.levels() else FEWEST_STEPS
+    small = problem.small
     if problem.violation(value) > 0:
-        x = _annealed(problem, x, low, high, seed, fewest)
+        x = _annealed(problem, x, low, high, seed)
         value = np.asarray(sums @ x, np.int64)
     checkpoint("round", 1, 3)
     worst, bound = problem.violation(value), 0
@@ -147,20 +182,29 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
         value = np.asarray(sums @ x, np.int64)
         worst = problem.violation(value)
     checkpoint("round", 2, 3)
-    least = None
+    least = least_possible(problem)
+    proved = -np.inf
     if small:
-        x, least = _least_weight(problem, x, worst, search)
-    else:
-        x = _cheaper(problem, x, worst)
+        x, proved = _least_weight(problem, x, worst, search)
+        least = max(least, proved)
+    if np.isinf(proved):
+        x = cheaper(problem, x, worst, seed)
     value = np.asarray(sums @ x, np.int64)
     checkpoint("round", 3, 3)
     return Rounding(value, problem.violation(value), bound, problem.objective(value), least)
 
 
+def least_possible(problem: Problem) -> float:
+    """What the objective is at least, whatever the sums: every cell that counts goes where it costs less."""
+    cells = problem.counted
+    return float(np.minimum(problem.weight[cells] * (problem.ceil - problem.floor)[cells], 0.0).sum())
+
+
 def _free_weights(problem: Problem) -> Floats:
     """What a step of each free cell costs in all cells that count."""
-    sums = problem.interior.sums[problem.counted].astype(np.float64)
-    return np.asarray(problem.weight[problem.counted] @ sums, np.float64)
+    weight = np.zeros(len(problem.weight))
+    weight[problem.counted] = problem.weight[problem.counted]
+    return np.asarray(problem.interior.sums.T @ weight, np.float64)
 
 
 def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
@@ -177,7 +221,7 @@ def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
     )
 
 
-def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int, fewest: int) -> Ints:
+def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> Ints:
     """The best of several runs, each from where the last one ended best."""
     chosen, start, row, times = _columns(problem)
     movable = np.flatnonzero(high > low).astype(np.int64)
@@ -185,32 +229,37 @@ def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int, fewes
     state = np.array([seed * 2 + 1], np.uint64)
     best = x.copy()
     for hot, cold, each in SCHEDULE:
-        steps = int(np.clip(each * len(movable), fewest, MOST_STEPS))
+        steps = int(np.clip(each * len(movable), FEWEST_STEPS, MOST_STEPS))
         z = np.asarray(problem.interior.sums[chosen] @ best, np.int64)
         now, found = best.copy(), best.copy()
         worst = kernels.anneal(
             steps, state, start, row, times, now, low, high, movable, z, floor, ceil, hot, cold, found
         )
         best = found
-        if worst == 0:
+        # A violation of one step is left in tables that are too large for a full second run.
+        if worst == 0 or (worst == 1 and SCHEDULE[-1][2] * len(movable) > MOST_STEPS):
             break
     return best
 
 
-def _cheaper(problem: Problem, x: Ints, worst: int) -> Ints:
-    """Single moves that cost less, where the table is too large for an integer program."""
+def cheaper(problem: Problem, x: Ints, worst: int, seed: int) -> Ints:
+    """Annealed by single moves towards less weight, where no program was run to its end."""
     chosen, start, row, times = _columns(problem)
-    low, high = problem.limits
+    cells = problem.interior.cells
     now, z = x.copy(), np.asarray(problem.interior.sums[chosen] @ x, np.int64)
-    weight = np.ascontiguousarray(
-        _free_weights(problem) if problem.everywhere else problem.weight[problem.interior.cells]
-    )
+    weight = np.ascontiguousarray(_free_weights(problem) if problem.everywhere else problem.weight[cells])
+    scale = float(np.abs(weight).max(initial=0.0))
+    if scale == 0.0:
+        return now
+    low, high = problem.floor[cells], problem.ceil[cells]
+    movable = np.flatnonzero((high > low) & (x >= low) & (x <= high)).astype(np.int64)
+    hot, cold, each = COOLING
+    steps = int(np.clip(each * len(movable), FEWEST_STEPS, MOST_STEPS))
+    state = np.array([seed * 2 + 1], np.uint64)
     ends = np.concatenate((problem.floor[chosen], problem.ceil[chosen]))
-    low, high = (
-        np.maximum(low, problem.floor[problem.interior.cells]),
-        np.minimum(high, problem.ceil[problem.interior.cells]),
+    kernels.cheaper(
+        steps, state, start, row, times, now, low, movable, z, ends, weight, worst, hot * scale, cold * scale
     )
-    kernels.cheaper(start, row, times, now, low, high, z, ends, weight, worst)
     return now
 
 
@@ -220,27 +269,27 @@ def _cheaper(problem: Problem, x: Ints, worst: int) -> Ints:
 def _model(problem: Problem, worst: int, with_violation: bool) -> Any:
     """Free cells as whole numbers; sums within their multiples and ``worst``, or a violation that is a variable."""
     import highspy
-    from scipy.sparse import csc_array, hstack, vstack
+    from scipy.sparse import csr_array, hstack, vstack
 
     cells = problem.interior.cells
     low, high = problem.limits
     rows = np.ones(problem.interior.sums.shape[0], np.bool_)
     rows[cells] = False
     chosen = np.flatnonzero(rows & (np.diff(problem.interior.sums.indptr) > 0))
-    sums = problem.interior.sums[chosen].astype(np.float64)
+    sums = problem.interior.sums[chosen]
     floor, ceil = problem.floor[chosen].astype(np.float64), problem.ceil[chosen].astype(np.float64)
     infinite = highspy.kHighsInf
     model = highspy.HighsLp()
     if with_violation:
-        one = csc_array(np.ones((len(chosen), 1)))
-        matrix = csc_array(vstack([hstack([sums, one]), hstack([sums, -one])]))
+        one = csr_array(np.ones((len(chosen), 1)))
+        matrix = csr_array(vstack([hstack([sums, one]), hstack([sums, -one])]))
         model.row_lower_ = np.concatenate((floor, np.full(len(chosen), -infinite)))
         model.row_upper_ = np.concatenate((np.full(len(chosen), infinite), ceil))
         model.col_cost_ = np.concatenate((np.zeros(len(cells)), [1.0]))
         model.col_lower_ = np.concatenate((low.astype(np.float64), [0.0]))
         model.col_upper_ = np.concatenate((high.astype(np.float64), [float(worst)]))
     else:
-        matrix = csc_array(sums)
+        matrix = sums
         model.row_lower_, model.row_upper_ = floor - worst, ceil + worst
         model.col_cost_ = _free_weights(problem)
         if problem.beyond == 0:
@@ -249,7 +298,7 @@ def _model(problem: Problem, worst: int, with_violation: bool) -> Any:
             model.col_lower_ = np.maximum(low, problem.floor[cells]).astype(np.float64)
             model.col_upper_ = np.minimum(high, problem.ceil[cells]).astype(np.float64)
     model.num_row_, model.num_col_ = matrix.shape
-    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
     model.a_matrix_.value_ = matrix.data.astype(np.float64)
     if not problem.network:
@@ -258,18 +307,19 @@ def _model(problem: Problem, worst: int, with_violation: bool) -> Any:
 
 
 def _solve(
-    model: Any, start: Floats, level: int, seconds: float | None
+    model: Any, start: Floats, level: int, seconds: float | None, **more: Any
 ) -> tuple[Floats | None, float, bool, int, bool]:
     """One integer program: answer, bound, whether it is the best, nodes, and whether the time struck."""
     import highspy
 
     from discreet.solve.program import started
 
-    options: dict[str, Any] = {"mip_max_nodes": level, "mip_rel_gap": 0.0, "mip_abs_gap": 1e-6}
-    if seconds is not None:
-        options["time_limit"] = seconds
-    highs = started(model, **options)
     whole = len(model.integrality_) > 0
+    if whole:
+        more |= {"mip_max_nodes": level, "mip_rel_gap": 0.0, "mip_abs_gap": 1e-6}
+    if seconds is not None:
+        more["time_limit"] = seconds
+    highs = started(model, **more)
     if whole:
         solution = highspy.HighsSolution()
         solution.col_value = start.tolist()
@@ -308,14 +358,14 @@ def _least_violation(problem: Problem, x: Ints, worst: int, search: Search) -> t
     return x, bound
 
 
-def _least_weight(problem: Problem, x: Ints, worst: int, search: Search) -> tuple[Ints, float | None]:
+def _least_weight(problem: Problem, x: Ints, worst: int, search: Search) -> tuple[Ints, float]:
     """Free cells with the least weight that was found for a violation, and what the weight must be at least."""
-    least: float | None = None
+    least = -np.inf
     fixed = problem.weight[problem.counted] @ problem.floor[problem.counted]
     model = _model(problem, worst, with_violation=False)
     inside = bool(np.all((x >= np.array(model.col_lower_)) & (x <= np.array(model.col_upper_))))
     if not inside:
-        return x, None
+        return x, least
     best = problem.objective(np.asarray(problem.interior.sums @ x, np.int64))
     for level in search.levels():
         answer, bound, done, nodes, late = _solve(model, x.astype(np.float64), level, search.left)

@@ -14,7 +14,7 @@ Words = NDArray[np.uint64]
 
 
 @kernel("uint64(uint64[::1])")
-def _next(state: Words) -> Any:
+def next_word(state: Words) -> Any:
     """The next of a stream of 64-bit numbers (xorshift64*)."""
     x = state[0]
     x ^= x >> np.uint64(12)
@@ -25,8 +25,8 @@ def _next(state: Words) -> Any:
 
 
 @kernel("float64(uint64[::1])")
-def _unit(state: Words) -> float:
-    return float(_next(state) >> np.uint64(11)) * 2.0**-53
+def unit_draw(state: Words) -> float:
+    return float(next_word(state) >> np.uint64(11)) * 2.0**-53
 
 
 @kernel(
@@ -76,11 +76,11 @@ def anneal(
         if found == 0:
             break
         heat *= cooling
-        i = movable[_next(state) % np.uint64(len(movable))]
+        i = movable[next_word(state) % np.uint64(len(movable))]
         if high[i] - low[i] == 1:
             move = 1 if x[i] == low[i] else -1
         else:
-            move = 1 if _next(state) & np.uint64(1) else -1
+            move = 1 if next_word(state) & np.uint64(1) else -1
             if x[i] + move < low[i] or x[i] + move > high[i]:
                 continue
         change = 0
@@ -90,7 +90,7 @@ def anneal(
             now = z[j] + move * times[k]
             new = max(0, floor[j] - now, now - ceil[j])
             change += new * new - old * old
-        if change > 0 and _unit(state) >= np.exp(-change / heat):
+        if change > 0 and unit_draw(state) >= np.exp(-change / heat):
             continue
         x[i] += move
         for k in range(start[i], start[i + 1]):
@@ -110,29 +110,41 @@ def anneal(
 
 
 @kernel(
-    "int64(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
-    "float64[::1], int64)"
+    "int64(int64, uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
+    "int64[::1], float64[::1], int64, float64, float64)"
 )
 def cheaper(
+    steps: int,
+    state: Words,
     start: Ints,
     row: Ints,
     times: Ints,
     x: Ints,
     low: Ints,
-    high: Ints,
+    movable: Ints,
     z: Ints,
     floor_ceil: Ints,
     weight: Floats,
     worst: int,
+    hot: float,
+    cold: float,
 ) -> int:
-    """Move single cells one step where that costs less and leaves no sum further out than ``worst``."""
+    """Anneal towards less weight: a cell goes from one of its multiples to the other while no sum lies further out.
+
+    Cells ``movable`` stand at ``low`` or one above; sums may lie ``worst`` beyond their own multiples.
+    """
     half = len(z)
     moved = 0
-    for i in range(len(x)):
-        if weight[i] == 0.0:
-            continue
-        move = -1 if weight[i] > 0 else 1
-        if x[i] + move < low[i] or x[i] + move > high[i]:
+    if len(movable) == 0:
+        return moved
+    cooling = (cold / hot) ** (1.0 / max(steps, 1))
+    heat = hot
+    for _ in range(steps):
+        heat *= cooling
+        i = movable[next_word(state) % np.uint64(len(movable))]
+        move = 1 if x[i] == low[i] else -1
+        dearer = move * weight[i]
+        if dearer > 0.0 and unit_draw(state) >= np.exp(-dearer / heat):
             continue
         good = True
         for k in range(start[i], start[i + 1]):
@@ -220,7 +232,7 @@ def cancel_cycles(
                         up, down = min(up, rest[a]), min(down, step - rest[a])
                         cost -= weight[a]
                 if drawn:
-                    rise = _unit(state) * (up + down) < down
+                    rise = unit_draw(state) * (up + down) < down
                 else:
                     rise = cost <= 0.0
                 amount = up if rise else -down
@@ -266,7 +278,7 @@ def fair_coins(
     for arc in order:
         if rest[arc] == 0 or rest[arc] == step:
             continue
-        up = (_next(state) >> np.uint64(40)) & np.uint64(1) == np.uint64(1)
+        up = (next_word(state) >> np.uint64(40)) & np.uint64(1) == np.uint64(1)
         coin[arc] = 1 if up else -1
         picked += 1
         need = step - rest[arc] if up else rest[arc]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite
 from typing import Any, ClassVar, Literal
@@ -20,8 +20,10 @@ from discreet.relations.interior import interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.levels import prove_levels
 from discreet.tables.method import Method, Outcome
-from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_controlled
+from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_at_once, round_controlled
+from discreet.tables.rounding.families import lines
 from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles
+from discreet.tables.rounding.parts import round_blocks, round_families
 from discreet.tables.rounding.rules import up_by_rule, up_semi_controlled
 
 RULES = (
@@ -37,6 +39,8 @@ RULES = (
 ADDITIVE = RULES[:4]
 OBJECTIVES = ("nearest", "total", "random", "none")
 SHOWN = 5
+LARGE, PART = 100_000, 60_000
+"""Tables of more interior cells are rounded in parts, of about so many cells where families of codes are taken."""
 
 
 @dataclass(frozen=True)
@@ -243,17 +247,13 @@ class Round(Method):
         lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
         lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
         beyond, everywhere = self.steps - 1, self.objective == "total"
-        net = network(system)
-        problem = Problem(
-            inner, least, most, weight, beyond, lowest if beyond else None, everywhere, network=net is not None
-        )
-        start = (floor + up)[inner.cells]
-        if net is not None:
-            only = np.zeros(len(system))
-            only[problem.counted] = weight[problem.counted]
-            start = (floor + round_by_cycles(net, rest, step, only, seed) // step)[inner.cells]
+        problem = Problem(inner, least, most, weight, beyond, lowest if beyond else None, everywhere)
         search = Search(None if self.effort is None else int(self.effort), self.time_limit)
-        found = round_controlled(problem, start, search, seed)
+        found = None
+        if problem.small and search.levels() and weight.any():
+            found = round_at_once(problem, search)
+        if found is None:
+            found = self._searched(system, step, problem, floor + up, search, seed)
         negative = (found.value < 0) & (system.lower_bound >= 0)
         if np.any(negative):
             cell = system.cell_name(int(np.argmax(negative)))
@@ -264,6 +264,27 @@ class Round(Method):
         # Cells that may only go up count as going up.
         always = float(weight[problem.counted] @ (least - floor)[problem.counted])
         return Made(found.value, found, always, search.nodes, search.struck_at)
+
+    def _searched(self, system: System, step: int, problem: Problem, near: Ints, search: Search, seed: int) -> Rounding:
+        """The best rounding that a search finds; very large tables in blocks or by families of codes."""
+        inner = problem.interior
+        start, true = near[inner.cells], system.value[inner.cells]
+        net = network(system)
+        if net is not None:
+            floor, rest = np.divmod(system.value, step)
+            weight = np.zeros(len(system))
+            weight[problem.counted] = problem.weight[problem.counted]
+            start = (floor + round_by_cycles(net, rest, step, weight, seed) // step)[inner.cells]
+            problem = replace(problem, network=True)
+        elif len(inner.cells) > LARGE:
+            found = round_blocks(problem, start, search, seed)
+            parts = lines(system, inner, PART) if found is None else None
+            if parts is not None:
+                drawn = self.objective == "random"
+                found = round_families(problem, parts, true, step, search, seed, drawn=drawn)
+            if found is not None:
+                return found
+        return round_controlled(problem, start, search, seed)
 
     def _allowed(self, system: System, step: int, floor: Ints, ceil: Ints) -> tuple[Ints, Ints]:
         """Neighbouring multiples that leave an unsafe cell its level, where levels are asked for and one of them does.
@@ -316,7 +337,7 @@ class Made:
         self.worst = 0
         self.bound = 0 if found is None else found.bound
         self.objective = None if found is None else round(found.objective + always, 9)
-        self.least = None if found is None or found.least is None else round(found.least + always, 6)
+        self.least = None if found is None else round(found.least + always, 6)
         self.nodes, self.struck_at = nodes, struck_at
 
     @property

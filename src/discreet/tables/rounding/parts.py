@@ -1,0 +1,224 @@
+"""Controlled rounding of very large tables in parts, which are rounded at the same time.
+
+Blocks that no sum ties together are rounded each for itself. Where all is tied together, a table is cut into families
+of codes: first the sums of all lines (see ``families``) are rounded together with the totals that they make up, a much
+smaller table; then each family is rounded under these sums, by exchanges within lines, which leave them as they are. At
+last single cells of the whole table go where it costs less. The worst violation is the worst of all parts. Nothing
+depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.model.arrays import Ints, pointers
+from discreet.progress import checkpoint, onwards
+from discreet.relations.components import components
+from discreet.relations.interior import Interior
+from discreet.tables.engines.together import in_order
+from discreet.tables.rounding import exchanges
+from discreet.tables.rounding.controlled import (
+    Problem,
+    Rounding,
+    Search,
+    cheaper,
+    least_possible,
+    round_controlled,
+)
+from discreet.tables.rounding.families import Lines
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MOST_UNITS = 2**62
+SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 200))
+"""Annealing from one temperature to another in so many exchanges a cell; the second where the first leaves a violation
+of more than one step, because with many parts one of them keeps one nearly always."""
+
+
+def round_blocks(problem: Problem, start: Ints, search: Search, seed: int) -> Rounding | None:
+    """The rounding of a problem that falls into independent blocks, ``None`` where it does not."""
+    totals = np.ones(len(problem.floor), np.bool_)
+    totals[problem.interior.cells] = False
+    count, block = components(problem.interior.sums[totals], np.arange(len(start)))
+    if count < 2:
+        return None
+    order = np.argsort(block, kind="stable")
+    columns = np.split(order, np.flatnonzero(np.diff(block[order])) + 1)
+    of_row = np.full(len(problem.floor), -1, np.int64)
+    some = np.flatnonzero(np.diff(problem.interior.sums.indptr))
+    of_row[some] = block[problem.interior.sums.indices[problem.interior.sums.indptr[some]]]
+    by_block = np.argsort(of_row, kind="stable")
+    begin = np.searchsorted(of_row[by_block], np.arange(count + 1))
+    value = np.zeros(len(problem.floor), np.int64)
+    effort = search.effort
+    if search.seconds is not None:
+        # A clock would strike each block at another place, and no replay could tell where: they are annealed only.
+        effort = 0
+        search.strike(0)
+
+    def rounded(number: int) -> tuple[Ints, Rounding, Search]:
+        rows = by_block[begin[number] : begin[number + 1]]
+        mine = Search(effort)
+        part = _restricted(problem, rows, columns[number])
+        return rows, round_controlled(part, start[columns[number]], mine, seed + number), mine
+
+    worst = bound = 0
+    objective, least = 0.0, 0.0
+    with onwards():
+        for done, (rows, found, mine) in enumerate(in_order(rounded, range(count))):
+            value[rows] = found.value
+            worst, bound = max(worst, found.worst), max(bound, found.bound)
+            objective, least = objective + found.objective, least + found.least
+            search.nodes += mine.nodes
+            checkpoint("round parts", done + 1, count)
+    return Rounding(value, worst, bound, objective, least)
+
+
+def _restricted(problem: Problem, rows: Ints, columns: Ints) -> Problem:
+    """A problem with some of the cells only."""
+    inner = problem.interior
+    place = np.full(len(problem.floor), -1, np.int64)
+    place[rows] = np.arange(len(rows))
+    finest = place[inner.finest]
+    sums = inner.sums[rows][:, columns]
+    return replace(
+        problem,
+        interior=Interior(finest[finest >= 0], place[inner.cells[columns]], sums),
+        floor=problem.floor[rows],
+        ceil=problem.ceil[rows],
+        weight=problem.weight[rows],
+        lowest=None if problem.lowest is None else problem.lowest[rows],
+    )
+
+
+def round_families(
+    problem: Problem, parts: Lines, true: Ints, step: int, search: Search, seed: int, drawn: bool
+) -> Rounding | None:
+    """The rounding of a problem by families of codes, ``None`` where other sums than whole lines tie them together.
+
+    Parameters
+    ----------
+    problem
+        Cells and neighbouring multiples.
+    parts
+        The lines of all free cells, and their families.
+    true, step
+        The true values of the free cells and the base, both in units.
+    search
+        Limits of the integer programs.
+    seed
+        Of the annealing, and of the lines where these are drawn.
+    drawn
+        Whether lines are drawn without bias; otherwise they go to the nearest multiple where they can.
+    """
+    from scipy.sparse import csr_array
+
+    inner = problem.interior
+    totals = np.ones(len(problem.floor), np.bool_)
+    totals[inner.cells] = False
+    rows = np.flatnonzero(totals & (np.diff(inner.sums.indptr) > 0))
+    sums = inner.sums[rows]
+    count = len(parts.part)
+    size = np.bincount(parts.line, minlength=count)
+    onto = csr_array((np.ones(len(parts.line), np.int64), parts.line, np.arange(len(parts.line) + 1)))
+    crossing = csr_array(sums @ onto)
+    row = np.repeat(np.arange(len(rows)), np.diff(crossing.indptr))
+    partly = np.bincount(row[crossing.data != size[crossing.indices]], minlength=len(rows)) > 0
+    first = parts.part[crossing.indices[crossing.indptr[:-1]]]
+    if problem.beyond or int(np.abs(true).max()) > MOST_UNITS // int(size.max()):
+        return None
+    if np.any(sums.data != 1) or np.any(partly[row] & (parts.part[crossing.indices] != first[row])):
+        return None
+    linked = crossing[~partly]
+    linked.data[:] = 1
+    lines = _line_sums(problem, parts, (csr_array(onto.T), true, step), (linked, rows[~partly]), search, seed, drawn)
+    x = _under(problem, parts, lines)
+    _exchanged(problem, parts, x, (sums[partly], rows[partly], first[partly]), seed)
+    x = cheaper(problem, x, problem.violation(np.asarray(inner.sums @ x, np.int64)), seed)
+    value = np.asarray(inner.sums @ x, np.int64)
+    return Rounding(value, problem.violation(value), 0, problem.objective(value), least_possible(problem))
+
+
+def _line_sums(
+    problem: Problem,
+    parts: Lines,
+    exact: tuple[csr_array, Ints, int],
+    links: tuple[csr_array, Ints],
+    search: Search,
+    seed: int,
+    drawn: bool,
+) -> Ints:
+    """The rounded sums of all lines: a problem whose free cells are the lines and whose sums are the linking totals."""
+    from scipy.sparse import csr_array, eye_array, vstack
+
+    onto, true, step = exact
+    linked, rows = links
+    least, most = (np.asarray(onto @ limit, np.int64) for limit in problem.limits)
+    floor, above = np.divmod(np.asarray(onto @ true, np.int64), step)
+    share = above / step
+    up = np.random.default_rng(seed).random(len(share)) < share if drawn else 2 * above >= step
+    floor, ceil = (np.clip(side, least, most) for side in (floor, floor + (above > 0)))
+    weight = np.where(ceil > floor, 1.0 - 2.0 * (up if drawn else share), 0.0)
+    cells = np.arange(len(parts.part))
+    coarse = Problem(
+        Interior(cells, cells, csr_array(vstack([eye_array(len(cells), dtype=np.int64), linked]))),
+        np.concatenate((floor, problem.floor[rows])),
+        np.concatenate((ceil, problem.ceil[rows])),
+        np.concatenate((weight, np.zeros(len(rows)))),
+    )
+    return round_controlled(coarse, floor + up, search, seed).value[: len(cells)]
+
+
+def _under(problem: Problem, parts: Lines, lines: Ints) -> Ints:
+    """Free cells that add up to the sums of their lines: those go up that cost least."""
+    low, high = problem.limits
+    need = lines - np.bincount(parts.line, low, len(lines)).astype(np.int64)
+    movable = np.flatnonzero(high > low)
+    order = movable[np.lexsort((movable, problem.weight[problem.interior.cells[movable]], parts.line[movable]))]
+    mine = parts.line[order]
+    begin = pointers(np.bincount(mine, minlength=len(lines)))
+    x = low.copy()
+    x[order[np.arange(len(order)) - begin[mine] < need[mine]]] += 1
+    return x
+
+
+def _exchanged(problem: Problem, parts: Lines, x: Ints, local: tuple[csr_array, Ints, Ints], seed: int) -> None:
+    """Search the least worst violation of every part by exchanges within its lines, in place."""
+    sums, rows, part_of_row = local
+    low, high = problem.limits
+    columns = sums.tocsc()
+    start, row = columns.indptr.astype(np.int64), columns.indices.astype(np.int64)
+    z = np.asarray(sums @ x, np.int64)
+    floor, ceil = problem.floor[rows].copy(), problem.ceil[rows].copy()
+    movable = np.flatnonzero(high > low)
+    of_part = parts.part[parts.line[movable]]
+    member = movable[np.lexsort((movable, parts.line[movable], of_part))]
+    # Lines of a part stand together, so that those of all cells of a part do.
+    renumbered = np.empty(len(parts.part), np.int64)
+    renumbered[np.lexsort((np.arange(len(parts.part)), parts.part))] = np.arange(len(parts.part))
+    line = renumbered[parts.line]
+    begin = pointers(np.bincount(line[member], minlength=len(parts.part)))
+    count = int(parts.part.max()) + 1
+    cells = np.split(member, np.cumsum(np.bincount(of_part, minlength=count))[:-1])
+    order = np.argsort(part_of_row, kind="stable")
+    mine_rows = np.split(order, np.cumsum(np.bincount(part_of_row, minlength=count))[:-1])
+
+    def searched(number: int) -> int:
+        mine = cells[number]
+        state = np.array([(seed + number) * 2 + 1], np.uint64)
+        worst = 0
+        for hot, cold, each in SCHEDULE:
+            worst = exchanges.exchange(
+                each * len(mine), state, start, row, x, low, line, begin, member, mine, mine_rows[number],
+                z, floor, ceil, hot, cold,
+            )  # fmt: skip
+            if worst <= 1:
+                break
+        return worst
+
+    for done, _ in enumerate(in_order(searched, range(count))):
+        checkpoint("round parts", done + 1, count)
