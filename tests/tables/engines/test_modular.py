@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from itertools import combinations
-from time import sleep
 
 import numba
 import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.errors import Cancelled, ParameterError
+from discreet.errors import ParameterError
 from discreet.generate import business_survey
-from discreet.progress import checkpoint
 from discreet.relations import System, build_system
 from discreet.tables.engines import modular
 from discreet.tables.engines.modular import ModularSettings
-from discreet.tables.engines.together import in_order
 from tests.tables.engines.toys import (
     FIFTEEN,
     attacked,
@@ -153,38 +149,6 @@ def test_the_number_of_threads_does_not_matter(variables):
     assert found[0].effort["restarts"]
     assert np.array_equal(found[0].withheld, found[1].withheld)
     assert (found[0].effort, found[0].notes) == (found[1].effort, found[1].notes)
-
-
-def test_pieces_of_work_come_in_order_and_the_rest_is_left_when_nobody_asks_for_it():
-    begun: list[int] = []
-
-    def work(piece: int) -> int:
-        begun.append(piece)
-        sleep(0.001 * (piece % 3))
-        return piece * piece
-
-    assert list(in_order(work, range(20), lambda: None)) == [n * n for n in range(20)]
-    begun.clear()
-    with closing(in_order(work, range(10_000), lambda: None)) as results:
-        assert next(results) == 0
-    assert len(begun) < 10_000
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_pieces_of_work_can_be_cancelled_while_they_are_done(threads, monkeypatch):
-    """Every piece goes on until it is stopped."""
-    monkeypatch.setattr("discreet.tables.engines.together.LISTEN", 0.01)
-    monkeypatch.setattr(numba, "get_num_threads", lambda: threads)
-
-    def work(piece: int) -> int:
-        while True:
-            checkpoint("endless", piece, 0)
-
-    def listen() -> None:
-        raise Cancelled()
-
-    with pytest.raises(Cancelled):
-        list(in_order(work, range(4), listen))
 
 
 @pytest.mark.parametrize("seed", [1, 4])

@@ -20,10 +20,10 @@ from discreet.errors import ParameterError, listed, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
+from discreet.solve.together import in_order
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
 from discreet.tables.engines.smallest import Found, Problem, cheapest
 from discreet.tables.engines.subtables import Subtables, subtables
-from discreet.tables.engines.together import in_order
 
 SINGLETONS = ("sums", "none")
 MOST_RESTARTS = 500
@@ -154,15 +154,8 @@ class _Modular:
         def solve(p: int) -> Found:
             return cheapest(self._problem(places[p], hidden[p]), self.settings.nodes)
 
-        number = 0
-
-        def listen() -> None:
-            checkpoint("modular", done + number, len(places))
-
-        with closing(in_order(solve, fresh, listen)) as results:
-            for number, (p, found) in enumerate(zip(fresh, results, strict=True)):
-                if number % 50 == 49:
-                    listen()
+        with closing(in_order(solve, fresh, "modular", done, len(places))) as results:
+            for p, found in zip(fresh, results, strict=True):
                 self.memory[key[p]] = found
                 self.work.solved += 1
                 self.work.programs += found.programs

@@ -231,9 +231,10 @@ class Round(Method):
     ) -> Made:
         inner = interior(system)
         share = rest / step
-        seed = 1
+        seed, draw = 1, np.zeros(0)
         if key is not None and marks is not None:
-            up = key.uniform("round controlled", marks) < share
+            draw = key.uniform("round controlled", marks)
+            up = draw < share
             seed = int(key.generator("round controlled", marks).integers(2**62))
         else:
             up = 2 * rest >= step
@@ -253,7 +254,7 @@ class Round(Method):
         if problem.small and search.levels() and weight.any():
             found = round_at_once(problem, search)
         if found is None:
-            found = self._searched(system, step, problem, floor + up, search, seed)
+            found = self._searched(system, step, problem, floor + up, search, seed, draw)
         negative = (found.value < 0) & (system.lower_bound >= 0)
         if np.any(negative):
             cell = system.cell_name(int(np.argmax(negative)))
@@ -265,7 +266,9 @@ class Round(Method):
         always = float(weight[problem.counted] @ (least - floor)[problem.counted])
         return Made(found.value, found, always, search.nodes, search.struck_at)
 
-    def _searched(self, system: System, step: int, problem: Problem, near: Ints, search: Search, seed: int) -> Rounding:
+    def _searched(
+        self, system: System, step: int, problem: Problem, near: Ints, search: Search, seed: int, draw: Floats
+    ) -> Rounding:
         """The best rounding that a search finds; very large tables in blocks or by families of codes."""
         inner = problem.interior
         start, true = near[inner.cells], system.value[inner.cells]
@@ -280,8 +283,8 @@ class Round(Method):
             found = round_blocks(problem, start, search, seed)
             parts = lines(system, inner, PART) if found is None else None
             if parts is not None:
-                drawn = self.objective == "random"
-                found = round_families(problem, parts, true, step, search, seed, drawn=drawn)
+                drawn = draw[inner.cells] if self.objective == "random" else None
+                found = round_families(problem, parts, true, step, search, seed, drawn)
             if found is not None:
                 return found
         return round_controlled(problem, start, search, seed)

@@ -9,16 +9,16 @@ depends on the number of threads.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.model.arrays import Ints, pointers
-from discreet.progress import checkpoint, onwards
+from discreet.model.arrays import Floats, Ints, pointers
 from discreet.relations.components import components
 from discreet.relations.interior import Interior
-from discreet.tables.engines.together import in_order
+from discreet.solve.together import in_order
 from discreet.tables.rounding import exchanges
 from discreet.tables.rounding.controlled import (
     Problem,
@@ -68,13 +68,12 @@ def round_blocks(problem: Problem, start: Ints, search: Search, seed: int) -> Ro
 
     worst = bound = 0
     objective, least = 0.0, 0.0
-    with onwards():
-        for done, (rows, found, mine) in enumerate(in_order(rounded, range(count))):
+    with closing(in_order(rounded, range(count), "round parts")) as results:
+        for rows, found, mine in results:
             value[rows] = found.value
             worst, bound = max(worst, found.worst), max(bound, found.bound)
             objective, least = objective + found.objective, least + found.least
             search.nodes += mine.nodes
-            checkpoint("round parts", done + 1, count)
     return Rounding(value, worst, bound, objective, least)
 
 
@@ -96,7 +95,7 @@ def _restricted(problem: Problem, rows: Ints, columns: Ints) -> Problem:
 
 
 def round_families(
-    problem: Problem, parts: Lines, true: Ints, step: int, search: Search, seed: int, drawn: bool
+    problem: Problem, parts: Lines, true: Ints, step: int, search: Search, seed: int, drawn: Floats | None
 ) -> Rounding | None:
     """The rounding of a problem by families of codes, ``None`` where other sums than whole lines tie them together.
 
@@ -111,9 +110,10 @@ def round_families(
     search
         Limits of the integer programs.
     seed
-        Of the annealing, and of the lines where these are drawn.
+        Of the annealing.
     drawn
-        Whether lines are drawn without bias; otherwise they go to the nearest multiple where they can.
+        A number from 0 to 1 for each free cell, from which lines are drawn without bias; without it they go to the
+        nearest multiple where they can.
     """
     from scipy.sparse import csr_array
 
@@ -150,7 +150,7 @@ def _line_sums(
     links: tuple[csr_array, Ints],
     search: Search,
     seed: int,
-    drawn: bool,
+    drawn: Floats | None,
 ) -> Ints:
     """The rounded sums of all lines: a problem whose free cells are the lines and whose sums are the linking totals."""
     from scipy.sparse import csr_array, eye_array, vstack
@@ -160,9 +160,10 @@ def _line_sums(
     least, most = (np.asarray(onto @ limit, np.int64) for limit in problem.limits)
     floor, above = np.divmod(np.asarray(onto @ true, np.int64), step)
     share = above / step
-    up = np.random.default_rng(seed).random(len(share)) < share if drawn else 2 * above >= step
+    # The draw of a line is made of those of its cells, so that it follows from what the line holds.
+    up = 2 * above >= step if drawn is None else np.mod(onto @ drawn, 1.0) < share
     floor, ceil = (np.clip(side, least, most) for side in (floor, floor + (above > 0)))
-    weight = np.where(ceil > floor, 1.0 - 2.0 * (up if drawn else share), 0.0)
+    weight = np.where(ceil > floor, 1.0 - 2.0 * (share if drawn is None else up), 0.0)
     cells = np.arange(len(parts.part))
     coarse = Problem(
         Interior(cells, cells, csr_array(vstack([eye_array(len(cells), dtype=np.int64), linked]))),
@@ -220,5 +221,6 @@ def _exchanged(problem: Problem, parts: Lines, x: Ints, local: tuple[csr_array, 
                 break
         return worst
 
-    for done, _ in enumerate(in_order(searched, range(count))):
-        checkpoint("round parts", done + 1, count)
+    with closing(in_order(searched, range(count), "round parts")) as results:
+        for _ in results:
+            pass

@@ -9,7 +9,7 @@ from threading import Event
 from typing import TypeVar
 
 from discreet.errors import Cancelled
-from discreet.progress import Step, reporting
+from discreet.progress import Step, checkpoint, reporting
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -18,20 +18,27 @@ LISTEN = 0.25
 
 
 def in_order(
-    work: Callable[[Given], Made], pieces: Sequence[Given], listen: Callable[[], None]
+    work: Callable[[Given], Made], pieces: Sequence[Given], stage: str, before: int = 0, total: int | None = None
 ) -> Generator[Made, None, None]:
     """What every piece comes to, in the order of the pieces.
 
     The solver and the kernels let other threads run meanwhile. There are as many threads as numba has
-    (``NUMBA_NUM_THREADS``, by default one a processor). ``listen`` is called now and then in the thread of the caller;
-    when it raises, or whoever reads the results closes them early, pieces stop at their next step.
+    (``NUMBA_NUM_THREADS``, by default one a processor). Progress is reported in the thread of the caller: so many
+    pieces are done of a ``total``, with those ``before`` these. Whoever hears it may cancel; then, and when the results
+    are closed early, pieces stop at their next step.
     """
     import numba
+
+    done = 0
+
+    def listen() -> None:
+        checkpoint(stage, before + done, len(pieces) if total is None else total)
 
     threads = min(numba.get_num_threads(), len(pieces))
     if threads < 2:
         outside = copy_context()
-        for piece in pieces:
+        for done, piece in enumerate(pieces):  # noqa: B007
+            listen()
             with reporting(lambda _: outside.run(listen)):
                 made = work(piece)
             yield made
@@ -48,7 +55,8 @@ def in_order(
 
     pool = ThreadPoolExecutor(threads)
     try:
-        for future in [pool.submit(one, piece) for piece in pieces]:
+        for done, future in enumerate([pool.submit(one, piece) for piece in pieces]):  # noqa: B007
+            listen()
             while not wait([future], timeout=LISTEN).done:
                 listen()
             yield future.result()
