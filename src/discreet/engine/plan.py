@@ -126,5 +126,3 @@ class ColumnPlan:
         found = {level: contributions_of(feed(level, rows), above, cells, top, kept, absolute) for level in levels}
         contributions = {level: found.get(level, found[levels[-1]])[0] for level in self.spec.levels}
         return contributions, next((holders for _, holders in found.values() if holders is not None), None)
-
-

@@ -250,7 +250,7 @@ def _behind_altered(custodian: Custodian) -> tuple[System, Bools]:
     for cells, values in zip(system.of, custodian.published, strict=True):
         published[cells] = values
     method = method_from_record(custodian.evidence[0].method)
-    if custodian.intervals is None:
+    if custodian.intervals is None or custodian.coverage is not None:
         lower, upper = method.limits(system, published)
     else:
         lower, upper = system.value.copy(), system.value.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import Codes, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
-from discreet.model.noise_claims import dropped_statement, noise_claim
+from discreet.model.noise_claims import SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
@@ -61,9 +62,12 @@ class DropAdd(Method):
     subsample
         Instead: drop exactly so many records of the universe (Drop-q).
     replicates
-        Columns of replicate weights, from which standard errors follow.
+        Columns of replicate weights, from which a confidence interval of every value follows; its ends are published
+        beside the value. They are dropped, doubled, adjusted and calibrated like the weights.
     scale
         Factor of their sum of squares; one over their number where left out.
+    coverage
+        Coverage of the confidence intervals.
     version
         Version of the draws.
     key_file
@@ -92,6 +96,7 @@ class DropAdd(Method):
     subsample: int | None = None
     replicates: tuple[str, ...] = ()
     scale: float | None = None
+    coverage: float = 0.95
     version: int = 1
     key_file: str | None = None
     insecure_seed: int | None = None
@@ -105,6 +110,8 @@ class DropAdd(Method):
             raise ParameterError(f"subsample={self.subsample!r} must be a whole number of at least 1.")
         if self.scale is not None and (self.scale <= 0 or not self.replicates):
             raise ParameterError("scale is a number above zero, for replicate weights.", hint="Give replicates= too.")
+        if not 0 < self.coverage < 1:
+            raise ParameterError(f"coverage={self.coverage} must lie between 0 and 1.", hint="Usual is 0.95.")
 
     @property
     def rule(self) -> DropAddRule:
@@ -201,9 +208,19 @@ class DropAdd(Method):
         moved = int(np.abs(columns["moved"]).sum())
         plain = table.spec.value is None and table.weighted is None
         facts: dict[str, Any] = {"moved": moved, "insecure": insecure}
-        statement = dropped_statement(str(self.rate), self.rounding, self.subsample, plain=plain, moved=moved)
+        intervals, coverage, left_out = None, None, [AVERAGING]
+        if "error" in columns:
+            coverage = float(self.coverage)
+            facts["coverage"] = coverage
+            left_out.append(SINGLE_WEIGHTS)
+            reach = np.zeros(len(system), np.int64)
+            reach[system.of[0]] = np.rint(NormalDist().inv_cdf((1 + coverage) / 2) * columns["error"])
+            intervals = (published - reach, published + reach)
+        statement = dropped_statement(
+            str(self.rate), self.rounding, self.subsample, plain=plain, moved=moved, coverage=coverage
+        )
         claim = noise_claim(
-            self.kind, statement, additive=True, universes=False, insecure=insecure, left_out=(AVERAGING,)
+            self.kind, statement, additive=True, universes=False, insecure=insecure, left_out=tuple(left_out)
         )
         notes = [EQUAL_WEIGHTS] if columns["equal_weights"].any() and table.spec.value is None else []
         evidence = Evidence(
@@ -216,7 +233,7 @@ class DropAdd(Method):
             findings=tuple(notes),
             parts=system.parts,
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published, notes=(AVERAGING, *notes))
+        return Outcome(np.zeros(len(system), np.bool_), evidence, published, intervals, notes=(AVERAGING, *notes))
 
 
 def _finest(records: Records, table: Table) -> tuple[Codes, Ints]:
