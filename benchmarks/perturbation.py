@@ -249,24 +249,31 @@ def small_ours(folder: Path, variables: Sequence[str]) -> Timing:
         off, card = (np.abs(one.published - cover.sums(table.value)) for one in (found, plain))
         # A cell whose candidates sum to no multiple of 3 deviates by at least 1, whatever is raised.
         least = cover.sums(np.where(found.candidates, table.value, 0)) % 3 > 0
-        sizes = [cover.inner, cover.size]
-        return [*sizes, int(off.max()), float(off.mean()), int(card.max()), float(card.mean()), float(least.mean())]
+        every = int(np.prod([len(h) for h in by.values()]))
+        means = [float(one.sum()) / every for one in (off, card, least)]
+        return [cover.inner, cover.size, every, int(off.max()), int(card.max()), *means, float(off.mean())]
 
     return timed(run, digest, repeats=1)
 
 
 @case("small-counts")
 def small_counts(scale: float) -> Sequence[Measure]:
-    """Small count rounding of about 222,000 inner cells that publish 1.3 million: 30 s allowed."""
-    records = int(8_000_000 * scale)
-    variables = ("area", "age_group", "sex", "labour", "education")
+    """Small count rounding of about 222,000 inner cells, of a million records, that publish 1.3 million: 30 s allowed.
+
+    The R package publishes, and takes the mean over, every combination of the codes of hierarchies, also those without
+    records, unless it is told to leave them out. The mean here is the same; it depends on the data, and those of the
+    run that is compared with are not at hand.
+    """
+    records = int(1_000_000 * scale)
+    variables = ("area", "age_group", "marital", "education")
     with scratch() as folder:
-        apart(write_population, folder, records, 345)
+        apart(write_population, folder, records, 1150)
         ours = apart(small_ours, folder, variables)
-    inner, published, largest, mean, card_largest, card_mean, least = ours.answer
+    inner, occupied, published, largest, card_largest, mean, card_mean, least, dense = ours.answer
     settings = (
-        f"{inner:,} inner cells, {published:,} published; against the deviations of a run of the R package on data "
-        f"that are not at hand. They depend on the data: on these the mean is at least {least:.3f} whatever is done"
+        f"{records:,} records by {', '.join(variables)}: {inner:,} inner cells, {published:,} published, {occupied:,} of "
+        f"them with records, of which alone the mean is {dense:.3f}; against a run of the R package on data that are not "
+        f"at hand. On these the mean is at least {least:.3f} whatever is done"
     )
     card = "our own run of the card's steps alone (exchanges=0) on the same data; the R package was not run on them"
     return [

@@ -122,7 +122,7 @@ def test_confidence_intervals_hold_the_truth_as_often_as_they_say():
     """Samples drawn with half-sample replicates: the estimates of areas cover what they estimate."""
     rng = np.random.default_rng(7)
     held = []
-    for number in range(40):
+    for _ in range(40):
         n = 1200
         half = rng.choice([0.0, 2.0], (n, 40))
         columns = {"id": np.arange(n), "area": rng.choice(AREA.base_codes, n), "sex": rng.choice(SEX.base_codes, n)}
