@@ -120,6 +120,8 @@ def audit(
     if not altered:
         system = _everybody_knows(system, within)
     attack = External(system, withheld, wanted)
+    if altered:
+        attack.show_plain_moves()
     attack.run(exact, seed)
     found = attack.intervals(exact)
     if altered:
