@@ -276,8 +276,14 @@ def _protection(
             forced[cells[table.status == CellStatus.FORCED]] = True
             given[cells[table.status == CellStatus.SECONDARY]] = True
         low, up = table.attacker_bounds()
-        np.maximum.at(lower, cells, np.where(low > NO_LOWER, low * scale, NO_LOWER))
-        np.minimum.at(upper, cells, np.where(up < NO_UPPER, up * scale, NO_UPPER))
+        if scale != 1:
+            low = np.where(low > NO_LOWER, low * scale, NO_LOWER)
+            up = np.where(up < NO_UPPER, up * scale, NO_UPPER)
+        if len(cells) == size and len(tables) == 1:  # every cell stands once, in order
+            lower, upper = np.maximum(low, NO_LOWER), np.minimum(up, NO_UPPER)
+        else:
+            np.maximum.at(lower, cells, low)
+            np.minimum.at(upper, cells, up)
         if table.assessment is not None and unsafe.any():
             a = table.assessment
             for i, level in enumerate((a.lower, a.upper, a.sliding)):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.engine.cells import cells_above
+from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
 from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
@@ -36,10 +36,9 @@ from discreet.tables.perturb.sources import encoded, identities, numbers_of, ref
 
 
 class Perturbed(NamedTuple):
-    """What became of records: weights in place of the old ones, how often each counts, moves of finest cells."""
+    """What became of records: weights in place of the old ones, moves of finest cells, replicate weights."""
 
     weight: Floats
-    times: Ints
     moved: Ints
     replicates: Floats | None
 
@@ -149,16 +148,17 @@ class DropAdd(Method):
         plain = table.spec.value is None and records.weight is None
         found = self._perturbed(table, records, codes, leaf, numbers, key, plain)
         checkpoint("drop and add", 1, 2)
-        # Sums in floating point depend on their order; this one depends on the contents only.
-        order = np.lexsort((numbers, leaf))
+        count = np.bincount(leaf, minlength=len(table)).astype(np.int64)
         own = np.ones(len(leaf)) if plain else records.amounts(table.spec.value).own.astype(np.float64)
+        # Sums in floating point depend on their order; this one depends on the contents only.
+        order = np.zeros(0, np.int64) if plain and found.replicates is None else np.lexsort((numbers, leaf))
 
         def summed(weight: Floats) -> Ints:
             finest = np.bincount(leaf[order], (own * weight)[order], len(table))
             return _added_up(table, np.rint(finest).astype(np.int64))
 
-        columns = {"value": summed(found.times.astype(np.float64) if plain else found.weight), "moved": found.moved}
-        columns["records"] = _added_up(table, np.bincount(leaf, minlength=len(table)).astype(np.int64))
+        columns = {"value": _added_up(table, count + found.moved) if plain else summed(found.weight)}
+        columns |= {"moved": found.moved, "records": _added_up(table, count)}
         if found.replicates is not None:
             totals = np.stack([summed(column) for column in found.replicates.T]).astype(np.float64)
             interval = replicate_interval(columns["value"].astype(np.float64), totals, scale=self.scale)
@@ -181,11 +181,16 @@ class DropAdd(Method):
             sub = None if replicates is None else replicates * times[:, None]
             if sub is not None and replicates is not None:
                 sub = sub * (replicates.sum(axis=0) / sub.sum(axis=0))
-            return Perturbed(kept * (weight.sum() / kept.sum()), times, moved, sub)
+            return Perturbed(kept * (weight.sum() / kept.sum()), moved, sub)
         shape = tuple(len(h.base_codes) for h in table.spec.hierarchies)
         answer = dropped_and_added(
             codes.astype(np.int64), shape, numbers, key.secret, self.rule, weighted=not plain, version=self.version
         )
+        if plain and replicates is None:
+            # Counts need not know which records were chosen.
+            moved = np.zeros(len(table), np.int64)
+            moved[leaf] = answer.moved[tuple(codes.T)]
+            return Perturbed(weight, moved, None)
         made = perturbed_weights(
             codes.astype(np.int64),
             answer,
@@ -196,8 +201,8 @@ class DropAdd(Method):
             version=self.version,
             emptied=plain,
         )
-        times = made.times.astype(np.int64)
-        return Perturbed(made.weight, times, np.bincount(leaf, times - 1, len(table)).astype(np.int64), made.replicates)
+        moved = np.bincount(leaf, made.times.astype(np.int64) - 1, len(table)).astype(np.int64)
+        return Perturbed(made.weight, moved, made.replicates)
 
     def run(self, system: System, key: Key | None = None) -> Outcome:
         """Publish what was added up from the records that are left."""
@@ -244,7 +249,7 @@ def _finest(records: Records, table: Table) -> tuple[Codes, Ints]:
         rest, code = np.divmod(rest, len(hierarchy))
         place = np.cumsum(hierarchy.base) - 1
         columns.append(place[code].astype(np.int32))
-    return np.column_stack(columns[::-1]), np.searchsorted(table.keys, keys).astype(np.int64)
+    return np.column_stack(columns[::-1]), row_finder(table.keys, table.shape)(keys).astype(np.int64)
 
 
 def _added_up(table: Table, finest: Ints) -> Ints:
