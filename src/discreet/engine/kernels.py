@@ -93,10 +93,12 @@ def codes_of_keys(keys: Ints, shape: Ints) -> Codes:
     """Codes of cells from their keys."""
     codes = np.empty((len(keys), len(shape)), np.int32)
     for i in range(len(keys)):
-        rest = keys[i]
-        for k in range(len(shape) - 1, -1, -1):
-            codes[i, k] = rest % shape[k]
-            rest //= shape[k]
+        rest = np.uint64(keys[i])
+        for k in range(len(shape) - 1, 0, -1):
+            above = rest // np.uint64(shape[k])
+            codes[i, k] = np.int32(rest - above * np.uint64(shape[k]))
+            rest = above
+        codes[i, 0] = np.int32(rest)
     return codes
 
 

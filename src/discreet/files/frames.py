@@ -171,7 +171,8 @@ def _validate(table: pa.Table) -> None:
                 checked = chunk.dictionary
                 checked.validate(full=True)
             number = chunk.indices.drop_null().to_numpy()
-            if len(number) and (number.min() < 0 or number.max() >= len(checked)):
+            # Numbers below zero are very large ones without their sign.
+            if len(number) and number.view(f"u{number.dtype.itemsize}").max() >= len(checked):
                 raise pa.ArrowInvalid("A code is missing in its dictionary.")
 
 
