@@ -272,7 +272,7 @@ def small_counts(scale: float) -> Sequence[Measure]:
     inner, occupied, published, largest, card_largest, mean, card_mean, least, dense = ours.answer
     settings = (
         f"{records:,} records by {', '.join(variables)}: {inner:,} inner cells, {published:,} published, {occupied:,} "
-        f"of them with records, of which alone the mean is {dense:.3f}; against a run of the R package on data that are "
+        f"of them with records, whose mean alone is {dense:.3f}; against a run of the R package on data that are "
         f"not at hand. On these the mean is at least {least:.3f} whatever is done"
     )
     card = "our own run of the card's steps alone (exchanges=0) on the same data; the R package was not run on them"
