@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.registry import Measure, Timing, apart, case, scratch, timed
-from benchmarks.tabulation import CENSUS_BY, digest_of, frame_of, write_census
+from benchmarks.tabulation import digest_of, frame_of, write_census
 
 KEY = bytes(range(32))
 HYPERCUBE = ("area", "sex", "age_group", "marital", "birth", "education", "labour", "occupation")
@@ -19,6 +19,8 @@ HYPERCUBE = ("area", "sex", "age_group", "marital", "birth", "education", "labou
 # ---- cell-key counts from ten million records ------------------------------------------------------------------
 
 KEYS = 256
+KEYED_BY = ("area", "sex", "occupation")
+"""Of 2.9 million combinations 1.7 million have records."""
 PEER = "DISCREET_PEER_CELL_KEY"
 
 
@@ -30,10 +32,10 @@ def write_keyed_census(folder: Path, records: int) -> None:
 
     import discreet as ds
 
-    write_census(folder, records)
-    columns = pq.read_table(folder / "records.parquet", columns=[*CENSUS_BY, "record_key"])
+    write_census(folder, records, KEYED_BY)
+    columns = pq.read_table(folder / "records.parquet", columns=[*KEYED_BY, "record_key"])
     whole = np.floor(columns["record_key"].to_numpy() * KEYS).astype(np.int32)
-    plain = {name: columns[name].cast(pa.string()) for name in CENSUS_BY}
+    plain = {name: columns[name].cast(pa.string()) for name in KEYED_BY}
     pq.write_table(pa.table({**plain, "record_key": whole}), folder / "keyed.parquet")
     noise = ds.NoiseTable.maximum_entropy(D=5, V=3, js=2).quantised(KEYS)
     rows = [min(value, len(noise) - 1) for value in range(751)]
@@ -73,7 +75,7 @@ def counts_released(folder: Path) -> Timing:
         release = ds.protect(data, method, tables=[ds.TableSpec(by=by, holders=False)])
         return frame_of(release.custodian.tables.tables[0], {"count": release.public.tables[0].value})
 
-    return timed(run, digest_of, repeats=1)
+    return timed(run, digest_of, repeats=3)
 
 
 def counts_pandas(folder: Path) -> Timing:
@@ -83,7 +85,7 @@ def counts_pandas(folder: Path) -> Timing:
     import pyarrow as pa
 
     noise = pd.read_csv(folder / "noise.csv")
-    by = list(CENSUS_BY)
+    by = list(KEYED_BY)
 
     def run() -> Any:
         data = pd.read_parquet(folder / "keyed.parquet")
@@ -127,7 +129,7 @@ def cell_key_counts(scale: float) -> Sequence[Measure]:
         raise AssertionError("The sides give different answers.")
     name = "cell_key_perturbation" if interpreter else "its steps in pandas"
     settings = (
-        f"{records:,} records by {', '.join(CENSUS_BY)}, keys modulo {KEYS}: clock s warm (cold) {ours.warm:.2f} "
+        f"{records:,} records by {', '.join(KEYED_BY)}, keys modulo {KEYS}: clock s warm (cold) {ours.warm:.2f} "
         f"({ours.cold:.2f}) against {name} {theirs.warm:.2f} ({theirs.cold:.2f}); peak GiB {ours.peak:.2f} against "
         f"{theirs.peak:.2f}; a whole release by protect, with evidence, {released.warm:.2f}, peak {released.peak:.2f}"
     )
@@ -247,24 +249,31 @@ def small_ours(folder: Path, variables: Sequence[str]) -> Timing:
         off, card = (np.abs(one.published - cover.sums(table.value)) for one in (found, plain))
         # A cell whose candidates sum to no multiple of 3 deviates by at least 1, whatever is raised.
         least = cover.sums(np.where(found.candidates, table.value, 0)) % 3 > 0
-        sizes = [cover.inner, cover.size]
-        return [*sizes, int(off.max()), float(off.mean()), int(card.max()), float(card.mean()), float(least.mean())]
+        every = int(np.prod([len(h) for h in by.values()]))
+        means = [float(one.sum()) / every for one in (off, card, least)]
+        return [cover.inner, cover.size, every, int(off.max()), int(card.max()), *means, float(off.mean())]
 
     return timed(run, digest, repeats=1)
 
 
 @case("small-counts")
 def small_counts(scale: float) -> Sequence[Measure]:
-    """Small count rounding of about 222,000 inner cells that publish 1.3 million: 30 s allowed."""
-    records = int(8_000_000 * scale)
-    variables = ("area", "age_group", "sex", "labour", "education")
+    """Small count rounding of about 222,000 inner cells, of a million records, that publish 1.3 million: 30 s allowed.
+
+    The R package publishes, and takes the mean over, every combination of the codes of hierarchies, also those without
+    records, unless it is told to leave them out. The mean here is the same; it depends on the data, and those of the
+    run that is compared with are not at hand.
+    """
+    records = int(1_000_000 * scale)
+    variables = ("area", "age_group", "marital", "education")
     with scratch() as folder:
-        apart(write_population, folder, records, 345)
+        apart(write_population, folder, records, 1150)
         ours = apart(small_ours, folder, variables)
-    inner, published, largest, mean, card_largest, card_mean, least = ours.answer
+    inner, occupied, published, largest, card_largest, mean, card_mean, least, dense = ours.answer
     settings = (
-        f"{inner:,} inner cells, {published:,} published; against the deviations of a run of the R package on data "
-        f"that are not at hand. They depend on the data: on these the mean is at least {least:.3f} whatever is done"
+        f"{records:,} records by {', '.join(variables)}: {inner:,} inner cells, {published:,} published, {occupied:,} "
+        f"of them with records, whose mean alone is {dense:.3f}; against a run of the R package on data that are "
+        f"not at hand. On these the mean is at least {least:.3f} whatever is done"
     )
     card = "our own run of the card's steps alone (exchanges=0) on the same data; the R package was not run on them"
     return [
@@ -290,13 +299,42 @@ def drop_add_ours(records: int) -> Timing:
     return timed(lambda: dropped_and_added(codes, (20, 50), numbers, KEY), lambda found: int(found.counts.sum()))
 
 
+def drop_add_released(records: int) -> Timing:
+    """The same as a release with evidence, from a frame in memory."""
+    import numpy as np
+    import pyarrow as pa
+
+    import discreet as ds
+
+    rng = np.random.default_rng(1)
+    lists = {"row": [f"r{k}" for k in range(20)], "column": [f"c{k}" for k in range(50)]}
+    columns = {
+        name: pa.DictionaryArray.from_arrays(pa.array(rng.integers(0, len(codes), records), pa.int32()), codes)
+        for name, codes in lists.items()
+    }
+    people = ds.Microdata(pa.table({"id": np.arange(records), **columns}))
+    spec = ds.TableSpec(by={name: ds.Hierarchy.flat(codes) for name, codes in lists.items()}, holders=False)
+    key = ds.Key(KEY)
+    return timed(lambda: ds.protect(people, ds.DropAdd("id"), tables=[spec], key=key), len_of_first)
+
+
+def len_of_first(release: Any) -> int:
+    """How many cells the first table of a release has."""
+    return len(release.public.tables[0])
+
+
 @case("drop-add")
 def drop_add(scale: float) -> Sequence[Measure]:
     """A two-way table over a million loaded records: 100 ms allowed."""
     records = int(1_000_000 * scale)
-    ours = apart(drop_add_ours, records)
-    settings = f"{records:,} records, 20 by 50 codes; cold {1000 * ours.cold:.0f} ms"
-    return [Measure("clock ms, against the limit", 1000 * ours.warm, 100.0, 1.0, settings)]
+    ours, released = apart(drop_add_ours, records), apart(drop_add_released, records)
+    settings = (
+        f"{records:,} records, 20 by 50 codes; cold {1000 * ours.cold:.0f} ms, release {1000 * released.cold:.0f}"
+    )
+    return [
+        Measure("clock ms, against the limit", 1000 * ours.warm, 100.0, 1.0, settings),
+        Measure("clock ms, whole release, against the limit", 1000 * released.warm, 100.0, 1.0, settings),
+    ]
 
 
 def map_ours(points: int, algorithm: str) -> Timing:

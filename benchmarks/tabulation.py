@@ -19,12 +19,12 @@ MEMORY_TARGET = 4.0
 # ---- data ---------------------------------------------------------------------------------------------------
 
 
-def write_census(folder: Path, records: int) -> None:
+def write_census(folder: Path, records: int, variables: Sequence[str] = CENSUS_BY) -> None:
     from discreet.generate import census_population
 
     population = census_population(records, areas=35_000)
     population.write(folder)
-    codes = {name: population.records[name].chunk(0).dictionary.to_pylist() for name in CENSUS_BY}
+    codes = {name: population.records[name].chunk(0).dictionary.to_pylist() for name in variables}
     (folder / "codes.json").write_text(json.dumps(codes))
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 import pandas as pd
 from cell_key_perturbation.create_perturbed_table import create_perturbed_table
 
-BY = ["area", "sex", "age_group"]
+BY = ["area", "sex", "occupation"]
 
 
 def perturbed(folder: Path) -> pd.DataFrame:
     """From the file to a frame of codes and counts, without the empty cells that the other side does not list."""
     data = pd.read_parquet(folder / "keyed.parquet")
     noise = pd.read_csv(folder / "noise.csv")
-    found = create_perturbed_table(data, noise, ["area"], ["sex", "age_group"], "record_key", threshold=0)
+    found = create_perturbed_table(data, noise, BY[:1], BY[1:], "record_key", threshold=0)
     kept = found[found["pre_sdc_count"] > 0]
     return kept[[*BY, "count"]].reset_index(drop=True)
 

@@ -50,6 +50,7 @@ METHODS: dict[str, Callable[[str], Method]] = {
     "noise-balanced": lambda given: ds.MultiplicativeNoise("firm", 1.1, 1.2, shape="ramp", balance=["region"]),
     "drop-add": lambda given: ds.DropAdd("firm", rate=0.1),
     "drop-q": lambda given: ds.DropAdd("firm", subsample=5),
+    "drop-q-intervals": lambda given: ds.DropAdd("firm", subsample=5, replicates=("half", "other_half")),
     "swap": lambda given: ds.Swap("region", "firm", profile=["size"], rate=0.1),
     "redistribute": lambda given: ds.Redistribute(outliers="redistribute", algorithm="optimal"),
     "redistribute-values": lambda given: ds.Redistribute(max_share=0.6, p=10),
@@ -86,6 +87,7 @@ HOME = {
     "small-count": "counts",
     "drop-add": "counts",
     "drop-q": "counts",
+    "drop-q-intervals": "weighted",
     "swap": "all_counts",
     "redistribute": "map_counts",
     "redistribute-values": "map_values",
@@ -97,6 +99,7 @@ ONLY_FOR = {
     "swap": {"all_cells", "all_counts"},
     "redistribute": {"map_counts", "neighbours"},
     "redistribute-values": {"map_values"},
+    "drop-q-intervals": {"counts", "weighted", "hierarchical"},
     "drop-q": {"counts", "counts_three_way", "hierarchical", "weighted", "all_cells", "forced"},
 }
 """The inputs of methods that are for few of them."""
@@ -141,6 +144,8 @@ def records(n: int = 140, seed: int = 3) -> pa.Table:
             "weight": np.round(1 + rng.random(n) * 3, 2),
             "profit": rng.integers(-500, 500, n),
             "firm": np.arange(n),
+            "half": 2 * (np.arange(n) % 2),
+            "other_half": 2 * (np.arange(n) // 2 % 2),
             "rkey": np.random.default_rng(seed + 1).random(n).round(12),
         }
     )

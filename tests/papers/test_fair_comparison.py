@@ -246,3 +246,27 @@ def test_no_exact_disclosure_is_flagged():
     risk = attribute_risk(np.ones((2, 2)), np.ones((2, 2)))
     assert risk.risk == 0
     assert risk.nothing
+
+
+def test_random_tables_have_no_small_counts_after_at_most_four_rounds():
+    """The 300 random tables of card 004, by the card's steps alone."""
+    import discreet as ds
+    from discreet.engine.draws import draws
+    from discreet.tables.perturb.cover import cover_of
+    from discreet.tables.perturb.small_counts import rounded_small_counts
+
+    by = {
+        name: ds.Hierarchy.flat([f"{name}{i}" for i in range(size)])
+        for name, size in zip("abc", (3, 3, 2), strict=True)
+    }
+    codes = np.array([[a + 1, b + 1, c + 1] for a in range(3) for b in range(3) for c in range(2)], np.int32)
+    cover = cover_of(codes, by, [["a", "b"], ["a", "c"]])
+    rng = np.random.default_rng(4)
+    for number in range(300):
+        base, counts = int(rng.choice([3, 5, 10])), rng.poisson(rng.choice([0.3, 1.0, 3.0]), 18)
+        draw = draws(number.to_bytes(32, "big"), "small_counts", 1, np.arange(18))
+        found = rounded_small_counts(counts, cover, draw, base=base, exchanges=0)
+        assert not np.any((found.published > 0) & (found.published < base))
+        assert set(found.inner[found.inner != counts].tolist()) <= {0, base}
+        assert 2 * abs(int(found.inner.sum()) - int(counts.sum())) <= base
+        assert found.rounds <= 4

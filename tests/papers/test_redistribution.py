@@ -7,7 +7,7 @@ import pytest
 
 from discreet.measures.redistribution import map_measures
 from discreet.tables.redistribute.counts import redistributed
-from discreet.tables.redistribute.grid import Hexagons
+from discreet.tables.redistribute.grid import Hexagons, HexGrid, occupied_hexagons
 from discreet.tables.redistribute.magnitudes import MapRules, repaired_map
 
 ROW = np.array([1, 8, 3, 4, 4, 2, 9, 1, 2, 1])
@@ -150,3 +150,34 @@ def test_random_hexagon_maps_are_repaired(grids):
         net.append(np.abs(change).sum() / 2 / value.sum())
     assert np.mean(shares) == pytest.approx(0.30, abs=0.05)
     assert np.mean(net) == pytest.approx(0.23, abs=0.05)
+
+
+def _points(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A predictor and the standardised residuals of a regression on it, from the card's three generators."""
+    rng = np.random.default_rng(seed)
+    x, e = rng.normal(5, 1, 500), rng.normal(0, 5, 500)
+    if kind == "piecewise":
+        y = np.where(x < 4.5, 20, np.where(x < 5.5, 10 + 8 * x, -4 + 14 * x)) + e
+    elif kind == "outliers":
+        y = 10 * x + e
+        y[np.argmin(np.abs(x - 3.8))] += 30
+        y[np.argmin(np.abs(x - 5.8))] -= 25
+    else:
+        y = 10 * (x - 5) - 5 * (x - 5) ** 2 + e
+    residual = y - np.polyval(np.polyfit(x, y, 1), x)
+    return x, residual / residual.std() * np.ptp(x) / np.ptp(residual / residual.std())
+
+
+@pytest.mark.parametrize("kind", ["piecewise", "outliers", "curvilinear"])
+def test_the_nearest_donor_moves_units_less_far_than_equal_shares_on_the_whole(kind):
+    """ORDERING only: the points and the grid of the published runs are not given; stand-in of the card, 16 bins."""
+    steps: dict[str, list[int]] = {"nearest": [], "equal": [], "optimal": []}
+    for seed in range(6):
+        x, y = _points(kind, seed)
+        places, counts, _ = occupied_hexagons(HexGrid("x", "y", float(np.ptp(x)) / 16, (0, 0)).cells(x, y))
+        for name, found in steps.items():
+            found.append(redistributed(counts, places, algorithm=name).moves.distance)
+    nearest, equal, optimal = (np.array(found) for found in steps.values())
+    assert np.all(optimal <= np.minimum(nearest, equal))
+    assert nearest.mean() < equal.mean()
+    assert optimal.mean() > 0.9 * nearest.mean()

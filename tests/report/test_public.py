@@ -108,10 +108,14 @@ RELEASES = {
 
 
 class Canary:
-    """Stands in any field; whoever prints it gives itself away, and evidence only tells its decimals."""
+    """Stands in any field; whoever prints it gives itself away.
+
+    Evidence only tells its decimals, and of its facts the coverage of confidence intervals, which these have not.
+    """
 
     def __init__(self, decimals: int = 0) -> None:
         self.decimals = decimals
+        self.facts = {CANARY: CANARY, "reach": CANARY}
 
     def __repr__(self) -> str:
         return CANARY

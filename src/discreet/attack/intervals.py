@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.attack.moves import DOWN, UP, Moves, tighten
+from discreet.attack.plain_moves import by_exchange, by_scaling
 from discreet.attack.settle import Ends, Levels, settle
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.progress import checkpoint
@@ -31,6 +32,8 @@ PUSH = 0.01
 """Share of its value by which a cell is pushed to see whether it moves at all."""
 BEYOND = 1e3
 """No finite end lies further than this many times all finite room together."""
+FEW = 5
+"""Cells are pushed one by one where plain moves leave no more than one in so many open."""
 TOGETHER = 2_000
 """Small components are looked at together, up to so many cells."""
 
@@ -145,8 +148,26 @@ class External:
         self.room = np.maximum(np.stack((rise, fall)), 0.0)
         self.possible = self.room.copy()
         self.shown = np.zeros_like(self.room)
+        self._batches = True
         tighten(system.matrix[:, self.cells].tocsr().astype(np.float64), self.possible)
         self.matrix = system.matrix[np.flatnonzero(system.defining)][:, self.cells].tocsr().astype(np.float64)
+
+    def show_plain_moves(self) -> None:
+        """Take what cells can do without a linear program; much where nearly all cells are withheld."""
+        self.shown = np.minimum(by_scaling(self.system, self.cells, self.room), self.possible)
+        before = self._open()
+        if before.any():
+            found = by_exchange(self.system, self.cells, self.room, before, self.required.level)
+            self.shown = np.minimum(np.maximum(self.shown, found), self.possible)
+            self._batches = FEW * int(self._open().sum()) > int(before.sum())
+
+    def _open(self) -> Bools:
+        """Wanted cells of which it is not settled whether they move as far as they must."""
+        required, shown, possible = self.required, self.shown, self.possible
+        lacking = ((shown < required.enough) & (possible >= required.enough)).any(axis=0)
+        narrow = (shown.sum(axis=0) < required.width) & (possible.sum(axis=0) >= required.width)
+        result: Bools = self.wanted & (lacking | narrow)
+        return result
 
     def bundles(self) -> Iterator[tuple[Ints, csr_array]]:
         """Positions of cells that can move, by component, and the relations among them; small components together."""
@@ -173,7 +194,8 @@ class External:
             stages = 2 * int(self.wanted[cells].sum())
             report = Reporter("audit", done, total, stages)
             moves = Moves(part, self.room[:, cells], self.possible[:, cells], report.again)
-            settle(moves, self.required.levels(cells, self.wanted[cells]), seed, report)
+            moves.shown = self.shown[:, cells]
+            settle(moves, self.required.levels(cells, self.wanted[cells]), seed, report, self._batches)
             done += stages
             if exact:
                 report = Reporter("audit", done, total, stages)

@@ -84,9 +84,12 @@ class Ends(Wanted):
         return aim - moves.shown[:, cells] > self.tolerance[cells], aim
 
 
-def settle(moves: Moves, wanted: Wanted, seed: int, report: Report) -> None:
-    """Push until nothing is open. The seed decides which cells are pushed together, not what is found."""
-    if worth_batches(moves, int(wanted.open(moves)[0].sum())):
+def settle(moves: Moves, wanted: Wanted, seed: int, report: Report, batches: bool = True) -> None:
+    """Push until nothing is open. The seed decides which cells are pushed together, not what is found.
+
+    ``batches=False`` pushes every cell alone from the beginning: right for the hard ones among many that are settled.
+    """
+    if batches and worth_batches(moves, int(wanted.open(moves)[0].sum())):
         _together(moves, wanted, seed, report)
     _one_by_one(moves, wanted, report)
 

@@ -133,5 +133,6 @@ def _finished(known: Ints, top: int, kept: int, like: ContributorRecords) -> Con
 
 def one_each(count: Ints, total: Ints, unit: int, top: int) -> Contributions:
     """Contributions of a count where every record is a contributor of its own, as often as its weight says."""
-    largest = np.clip(total[:, None] - unit * np.arange(top), 0, unit)
-    return Contributions(count, total, largest, np.zeros(len(count), np.bool_))
+    from discreet.engine.kernels import largest_of_ones
+
+    return Contributions(count, total, largest_of_ones(total, unit, top), np.zeros(len(count), np.bool_))

@@ -270,17 +270,20 @@ def encode_codes(
     columns: Sequence[Any], variable: str, hierarchy: Hierarchy, missing: str | None, recode: Mapping[str, str]
 ) -> list[CodeColumn]:
     """Code columns of any type as positions in a hierarchy; only base codes may occur."""
+    import pyarrow as pa
+
     gaps = sum(column.null_count for column in columns)
     missing_position = position_of_gaps(variable, hierarchy, missing, gaps)
     result: list[CodeColumn] = []
     unknown: dict[str, int] = {}
     dictionary, positions = None, np.zeros(0, np.int32)
+    listing = pa.array(hierarchy.codes, pa.string())
     for column in columns:
         encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
         # Batches from one row group of a Parquet file have one dictionary.
         if dictionary is None or not dictionary.equals(encoded.dictionary):
             dictionary = encoded.dictionary
-            positions = np.append(_positions(dictionary, hierarchy, recode), np.int32(missing_position))
+            positions = np.append(_positions(dictionary, hierarchy, listing, recode), np.int32(missing_position))
         indices = encoded.indices
         if indices.null_count:
             indices = indices.fill_null(len(positions) - 1)
@@ -327,12 +330,13 @@ def base_positions(codes: Sequence[str], hierarchy: Hierarchy) -> Codes:
     return positions
 
 
-def _positions(dictionary: Any, hierarchy: Hierarchy, recode: Mapping[str, str]) -> Codes:
+def _positions(dictionary: Any, hierarchy: Hierarchy, listing: Any, recode: Mapping[str, str]) -> Codes:
+    """Positions in a hierarchy, whose codes are also given as an Arrow array, of the codes of a dictionary."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not recode and (pa.types.is_string(dictionary.type) or pa.types.is_large_string(dictionary.type)):
-        found = pc.index_in(dictionary, value_set=pa.array(hierarchy.codes, type=dictionary.type)).fill_null(-1)
+        found = pc.index_in(dictionary, value_set=listing.cast(dictionary.type)).fill_null(-1)
         positions: Codes = found.to_numpy(zero_copy_only=False).astype(np.int32)
         positions[(positions >= 0) & ~hierarchy.base[positions]] = -1
         return positions

@@ -88,6 +88,30 @@ def occupied(sums: Ints) -> tuple[Ints, Ints]:
     return keys, columns
 
 
+@kernel("i4[:,::1](i8[::1], i8[::1])")
+def codes_of_keys(keys: Ints, shape: Ints) -> Codes:
+    """Codes of cells from their keys."""
+    codes = np.empty((len(keys), len(shape)), np.int32)
+    for i in range(len(keys)):
+        rest = np.uint64(keys[i])
+        for k in range(len(shape) - 1, 0, -1):
+            above = rest // np.uint64(shape[k])
+            codes[i, k] = np.int32(rest - above * np.uint64(shape[k]))
+            rest = above
+        codes[i, 0] = np.int32(rest)
+    return codes
+
+
+@kernel("i8[:,::1](i8[::1], i8, i8)")
+def largest_of_ones(total: Ints, unit: int, top: int) -> Ints:
+    """The largest contributions of cells to which everybody contributes one unit."""
+    largest = np.empty((len(total), top), np.int64)
+    for i in range(len(total)):
+        for place in range(top):
+            largest[i, place] = min(max(total[i] - unit * place, 0), unit)
+    return largest
+
+
 @kernel("void(i8[::1], i4[::1], i4[::1], i8[::1], i8[:,::1], i8[::1], i8, i8[::1], i8[:,::1], i8[::1])")
 def roll_up(
     start: Ints,

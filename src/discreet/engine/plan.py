@@ -68,6 +68,8 @@ class ColumnPlan:
 
     def table(self, leaf: LeafCells, modulus: int, feed: Feed) -> Table:
         """The finished table from sums of the finest cells (one row a column of :attr:`summed`)."""
+        from discreet.engine.kernels import codes_of_keys
+
         spec, records = self.spec, self.records
         shape = [len(h) for h in spec.hierarchies]
         if self._one_each and spec.cells != "all":
@@ -85,7 +87,7 @@ class ColumnPlan:
                 weight=records.weight_name or False,
                 decimals=amounts.shown if spec.decimals is None else spec.decimals,
             ),
-            codes=_codes_of(cells, shape),
+            codes=codes_of_keys(cells, np.array(shape, np.int64)),
             value=sums[spec.value],
             decimals=amounts.decimals,
             empty=whole.records == 0,
@@ -124,11 +126,3 @@ class ColumnPlan:
         found = {level: contributions_of(feed(level, rows), above, cells, top, kept, absolute) for level in levels}
         contributions = {level: found.get(level, found[levels[-1]])[0] for level in self.spec.levels}
         return contributions, next((holders for _, holders in found.values() if holders is not None), None)
-
-
-def _codes_of(cells: Ints, shape: Sequence[int]) -> np.ndarray:
-    codes = np.empty((len(cells), len(shape)), np.int32)
-    rest = cells.copy()
-    for k in range(len(shape) - 1, -1, -1):
-        rest, codes[:, k] = np.divmod(rest, shape[k])
-    return codes

@@ -33,6 +33,8 @@ def rolled_up_by_variable(leaf: LeafCells, hierarchies: Sequence[Hierarchy], mod
     modulus
         What key sums are taken to; 0 for no modulus.
     """
+    if all(np.diff(h.ancestors[0]).max(initial=1) == 1 for h in hierarchies):
+        return leaf  # no code lies above another
     shape = [len(h) for h in hierarchies]
     rows = [leaf.records, *([leaf.key_sum] if len(leaf.key_sum) else []), *leaf.sums]
     columns = np.ascontiguousarray(np.stack(rows, axis=1))

@@ -16,6 +16,7 @@ from discreet.model.evidence import (
 )
 
 NOISE_READER = "readers without the records and the key: nothing is claimed of what they can work out"
+SINGLE_WEIGHTS = "what standard errors tell of the replicate weights of single records"
 DRAWN = "that the draws were not looked at and repeated until they pleased"
 
 
@@ -110,14 +111,21 @@ def multiplied_statement(a: float, b: float, p: float | None, facts: Mapping[str
     return f"{text}; {facts['too_noisy']} cells are flagged for too much noise."
 
 
-def dropped_statement(rate: str, rounding: str, subsample: int | None, *, plain: bool, moved: int) -> str:
-    """What dropping and adding records may state; ``plain`` for counts of records without weights."""
+def dropped_statement(
+    rate: str, rounding: str, subsample: int | None, *, plain: bool, moved: int, coverage: float | None = None
+) -> str:
+    """What dropping and adding records may state.
+
+    ``plain`` is for counts of records without weights, ``coverage`` that of confidence intervals, if any.
+    """
     if subsample is not None:
         text = f"exactly {subsample} records of the universe were dropped"
     else:
         q = "rounded up" if rounding == "ceil" else "and the next whole number above"
         text = f"in every finest cell at most {rate} of its records, {q}, were dropped or doubled"
     text += f" ({moved} in all); all relations add up"
+    if coverage is not None:
+        text += f"; confidence intervals of {100 * coverage:g} % follow from the replicate weights"
     if plain:
         return f"{text}; every count is that of the records that are left."
     return f"{text}; weights were adjusted to the number of records and to the total of all weights."

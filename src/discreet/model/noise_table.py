@@ -16,6 +16,9 @@ FRACTIONS = 10**15
 NOT_ONE = 1e-6
 """How far the probabilities of a row may be from one when they come from a file with few digits."""
 
+LISTED = 2**16
+"""Rows of whole numbers are looked up in a list of this size at most, which is faster than a search."""
+
 
 class NoiseRow(NamedTuple):
     """One row: changes with their probabilities, in the order in which cell keys meet them."""
@@ -178,13 +181,16 @@ class NoiseTable:
 
     def rows_of(self, values: Floats | Ints) -> Ints:
         """Number of the row of each count."""
-        found = np.searchsorted(self.values, values, side="right") - 1
-        if self.cycle > 1:
-            last = int(self.values[-1])
-            beyond = values > last
-            again = len(self) - self.cycle + (np.asarray(values, np.int64) - last - 1) % self.cycle
-            found = np.where(beyond, again, found)
-        return found.astype(np.int64)
+        last = int(self.values[-1])
+        if np.asarray(values).dtype.kind == "i" and last < LISTED:
+            listed = np.searchsorted(self.values, np.arange(last + 1), side="right") - 1
+            found = listed[np.clip(values, 0, last)]
+        else:
+            found = np.searchsorted(self.values, values, side="right") - 1
+        beyond = values > last
+        if self.cycle > 1 and beyond.any():
+            found[beyond] = len(self) - self.cycle + (np.asarray(values[beyond], np.int64) - last - 1) % self.cycle
+        return found.astype(np.int64, copy=False)
 
     @property
     def least(self) -> float:

@@ -26,6 +26,7 @@ class PublicTable:
     ``value`` is in units of ``10 ** -decimals``; withheld and empty cells hold zero there and are not ``shown``.
     ``altered`` says of the whole table that its values are not the true ones, never of single cells. ``lower`` and
     ``upper`` are ends of intervals that hold the true values, where a method publishes them; equal where it is true.
+    Where ``coverage`` is given they are ends of confidence intervals of estimates with that coverage instead.
     ``parents`` are the codes that codes stand under (-1 at the top), for headings; ``measure`` is the variable that is
     summed, empty for counts, and ``period`` what period the table is about.
     """
@@ -42,6 +43,7 @@ class PublicTable:
     altered: bool = False
     lower: Ints | None = None
     upper: Ints | None = None
+    coverage: float | None = None
     parents: tuple[tuple[int, ...], ...] = ()
     measure: str = ""
     period: str = ""
@@ -169,6 +171,11 @@ class Custodian:
         """Decimals of altered values."""
         return max((evidence.decimals for evidence in self.evidence), default=0)
 
+    @property
+    def coverage(self) -> float | None:
+        """Coverage of confidence intervals, where the published intervals are such."""
+        return next((float(e.facts["coverage"]) for e in self.evidence if "coverage" in e.facts), None)
+
     def public(self) -> PublicRelease:
         """What goes out."""
         shown = []
@@ -177,7 +184,7 @@ class Custodian:
                 shown.append(public_table(table, self.withheld(number)))
             else:
                 ends = None if self.intervals is None else self.intervals[number]
-                shown.append(altered_table(table, self.published[number], self.decimals, ends))
+                shown.append(altered_table(table, self.published[number], self.decimals, ends, self.coverage))
         return PublicRelease(tuple(shown))
 
 
@@ -232,7 +239,11 @@ def _headings(table: Table) -> dict[str, Any]:
 
 
 def altered_table(
-    table: Table, published: Ints, decimals: int, intervals: tuple[Ints, Ints] | None = None
+    table: Table,
+    published: Ints,
+    decimals: int,
+    intervals: tuple[Ints, Ints] | None = None,
+    coverage: float | None = None,
 ) -> PublicTable:
     """The public view of a table with altered values, in units of ``10 ** -decimals``, shown exactly."""
     everything = [published, *(intervals or ())]
@@ -252,6 +263,7 @@ def altered_table(
         altered=True,
         lower=ends[0] if ends else None,
         upper=ends[1] if ends else None,
+        coverage=coverage,
         **_headings(table),
     )
 

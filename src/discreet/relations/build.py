@@ -222,6 +222,8 @@ def _common_values(tables: TableSet, of: list[Ints], size: int, scales: list[int
                 hint="Give all tables the same decimals=.",
             )
         value[cells] = table.value * scale
+    if size == sum(len(table) for table in tables):
+        return value  # every cell stands in one place
     worst, gap = (0, 0), 0
     for number, (table, cells, scale) in enumerate(zip(tables, of, scales, strict=True)):
         difference = np.abs(value[cells] - table.value * scale)
@@ -274,13 +276,19 @@ def _protection(
             forced[cells[table.status == CellStatus.FORCED]] = True
             given[cells[table.status == CellStatus.SECONDARY]] = True
         low, up = table.attacker_bounds()
-        np.maximum.at(lower, cells, np.where(low > NO_LOWER, low * scale, NO_LOWER))
-        np.minimum.at(upper, cells, np.where(up < NO_UPPER, up * scale, NO_UPPER))
-        if table.assessment is not None:
+        if scale != 1:
+            low = np.where(low > NO_LOWER, low * scale, NO_LOWER)
+            up = np.where(up < NO_UPPER, up * scale, NO_UPPER)
+        if len(cells) == size and len(tables) == 1:  # every cell stands once
+            lower[cells], upper[cells] = np.maximum(low, NO_LOWER), np.minimum(up, NO_UPPER)
+        else:
+            np.maximum.at(lower, cells, low)
+            np.minimum.at(upper, cells, up)
+        if table.assessment is not None and unsafe.any():
             a = table.assessment
             for i, level in enumerate((a.lower, a.upper, a.sliding)):
                 np.maximum.at(levels[i], cells, np.where(table.unsafe, level * scale, 0))
-    for table, cells in zip(tables, of, strict=True):
+    for table, cells in zip(tables, of, strict=True) if forced.any() else ():
         for hidden, how in ((unsafe, "unsafe"), (given, "withheld as secondary")):
             clash = forced[cells] & hidden[cells]
             if np.any(clash):
@@ -314,10 +322,9 @@ def _insiders(
             count = table.contributions["holding"].count
             unknown = contributors[cells] == 0
             contributors[cells[unknown]] = count[unknown]
-    if any(table.holders is None for table in tables):
-        sole = np.flatnonzero(contributors == 1)
-        if len(sole):
-            holder[sole, 0] = -2 - _same_sole(matrix, contributors)[sole]
+    sole = np.flatnonzero(contributors == 1)
+    if len(sole):
+        holder[sole, 0] = -2 - (_same_sole(matrix, contributors)[sole] if matrix.shape[0] else sole)
     for table, cells, scale in zip(tables, of, scales, strict=True):
         if table.holders is not None:
             known = table.holders.identity.shape[1]
@@ -354,6 +361,8 @@ def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[In
     their entries and compared entry by entry.
     """
     lengths = np.diff(matrix.indptr)
+    if not len(lengths):
+        return np.zeros(0, np.int64), slack
     marks = np.random.default_rng(20240229).integers(-(2**31), 2**31, size=(matrix.shape[1], 2), dtype=np.int64)
     sums = (matrix @ marks).T
     sums = sums * np.where(sums[0] < 0, -1, 1)

@@ -46,6 +46,9 @@ def table_equations(table: Table) -> Equations:
 def _along(table: Table, k: int) -> Equations:
     """The equations along variable ``k``."""
     hierarchy = table.spec.hierarchies[k]
+    if not hierarchy.groupings:
+        nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        return Equations(nothing, nothing, nothing, nothing, nothing, nothing, none, none)
     codes = table.codes[:, k]
     starts, groupings, coefficients = hierarchy.members
     lengths = np.diff(starts)[codes]

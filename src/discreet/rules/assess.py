@@ -57,9 +57,10 @@ def assess_table(
         upper = np.maximum(upper, np.where(found.unsafe, found.upper, 0))
     least = _published_unit(table) if profile == "argus" else 1
     unsafe, lower, upper = _with_manual(table, hits > 0, lower, upper, manual_range, least)
-    refuse_too_large(table, np.maximum(lower, upper))
-    # Nobody can be made to believe less than what is known; but where only the lower side protects, it must do so.
-    lower = np.where(upper > 0, np.minimum(lower, _room_below(table)), lower)
+    if unsafe.any():
+        refuse_too_large(table, np.maximum(lower, upper))
+        # Nobody can be made to believe less than what is known; but where only the lower side protects, it must do so.
+        lower = np.where(upper > 0, np.minimum(lower, _room_below(table)), lower)
     return table.with_(
         assessment=Assessment(
             rules=tuple(rule.record() for rule in mine),
@@ -122,6 +123,8 @@ def _with_manual(
     table: Table, unsafe: Bools, lower: Ints, upper: Ints, manual_range: float, least: int
 ) -> tuple[Bools, Ints, Ints]:
     """Cells marked by hand are unsafe too; levels given by hand count where they are larger than the rules'."""
+    if table.manual is None and not unsafe.any():
+        return unsafe, lower, upper
     nothing = np.zeros(len(table), np.int64)
     by_hand = nothing > 0 if table.manual is None else table.manual == CellStatus.UNSAFE
     if table.manual is not None:

@@ -23,7 +23,8 @@ class Outcome:
     """What a method did to a system: cells withheld, the evidence, and the values to publish where it alters them.
 
     ``published`` holds a value for every cell of the system, in its units; ``None`` where values stay what they are.
-    ``intervals`` are published beside them: ends that hold the true value, equal to it where it is published itself.
+    ``intervals`` are published beside them: ends that hold the true value, equal to it where it is published itself;
+    or confidence intervals, with their ``coverage`` among the facts of the evidence.
     ``notes`` are for the custodian.
     """
 

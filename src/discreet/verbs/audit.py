@@ -120,6 +120,8 @@ def audit(
     if not altered:
         system = _everybody_knows(system, within)
     attack = External(system, withheld, wanted)
+    if altered:
+        attack.show_plain_moves()
     attack.run(exact, seed)
     found = attack.intervals(exact)
     if altered:
@@ -250,7 +252,7 @@ def _behind_altered(custodian: Custodian) -> tuple[System, Bools]:
     for cells, values in zip(system.of, custodian.published, strict=True):
         published[cells] = values
     method = method_from_record(custodian.evidence[0].method)
-    if custodian.intervals is None:
+    if custodian.intervals is None or custodian.coverage is not None:
         lower, upper = method.limits(system, published)
     else:
         lower, upper = system.value.copy(), system.value.copy()

@@ -24,6 +24,8 @@ Numbers = NDArray[Any]
 NOTHING = np.zeros(0, np.int64)
 FINEST = 18
 """Altered values have at most so many decimals."""
+WITH_INTERVALS = ("intervals", "drop_add")
+"""Methods that may publish intervals beside the values; their checks look at them."""
 
 
 def check_altered(
@@ -47,6 +49,8 @@ def check_altered(
         "cells that mean the same are published differently",
         "altered",
     )
+    if ground.intervals is not None and evidence.claim.method not in WITH_INTERVALS:
+        verdict.refuse("altered", "intervals are published that no method vouches for")
     try:
         altering[evidence.claim.method](Altered(verdict, ground, evidence, rechecks, true, published))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

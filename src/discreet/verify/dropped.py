@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 
 from discreet.model.arrays import Bools
-from discreet.model.noise_claims import dropped_statement, noise_claim
+from discreet.model.noise_claims import SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
 from discreet.verify.altered import Altered, Numbers
 from discreet.verify.verdict import Verdict
@@ -48,17 +49,44 @@ def check_dropped(a: Altered) -> None:
             _check_total(verdict, table, true, published, int(finest.sum()))
     a.refuse_where(a.empty & (published != 0), "an empty cell got a value")
     a.check_additive()
+    coverage = _check_intervals(a)
     statement = dropped_statement(
-        str(method["rate"]), str(method["rounding"]), q, plain=plain, moved=int(np.abs(moved).sum())
+        str(method["rate"]),
+        str(method["rounding"]),
+        q,
+        plain=plain,
+        moved=int(np.abs(moved).sum()),
+        coverage=coverage,
     )
     left_out = tuple(text for text in evidence.claim.not_considered if text.startswith(AVERAGES))
     if not left_out:
         verdict.refuse("claim", "the release does not admit that noise averages out over different tables")
+    if coverage is not None:
+        left_out += (SINGLE_WEIGHTS,)
     insecure = bool(evidence.facts.get("insecure"))
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=insecure, left_out=left_out)
     a.claims(claim)
     verdict.asserted.append("the draws are those of the records in the cell, its margins and the universe")
     verdict.prove(f"{claim.statement} ({int(finest.sum())} finest cells)", before)
+
+
+def _check_intervals(a: Altered) -> float | None:
+    """Confidence intervals reach as far to both sides as their standard errors say; gives their coverage."""
+    method, columns, ends = a.evidence.method, a.evidence.parts["altered"], a.ground.intervals
+    if not method["replicates"]:
+        if ends is not None or "error" in columns or "coverage" in a.evidence.facts:
+            a.verdict.refuse(KIND, "there are confidence intervals without replicate weights")
+        return None
+    coverage = float(method["coverage"])
+    if ends is None or "error" not in columns or a.evidence.facts.get("coverage") != coverage:
+        a.verdict.refuse(KIND, "the confidence intervals are missing, or their coverage is not the one asked for")
+        return coverage
+    reach = NormalDist().inv_cdf((1 + coverage) / 2) * columns["error"].astype(np.float64)
+    for sign, end in ((-1, ends[0]), (1, ends[1])):
+        off = np.abs(sign * (end - a.published).astype(np.float64) - reach)
+        a.refuse_where(off > 0.5 + 1e-9 * np.abs(reach), "a confidence interval is not that of its standard error")
+    a.verdict.asserted.append("the standard errors are those of the replicate weights")
+    return coverage
 
 
 def _finest(table: Table) -> Bools:

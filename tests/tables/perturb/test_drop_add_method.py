@@ -94,14 +94,79 @@ def test_weighted_counts_keep_the_total_and_say_when_weights_are_equal():
     assert np.allclose(*finest(equal), rtol=0.01)
 
 
-def test_sums_have_standard_errors_from_replicate_weights():
-    names = [f"r{k}" for k in range(8)]
-    release = answer(ds.DropAdd("id", replicates=names), weight="w", value="income")
+REPLICATES = tuple(f"r{k}" for k in range(8))
+
+
+def test_sums_have_confidence_intervals_from_replicate_weights(tmp_path):
+    release = answer(ds.DropAdd("id", replicates=REPLICATES), weight="w", value="income")
     assert release.verify().holds
     error = release.custodian.evidence[0].parts["altered"]["error"]
     table = release.custodian.tables.tables[0]
     assert np.all(error[table.value > 0] > 0)
     assert np.all(error < table.value)
+    shown = release.public.tables[0]
+    columns = shown.columns()
+    reach = 1.959964 * error / 10.0**table.decimals
+    for name, sign in (("lower", -1), ("upper", 1)):
+        ends = [float(end) - float(value) for end, value in zip(columns[name], columns["value"], strict=True)]
+        assert ends == pytest.approx((sign * reach).tolist(), abs=10.0**-table.decimals)
+    release.save(tmp_path / "out", formats=("csv", "xlsx", "jsonstat", "parquet", "px"))
+    loaded = ds.load(tmp_path / "out")
+    assert loaded.verify().holds
+    assert loaded.public.tables[0].coverage == 0.95
+    told = next((tmp_path / "out" / "public").glob("*.json*")).read_text(encoding="utf-8")
+    assert "confidence interval of 95 %" in told
+
+
+def test_confidence_intervals_hold_the_truth_as_often_as_they_say():
+    """Samples drawn with half-sample replicates: the estimates of areas cover what they estimate."""
+    rng = np.random.default_rng(7)
+    held = []
+    for _ in range(40):
+        n = 1200
+        half = rng.choice([0.0, 2.0], (n, 40))
+        columns = {"id": np.arange(n), "area": rng.choice(AREA.base_codes, n), "sex": rng.choice(SEX.base_codes, n)}
+        weight = np.full(n, 1.5)
+        columns |= {"w": weight, **{f"r{k}": weight * half[:, k] for k in range(40)}}
+        income = rng.lognormal(3, 0.5, n)
+        columns["income"] = np.round(income, 1)
+        data = ds.Microdata(pa.table(columns), weight="w")
+        names = [f"r{k}" for k in range(40)]
+        release = ds.protect(data, ds.DropAdd("id", replicates=names), tables=[spec(value="income")], key=KEY)
+        table = release.public.tables[0]
+        truth = 1.5 * n / 8 * np.exp(3 + 0.125) * 10.0**table.decimals
+        source = release.custodian.tables.tables[0]
+        rows = [source.row(area=a, sex=s) for a in AREA.base_codes for s in SEX.base_codes]
+        held.append((table.lower[rows] <= truth) & (truth <= table.upper[rows]))
+    assert 0.9 < float(np.mean(held)) < 0.99
+
+
+@pytest.mark.parametrize("lie", ["wide", "missing", "coverage", "none asked for"])
+def test_the_checker_refuses_other_intervals(lie):
+    release = answer(ds.DropAdd("id", replicates=REPLICATES), weight="w", value="income")
+    custodian, evidence = release.custodian, release.custodian.evidence[0]
+    if lie == "wide":
+        low, high = custodian.intervals[0]
+        custodian = replace(custodian, intervals=((low, high + 10),))
+    elif lie == "missing":
+        custodian = replace(custodian, intervals=None)
+    elif lie == "coverage":
+        custodian = replace(custodian, evidence=(replace(evidence, method={**evidence.method, "coverage": 0.99}),))
+    else:
+        custodian = replace(custodian, evidence=(replace(evidence, method={**evidence.method, "replicates": []}),))
+    assert not check_release(custodian, custodian.public()).holds
+
+
+def test_intervals_that_no_method_vouches_for_are_refused():
+    release = answer(ds.DropAdd("id"))
+    value = release.custodian.published[0]
+    custodian = replace(release.custodian, intervals=((value - 1, value + 1),))
+    assert not check_release(custodian, custodian.public()).holds
+
+
+def test_the_audit_does_not_take_a_confidence_interval_for_a_bound():
+    release = answer(ds.DropAdd("id", replicates=REPLICATES), weight="w")
+    assert ds.audit(release).intervals.exact
 
 
 def test_drop_q_leaves_out_exactly_so_many():

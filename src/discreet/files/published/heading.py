@@ -59,6 +59,11 @@ def notes(table: PublicTable) -> list[str]:
         found.append("All values of this table were altered to protect confidentiality.")
     if bool((~table.shown & ~table.empty).any()):
         found.append("Some values are withheld to protect confidentiality.")
-    if table.lower is not None:
+    if table.coverage is not None:
+        found.append(
+            f"Between lower and upper lies a confidence interval of {100 * table.coverage:g} % for sampling errors, "
+            "from replicate weights."
+        )
+    elif table.lower is not None:
         found.append("True values lie between lower and upper.")
     return found

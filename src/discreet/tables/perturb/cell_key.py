@@ -83,14 +83,15 @@ def perturbed_counts(count: Ints, cell_key: Ints, table: NoiseTable, *, threshol
         )
     if len(cell_key) != len(count):
         raise InputError(f"There are {len(count)} counts and {len(cell_key)} cell keys.")
-    if len(count) and (cell_key.min() < 0 or cell_key.max() >= table.modulus):
+    if len(cell_key) and (cell_key.min() < 0 or cell_key.max() >= table.modulus):
         raise InputError(f"Cell keys must lie in 0 .. {table.modulus - 1}.")
     rows = table.rows_of(count)
     change = looked_up(rows, np.ascontiguousarray(cell_key, np.int64), table.start, table.upper, table.change)
     value = count + change
     if threshold:
         value[value < threshold] = 0
-    return PerturbedCounts(value, value - count, rows, cell_key)
+        change = value - count
+    return PerturbedCounts(value, change, rows, cell_key)
 
 
 def perturbed_weighted_counts(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -335,13 +336,11 @@ def replicate_interval(
     level
         Coverage of the interval.
     """
-    from scipy.stats import norm
-
     if not 0 < level < 1:
         raise ParameterError(f"level={level} must lie between 0 and 1.")
     factor = 1 / len(replicates) if scale is None else scale
     error = np.sqrt(factor * ((replicates - estimate) ** 2).sum(axis=0))
-    reach = float(norm.ppf((1 + level) / 2)) * error
+    reach = NormalDist().inv_cdf((1 + level) / 2) * error
     return Interval(estimate, error, estimate - reach, estimate + reach)
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.engine.cells import cells_above
+from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
 from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import Codes, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
-from discreet.model.noise_claims import dropped_statement, noise_claim
+from discreet.model.noise_claims import SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
@@ -35,10 +36,9 @@ from discreet.tables.perturb.sources import encoded, identities, numbers_of, ref
 
 
 class Perturbed(NamedTuple):
-    """What became of records: weights in place of the old ones, how often each counts, moves of finest cells."""
+    """What became of records: weights in place of the old ones, moves of finest cells, replicate weights."""
 
     weight: Floats
-    times: Ints
     moved: Ints
     replicates: Floats | None
 
@@ -61,9 +61,12 @@ class DropAdd(Method):
     subsample
         Instead: drop exactly so many records of the universe (Drop-q).
     replicates
-        Columns of replicate weights, from which standard errors follow.
+        Columns of replicate weights, from which a confidence interval of every value follows; its ends are published
+        beside the value. They are dropped, doubled, adjusted and calibrated like the weights.
     scale
         Factor of their sum of squares; one over their number where left out.
+    coverage
+        Coverage of the confidence intervals.
     version
         Version of the draws.
     key_file
@@ -92,6 +95,7 @@ class DropAdd(Method):
     subsample: int | None = None
     replicates: tuple[str, ...] = ()
     scale: float | None = None
+    coverage: float = 0.95
     version: int = 1
     key_file: str | None = None
     insecure_seed: int | None = None
@@ -105,6 +109,8 @@ class DropAdd(Method):
             raise ParameterError(f"subsample={self.subsample!r} must be a whole number of at least 1.")
         if self.scale is not None and (self.scale <= 0 or not self.replicates):
             raise ParameterError("scale is a number above zero, for replicate weights.", hint="Give replicates= too.")
+        if not 0 < self.coverage < 1:
+            raise ParameterError(f"coverage={self.coverage} must lie between 0 and 1.", hint="Usual is 0.95.")
 
     @property
     def rule(self) -> DropAddRule:
@@ -142,16 +148,17 @@ class DropAdd(Method):
         plain = table.spec.value is None and records.weight is None
         found = self._perturbed(table, records, codes, leaf, numbers, key, plain)
         checkpoint("drop and add", 1, 2)
-        # Sums in floating point depend on their order; this one depends on the contents only.
-        order = np.lexsort((numbers, leaf))
+        count = np.bincount(leaf, minlength=len(table)).astype(np.int64)
         own = np.ones(len(leaf)) if plain else records.amounts(table.spec.value).own.astype(np.float64)
+        # Sums in floating point depend on their order; this one depends on the contents only.
+        order = np.zeros(0, np.int64) if plain and found.replicates is None else np.lexsort((numbers, leaf))
 
         def summed(weight: Floats) -> Ints:
             finest = np.bincount(leaf[order], (own * weight)[order], len(table))
             return _added_up(table, np.rint(finest).astype(np.int64))
 
-        columns = {"value": summed(found.times.astype(np.float64) if plain else found.weight), "moved": found.moved}
-        columns["records"] = _added_up(table, np.bincount(leaf, minlength=len(table)).astype(np.int64))
+        columns = {"value": _added_up(table, count + found.moved) if plain else summed(found.weight)}
+        columns |= {"moved": found.moved, "records": _added_up(table, count)}
         if found.replicates is not None:
             totals = np.stack([summed(column) for column in found.replicates.T]).astype(np.float64)
             interval = replicate_interval(columns["value"].astype(np.float64), totals, scale=self.scale)
@@ -174,11 +181,16 @@ class DropAdd(Method):
             sub = None if replicates is None else replicates * times[:, None]
             if sub is not None and replicates is not None:
                 sub = sub * (replicates.sum(axis=0) / sub.sum(axis=0))
-            return Perturbed(kept * (weight.sum() / kept.sum()), times, moved, sub)
+            return Perturbed(kept * (weight.sum() / kept.sum()), moved, sub)
         shape = tuple(len(h.base_codes) for h in table.spec.hierarchies)
         answer = dropped_and_added(
             codes.astype(np.int64), shape, numbers, key.secret, self.rule, weighted=not plain, version=self.version
         )
+        if plain and replicates is None:
+            # Counts need not know which records were chosen.
+            moved = np.zeros(len(table), np.int64)
+            moved[leaf] = answer.moved[tuple(codes.T)]
+            return Perturbed(weight, moved, None)
         made = perturbed_weights(
             codes.astype(np.int64),
             answer,
@@ -189,8 +201,8 @@ class DropAdd(Method):
             version=self.version,
             emptied=plain,
         )
-        times = made.times.astype(np.int64)
-        return Perturbed(made.weight, times, np.bincount(leaf, times - 1, len(table)).astype(np.int64), made.replicates)
+        moved = np.bincount(leaf, made.times.astype(np.int64) - 1, len(table)).astype(np.int64)
+        return Perturbed(made.weight, moved, made.replicates)
 
     def run(self, system: System, key: Key | None = None) -> Outcome:
         """Publish what was added up from the records that are left."""
@@ -201,9 +213,19 @@ class DropAdd(Method):
         moved = int(np.abs(columns["moved"]).sum())
         plain = table.spec.value is None and table.weighted is None
         facts: dict[str, Any] = {"moved": moved, "insecure": insecure}
-        statement = dropped_statement(str(self.rate), self.rounding, self.subsample, plain=plain, moved=moved)
+        intervals, coverage, left_out = None, None, [AVERAGING]
+        if "error" in columns:
+            coverage = float(self.coverage)
+            facts["coverage"] = coverage
+            left_out.append(SINGLE_WEIGHTS)
+            reach = np.zeros(len(system), np.int64)
+            reach[system.of[0]] = np.rint(NormalDist().inv_cdf((1 + coverage) / 2) * columns["error"])
+            intervals = (published - reach, published + reach)
+        statement = dropped_statement(
+            str(self.rate), self.rounding, self.subsample, plain=plain, moved=moved, coverage=coverage
+        )
         claim = noise_claim(
-            self.kind, statement, additive=True, universes=False, insecure=insecure, left_out=(AVERAGING,)
+            self.kind, statement, additive=True, universes=False, insecure=insecure, left_out=tuple(left_out)
         )
         notes = [EQUAL_WEIGHTS] if columns["equal_weights"].any() and table.spec.value is None else []
         evidence = Evidence(
@@ -216,7 +238,7 @@ class DropAdd(Method):
             findings=tuple(notes),
             parts=system.parts,
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published, notes=(AVERAGING, *notes))
+        return Outcome(np.zeros(len(system), np.bool_), evidence, published, intervals, notes=(AVERAGING, *notes))
 
 
 def _finest(records: Records, table: Table) -> tuple[Codes, Ints]:
@@ -227,7 +249,7 @@ def _finest(records: Records, table: Table) -> tuple[Codes, Ints]:
         rest, code = np.divmod(rest, len(hierarchy))
         place = np.cumsum(hierarchy.base) - 1
         columns.append(place[code].astype(np.int32))
-    return np.column_stack(columns[::-1]), np.searchsorted(table.keys, keys).astype(np.int64)
+    return np.column_stack(columns[::-1]), row_finder(table.keys, table.shape)(keys).astype(np.int64)
 
 
 def _added_up(table: Table, finest: Ints) -> Ints:

@@ -234,7 +234,9 @@ class CellKey(Method):
         return perturbed_weighted_counts(count, table.value, cell_key, noise, threshold=self.threshold)[0]
 
     def _outcome(self, system: System, noise: NoiseTable, noisy: Ints, made: Additive, key: Key | None) -> Outcome:
-        moved = np.abs(made.value - noisy * 10 ** (made.decimals - system.decimals))
+        moved = np.zeros(0, np.int64)
+        if self.additive is not None:
+            moved = np.abs(made.value - noisy * 10 ** (made.decimals - system.decimals))
         change = np.abs(made.value - system.value * 10 ** (made.decimals - system.decimals))
         insecure = key is not None and key.insecure
         facts: dict[str, Any] = {
@@ -300,15 +302,14 @@ def _made(D: int, V: float, js: int) -> NoiseTable:
 
 def _moments(noise: NoiseTable) -> tuple[Fraction, Fraction]:
     """The largest distance of a row's mean from zero, and the largest variance, exactly."""
-    largest_mean, largest_variance = 0, 0
-    for a, b in zip(noise.start[:-1].tolist(), noise.start[1:].tolist(), strict=True):
-        weighted = list(zip(noise.change[a:b].tolist(), np.diff(noise.upper[a:b], prepend=0).tolist(), strict=True))
-        total = sum(change * width for change, width in weighted)
-        squares = sum(change * change * width for change, width in weighted)
-        largest_mean = max(largest_mean, abs(total))
-        largest_variance = max(largest_variance, squares * noise.modulus - total * total)
+    first = noise.start[:-1]
+    width = np.diff(noise.upper, prepend=0).astype(object)
+    width[first] = noise.upper[first]
+    change = noise.change.astype(object)
+    total = np.add.reduceat(change * width, first)
+    variance = np.add.reduceat(change * change * width, first) * noise.modulus - total * total
     whole = noise.step * noise.modulus
-    return Fraction(largest_mean, whole), Fraction(largest_variance, whole * whole)
+    return Fraction(int(np.abs(total).max()), whole), Fraction(int(variance.max()), whole * whole)
 
 
 def _given_magnifiers(table: Table, noise: MagnitudeNoise) -> Magnifiers:

@@ -110,9 +110,10 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
             raise InputError("Record keys must be fractions in [0, 1).", hint="Give modulus= for whole keys.")
         units, space = np.rint(given * FRACTIONS).astype(np.int64), 10 ** _digits(given)
     else:
-        if given.size and (given.min() < 0 or given.max() >= modulus or np.any(given != np.rint(given))):
+        whole = given.dtype.kind in "iu" or not np.any(given != np.rint(given))
+        if given.size and (given.min() < 0 or given.max() >= modulus or not whole):
             raise InputError(f"Record keys must be whole numbers in 0 .. {modulus - 1}.")
-        units, space = given.astype(np.int64), modulus
+        units, space = given.astype(np.int64, copy=False), modulus
     n = len(units)
     if modulus is None:
         equal = int((np.diff(np.sort(units)) == 0).sum())

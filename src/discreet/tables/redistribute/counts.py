@@ -93,7 +93,7 @@ def redistributed(
     if int(now.sum()) < threshold * len(left):
         raise ProtectionError(
             f"The map is too fine: {len(left)} cells hold less than {threshold} units each on average.",
-            hint="Use a coarser grid; coarser_grid() finds the next that works.",
+            hint="Use a coarser grid, or join neighbouring places.",
         )
     moves = _ALGORITHMS[algorithm](now, left, geometry, threshold)
     np.subtract.at(now, moves.source, moves.units)

@@ -211,7 +211,7 @@ def _fill_up(cells: _Cells, geometry: Geometry, threshold: int) -> list[Contribu
     if sum(len(inside) for inside in members.values()) < threshold * len(members):
         raise ProtectionError(
             f"The map is too fine: {len(members)} cells hold less than {threshold} contributors each on average.",
-            hint="Use a coarser grid.",
+            hint="Use a coarser grid, or join neighbouring places.",
         )
     moves: list[ContributorMove] = []
     there = np.array(sorted(members), np.int64)

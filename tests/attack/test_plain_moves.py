@@ -1,0 +1,72 @@
+"""Moves that need no linear program: never more than what is possible, and most of what is asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.attack import External
+from discreet.verbs.audit import _behind_altered
+
+AREA = ds.Hierarchy.from_nested({"N": {"N1": None, "N2": ["N2a", "N2b"]}, "S": ["S1", "S2", "S3"]})
+AGE = ds.Hierarchy.from_nested({"young": ["0", "1"], "old": ["2", "3", "4"]})
+SEX = ds.Hierarchy.flat(["m", "f"])
+
+
+def release(method: ds.Method, n: int = 300, seed: int = 1) -> ds.Release:
+    rng = np.random.default_rng(seed)
+    columns = {"area": AREA, "age": AGE, "sex": SEX}
+    people = {name: rng.choice(h.base_codes, n) for name, h in columns.items()}
+    people["key"] = rng.random(n).round(9)
+    table = ds.tabulate(pa.table(people), by=columns, record_key="key")
+    return ds.protect(table.assess(ds.MinFrequency(4)), method)
+
+
+def attacks(made: ds.Release) -> tuple[External, External]:
+    """One with plain moves only, and one with linear programs only, both ends exact."""
+    system, withheld = _behind_altered(made.custodian)
+    plain, programs = (External(system, withheld, system.unsafe[withheld]) for _ in range(2))
+    plain.show_plain_moves()
+    programs.run(True, 0)
+    return plain, programs
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_plain_moves_stay_within_what_programs_find_possible(seed):
+    plain, programs = attacks(release(ds.CellKey(D=3, V=2, js=1), seed=seed))
+    assert plain.wanted.any()
+    shown = plain.shown[:, plain.wanted]
+    assert np.all(shown <= programs.shown[:, plain.wanted] + 1e-6)
+    reached = np.minimum(shown, plain.required.level[:, plain.wanted])
+    assert reached.sum() > 0.6 * np.minimum(programs.shown, plain.required.level)[:, plain.wanted].sum()
+
+
+def test_where_nothing_is_known_all_values_may_be_larger_or_smaller_together():
+    made = release(ds.SmallCount(insecure_seed=1))
+    plain, programs = attacks(made)
+    assert np.all(np.isinf(plain.shown[0, plain.wanted]))
+    value = plain.required.value[plain.wanted]
+    assert np.array_equal(plain.shown[1, plain.wanted], value)
+    assert np.array_equal(programs.shown[:, plain.wanted], plain.shown[:, plain.wanted])
+    assert ds.audit(made).short == 0
+
+
+@pytest.mark.parametrize("method", [ds.CellKey(D=3, V=2, js=1), ds.Round(3, rule="unbiased", levels=False)])
+def test_the_audit_finds_the_same_with_and_without_them(method, monkeypatch):
+    made = release(method)
+    found = ds.audit(made, exact=False)
+    monkeypatch.setattr(External, "show_plain_moves", lambda attack: None)
+    without = ds.audit(made, exact=False)
+    assert np.array_equal(found.intervals.short, without.intervals.short)
+    assert np.array_equal(found.intervals.recoverable, without.intervals.recoverable)
+
+
+def test_a_known_cell_stops_moves_of_all_values_together():
+    made = release(ds.SmallCount(insecure_seed=1))
+    system, withheld = _behind_altered(made.custodian)
+    withheld[int(np.argmax(system.value))] = False
+    attack = External(system, withheld, system.unsafe[withheld])
+    attack.show_plain_moves()
+    assert np.isfinite(attack.shown).all()
