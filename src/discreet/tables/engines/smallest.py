@@ -145,6 +145,7 @@ class _Master:
         self.place = np.full(len(weight), -1, np.int32)
         self.place[free] = np.arange(len(free), dtype=np.int32)
         self.programs = 0
+        self.cuts: list[Cut] = []
         self.known: set[bytes] = set()
         self.whole = False
         model = highspy.HighsLp()
@@ -162,6 +163,7 @@ class _Master:
             if key in self.known:
                 continue
             self.known.add(key)
+            self.cuts.append(cut)
             self.highs.addRow(1.0, np.inf, len(place), place, cut.coefficient)
             fresh = True
         return fresh
@@ -374,6 +376,7 @@ class _Programs:
             np.concatenate((best, np.ones(extra, np.bool_))),
             max_nodes=UNLIMITED if nodes is None else nodes,
             max_rounds=UNLIMITED if nodes is None else nodes,
+            cuts=master.cuts,
         )
         master.programs += found.effort["integer_programs"]
         return found.withheld[: self.size], found.proven

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.relations.components import components
-from discreet.tables.suppress.cuts import Attackers, Demand, rooms
+from discreet.tables.suppress.cuts import Attackers, Cut, Demand, rooms
 from discreet.tables.suppress.search import SAFE, Limits, Search, impossible
 from discreet.tables.suppress.tree import TreeSearch, refuse_without_scip
 
@@ -69,6 +70,7 @@ def optimal(
     max_rounds: int = MOST_ROUNDS,
     time_limit: float | None = None,
     solver: Literal["highs", "scip"] = "highs",
+    cuts: Sequence[Cut] = (),
 ) -> Optimum:
     """Withhold cells so that every demand is met, at the least cost.
 
@@ -94,6 +96,8 @@ def optimal(
         Most seconds by the clock; the answer then depends on the machine.
     solver
         ``"highs"``: integer programs again and again; ``"scip"``: one tree, with cuts added inside it.
+    cuts
+        Inequalities that are known to hold for all patterns that meet the demands.
 
     Raises
     ------
@@ -139,7 +143,8 @@ def optimal(
         attackers = Attackers(matrix[:, inside], value[inside], lower[inside], upper[inside], demands.on(place, which))
         start = start_pattern[inside] | required[inside]
         kind = TreeSearch if solver == "scip" else Search
-        search = kind(attackers, cost[inside], required[inside], start, limits, effort, which)
+        known = [Cut(place[cut.cell], cut.coefficient, cut.right) for cut in cuts if np.all(place[cut.cell] >= 0)]
+        search = kind(attackers, cost[inside], required[inside], start, limits, effort, which, known)
         search.run()
         withheld[inside] = search.best
         bound += search.lower_bound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +88,8 @@ class Search:
         Counts of all that was done so far; this search adds to them.
     names
         Numbers of the demands in messages.
+    cuts
+        Cuts that are known before.
 
     Raises
     ------
@@ -103,6 +106,7 @@ class Search:
         limits: Limits,
         effort: Counter[str],
         names: Ints,
+        cuts: Sequence[Cut] = (),
     ) -> None:
         self.attackers, self.cost, self.limits, self.effort = attackers, cost, limits, effort
         self.base = float(cost[required].sum())
@@ -120,7 +124,7 @@ class Search:
             first = self._started(start)
             self.scale = SCALE / max(float(cost[first].sum()) - self.base, 1e-300)
             self.master = Master(np.where(required, 0.0, cost * self.scale), self.settled)
-            self.master.add(self.patterns.found)
+            self.master.add([*cuts, *self.patterns.found])
             self.best = first
             self.bridges = Bridges(attackers.columns)
 
