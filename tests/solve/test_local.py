@@ -130,6 +130,21 @@ def test_a_cell_is_not_called_impossible_because_a_tighter_program_has_no_answer
     assert (release.custodian.evidence[0].certificates.denominator == 1).all()
 
 
+def test_cells_that_move_by_next_to_nothing_are_not_taken_to_stand_still():
+    """A cell has room for nearly all of the level; three with very little room give the rest, against one more."""
+    level, little = 10**9, 80
+    value = np.array([level, level - 3 * little, little, little, little, 9])
+    cost = np.array([0.0, 0.1, 1.0, 1.0, 1.0, 1.0])
+    start = np.array([0, 1, 2, 4, 6, 8, 9], np.int32)
+    index = np.array([0, 0, 0, 1, 0, 1, 0, 1, 1], np.int32)
+    known = (value, np.zeros(6, np.int64), np.full(6, NO_UPPER))
+    cells, ones, nothing = np.arange(6, dtype=np.int32), np.ones(9, np.int64), np.zeros(6, np.bool_)
+    part = Part(cells, start, index, ones, *known, cost, cost, nothing, nothing)
+    found = SmallProgram(part, 0, 1, level, Solver()).best(np.inf, 1)
+    assert found is not None
+    assert [int(found.move(cell)) for cell in range(6)] == [level, 240 - level, -80, -80, -80, 240]
+
+
 # ---- cells that stand in no relation ------------------------------------------------------------------------
 
 

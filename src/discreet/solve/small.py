@@ -114,6 +114,13 @@ class Solver:
             return None
         return np.asarray(self._highs.getSolution().col_value)
 
+    def basis(self) -> tuple[Bools, Bools]:
+        """Columns of the last solution that relations give, and those at their upper bounds."""
+        import highspy
+
+        status = np.array([int(status) for status in self._highs.getBasis().col_status])
+        return status == int(highspy.HighsBasisStatus.kBasic), status == int(highspy.HighsBasisStatus.kUpper)
+
 
 class SmallProgram:
     """How a target moves by its level up (+1) or down (-1) among the cells of a part."""
@@ -212,6 +219,10 @@ class SmallProgram:
         found = self._exact(moves)
         if found is not None or not self.solver.thorough:
             return found
+        # Cells that move by next to nothing were taken to stand still.
+        found = self._by_basis()
+        if found is not None:
+            return found
         # Bounds that are a little tighter leave room for the rounding errors that stood in the way.
         again = self._moves(MARGIN)
         found = None if again is None else self._exact(again)
@@ -227,6 +238,21 @@ class SmallProgram:
         small = float(np.abs(moves).sum()) * self.level * float(np.abs(part.coefficient).max(initial=1)) < EXACT
         if small and settle(part.start, part.index, part.coefficient, self.rows, amount, unknown):
             return self._checked(amount, 1)
+        return self._rational(amount, unknown)
+
+    def _by_basis(self) -> Alternative | None:
+        """The same where cells stand at their bounds just as the solver says, however little they move."""
+        part, count = self.part, len(self.part.cells)
+        basic, top = self.solver.basis()
+        falls = np.zeros(count, np.bool_)
+        unknown, falls[self.charged] = basic[:count].copy(), top[count:]
+        unknown[self.charged] |= basic[count:]
+        unknown[self.at] = False
+        amount = np.zeros(count, np.int64)
+        for at_bound, bound, far in ((top[:count], part.upper, self.up), (falls, part.lower, self.down)):
+            at_bound &= (far < FAR) & ~unknown
+            amount[at_bound] += (bound - part.value)[at_bound]
+        amount[self.at] = self.direction * self.level
         return self._rational(amount, unknown)
 
     def _at_bounds(self, moves: Floats) -> tuple[Ints, Bools]:
