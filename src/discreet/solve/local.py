@@ -42,7 +42,7 @@ QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 AT_STAKE, MOST_AT_STAKE = 1_000_000, 20_000
 """Where an alternative costs a good part of all that is withheld, so many times that part are looked at, at most."""
-SECOND, FURTHER = 1_500, 3_000
+SECOND, FURTHER = 1_500, 6_000
 """Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""
 
 
@@ -273,4 +273,6 @@ class LocalPrograms:
             free,
             self.integral[cells],
         )
-        return SmallProgram(part, target, direction, level, self.solver).best(budget, self.rounds)
+        # A second program with other charges takes three times as long as the first on many cells, and saves nothing.
+        rounds = self.rounds if len(chosen) <= QUICK else 0
+        return SmallProgram(part, target, direction, level, self.solver).best(budget, rounds)
