@@ -273,6 +273,6 @@ class LocalPrograms:
             free,
             self.integral[cells],
         )
-        # A second program with other charges takes three times as long as the first on many cells, and saves nothing.
+        # A second program with other charges takes three times as long as the first on many cells.
         rounds = self.rounds if len(chosen) <= QUICK else 0
         return SmallProgram(part, target, direction, level, self.solver).best(budget, rounds)
