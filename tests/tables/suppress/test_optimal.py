@@ -297,6 +297,35 @@ def _cuts_checked(case: Case, seed: int) -> int:
     return checked
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 2)])
+def test_moves_for_one_demand_are_said_to_meet_only_others_that_are_met(shape):
+    others = 0
+    for seed in range(12):
+        case, rng = Case(shape, seed), np.random.default_rng(seed)
+        targets = rng.permutation(len(case.value))[:6]
+        own = case.demands.on(np.arange(len(case.value)), np.arange(len(case.demands)))
+        outside = Demand.external(np.repeat(targets, 2), np.tile([1, -1], 6), rng.integers(1, 9, 12))
+        case.demands = Demand(
+            np.concatenate((own.target, outside.target)),
+            np.concatenate((own.direction, outside.direction)),
+            np.concatenate((own.level, outside.level)),
+            np.concatenate((own.start, np.full(12, own.start[-1]))),
+            own.cell,
+            own.lower,
+            own.upper,
+        )
+        attackers = Attackers(case.matrix, case.value, case.lower, case.upper, case.demands)
+        withheld = rng.random(len(case.value)) < 0.8
+        for k in np.flatnonzero(case.demands.level).tolist():
+            attack = attackers.attack(k, withheld.astype(np.float64))
+            if attack.reached:
+                met = np.flatnonzero(attackers.also_met(k, withheld.astype(np.float64), attack.moves))
+                assert k in met
+                assert all(case.met(other, withheld) for other in met.tolist())
+                others += len(met) - 1
+    assert others > 20
+
+
 def test_cells_that_cost_nothing_are_withheld_only_where_they_serve():
     matrix, value = cube(np.full((4, 4), 10))
     every, required = np.ones(25, np.bool_), np.arange(25) == 0

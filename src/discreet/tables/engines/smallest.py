@@ -386,8 +386,7 @@ class _Programs:
 
         Those that stand in the way are asked first the next time.
         """
-        d = self.demand
-        met = np.zeros(len(d), np.bool_)
+        met = np.zeros(len(self.demand), np.bool_)
         missed = []
         for k in self.active.tolist():
             if met[k]:
@@ -395,9 +394,7 @@ class _Programs:
             for far in FAR:
                 got = self.attackers.attack(k, share, far)
                 if got.reached:
-                    moves = got.moves * float(d.level[k])
-                    met |= d.direction * moves[d.target] >= d.level * ENOUGH
-                    met[k] = True
+                    met |= self.attackers.also_met(k, share, got.moves)
                     break
                 given = np.minimum(got.given, 1.0)
                 if float(given @ share) < 1 - WHOLE:

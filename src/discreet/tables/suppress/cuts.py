@@ -25,6 +25,8 @@ LEAN = 1e-5
 """Share of its room that a published cell gets where a cut is looked for."""
 REACHED = 1e-9
 """A level counts as reached within this share of it."""
+SEEN = 1e-3
+"""Another target that moves by less than this share of the level may do so by rounding errors alone."""
 LEAST = 1e-6
 """Coefficients are at least this share of the right side, or nothing."""
 SLACK = 1e-9
@@ -181,6 +183,21 @@ class Attackers:
         with np.errstate(invalid="ignore"):
             given = np.where(slope > 0, slope * up, np.where(slope < 0, -slope * down, 0.0)) / denominator
         return Attack(False, _NOTHING, given)
+
+    def also_met(self, k: int, share: Floats, moves: Floats) -> Bools:
+        """Demands that the moves for demand ``k`` meet as well, made larger as far as shares of all rooms allow.
+
+        Whose attacker knows more than the system is not among them, but for the demand itself.
+        """
+        d = self.demands
+        moved = np.flatnonzero((np.abs(moves) > REACHED) & (share > 0))
+        by = moves[moved]
+        room = np.where(by > 0, self._up[moved], self._down[moved]) * share[moved] / float(d.level[k])
+        size = min(float((room / np.abs(by)).min(initial=np.inf)), 1 / SEEN)
+        shift = d.direction * moves[d.target]
+        met: Bools = (shift > SEEN) & (shift * size >= d.level / float(d.level[k])) & (np.diff(d.start) == 0)
+        met[k] = True
+        return met
 
     def _place(self, k: int, keen: bool) -> tuple[int, bool]:
         """Which of the models takes a demand."""

@@ -76,7 +76,9 @@ class Patterns:
             if got.reached:
                 moved = np.zeros(len(withheld), np.bool_)
                 moved[cells[np.abs(got.moves) > MOVED]] = True
-                self._known[k] = np.vstack((known, np.packbits(moved)))[-REMEMBERED:]
+                bits = np.packbits(moved)
+                for other in np.flatnonzero(attackers.also_met(k, share, got.moves)).tolist():
+                    self._known[other] = np.vstack((self._known.get(other, known[:0]), bits))[-REMEMBERED:]
                 return moved
             if float(got.given[share > 0].sum()) < 1:
                 self._explain(k, withheld, far)

@@ -221,12 +221,13 @@ class Search:
             at = (number + turn) % POINTS
             point = self._point(at, x)
             cuts: list[Cut] = []
+            reached = np.zeros(len(self.attackers.demands), np.bool_)
             for k in self.demands:
                 if self.over():
                     break
-                if met[k] >= 2 and (number + k) % RESTING and not turn:
+                if reached[k] or (met[k] >= 2 and (number + k) % RESTING and not turn):
                     continue
-                found = self._violated(k, point, x)
+                found = self._violated(k, point, x, reached)
                 met[k] = 0 if found else met[k] + 1
                 cuts += found
             if at in BRIDGED:
@@ -246,10 +247,11 @@ class Search:
             point = np.where(x >= THRESHOLDS[at - 2], 1.0, DIM * x)
         return point * self.master.upper
 
-    def _violated(self, k: int, point: Floats, x: Floats) -> list[Cut]:
-        """Cuts that an attack at one point gives and another point violates."""
+    def _violated(self, k: int, point: Floats, x: Floats, reached: Bools) -> list[Cut]:
+        """Cuts that an attack at one point gives and another point violates; notes which demands are ``reached``."""
         quick = self.attackers.attack(k, point)
         if quick.reached:
+            reached |= self.attackers.also_met(k, point, quick.moves)
             return []
         keen = self.attackers.attack(k, point, least=LEAN)
         for attack in (keen, quick):

@@ -150,10 +150,13 @@ class _Tree:
     def cut_off(self, x: Floats) -> int:
         """Add cuts that a point violates; says how many."""
         search, added, asked = self.search, 0, 0
+        point, reached = x * search.master.upper, np.zeros(len(search.attackers.demands), np.bool_)
         for k in search.demands:
             if search.over() or asked >= FROM_A_POINT:
                 break
-            cuts = search._violated(k, x * search.master.upper, x)
+            if reached[k]:
+                continue
+            cuts = search._violated(k, point, x, reached)
             asked += bool(cuts)
             added += self._take(cuts)
         return added
