@@ -42,6 +42,8 @@ QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 AT_STAKE, MOST_AT_STAKE = 1_000_000, 20_000
 """Where an alternative costs a good part of all that is withheld, so many times that part are looked at, at most."""
+AGAIN = 0.02
+"""Programs of many cells are solved again where the alternative costs this share of all that is withheld."""
 SECOND, FURTHER = 1_500, 6_000
 """Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""
 
@@ -274,5 +276,5 @@ class LocalPrograms:
             self.integral[cells],
         )
         # A second program with other charges takes three times as long as the first on many cells.
-        rounds = self.rounds if len(chosen) <= QUICK else 0
-        return SmallProgram(part, target, direction, level, self.solver).best(budget, rounds)
+        worth = 0.0 if len(chosen) <= QUICK else AGAIN * self.spent
+        return SmallProgram(part, target, direction, level, self.solver).best(budget, self.rounds, worth)

@@ -137,11 +137,12 @@ class SmallProgram:
         self.scaled += FEWER_CELLS * (1.0 + 0.5 * np.arange(count) / count)
         self.charged = np.arange(count)
 
-    def best(self, budget: float, rounds: int) -> Alternative | None:
+    def best(self, budget: float, rounds: int, worth: float = 0.0) -> Alternative | None:
         """The cheapest exact alternative that was found below a budget.
 
         The linear program charges a cell by how far it moves, although withholding it costs the same for any move. So
-        it is solved again with charges that give the price of what was used, as long as that makes it cheaper.
+        it is solved again with charges that give the price of what was used, as long as that makes it cheaper and what
+        was found costs more than is ``worth`` the trouble.
         """
         best: Alternative | None = None
         moves = self._moves()
@@ -155,7 +156,7 @@ class SmallProgram:
             if exact is None or exact.cost >= budget or (best is not None and exact.cost >= best.cost):
                 break
             best = exact
-            if price == 0.0 or again == rounds:
+            if price <= worth or again == rounds:
                 break
             moves = self._moves_again(moves)
         return best

@@ -378,7 +378,7 @@ class _Programs:
             max_rounds=UNLIMITED if nodes is None else nodes,
             cuts=master.cuts,
         )
-        master.programs += found.effort["integer_programs"]
+        master.programs += found.effort["nodes"]
         return found.withheld[: self.size], found.proven
 
     def _not_met(self, share: Floats, most: int = 10**9) -> list[tuple[int, Floats]]:

@@ -1,9 +1,8 @@
-"""The 0-1 program over which cells are withheld, as far as cuts are known: its relaxation and itself."""
+"""The relaxation of the 0-1 program over which cells are withheld, as far as cuts are known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,11 +13,12 @@ from discreet.tables.suppress.cuts import Cut
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-IDLE = 8
-"""A cut that was slack in so many rounds on end is dropped, while only the relaxation is solved."""
+SAFE = 1e-6
+"""Bounds that rest on the solver's tolerances are lowered by about this share; nothing closer can be proved."""
 SLACK = 1e-6
-SHARP = 1e-7
-"""Integer programs are solved within this share of their optimum."""
+STEPS = 60
+"""Simplex iterations at most where it is tried out what settling a cell does."""
+NO_LIMIT = 2**31 - 1
 
 
 class Relaxed(NamedTuple):
@@ -27,18 +27,6 @@ class Relaxed(NamedTuple):
     point: Floats
     bound: float
     reduced: Floats
-
-
-class Chosen(NamedTuple):
-    """Patterns that meet all cuts, best first, a bound, and whether the best one is proved to be the best.
-
-    Without patterns nothing meets all cuts.
-    """
-
-    patterns: list[Bools]
-    bound: float
-    nodes: int
-    done: bool
 
 
 class Master:
@@ -51,7 +39,6 @@ class Master:
         self.lower = settled.astype(np.float64)
         self.upper = np.ones(len(cost))
         self.cuts: list[Cut] = []
-        self.purging = True
         self.iterations = 0
         self._idle = np.zeros(0, np.int64)
         self._keys: set[bytes] = set()
@@ -59,7 +46,8 @@ class Master:
         model.num_col_, model.num_row_ = len(cost), 0
         model.col_cost_, model.col_lower_, model.col_upper_ = cost, self.lower, self.upper
         self._highs = started(model, presolve="off")
-        self._index = np.arange(len(cost), dtype=np.int32)
+        self._low, self._high = self.lower.copy(), self.upper.copy()
+        self._matrix: tuple[csr_array, csr_array, Floats] | None = None
 
     @property
     def free(self) -> Bools:
@@ -69,7 +57,7 @@ class Master:
     def fix(self, published: Bools, withheld: Bools) -> None:
         """Settle cells for good."""
         self.upper[published], self.lower[withheld] = 0.0, 1.0
-        self._highs.changeColsBounds(len(self.cost), self._index, self.lower, self.upper)
+        self.leave()
 
     def add(self, cuts: list[Cut]) -> int:
         """Take in cuts that are not known; says how many."""
@@ -82,26 +70,79 @@ class Master:
             rows, most = _rows(fresh, len(self.cost)), np.full(len(fresh), np.inf)
             self._highs.addRows(len(fresh), _right(fresh), most, rows.nnz, rows.indptr[:-1], rows.indices, rows.data)
             self.cuts += fresh
+            self._matrix = None
             self._idle = np.concatenate((self._idle, np.zeros(len(fresh), np.int64)))
         return len(fresh)
 
+    def enter(self, lower: Floats, upper: Floats) -> None:
+        """Look at a part of the tree, in which shares lie between these."""
+        changed = np.flatnonzero((lower != self._low) | (upper != self._high)).astype(np.int32)
+        self._highs.changeColsBounds(len(changed), changed, lower[changed], upper[changed])
+        self._low, self._high = lower.copy(), upper.copy()
+
+    def leave(self) -> None:
+        """Look at the whole tree again."""
+        self.enter(self.lower, self.upper)
+
     def relax(self) -> Relaxed:
-        """Solve the relaxation; drop cuts that have long been slack."""
+        """Solve the relaxation; the bound is infinite where no point meets all cuts."""
+        import highspy
+
         highs = self._highs
         highs.run()
         self.iterations += int(highs.getInfo().simplex_iteration_count)
+        if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+            return Relaxed(self._low, np.inf, np.zeros(len(self.cost)))
         solution = highs.getSolution()
-        point = np.clip(np.asarray(solution.col_value), self.lower, self.upper)
-        price = np.maximum(np.asarray(solution.row_dual), 0.0)
-        rows, right = _rows(self.cuts, len(self.cost)), _right(self.cuts)
-        reduced = self.cost - rows.T @ price
-        # Any prices prove this bound, so that it does not rest on the solver's tolerances.
-        bound = float(price @ right + np.minimum(reduced * self.lower, reduced * self.upper).sum())
+        point = np.clip(np.asarray(solution.col_value), self._low, self._high)
+        price, bound, reduced = self._proved(np.asarray(solution.row_dual), self._low, self._high)
+        rows, _, right = self._known()
         slack = (rows @ point > right + SLACK) & (price <= 0)
         self._idle = np.where(slack, self._idle + 1, 0)
-        if self.purging:
-            self._drop(np.flatnonzero(self._idle >= IDLE))
         return Relaxed(point, bound, reduced)
+
+    def _proved(self, dual: Floats, lower: Floats, upper: Floats) -> tuple[Floats, float, Floats]:
+        """Prices of cuts, the bound that they prove, and reduced costs.
+
+        Any prices prove a bound, so that it does not rest on the solver's tolerances.
+        """
+        _, columns, right = self._known()
+        price = np.maximum(dual, 0.0)
+        reduced = self.cost - columns @ price
+        return price, float(price @ right + np.minimum(reduced * lower, reduced * upper).sum()), reduced
+
+    def probe(self, cell: int) -> tuple[float, float]:
+        """What the relaxation costs at least when a cell is withheld, and when it is published, after a few steps."""
+        import highspy
+
+        highs, found = self._highs, []
+        basis = highs.getBasis()
+        highs.setOptionValue("simplex_iteration_limit", STEPS)
+        for share in (1.0, 0.0):
+            highs.changeColBounds(cell, share, share)
+            highs.run()
+            self.iterations += int(highs.getInfo().simplex_iteration_count)
+            if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+                found.append(np.inf)
+            else:
+                lower, upper = self._low.copy(), self._high.copy()
+                lower[cell] = upper[cell] = share
+                found.append(self._proved(np.asarray(highs.getSolution().row_dual), lower, upper)[1])
+            highs.changeColBounds(cell, self._low[cell], self._high[cell])
+            highs.setBasis(basis)
+        highs.setOptionValue("simplex_iteration_limit", NO_LIMIT)
+        return found[0], found[1]
+
+    def purge(self, idle: int) -> None:
+        """Drop cuts that were slack in so many relaxations on end."""
+        self._drop(np.flatnonzero(self._idle >= idle))
+
+    def _known(self) -> tuple[csr_array, csr_array, Floats]:
+        """All cuts by rows and by columns, and their right sides."""
+        if self._matrix is None:
+            rows = _rows(self.cuts, len(self.cost))
+            self._matrix = rows, rows.T.tocsr(), _right(self.cuts)
+        return self._matrix
 
     def _drop(self, rows: Ints) -> None:
         if len(rows):
@@ -110,81 +151,7 @@ class Master:
             self._keys -= {_key(self.cuts[row]) for row in gone}
             self.cuts = [cut for row, cut in enumerate(self.cuts) if row not in gone]
             self._idle = np.delete(self._idle, rows)
-
-    def choose(
-        self,
-        incumbent: Bools,
-        max_nodes: int,
-        seconds: float | None,
-        over: Callable[[], bool],
-        among: Bools | None = None,
-    ) -> Chosen:
-        """Solve the 0-1 program of all cuts, or of patterns ``among`` some cells, starting from a pattern.
-
-        ``over`` is asked all the time whether to stop, and may raise.
-        """
-        import highspy
-
-        free = np.flatnonzero(self.free if among is None else self.free & among)
-        if not len(free):
-            return Chosen([self.lower > 0.5], float(self.cost @ self.lower), 0, True)
-        options: dict[str, Any] = {"mip_rel_gap": SHARP, "mip_max_nodes": max_nodes}
-        if seconds is not None:
-            options["time_limit"] = max(seconds, 0.0)
-        highs = started(self._program(free), **options)
-        start = highspy.HighsSolution()
-        start.col_value = incumbent[free].astype(np.float64).tolist()
-        highs.setSolution(start)
-        found: list[Floats] = []
-        highs.cbMipImprovingSolution.subscribe(lambda event: found.append(np.array(event.data_out.mip_solution)))
-        _run_while_not(highs, over)
-        patterns = []
-        for values in [np.asarray(highs.getSolution().col_value), *found[::-1]]:
-            if len(values) == len(free):
-                patterns.append(self.lower > 0.5)
-                patterns[-1][free[values > 0.5]] = True
-        status, info = highs.getModelStatus(), highs.getInfo()
-        if status == highspy.HighsModelStatus.kInfeasible:
-            return Chosen([], np.inf, int(info.mip_node_count), True)
-        bound = float(self.cost @ self.lower) + float(info.mip_dual_bound)
-        return Chosen(patterns, bound, int(info.mip_node_count), status == highspy.HighsModelStatus.kOptimal)
-
-    def _program(self, free: Ints) -> Any:
-        """The 0-1 program over the cells that are not settled."""
-        import highspy
-
-        rows = _rows(self.cuts, len(self.cost))
-        right = _right(self.cuts) - rows @ self.lower
-        rows = rows[:, free]
-        useful = right > rows.minimum(0).sum(axis=1) + SLACK
-        rows, right = rows[useful], right[useful]
-        model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = rows.shape
-        model.col_cost_ = self.cost[free]
-        model.col_lower_, model.col_upper_ = np.zeros(len(free)), np.ones(len(free))
-        model.row_lower_, model.row_upper_ = right, np.full(len(right), np.inf)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
-        model.integrality_ = [highspy.HighsVarType.kInteger] * len(free)
-        return model
-
-
-def _run_while_not(highs: Any, over: Callable[[], bool]) -> None:
-    """Solve; an error in a callback stops the solver, which would not pass it on, and is raised afterwards."""
-    errors: list[BaseException] = []
-
-    def ask(event: Any) -> None:
-        try:
-            if not errors and over():
-                event.interrupt()
-        except BaseException as error:
-            errors.append(error)
-            event.interrupt()
-
-    highs.cbMipInterrupt.subscribe(ask)
-    highs.run()
-    if errors:
-        raise errors[0]
+            self._matrix = None
 
 
 def _key(cut: Cut) -> bytes:

@@ -18,7 +18,8 @@ import numpy as np
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.relations.components import components
 from discreet.tables.suppress.cuts import Attackers, Cut, Demand, rooms
-from discreet.tables.suppress.search import SAFE, Limits, Search, impossible
+from discreet.tables.suppress.master import SAFE
+from discreet.tables.suppress.search import Limits, Search, impossible
 from discreet.tables.suppress.tree import TreeSearch, refuse_without_scip
 
 if TYPE_CHECKING:
@@ -170,5 +171,5 @@ def _optimum(withheld: Bools, cost: Floats, required: Bools, bound: float, gap: 
         bound = math.ceil(bound * (1 - 1e-12))
     bound = min(float(bound), total)
     proven = total - bound <= max(gap * total, 2 * SAFE * (total - fixed))
-    names = ("linear_programs", "simplex_iterations", "rounds", "cuts", "integer_programs", "nodes")
+    names = ("linear_programs", "simplex_iterations", "rounds", "cuts", "nodes")
     return Optimum(withheld, total, bound, proven, {name: effort[name] for name in names})

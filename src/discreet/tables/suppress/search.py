@@ -1,4 +1,4 @@
-"""The cut loop: the relaxation to near convergence, then integer programs, with a feasible pattern at any time."""
+"""The cut loop: the relaxation to near convergence, then a tree, with a feasible pattern at any time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import PARTS, checkpoint
+from discreet.tables.suppress.branching import Branching
 from discreet.tables.suppress.bridges import Bridges
 from discreet.tables.suppress.cuts import LEAN, Attackers, Cut, capacity_cuts
-from discreet.tables.suppress.master import Master, Relaxed
+from discreet.tables.suppress.master import SAFE, Master, Relaxed
 from discreet.tables.suppress.patterns import Patterns
 
-SAFE = 1e-6
-"""Bounds that rest on the solver's tolerances are lowered by about this share; nothing closer can be proved."""
 SCALE = 1e3
 """The cost of the first pattern in the programs."""
 VIOLATION = 1e-3
@@ -38,12 +37,8 @@ EVERY = 20
 """Rounds of the relaxation between two attempts to make its point a pattern."""
 RESTING = 5
 """Demands that were met twice on end are asked only every so many rounds."""
-FIRST_NODES = 500
-"""Nodes of the first integer program; more when they were too few."""
-DWELL = 10
-"""Most small programs after one over all cells."""
-PATTERNS = 5
-"""So many patterns of an integer program are looked at."""
+IDLE = 8
+"""A cut that was slack in so many rounds on end is dropped."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,6 @@ class Search:
         order = np.lexsort((np.arange(len(attackers.demands)), -attackers.demands.level))
         self.demands = self.patterns.missed(order.tolist(), self.settled)
         self.best = self.settled
-        self._point_of_relaxation = np.zeros(len(cost))
         self._tried: set[bytes] = set()
         if self.demands:
             first = self._started(start)
@@ -139,8 +133,7 @@ class Search:
     def run(self) -> None:
         """Search until the gap is closed or a limit is reached."""
         if self.demands:
-            self._relax(self.limits.max_rounds, propose=True)
-            self.master.purging = False
+            self._relax()
             self._branch()
             self.effort["simplex_iterations"] += self.master.iterations
             self.effort["linear_programs"] += self.bridges.solved
@@ -163,52 +156,51 @@ class Search:
         return self.base + (self.bound / self.scale if self.demands else 0.0)
 
     @property
-    def _cutoff(self) -> float:
+    def cutoff(self) -> float:
         """Cost of the best pattern beyond what is required, as the programs count it."""
         return (float(self.cost[self.best].sum()) - self.base) * self.scale
 
     @property
-    def _closed(self) -> bool:
+    def closed(self) -> bool:
         allowed = self.limits.gap * float(self.cost[self.best].sum()) * self.scale
-        return self.bound >= self._cutoff - max(allowed, SAFE * self._cutoff)
+        return self.bound >= self.cutoff - max(allowed, SAFE * self.cutoff)
 
     def over(self) -> bool:
         """Report how much of the cost is proved, and say whether time is up."""
-        checkpoint("optimum", int(PARTS * self.bound / max(self._cutoff, self.bound)) if self.bound else 0, PARTS)
+        checkpoint("optimum", int(PARTS * self.bound / max(self.cutoff, self.bound)) if self.bound else 0, PARTS)
         return self.limits.over()
 
     @property
     def _stopped(self) -> bool:
         return self.effort["rounds"] >= self.limits.max_rounds or self.over()
 
-    def _claim(self, bound: float) -> None:
+    def claim(self, bound: float) -> None:
         """Raise the bound. Cuts may be wrong for patterns that are not cheaper than the best one."""
-        self.bound = max(self.bound, min(bound, self._cutoff * (1 - SAFE / 2)))
+        self.bound = max(self.bound, min(bound, self.cutoff * (1 - SAFE / 2)))
 
-    def _relax(self, rounds: int, propose: bool) -> None:
+    def _relax(self) -> None:
         """Solve the relaxation and cut off its point, again and again."""
         bounds: list[float] = []
         met = dict.fromkeys(self.demands, 0)
-        for number in range(rounds):
+        for number in range(self.limits.max_rounds):
             relaxed = self.master.relax()
-            self._point_of_relaxation = relaxed.point
             self.effort["rounds"] += 1
-            self._claim(relaxed.bound)
-            self._settle(relaxed)
+            self.claim(relaxed.bound)
+            if self.closed:
+                return
+            self.master.purge(IDLE)
+            self.settle(relaxed)
             bounds.append(self.bound)
-            slow = len(bounds) > TAIL and bounds[-1] - bounds[-TAIL] < WORTH * (self._cutoff - self.bound)
-            if self._closed or self._stopped or slow or not self._cut_off(relaxed.point, number, met):
-                break
-            if propose and number % EVERY == EVERY - 1:
-                self._propose(relaxed.point > 0.5, relaxed.point)
-        else:
-            return
-        if propose and not self._closed:
-            self._propose(relaxed.point > 0.5, relaxed.point)
+            slow = len(bounds) > TAIL and bounds[-1] - bounds[-TAIL] < WORTH * (self.cutoff - self.bound)
+            last = self._stopped or slow or not self._cut_off(relaxed.point, number, met)
+            if last or number % EVERY == EVERY - 1:
+                self.propose(relaxed.point > 0.5, relaxed.point)
+            if last:
+                return
 
-    def _settle(self, relaxed: Relaxed) -> None:
+    def settle(self, relaxed: Relaxed) -> None:
         """Settle cells whose other state would make every pattern dearer than the best one."""
-        room = self._cutoff * (1 - SAFE / 2) - relaxed.bound
+        room = self.cutoff * (1 - SAFE / 2) - relaxed.bound
         free = self.master.free
         published, withheld = free & (relaxed.reduced > room), free & (-relaxed.reduced > room)
         if published.any() or withheld.any():
@@ -227,7 +219,7 @@ class Search:
                     break
                 if reached[k] or (met[k] >= 2 and (number + k) % RESTING and not turn):
                     continue
-                found = self._violated(k, point, x, reached)
+                found = self.violated(k, point, x, reached)
                 met[k] = 0 if found else met[k] + 1
                 cuts += found
             if at in BRIDGED:
@@ -247,7 +239,7 @@ class Search:
             point = np.where(x >= THRESHOLDS[at - 2], 1.0, DIM * x)
         return point * self.master.upper
 
-    def _violated(self, k: int, point: Floats, x: Floats, reached: Bools) -> list[Cut]:
+    def violated(self, k: int, point: Floats, x: Floats, reached: Bools) -> list[Cut]:
         """Cuts that an attack at one point gives and another point violates; notes which demands are ``reached``."""
         quick = self.attackers.attack(k, point)
         if quick.reached:
@@ -260,7 +252,7 @@ class Search:
                 return cuts
         return []
 
-    def _propose(self, pattern: Bools, point: Floats) -> int:
+    def propose(self, pattern: Bools, point: Floats) -> int:
         """Make a pattern feasible and minimal, and keep it when it is the best; says how many cuts came of it."""
         if pattern.tobytes() in self._tried or self.over():
             return 0
@@ -275,37 +267,7 @@ class Search:
         return self.master.add(self.patterns.found)
 
     def _branch(self) -> None:
-        """Solve integer programs of all cuts, and cut off their patterns."""
-        nodes = FIRST_NODES
-        while not self._closed and not self._stopped:
-            left = self.limits.max_nodes - self.effort["nodes"]
-            if left <= 0:
-                return
-            chosen = self.master.choose(self.best, min(nodes, left), self.limits.seconds(), self.over)
-            self.effort["nodes"] += chosen.nodes
-            self.effort["integer_programs"] += 1
-            self._claim(chosen.bound * (1 - SAFE / 2))
-            added = sum(self._propose(pattern, pattern.astype(np.float64)) for pattern in chosen.patterns[:PATTERNS])
-            if self._closed:
-                return
-            if chosen.done and not added:
-                return  # the pattern is feasible, or the reason why it is not is beyond the arithmetic
-            nodes = nodes if added or chosen.done else 2 * nodes
-            self._relax(2, propose=False)
-            self._dwell(chosen.patterns)
-
-    def _dwell(self, patterns: list[Bools]) -> None:
-        """Look for more cuts with small programs, over the cells that the last patterns and the relaxation withhold.
-
-        They take a fraction of the time of a program over all cells, and their cuts hold everywhere.
-        """
-        among = np.logical_or.reduce([self.best, self._point_of_relaxation > VIOLATION, *patterns[:PATTERNS]])
-        for _ in range(DWELL):
-            if self._stopped or self.effort["nodes"] >= self.limits.max_nodes:
-                return
-            among |= self.best
-            chosen = self.master.choose(self.best, FIRST_NODES, self.limits.seconds(), self.over, among)
-            self.effort["nodes"] += chosen.nodes
-            self.effort["integer_programs"] += 1
-            if not sum(self._propose(pattern, pattern.astype(np.float64)) for pattern in chosen.patterns[:2]):
-                return
+        """Search the tree to its end or to a limit."""
+        left = self.limits.max_nodes - self.effort["nodes"]
+        if left > 0 and not self.closed and not self._stopped:
+            Branching(self).run(left)

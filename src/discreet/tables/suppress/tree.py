@@ -15,7 +15,8 @@ import numpy as np
 from discreet.errors import missing_extra
 from discreet.model.arrays import Bools, Floats
 from discreet.tables.suppress.cuts import Cut
-from discreet.tables.suppress.search import SAFE, Search
+from discreet.tables.suppress.master import SAFE
+from discreet.tables.suppress.search import Search
 
 FROM_A_POINT = 30
 """Cuts from so many demands are enough to move on from a point."""
@@ -50,7 +51,7 @@ class TreeSearch(Search):
 
     def _branch(self) -> None:
         """Search the tree to its end or to a limit."""
-        if self._closed or self._stopped:
+        if self.closed or self._stopped:
             return
         left = self.limits.max_nodes - self.effort["nodes"]
         if left > 0:
@@ -74,7 +75,7 @@ class _Tree:
         for cut in search.master.cuts:
             self.add(cut)
         # Cuts may be wrong for patterns that are not cheaper than the best one.
-        model.setObjlimit(search._cutoff * (1 - SAFE / 2) - self.constant)
+        model.setObjlimit(search.cutoff * (1 - SAFE / 2) - self.constant)
 
     def run(self, nodes: int) -> None:
         """Search, and tell the search what was proved."""
@@ -109,11 +110,10 @@ class _Tree:
         if self.error is not None:
             raise self.error
         search.effort["nodes"] += int(model.getNTotalNodes())
-        search.effort["integer_programs"] += 1
         done = model.getStatus() in ("optimal", "infeasible")
         # Where nothing is left in the tree, nothing is cheaper than the best pattern.
         bound = np.inf if done else float(model.getDualbound()) + self.constant
-        search._claim(bound * (1 - SAFE / 2) if np.isfinite(bound) else bound)
+        search.claim(bound * (1 - SAFE / 2) if np.isfinite(bound) else bound)
 
     def add(self, cut: Cut) -> bool:
         """Take a cut in; what settled cells give counts as given."""
@@ -156,7 +156,7 @@ class _Tree:
                 break
             if reached[k]:
                 continue
-            cuts = search._violated(k, point, x, reached)
+            cuts = search.violated(k, point, x, reached)
             asked += bool(cuts)
             added += self._take(cuts)
         return added
@@ -239,7 +239,7 @@ def _completion(tree: _Tree) -> Any:
         def _run(self) -> bool:
             search, x = tree.search, tree.point(None)
             before = search.best
-            search._propose(x > 0.5, x)
+            search.propose(x > 0.5, x)
             if search.best is before:
                 return False
             solution = tree.model.createSol(self)
