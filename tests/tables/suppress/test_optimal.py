@@ -14,6 +14,7 @@ import discreet as ds
 from discreet.generate import business_survey
 from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.relations import build_system
+from discreet.tables.suppress import branching
 from discreet.tables.suppress.cuts import Attackers, capacity_cuts
 from discreet.tables.suppress.optimal import Demand, Optimum, optimal
 from discreet.tables.suppress.search import Search
@@ -364,6 +365,31 @@ def test_cuts_inside_the_tree_find_the_optimum(shape, relaxed, solver, monkeypat
         nodes += found.effort["nodes"]
     assert compared >= 2
     assert relaxed or nodes >= 2
+
+
+@scip
+@pytest.mark.parametrize("seed", [3, 6, 8])
+def test_the_tree_forgets_cuts_without_losing_the_optimum(seed, monkeypatch):
+    """Relaxations that lost cuts have lower bounds than the nodes above them."""
+    made = business_survey(300, seed=seed, activities=(4,), regions=(5,))
+    by = {name: ds.Hierarchy.from_parents(made.parents[name], "Total") for name in ("activity", "region", "size")}
+    table = ds.tabulate(ds.Microdata(made.records, contributor="holding"), by=by, value="turnover")
+    system = build_system(table.assess(ds.PPercent(10)))
+    unsafe = np.flatnonzero(system.unsafe)
+    level = np.concatenate((system.upper_level[unsafe], system.lower_level[unsafe]))
+    movable = ~system.forced & ~(system.empty & ~system.unsafe)
+    question = (
+        system.matrix[np.flatnonzero(system.defining)], system.value, system.lower_bound, system.upper_bound, movable,
+        system.unsafe | system.given, system.cost("value"),
+        Demand.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level), movable,
+    )  # fmt: skip
+    monkeypatch.setattr(branching, "IDLE", 1)
+    monkeypatch.setattr(branching, "SEPARATED", 2)
+    monkeypatch.setattr(branching, "CANDIDATES", 2)
+    own, other = optimal(*question), optimal(*question, solver="scip")
+    assert own.effort["nodes"] > 10
+    assert own.proven
+    assert own.cost == other.cost
 
 
 @scip

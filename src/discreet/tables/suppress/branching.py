@@ -121,8 +121,10 @@ class Branching:
                 return None
             if number == 1:
                 self._root = relaxed
+            # Before the bound of the node counts: reduced costs go with the bound that they are of.
+            published, withheld = relaxed.settled(self._cutoff - relaxed.bound)
+            upper[published], lower[withheld] = 0.0, 1.0
             relaxed = relaxed._replace(bound=max(relaxed.bound, node.bound))
-            _settle_node(relaxed, self._cutoff - relaxed.bound, lower, upper)
             if search.over():
                 break
             if np.all(np.minimum(relaxed.point, 1 - relaxed.point) < WHOLE):
@@ -235,10 +237,3 @@ class Branching:
                 self._gain[way, cell] += (bound - relaxed.bound) / max(float(distance[way]), WHOLE)
                 self._tries[way, cell] += 1
         return bounds[0], bounds[1]
-
-
-def _settle_node(relaxed: Relaxed, room: float, lower: Floats, upper: Floats) -> None:
-    """Settle cells of a node whose other state would add more to its bound than there is room."""
-    free = upper > lower
-    upper[free & (relaxed.reduced > room)] = 0.0
-    lower[free & (-relaxed.reduced > room)] = 1.0

@@ -22,11 +22,19 @@ NO_LIMIT = 2**31 - 1
 
 
 class Relaxed(NamedTuple):
-    """A point of the relaxation, a proven bound, and what each cell would add to it at least (reduced costs)."""
+    """A point of the relaxation, a proven bound, and what each cell would add to it at least (reduced costs).
+
+    Reduced costs say this of cells that were ``free`` there, and nothing of settled ones.
+    """
 
     point: Floats
     bound: float
     reduced: Floats
+    free: Bools
+
+    def settled(self, room: float) -> tuple[Bools, Bools]:
+        """Cells to be published and to be withheld, because otherwise the bound would rise by more than the room."""
+        return self.free & (self.reduced > room), self.free & (-self.reduced > room)
 
 
 class Master:
@@ -92,14 +100,14 @@ class Master:
         highs.run()
         self.iterations += int(highs.getInfo().simplex_iteration_count)
         if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
-            return Relaxed(self._low, np.inf, np.zeros(len(self.cost)))
+            return Relaxed(self._low, np.inf, np.zeros(len(self.cost)), np.zeros(len(self.cost), np.bool_))
         solution = highs.getSolution()
         point = np.clip(np.asarray(solution.col_value), self._low, self._high)
         price, bound, reduced = self._proved(np.asarray(solution.row_dual), self._low, self._high)
         rows, _, right = self._known()
         slack = (rows @ point > right + SLACK) & (price <= 0)
         self._idle = np.where(slack, self._idle + 1, 0)
-        return Relaxed(point, bound, reduced)
+        return Relaxed(point, bound, reduced, self._high > self._low)
 
     def _proved(self, dual: Floats, lower: Floats, upper: Floats) -> tuple[Floats, float, Floats]:
         """Prices of cuts, the bound that they prove, and reduced costs.

@@ -201,8 +201,7 @@ class Search:
     def settle(self, relaxed: Relaxed) -> None:
         """Settle cells whose other state would make every pattern dearer than the best one."""
         room = self.cutoff * (1 - SAFE / 2) - relaxed.bound
-        free = self.master.free
-        published, withheld = free & (relaxed.reduced > room), free & (-relaxed.reduced > room)
+        published, withheld = (cells & self.master.free for cells in relaxed.settled(room))
         if published.any() or withheld.any():
             self.master.fix(published, withheld)
             self.settled |= withheld
