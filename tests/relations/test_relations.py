@@ -25,6 +25,10 @@ def rank(matrix: np.ndarray) -> int:
     return int(np.linalg.matrix_rank(matrix.astype(np.float64))) if matrix.size else 0
 
 
+def sparse_parts(system: System) -> tuple[np.ndarray, ...]:
+    return system.matrix.data, system.matrix.indices, system.matrix.indptr, system.defining, system.origin, system.slack
+
+
 # ---- hypothesis ----------------------------------------------------------------------------------------------------
 
 
@@ -43,6 +47,18 @@ def test_the_matrix_holds_all_relations_and_none_twice(table: Table):
     found = matrix_relations(build_system(table))
     assert len(found) == len(set(found))
     assert set(found) == brute_force_relations(table)
+
+
+@settings(deadline=None, max_examples=40)
+@given(tables())
+def test_small_tables_have_the_matrix_that_large_ones_have(table: Table):
+    with pytest.MonkeyPatch.context() as patch:
+        small = build_system(table)
+        patch.setattr("discreet.relations.build.FEW", -1)
+        large = build_system(table)
+    for one, two in zip(sparse_parts(small), sparse_parts(large), strict=True):
+        assert np.array_equal(one, two)
+        assert one.dtype == two.dtype
 
 
 @settings(deadline=None, max_examples=80)

@@ -244,7 +244,19 @@ class Hierarchy:
     def base(self) -> Bools:
         """Which codes are base codes: no grouping explains them."""
         result = np.ones(len(self.codes), dtype=np.bool_)
-        result[[self.index[grouping.parent] for grouping in self.groupings]] = False
+        result[self.grouping_parents] = False
+        return result
+
+    @cached_property
+    def grouping_parents(self) -> Codes:
+        """Position of the parent of each grouping."""
+        return np.array([self.index[grouping.parent] for grouping in self.groupings], dtype=np.int32)
+
+    @cached_property
+    def first_groupings(self) -> Bools:
+        """Which groupings are the first of their parent."""
+        result = np.zeros(len(self.groupings), np.bool_)
+        result[np.unique(self.grouping_parents, return_index=True)[1]] = True
         return result
 
     @property
@@ -321,6 +333,11 @@ class Hierarchy:
             ],
             dtype=np.int32,
         )
+
+    @cached_property
+    def has_synonyms(self) -> bool:
+        """Whether several codes cover the same base codes."""
+        return not np.array_equal(self.same_as, np.arange(len(self.codes)))
 
     @cached_property
     def parents(self) -> Codes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+FEW = 4_000
+"""Entries or cells up to which a table is small."""
+
+
 def build_system(tables: Table | TableSet, already: AlreadyPublished | None = None) -> System:
     """Cells and relations of a table or set, together with what is already published.
 
@@ -39,8 +44,6 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
     >>> build_system(table).matrix.shape
     (8, 16)
     """
-    from scipy.sparse import coo_array
-
     now = as_set(tables)
     already = AlreadyPublished() if already is None else already
     tables = already.joined(now)
@@ -57,9 +60,7 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
     row = np.concatenate([part.row + offset for part, offset in zip(parts, offsets, strict=False)])
     cell = np.concatenate([part.cell for part in parts])
     coefficient = np.concatenate([part.coefficient for part in parts])
-    matrix = coo_array((coefficient, (row, cell)), shape=(int(offsets[-1]), size)).tocsr()
-    matrix.eliminate_zeros()
-    matrix.sort_indices()
+    matrix = _matrix(row, cell, coefficient, (int(offsets[-1]), size))
     defining = np.concatenate([part.defining for part in parts])
     units = [*scales, *[1] * len(tables.equations)]
     slack = np.concatenate([part.slack * scale for part, scale in zip(parts, units, strict=True)])
@@ -85,6 +86,23 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
         **_insiders(tables, of, size, scales, matrix),
     )
     return _with_figures(system) if already.figures else system
+
+
+def _matrix(row: Ints, cell: Ints, coefficient: Ints, shape: tuple[int, int]) -> csr_array:
+    """The relations as rows of a matrix, cells in order; entries of the same cell are added up."""
+    from scipy.sparse import coo_array, csr_array
+
+    if len(row) <= FEW:  # the conversions of scipy take longer than all the rest then
+        order = np.lexsort((cell, row))
+        rows, cells = row[order], cell[order]
+        twice = (rows[1:] == rows[:-1]) & (cells[1:] == cells[:-1])
+        if not twice.any() and coefficient.all():
+            start = pointers(np.bincount(rows, minlength=shape[0]))
+            return csr_array((coefficient[order], cells, start), shape=shape)
+    matrix = coo_array((coefficient, (row, cell)), shape=shape).tocsr()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
 
 
 def _known(
@@ -363,7 +381,11 @@ def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[In
     lengths = np.diff(matrix.indptr)
     if not len(lengths):
         return np.zeros(0, np.int64), slack
-    marks = np.random.default_rng(20240229).integers(-(2**31), 2**31, size=(matrix.shape[1], 2), dtype=np.int64)
+    marks = _few_marks()[: matrix.shape[1]] if matrix.shape[1] <= FEW else _marks(matrix.shape[1])
+    ordered = np.sort(np.abs(matrix @ marks[:, 0]))
+    if np.all(ordered[1:] != ordered[:-1]):  # no two rows are equal, and at most one says nothing
+        keep = np.flatnonzero(lengths)
+        return keep, slack[keep]
     sums = (matrix @ marks).T
     sums = sums * np.where(sums[0] < 0, -1, 1)
     order = np.lexsort((np.arange(len(lengths)), ~preferred, sums[1], sums[0], lengths))
@@ -377,6 +399,17 @@ def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[In
     first = first[lengths[order[first]] > 0]
     place = np.argsort(order[first], kind="stable")
     return order[first][place], least[group[first]][place]
+
+
+def _marks(size: int) -> Ints:
+    """Two random numbers for each cell, always the same ones."""
+    return np.random.default_rng(20240229).integers(-(2**31), 2**31, size=(size, 2), dtype=np.int64)
+
+
+@cache
+def _few_marks() -> Ints:
+    """The first of them, kept for small tables."""
+    return _marks(FEW)
 
 
 def _same_entries(matrix: csr_array, one: Ints, two: Ints) -> Bools:

@@ -162,8 +162,9 @@ class System:
 
     def residual(self) -> Ints:
         """How far each relation is from holding, exactly (at most ``LARGEST``)."""
-        matrix = self.matrix[: self.matrix.shape[0] - len(self.figure_of)]
-        exact = np.zeros(len(self.figure_of), np.int64)  # figures hold as their sums were computed
+        figures = len(self.figure_of)
+        matrix = self.matrix[: self.matrix.shape[0] - figures] if figures else self.matrix
+        exact = np.zeros(figures, np.int64)  # figures hold as their sums were computed
         longest = int(np.diff(matrix.indptr).max(initial=0))
         if longest * float(np.abs(self.value).max(initial=0)) < LARGEST:
             return np.concatenate((np.asarray(matrix @ self.value, dtype=np.int64), exact))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from types import NoneType
 from typing import Any, ClassVar
 
 from discreet.errors import ParameterError, unknown_name
@@ -16,6 +17,8 @@ from discreet.model.tableset import TableSet
 from discreet.relations import System
 
 METHODS: dict[str, type[Method]] = {}
+ATOMS = (bool, int, float, str, NoneType)
+"""What needs no copy to be plain data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +84,10 @@ class Method(ABC):
 
     def record(self) -> dict[str, Any]:
         """The method as plain data."""
-        return {"method": self.kind, **asdict(self)}
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        if not all(isinstance(value, ATOMS) or (isinstance(value, tuple) and not value) for value in given.values()):
+            given = asdict(self)
+        return {"method": self.kind, **given}
 
 
 def method_from_record(record: Mapping[str, Any]) -> Method:

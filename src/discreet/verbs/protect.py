@@ -111,7 +111,7 @@ def protect(
     system = build_system(whole, already)
     system.check_additive()
     system.check_bounds()
-    outcome = method.run(replace(system, parts=parts), key)
+    outcome = method.run(replace(system, parts=parts) if parts else system, key)
     statuses = []
     for table, cells in zip(whole, system.of[: len(whole)], strict=True):
         status = table.status.copy()

@@ -16,13 +16,13 @@ from discreet.model.arrays import LARGEST, NO_LOWER, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Proofs, rounding_claim
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.relations.interior import interior
+from discreet.relations.interior import finest_cells, interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.levels import prove_levels
 from discreet.tables.method import Method, Outcome
 from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_at_once, round_controlled
 from discreet.tables.rounding.families import lines
-from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles
+from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles, round_cheaply
 from discreet.tables.rounding.parts import round_blocks, round_families
 from discreet.tables.rounding.rules import up_by_rule, up_semi_controlled
 
@@ -39,6 +39,8 @@ RULES = (
 ADDITIVE = RULES[:4]
 OBJECTIVES = ("nearest", "total", "random", "none")
 SHOWN = 5
+AT_ONCE = 6_000
+"""Networks of up to so many cells are rounded at once, without a program."""
 LARGE, PART = 100_000, 60_000
 """Tables of more interior cells are rounded in parts, of about so many cells where families of codes are taken."""
 
@@ -229,7 +231,6 @@ class Round(Method):
     def _controlled(
         self, system: System, step: int, floor: Ints, rest: Ints, key: Key | None, marks: NDArray[np.uint8] | None
     ) -> Made:
-        inner = interior(system)
         share = rest / step
         seed, draw = 1, np.zeros(0)
         if key is not None and marks is not None:
@@ -238,23 +239,28 @@ class Round(Method):
             seed = int(key.generator("round controlled", marks).integers(2**62))
         else:
             up = 2 * rest >= step
-        weight = np.zeros(len(system))
+        cost = np.zeros(len(system), np.int64)  # what going up costs, times the base
         if self.objective == "random":
-            weight = np.where(rest > 0, 1.0 - 2.0 * up, 0.0)
+            cost = np.where(rest > 0, step * (1 - 2 * up), 0)
         elif self.objective in ("nearest", "total"):
-            weight = np.where(rest > 0, 1.0 - 2.0 * share, 0.0)
-        ceil = floor + (rest > 0)
-        least, most = self._allowed(system, step, floor, ceil)
-        lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
-        lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
-        beyond, everywhere = self.steps - 1, self.objective == "total"
-        problem = Problem(inner, least, most, weight, beyond, lowest if beyond else None, everywhere)
+            cost = np.where(rest > 0, step - 2 * rest, 0)
+        least, most = self._allowed(system, step, floor, floor + (rest > 0))
         search = Search(None if self.effort is None else int(self.effort), self.time_limit)
+        counted = np.arange(len(system)) if self.objective == "total" else finest_cells(system)
         found = None
-        if problem.small and search.levels() and weight.any():
-            found = round_at_once(problem, search)
+        if len(system) <= AT_ONCE and search.levels():
+            found = _in_network(system, step, floor, rest, least, most, cost, counted)
         if found is None:
-            found = self._searched(system, step, problem, floor + up, search, seed, draw)
+            weight = cost / step
+            lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
+            lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
+            beyond = self.steps - 1
+            everywhere = self.objective == "total"
+            problem = Problem(interior(system), least, most, weight, beyond, lowest if beyond else None, everywhere)
+            if problem.small and search.levels() and weight.any():
+                found = round_at_once(problem, search)
+            if found is None:
+                found = self._searched(system, step, problem, floor + up, search, seed, draw)
         negative = (found.value < 0) & (system.lower_bound >= 0)
         if np.any(negative):
             cell = system.cell_name(int(np.argmax(negative)))
@@ -263,7 +269,7 @@ class Round(Method):
                 hint="Allow more effort, take another base, or use a rule that rounds each cell for itself.",
             )
         # Cells that may only go up count as going up.
-        always = float(weight[problem.counted] @ (least - floor)[problem.counted])
+        always = float((cost / step)[counted] @ (least - floor)[counted])
         return Made(found.value, found, always, search.nodes, search.struck_at)
 
     def _searched(
@@ -339,8 +345,10 @@ class Made:
         self.value = value
         self.worst = 0
         self.bound = 0 if found is None else found.bound
-        self.objective = None if found is None else round(found.objective + always, 9)
-        self.least = None if found is None else round(found.least + always, 6)
+        self.objective = self.least = None
+        if found is not None:
+            self.objective = round(found.objective + always, 9)
+            self.least = min(round(found.least + always, 6), self.objective)
         self.nodes, self.struck_at = nodes, struck_at
 
     @property
@@ -355,6 +363,23 @@ class Made:
             near = "the least" if gap <= 1e-6 else f"at most {gap:.6g} above the least"
             text.append(f"the objective is {near} with that violation")
         return tuple(text)
+
+
+def _in_network(
+    system: System, step: int, floor: Ints, rest: Ints, least: Ints, most: Ints, cost: Ints, counted: Ints
+) -> Rounding | None:
+    """The best rounding where the relations are a network and it has one without any violation."""
+    net = network(system)
+    if net is None:
+        return None
+    weight = np.zeros(len(system), np.int64)
+    weight[counted] = cost[counted]
+    left = round_cheaply(net, rest, step, (least - floor) * step, (most - floor) * step, weight)
+    if left is None:
+        return None
+    value = floor + left // step
+    objective = float(weight @ (value - least)) / step
+    return Rounding(value, 0, 0, objective, objective)
 
 
 def _semi(
