@@ -231,7 +231,7 @@ class Table:
     @property
     def unsafe(self) -> Bools:
         """Cells that may not be published."""
-        result: Bools = self.status == CellStatus.UNSAFE
+        result: Bools = self.status == int(CellStatus.UNSAFE)  # numpy takes long to look into enumerations
         return result
 
     def attacker_bounds(self) -> tuple[Ints, Ints]:

@@ -287,12 +287,13 @@ def _protection(
     levels = np.zeros((3, size), np.int64)
     lower, upper = np.full(size, NO_LOWER, np.int64), np.full(size, NO_UPPER, np.int64)
     for number, (table, cells, scale) in enumerate(zip(tables, of, scales, strict=True)):
+        mine = table.unsafe
         # One table may hold a cell under several names, so every row must count, not the last one.
         empty[cells[~table.empty]] = False
-        unsafe[cells[table.unsafe]] = True
+        unsafe[cells[mine]] = True
         if number < present:
-            forced[cells[table.status == CellStatus.FORCED]] = True
-            given[cells[table.status == CellStatus.SECONDARY]] = True
+            forced[cells[table.status == int(CellStatus.FORCED)]] = True
+            given[cells[table.status == int(CellStatus.SECONDARY)]] = True
         low, up = table.attacker_bounds()
         if scale != 1:
             low = np.where(low > NO_LOWER, low * scale, NO_LOWER)
@@ -305,7 +306,7 @@ def _protection(
         if table.assessment is not None and unsafe.any():
             a = table.assessment
             for i, level in enumerate((a.lower, a.upper, a.sliding)):
-                np.maximum.at(levels[i], cells, np.where(table.unsafe, level * scale, 0))
+                np.maximum.at(levels[i], cells, np.where(mine, level * scale, 0))
     for table, cells in zip(tables, of, strict=True) if forced.any() else ():
         for hidden, how in ((unsafe, "unsafe"), (given, "withheld as secondary")):
             clash = forced[cells] & hidden[cells]
@@ -378,7 +379,7 @@ def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[In
     Rows are equal up to their sign; preferred ones stand for the others. Equal rows are found by random sums of
     their entries and compared entry by entry.
     """
-    lengths = np.diff(matrix.indptr)
+    lengths = matrix.indptr[1:] - matrix.indptr[:-1]
     if not len(lengths):
         return np.zeros(0, np.int64), slack
     marks = _few_marks()[: matrix.shape[1]] if matrix.shape[1] <= FEW else _marks(matrix.shape[1])

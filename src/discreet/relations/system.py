@@ -160,12 +160,13 @@ class System:
             np.maximum.at(result, of, _table_cost(table, kind, 10.0 ** (self.decimals - table.decimals)))
         return result
 
+    @cached_property
     def residual(self) -> Ints:
         """How far each relation is from holding, exactly (at most ``LARGEST``)."""
         figures = len(self.figure_of)
         matrix = self.matrix[: self.matrix.shape[0] - figures] if figures else self.matrix
         exact = np.zeros(figures, np.int64)  # figures hold as their sums were computed
-        longest = int(np.diff(matrix.indptr).max(initial=0))
+        longest = int((matrix.indptr[1:] - matrix.indptr[:-1]).max(initial=0))
         if longest * float(np.abs(self.value).max(initial=0)) < LARGEST:
             return np.concatenate((np.asarray(matrix @ self.value, dtype=np.int64), exact))
         high, low = (matrix @ part for part in np.divmod(self.value, 2**32))
@@ -174,9 +175,9 @@ class System:
 
     def check_additive(self) -> None:
         """Raise with the worst relation named when the tables do not add up within their stated slack."""
-        residual = self.residual()
+        residual = self.residual
         excess = np.abs(residual) - self.slack
-        if not np.any(excess > 0):
+        if not (excess > 0).any():
             return
         worst = int(np.argmax(excess))
         raise InputError(

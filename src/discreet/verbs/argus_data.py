@@ -258,7 +258,7 @@ def _as_they_are(frame: pa.Table, by: dict[str, Hierarchy], common: dict[str, An
     most = float(pc.sum(pc.abs(pc.fill_null(frame["value"], 0))).as_py() or 0)
     table = table_from_cells(frame, by, slack=most, **common)
     exact = table.with_(slack=0)
-    gap = int(np.abs(build_system(exact).residual()).max(initial=0))
+    gap = int(np.abs(build_system(exact).residual).max(initial=0))
     if gap:
         notes.append("The table does not add up; its largest gap is taken as what every sum may be off by.")
     return table.with_(slack=gap or None)

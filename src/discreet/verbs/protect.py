@@ -167,7 +167,7 @@ def _refuse_beside_altered(tables: TableSet, already: AlreadyPublished, method: 
             hint="Use ds.Suppress(), or leave already_published out; the release then says so.",
         )
     for table in tables:
-        given = table.status == CellStatus.SECONDARY
+        given = table.status == int(CellStatus.SECONDARY)
         if given.any():
             raise NeedsError(
                 f"Cell {table.cell_name(int(np.argmax(given)))} of table {table.name!r} is to be withheld, "

@@ -112,7 +112,7 @@ class Altered:
 def check_adjustment(a: Altered) -> None:
     """Moves reach the levels, keep all limits, and leave the relations as they are."""
     verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
-    allowed = adjustment_claim(**a.marks)
+    allowed = adjustment_claim(evidence.method, forced=bool(np.any(ground.status == CellStatus.FORCED)), **a.marks)
     before = a.claims(allowed)
     method, move = evidence.method, published - true
     a.check_additive()

@@ -22,7 +22,16 @@ from discreet.relations.interior import interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.adjust.directions import QUICK_WHEN_LARGE, choices, started
 from discreet.tables.adjust.mdi import least_information, proportional
-from discreet.tables.adjust.moves import SHOWN, Moves, fixed_cells, limits_of_moves, needed, share_of, whole
+from discreet.tables.adjust.moves import (
+    SHOWN,
+    Moves,
+    fixed_cells,
+    known_of_others,
+    limits_of_moves,
+    needed,
+    share_of,
+    whole,
+)
 from discreet.tables.adjust.programs import Answer, Programs, Row
 from discreet.tables.method import Method, Outcome
 from discreet.tables.rounding.controlled import LEVELS, Problem, Search, round_controlled
@@ -164,7 +173,10 @@ class Adjust(Method):
         checkpoint("adjust", 4, 4)
         insecure = key is not None and key.insecure
         claim = adjustment_claim(
-            universes=len({table.spec.identity[1:] for table in system.tables}) > 1, insecure=insecure
+            self.record(),
+            forced=bool(system.forced.any()),
+            universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            insecure=insecure,
         )
         change = np.abs(published - system.value)
         search.said += _warned(system, published - system.value)
@@ -188,10 +200,21 @@ class Adjust(Method):
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
-        """Fixed cells are known; of the others somebody who does not know the levels can tell nothing."""
-        fixed = fixed_cells(system, self.fixed) & ~system.unsafe
+        """What was left as it is is known, and the other cells within the limit; of unsafe cells nothing is.
+
+        That is somebody who does not know the levels, but which cells are unsafe.
+        """
+        by_proportion = "mdi" in self.objectives and self.fixed != "margins"
+        known = fixed_cells(system, "one-way" if by_proportion else self.fixed)
+        if self.zeros == "kept":
+            known |= system.value == 0
         lower, upper = system.lower_bound, system.upper_bound
-        return np.where(fixed, system.value, lower), np.where(fixed, system.value, upper)
+        if self.limit is not None:
+            least, most = known_of_others(published, Fraction(str(self.limit)))
+            lower = np.where(system.unsafe, lower, np.maximum(lower, least))
+            upper = np.where(system.unsafe, upper, np.minimum(upper, most))
+        known &= ~system.unsafe
+        return np.where(known, system.value, lower), np.where(known, system.value, upper)
 
     def weights(self, system: System) -> Floats:
         """What a unit of each cell costs."""
@@ -449,6 +472,10 @@ class _Solver:
         unsafe = listed((system.cell_name(c) for c in self.moves.unsafe.tolist()), SHOWN)
         if len(over):
             clash = f"the limits of {listed((system.cell_name(c) for c in over.tolist()), SHOWN)} stand in the way"
+        elif "mdi" in self.method.objectives:
+            clash = (
+                "the other cells cannot be brought to the margins in proportion (objective='l1' needs no proportions)"
+            )
         else:
             clash = "the sums that are to be kept (keep_mean) stand in the way"
         # Large tables are looked at with few choices of directions, so that others are not ruled out.

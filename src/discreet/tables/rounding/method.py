@@ -39,8 +39,8 @@ RULES = (
 ADDITIVE = RULES[:4]
 OBJECTIVES = ("nearest", "total", "random", "none")
 SHOWN = 5
-AT_ONCE = 6_000
-"""Networks of up to so many cells are rounded at once, without a program."""
+AT_ONCE, NODES = 6_000, 600
+"""Networks of up to so many cells and relations are rounded at once, without a program."""
 LARGE, PART = 100_000, 60_000
 """Tables of more interior cells are rounded in parts, of about so many cells where families of codes are taken."""
 
@@ -370,7 +370,7 @@ def _in_network(
 ) -> Rounding | None:
     """The best rounding where the relations are a network and it has one without any violation."""
     net = network(system)
-    if net is None:
+    if net is None or net.nodes > NODES:
         return None
     weight = np.zeros(len(system), np.int64)
     weight[counted] = cost[counted]

@@ -51,7 +51,7 @@ class Network(NamedTuple):
 
 def network(system: System) -> Network | None:
     """The network of a system, or ``None`` where its relations are none."""
-    if np.any(system.residual()) or len(system.figure_of):
+    if system.residual.any() or len(system.figure_of):
         return None
     several = {len(table.variables) for table in system.tables}
     orders = list(permutations(range(max(several)))) if len(system.tables) == 1 and max(several) <= 2 else [None]
