@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.attack.insiders import Finding
 from discreet.attack.intervals import Intervals
+from discreet.errors import counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Ints, Status
 from discreet.model.evidence import COALITIONS, CONTRIBUTORS, EXTERNAL, INSIDERS, NOT_JOINT, TOGETHER
@@ -170,11 +171,11 @@ class Audit:
         count = self.counts()
         sampled = count["looked_at"] < count["unsafe"]
         lines = [
-            f"Audit of {count['withheld']:,} distinct withheld cells ({count['unsafe']:,} unsafe), "
+            f"Audit of {counted(count['withheld'], 'distinct withheld cell')} ({count['unsafe']:,} unsafe), "
             "all relations together:"
         ]
         if sampled:
-            lines.append(f"  looked at: a random sample of {count['looked_at']:,} unsafe cells")
+            lines.append(f"  looked at: a random sample of {counted(count['looked_at'], 'unsafe cell')}")
         if len(self.published):
             lines.append(f"  unsafe cells that are published: {len(self.published):,}")
         lines += [

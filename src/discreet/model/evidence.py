@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import counted
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Bools, Ints, Status
 from discreet.model.table import Table
@@ -137,7 +138,7 @@ def suppression_claim(
     left_out += [NOT_JOINT] if sums[1] else []
     statement = STATEMENT_TOGETHER if together else STATEMENT
     if accepted:
-        statement = f"{statement} {accepted} cells are accepted without that."
+        statement = f"{statement} {counted(accepted, 'cell', 'are')} accepted without that."
     attackers = [external]
     if insiders is not None:
         attackers += [INSIDERS[insiders], TOGETHER[insiders]] if coalitions else [INSIDERS[insiders]]

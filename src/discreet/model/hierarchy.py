@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError, listed, unknown_name
+from discreet.errors import InputError, counted, listed, unknown_name
 from discreet.model.arrays import Bools, Codes, Ints, pointers
 
 
@@ -152,7 +152,8 @@ class Hierarchy:
         wrong = [code for code in listing if len(code) != sum(widths)]
         if wrong:
             raise InputError(
-                f"Digits {list(digits)} describe codes of {sum(widths)} characters, but these differ: {listed(wrong)}.",
+                f"Digits {list(digits)} describe codes of {counted(sum(widths), 'character')}, but these differ: "
+                f"{listed(wrong)}.",
                 hint="Give digits that add up to the length of every code, or use another way to make the hierarchy.",
             )
         parents: dict[str, str | None] = {}
@@ -391,8 +392,8 @@ class Hierarchy:
     def __repr__(self) -> str:
         levels = int(self.depth.max(initial=0)) + 1
         return (
-            f"Hierarchy({len(self.codes)} codes, {int(self.base.sum())} base codes, "
-            f"{levels} levels, total {self.total!r})"
+            f"Hierarchy({counted(len(self.codes), 'code')}, {counted(int(self.base.sum()), 'base code')}, "
+            f"{counted(levels, 'level')}, total {self.total!r})"
         )
 
     # ---- checks -------------------------------------------------------------------------------------------
@@ -428,7 +429,7 @@ class Hierarchy:
         orphans = [code for code in self.base_codes if covered.get(code) != 1]
         if orphans:
             raise InputError(
-                f"The total {self.total!r} does not cover {len(orphans)} base codes: {listed(orphans)}.",
+                f"The total {self.total!r} does not cover {counted(len(orphans), 'base code')}: {listed(orphans)}.",
                 hint="Hang them under the total, or remove them.",
             )
 
@@ -505,7 +506,7 @@ def _sum_of_covers(covers: dict[int, tuple[Ints, Ints]], parts: list[tuple[int, 
 
 def _ambiguous_total(roots: list[str]) -> InputError:
     return InputError(
-        f"The total is ambiguous: {len(roots)} codes stand at the top: {listed(roots)}.",
+        f"The total is ambiguous: {counted(len(roots), 'code', 'stand')} at the top: {listed(roots)}.",
         hint="Give total= a code of its own to put them under it, or give the missing parents.",
     )
 

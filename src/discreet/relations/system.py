@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.errors import InputError, NeedsError, listed
+from discreet.errors import InputError, NeedsError, counted, listed
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, Bools, Floats, Ints
 from discreet.model.evidence import Parts
@@ -181,7 +181,8 @@ class System:
             return
         worst = int(np.argmax(excess))
         raise InputError(
-            f"{int((excess > 0).sum())} relations do not add up; the worst is {self.relation_name(worst)}.",
+            f"{counted(int((excess > 0).sum()), 'relation', 'do')} not add up; the worst is "
+            f"{self.relation_name(worst)}.",
             hint="Correct the cells, compute the totals anew (compute_totals=True), or state the slack of "
             "rounded or weighted tables (slack=).",
             details=f"The parts less the total give {unit_text(int(residual[worst]), self.decimals)}.",
@@ -193,7 +194,7 @@ class System:
         if len(wrong):
             names = [self.cell_name(cell) for cell in wrong.tolist()]
             raise InputError(
-                f"{len(wrong)} cells lie outside the bounds that everybody knows of them: {listed(names, 5)}.",
+                f"{counted(len(wrong), 'cell', 'lie')} outside the bounds that everybody knows: {listed(names, 5)}.",
                 hint="Correct the bounds (lower_bound, upper_bound) or the values.",
             )
 
@@ -223,7 +224,8 @@ def _table_cost(table: Table, kind: str, scale: float) -> Floats:
         bad = np.flatnonzero(~(np.isfinite(table.cost) & (table.cost >= 0)))
         if len(bad):
             raise InputError(
-                f"The cost of {len(bad)} cells of table {table.name!r} is not a number of at least 0, first of "
+                f"The cost of {counted(len(bad), 'cell')} of table {table.name!r} is not a number of at least 0, "
+                "first of "
                 f"{table.cell_name(int(bad[0]))}.",
                 hint="Give a cost that is never below 0; 0 makes a cell free.",
             )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.errors import ParameterError, ProtectionError, listed, unknown_name
+from discreet.errors import ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Proofs, adjustment_claim
@@ -230,8 +230,8 @@ class Adjust(Method):
         if len(stuck):
             names = listed((system.cell_name(c) for c in stuck.tolist()), SHOWN)
             raise ProtectionError(
-                f"{len(stuck)} unsafe cells cannot be protected: their bounds let them move neither up nor down by "
-                f"their level: {names}.",
+                f"{counted(len(stuck), 'unsafe cell')} cannot be protected, because bounds allow no move up or down by "
+                f"the level: {names}.",
                 hint="Widen their bounds, or merge their categories with others.",
             )
 
@@ -252,8 +252,9 @@ class Adjust(Method):
         if np.any(bad) or np.any(system.matrix @ move):
             names = listed((system.cell_name(c) for c in np.flatnonzero(bad).tolist()), SHOWN)
             raise ProtectionError(
-                f"No adjustment in whole units was found; {int(bad.sum())} cells cannot be protected or kept within "
-                f"their limits: {names}.",
+                f"No adjustment in whole units was found; {counted(int(bad.sum()), 'cell')} cannot be protected or "
+                "kept within "
+                f"the limits: {names}.",
                 hint="Allow larger moves (most=, limit=), or give the tables more decimals.",
             )
 
@@ -265,8 +266,9 @@ def _warned(system: System, move: Ints) -> list[str]:
     if not exact:
         return []
     return [
-        f"{exact} of {int(system.unsafe.sum())} unsafe cells moved by exactly their level: whoever knows the level is "
-        "left with two candidates for each of them (randomised=True moves cells further)"
+        f"{exact} of {counted(int(system.unsafe.sum()), 'unsafe cell')} moved by exactly the level: whoever knows "
+        "the level is "
+        "left with two candidates for the value (randomised=True moves cells further)"
     ]
 
 
@@ -485,7 +487,7 @@ class _Solver:
             for c in over[:20].tolist()
         )
         return ProtectionError(
-            f"{len(self.moves.unsafe)} unsafe cells cannot be protected together ({unsafe}): {clash}{how}.",
+            f"{counted(len(self.moves.unsafe), 'unsafe cell')} cannot be protected together ({unsafe}): {clash}{how}.",
             hint="Let these cells move further (limit=, fixed=, zeros='movable', most=), keep fewer sums, or publish "
             "fewer cells by force. Nothing is published.",
             details=f"Least that would do: {more}." if more else "",

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.errors import ProtectionError, listed
+from discreet.errors import ProtectionError, counted, listed
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.relations import System
 
@@ -139,7 +139,7 @@ def limits_of_moves(
     if len(clash):
         names = listed((system.cell_name(c) for c in clash.tolist()), SHOWN)
         raise ProtectionError(
-            f"{len(clash)} unsafe cells cannot be protected because they are fixed: {names}.",
+            f"{counted(len(clash), 'unsafe cell')} cannot be protected, being fixed: {names}.",
             hint=f"Let them move: fixed={'none' if fixed == 'total' else 'total'!r}.",
         )
     if not movable_zeros:

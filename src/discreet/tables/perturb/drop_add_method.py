@@ -86,6 +86,8 @@ class DropAdd(Method):
 
     kind: ClassVar[str] = "drop_add"
     alters: ClassVar[bool] = True
+    secret: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("records",)
     identifier: str
     rate: float | str = 0.01
     rounding: Literal["ceil", "above"] = "ceil"
@@ -120,16 +122,6 @@ class DropAdd(Method):
         except ValueError:
             raise ParameterError(f"rate={self.rate!r} is not a number.", hint="For example 0.01 or '1/100'.") from None
         return DropAddRule(rate, self.rounding, self.min_cell, self.min_margin, self.min_universe)
-
-    @property
-    def secret(self) -> bool:
-        """It draws."""
-        return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The records."""
-        return ("records",)
 
     def supply(self, tables: TableSet, key: Key | None) -> Parts:
         """The perturbed table, and what moved in its finest cells."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, listed, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import LARGEST, NO_LOWER, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Proofs, rounding_claim
@@ -191,7 +191,7 @@ class Round(Method):
         if units.denominator != 1:
             raise InputError(
                 f"The base {self.base} is not a whole number of the smallest unit of the tables, which have "
-                f"{system.decimals} decimals.",
+                f"{counted(system.decimals, 'decimal')}.",
                 hint="Give another base, or tables with more decimals (decimals=).",
             )
         if units * 4 + int(np.abs(system.value).max(initial=0)) > LARGEST:
@@ -246,10 +246,10 @@ class Round(Method):
             cost = np.where(rest > 0, step - 2 * rest, 0)
         least, most = self._allowed(system, step, floor, floor + (rest > 0))
         search = Search(None if self.effort is None else int(self.effort), self.time_limit)
-        counted = np.arange(len(system)) if self.objective == "total" else finest_cells(system)
+        weighed = np.arange(len(system)) if self.objective == "total" else finest_cells(system)
         found = None
         if len(system) <= AT_ONCE and search.levels():
-            found = _in_network(system, step, floor, rest, least, most, cost, counted)
+            found = _in_network(system, step, floor, rest, least, most, cost, weighed)
         if found is None:
             weight = cost / step
             lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
@@ -269,7 +269,7 @@ class Round(Method):
                 hint="Allow more effort, take another base, or use a rule that rounds each cell for itself.",
             )
         # Cells that may only go up count as going up.
-        always = float((cost / step)[counted] @ (least - floor)[counted])
+        always = float((cost / step)[weighed] @ (least - floor)[weighed])
         return Made(found.value, found, always, search.nodes, search.struck_at)
 
     def _searched(
@@ -325,7 +325,8 @@ class Round(Method):
     def _unprotected(self, system: System, cells: list[int]) -> ProtectionError:
         names = listed((system.cell_name(cell) for cell in cells), SHOWN)
         return ProtectionError(
-            f"{len(cells)} unsafe cells cannot be protected by rounding to multiples of {self.base}: somebody who "
+            f"{counted(len(cells), 'unsafe cell')} cannot be protected by rounding to multiples of {self.base}: "
+            "somebody who "
             f"knows the base could tell them more closely than their level allows: {names}.",
             hint="Take a larger base, or publish without that proof (levels=False), which the release then says.",
         )
@@ -357,7 +358,7 @@ class Made:
         if self.objective is None:
             return ()
         best = "no rounding has less" if self.worst <= self.bound else f"any rounding has at least {self.bound}"
-        text = [f"the worst sum lies {self.worst} steps beyond its neighbouring multiples; {best}"]
+        text = [f"the worst sum lies {counted(self.worst, 'step')} beyond its neighbouring multiples; {best}"]
         if self.least is not None:
             gap = max(self.objective - self.least, 0.0)
             near = "the least" if gap <= 1e-6 else f"at most {gap:.6g} above the least"
@@ -366,14 +367,14 @@ class Made:
 
 
 def _in_network(
-    system: System, step: int, floor: Ints, rest: Ints, least: Ints, most: Ints, cost: Ints, counted: Ints
+    system: System, step: int, floor: Ints, rest: Ints, least: Ints, most: Ints, cost: Ints, weighed: Ints
 ) -> Rounding | None:
     """The best rounding where the relations are a network and it has one without any violation."""
     net = network(system)
     if net is None or net.nodes > NODES:
         return None
     weight = np.zeros(len(system), np.int64)
-    weight[counted] = cost[counted]
+    weight[weighed] = cost[weighed]
     left = round_cheaply(net, rest, step, (least - floor) * step, (most - floor) * step, weight)
     if left is None:
         return None
