@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from types import NoneType
 from typing import Any, ClassVar
@@ -88,6 +88,11 @@ class Method(ABC):
         if not all(isinstance(value, ATOMS) or (isinstance(value, tuple) and not value) for value in given.values()):
             given = asdict(self)
         return {"method": self.kind, **given}
+
+
+def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Names as a tuple; a single one may stand alone."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def method_from_record(record: Mapping[str, Any]) -> Method:

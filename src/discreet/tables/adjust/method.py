@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.errors import ParameterError, ProtectionError, counted, listed, unknown_name
+from discreet.errors import NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Proofs, adjustment_claim
@@ -219,6 +219,12 @@ class Adjust(Method):
     def weights(self, system: System) -> Floats:
         """What a unit of each cell costs."""
         if self.weight == "variable":
+            without = [table.name for table in system.tables if table.cost is None]
+            if without:
+                raise NeedsError(
+                    f"weight='variable' takes costs, and table {without[0]!r} has no cost column.",
+                    hint="Give the table one (cost=), or use weight='unit', 'value' or 'sqrt'.",
+                )
             return np.maximum(system.cost("variable"), 0.0)
         size = np.maximum(np.abs(system.value.astype(np.float64)), 1.0)
         if self.weight == "unit":
@@ -468,7 +474,8 @@ class _Solver:
         loose = Programs(self.matrix, self.moves, self.kept, everything=True)
         if loose.slow:
             tried = tried[:1]
-        excess = min((loose.broken_limits(chosen) for chosen in tried), key=lambda e: float(e.sum()))
+        broken = [found for chosen in tried if (found := loose.broken_limits(chosen)) is not None]
+        excess = min(broken, key=lambda e: float(e.sum()), default=np.zeros(len(system)))
         over = np.flatnonzero(excess > 1e-6)
         over = over[np.argsort(-excess[over], kind="stable")]
         unsafe = listed((system.cell_name(c) for c in self.moves.unsafe.tolist()), SHOWN)
@@ -486,8 +493,9 @@ class _Solver:
             f"{system.cell_name(c)} by {unit_text(int(np.ceil(excess[c])) * self.moves.grid, system.decimals)}"
             for c in over[:20].tolist()
         )
+        together = " together" if len(self.moves.unsafe) > 1 else ""
         return ProtectionError(
-            f"{counted(len(self.moves.unsafe), 'unsafe cell')} cannot be protected together ({unsafe}): {clash}{how}.",
+            f"{counted(len(self.moves.unsafe), 'unsafe cell')} cannot be protected{together} ({unsafe}): {clash}{how}.",
             hint="Let these cells move further (limit=, fixed=, zeros='movable', most=), keep fewer sums, or publish "
             "fewer cells by force. Nothing is published.",
             details=f"Least that would do: {more}." if more else "",

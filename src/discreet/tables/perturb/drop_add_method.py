@@ -21,7 +21,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, Outcome, names_of
 from discreet.tables.perturb.drop_add import (
     AVERAGING,
     EQUAL_WEIGHTS,
@@ -103,7 +103,7 @@ class DropAdd(Method):
     insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "replicates", tuple(self.replicates))
+        object.__setattr__(self, "replicates", names_of(self.replicates))
         if self.rounding not in ("ceil", "above"):
             raise ParameterError(unknown_name("rounding", str(self.rounding), ("ceil", "above")))
         self.rule  # noqa: B018  # its own checks

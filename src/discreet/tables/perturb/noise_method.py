@@ -22,7 +22,7 @@ from discreet.model.units import as_fraction
 from discreet.progress import checkpoint
 from discreet.records.noise import SHAPES, NoiseZone, Shape, balanced_directions, multipliers
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, Outcome, names_of
 from discreet.tables.perturb.sources import (
     companies,
     encoded,
@@ -90,7 +90,7 @@ class MultiplicativeNoise(Method):
     insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "balance", tuple(self.balance))
+        object.__setattr__(self, "balance", names_of(self.balance))
         if self.shape not in SHAPES:
             raise ParameterError(unknown_name("shape", str(self.shape), SHAPES))
         self.zone  # noqa: B018  # its own checks

@@ -21,7 +21,7 @@ from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.records.swapping import Swaps, household_profiles, swapped_households, with_swapped_areas
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, Outcome, names_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +79,7 @@ class Swap(Method):
     insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "profile", tuple(self.profile))
+        object.__setattr__(self, "profile", names_of(self.profile))
         if not 0 < self.rate <= 1:
             raise ParameterError(f"rate={self.rate} must lie in (0, 1].")
         if self.area in self.profile:

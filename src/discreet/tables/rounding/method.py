@@ -19,7 +19,7 @@ from discreet.relations import System
 from discreet.relations.interior import finest_cells, interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.levels import prove_levels
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, Outcome, names_of
 from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_at_once, round_controlled
 from discreet.tables.rounding.families import lines
 from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles, round_cheaply
@@ -115,7 +115,7 @@ class Round(Method):
             good = isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number) and number >= 0
             if number is not None and not good:
                 raise ParameterError(f"{name}={number!r} is not allowed.", hint="Give a number of at least 0.")
-        object.__setattr__(self, "control", tuple(self.control))
+        object.__setattr__(self, "control", names_of(self.control))
 
     @property
     def secret(self) -> bool:
@@ -326,8 +326,7 @@ class Round(Method):
         names = listed((system.cell_name(cell) for cell in cells), SHOWN)
         return ProtectionError(
             f"{counted(len(cells), 'unsafe cell')} cannot be protected by rounding to multiples of {self.base}: "
-            "somebody who "
-            f"knows the base could tell them more closely than their level allows: {names}.",
+            f"somebody who knows the base could tell more than the level allows: {names}.",
             hint="Take a larger base, or publish without that proof (levels=False), which the release then says.",
         )
 
@@ -359,10 +358,12 @@ class Made:
             return ()
         best = "no rounding has less" if self.worst <= self.bound else f"any rounding has at least {self.bound}"
         text = [f"the worst sum lies {counted(self.worst, 'step')} beyond its neighbouring multiples; {best}"]
+        if self.worst == 0:
+            text = ["all values lie at neighbouring multiples of the base"]
         if self.least is not None:
             gap = max(self.objective - self.least, 0.0)
             near = "the least" if gap <= 1e-6 else f"at most {gap:.6g} above the least"
-            text.append(f"the objective is {near} with that violation")
+            text.append(f"the objective is {near}{' with that violation' if self.worst else ''}")
         return tuple(text)
 
 
