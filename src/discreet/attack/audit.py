@@ -45,6 +45,8 @@ class Audit:
         For every withheld cell the worst that two contributors together can do; None when they were not considered.
     sums
         Sums of withheld cells that are known and unsafe themselves, in words; None when they were not considered.
+    hidden
+        How values are hidden, in a word.
     """
 
     system: System
@@ -55,6 +57,7 @@ class Audit:
     published: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     together: Status | None = None
     sums: tuple[str, ...] | None = None
+    hidden: str = "withheld"
 
     @property
     def holds(self) -> bool:
@@ -171,7 +174,7 @@ class Audit:
         count = self.counts()
         sampled = count["looked_at"] < count["unsafe"]
         lines = [
-            f"Audit of {counted(count['withheld'], 'distinct withheld cell')} ({count['unsafe']:,} unsafe), "
+            f"Audit of {counted(count['withheld'], f'distinct {self.hidden} cell')} ({count['unsafe']:,} unsafe), "
             "all relations together:"
         ]
         if sampled:
@@ -180,7 +183,7 @@ class Audit:
             lines.append(f"  unsafe cells that are published: {len(self.published):,}")
         lines += [
             f"  unsafe cells short of their level: {self.short:,}",
-            f"  {'unsafe' if sampled else 'withheld'} cells that can be worked out exactly: {self.recoverable:,}",
+            f"  {'unsafe' if sampled else self.hidden} cells that can be worked out exactly: {self.recoverable:,}",
         ]
         if INSIDERS["full"] in self.attackers:
             lines.append(f"  unsafe cells short of their level against an insider: {self.short_insiders:,}")

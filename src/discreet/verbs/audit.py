@@ -125,7 +125,7 @@ def audit(
     attack.run(exact, seed)
     found = attack.intervals(exact)
     if altered:
-        return Audit(system, found, (METHOD_KNOWN,), why_no_insiders="the values are altered")
+        return Audit(system, found, (METHOD_KNOWN,), why_no_insiders="the values are altered", hidden="altered")
     outsider = EXTERNAL if within is None else EXTERNAL_WITHIN.format(f"{within:g}")
     sums = None
     if (claimed.joint if joint is None else joint) and sample is None:
