@@ -52,27 +52,22 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
     scales = [10 ** (decimals - table.decimals) for table in tables]
     value = _common_values(tables, of, size, scales)
 
-    parts = [_table_rows(number, table, cells) for number, (table, cells) in enumerate(zip(tables, of, strict=True))]
+    parts = [_table_rows(number, *given) for number, given in enumerate(zip(tables, of, scales, strict=True))]
     if tables.equations:
         where = places(tables)
         parts += [_equation_rows(number, tables, of, scales, where) for number in range(len(tables.equations))]
-    offsets = np.cumsum([0, *(len(part.origin) for part in parts)])
-    row = np.concatenate([part.row + offset for part, offset in zip(parts, offsets, strict=False)])
-    cell = np.concatenate([part.cell for part in parts])
-    coefficient = np.concatenate([part.coefficient for part in parts])
-    matrix = _matrix(row, cell, coefficient, (int(offsets[-1]), size))
-    defining = np.concatenate([part.defining for part in parts])
-    units = [*scales, *[1] * len(tables.equations)]
-    slack = np.concatenate([part.slack * scale for part, scale in zip(parts, units, strict=True)])
-    keep, slack = _distinct_rows(matrix, defining, slack)
+    rows = parts[0] if len(parts) == 1 else _together(parts)
+    matrix = _matrix(rows.row, rows.cell, rows.coefficient, (len(rows.origin), size))
+    keep, slack = _distinct_rows(matrix, rows.defining, rows.slack)
     protection = _protection(tables, of, size, scales, len(now))
     known, known_by = _known(already, now, of, protection["given"])
     system = System(
         tables=tables,
         of=tuple(of),
         matrix=matrix if len(keep) == matrix.shape[0] else matrix[keep],
-        defining=defining[keep],
-        origin=np.concatenate([part.origin for part in parts])[keep],
+        defining=rows.defining[keep],
+        origin=rows.origin[keep],
+        parent=rows.parent[keep],
         decimals=decimals,
         value=value,
         slack=slack,
@@ -109,6 +104,8 @@ def _known(
     already: AlreadyPublished, now: TableSet, of: list[Ints], given: Bools
 ) -> tuple[Bools, tuple[tuple[str, Ints], ...]]:
     """Cells that were published before, and by whom; those that only earlier tables hold and withhold are given."""
+    if not already.tables and not already.known:
+        return np.zeros(len(given), np.bool_), ()
     known_by = tuple((name, of[number][rows]) for name, number, rows in already.published_rows(now))
     known, before = np.zeros(len(given), np.bool_), np.zeros(len(given), np.bool_)
     for _, cells in known_by:
@@ -157,6 +154,7 @@ def _with_figures(system: System) -> System:
         matrix=matrix,
         defining=np.concatenate((system.defining, np.ones(more, np.bool_))),
         origin=np.concatenate((system.origin, origin)),
+        parent=np.concatenate((system.parent, nothing - 1)),
         figure_of=figure_of,
         **changes,
     )
@@ -170,22 +168,31 @@ class _Rows(NamedTuple):
     coefficient: Ints
     origin: Ints
     defining: Bools
+    parent: Ints
     slack: Ints
 
 
-def _table_rows(number: int, table: Table, cells: Ints) -> _Rows:
+def _together(parts: list[_Rows]) -> _Rows:
+    """The relations of several tables and equations, one after the other."""
+    offsets = np.cumsum([0, *(len(part.origin) for part in parts)])
+    shifted = [part._replace(row=part.row + offset) for part, offset in zip(parts, offsets, strict=False)]
+    return _Rows(*(np.concatenate(columns) for columns in zip(*shifted, strict=True)))
+
+
+def _table_rows(number: int, table: Table, cells: Ints, scale: int) -> _Rows:
     equations = table_equations(table)
     rows = len(equations.variable)
     origin = np.column_stack((np.full(rows, number), equations.variable, equations.grouping, equations.sample))
     # Cells above any finer cell are all there, so that the defining relations imply the others, exactly.
-    complete = table.from_records or (table.slack is None and bool(equations.has_parent.all()))
+    complete = table.from_records or (table.slack is None and bool((equations.parent >= 0).all()))
     return _Rows(
         equations.row,
         cells[equations.cell],
         equations.coefficient,
         origin,
         equations.defining | (not complete),
-        _slack(table, equations),
+        np.where(equations.parent >= 0, cells[equations.parent], -1),
+        _slack(table, equations) * scale,
     )
 
 
@@ -200,6 +207,7 @@ def _equation_rows(number: int, tables: TableSet, of: list[Ints], scales: list[i
         found.coefficient,
         np.column_stack((fixed, fixed - 1, fixed + number, found.total)),
         np.ones(rows, np.bool_),
+        found.total,
         _equation_slack(equation, found, tables, of, scales),
     )
 

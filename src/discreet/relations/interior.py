@@ -77,7 +77,7 @@ def interior(system: System) -> Interior:
 
 def finest_cells(system: System) -> Ints:
     """Numbers of the cells that no relation explains by finer ones."""
-    return np.flatnonzero(~_explained(_explaining(system), len(system)))
+    return np.flatnonzero(~_explained(system.parent, len(system)))
 
 
 def _explained(explains: Ints, size: int) -> Bools:
@@ -128,19 +128,7 @@ def _explaining(system: System) -> Ints:
 
     Relations between cells explain a coarser cell by finer ones, so that no cell is explained by itself.
     """
-    origin = system.origin
-    parent = np.full(len(origin), -1, np.int64)
-    for number, table in enumerate(system.tables):
-        for k, hierarchy in enumerate(table.spec.hierarchies):
-            mine = np.flatnonzero((origin[:, 0] == number) & (origin[:, 1] == k))
-            if not len(mine):
-                continue
-            codes = table.codes[origin[mine, 3]].copy()
-            codes[:, k] = hierarchy.grouping_parents[origin[mine, 2]]
-            row = table.find(codes)
-            parent[mine[row >= 0]] = system.of[number][row[row >= 0]]
-    between = origin[:, 1] == -1
-    parent[between] = origin[between, 3]
+    parent = system.parent
     order = np.lexsort((np.arange(len(parent)), ~system.defining))
     order = order[parent[order] >= 0]
     first = order[np.unique(parent[order], return_index=True)[1]]

@@ -5,34 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.jit import kernel
-from discreet.model.arrays import Bools, Codes, Ints
+from discreet.model.arrays import Codes, Ints
 
 DENSE = 4
 """Keys are numbered in an array of all that can be, where it is at most so many times as long as there are keys."""
 
 
 @kernel(
-    "Tuple((int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], boolean[::1]))"
-    "(int32[::1], int64[::1], int64, int64[::1], int32[::1], int32[::1], int32[::1])"
+    "Tuple((int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1]))"
+    "(int32[:, ::1], int64, int64[::1], int64[::1], int32[::1], int32[::1], int32[::1])"
 )
 def along(
-    codes: Codes, line: Ints, lines: int, starts: Ints, groupings: Codes, coefficients: Codes, parents: Codes
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Bools]:
-    """The equations along a variable: entries (row, cell, coefficient), and of each row its grouping, first cell and
-    whether the parent is there.
+    codes: Codes, k: int, sizes: Ints, starts: Ints, groupings: Codes, coefficients: Codes, parents: Codes
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    """The equations along variable ``k``: entries (row, cell, coefficient), and grouping, first cell and parent of rows.
 
-    ``line`` numbers the codes of all other variables, from 0 to ``lines``; code ``c`` stands in the groupings
-    ``starts[c]`` to ``starts[c + 1]``. Rows are numbered by grouping, then by line.
+    The parent is a cell, -1 where it is not there. A variable has as many codes as ``sizes`` says; code ``c`` stands
+    in the groupings ``starts[c]`` to ``starts[c + 1]``. Rows are numbered by grouping, then by the other codes.
     """
-    entries = 0
-    for c in codes:
-        entries += starts[c + 1] - starts[c]
+    entries, lines = 0, 1
+    for i in range(len(codes)):
+        entries += starts[codes[i, k] + 1] - starts[codes[i, k]]
+    for j in range(len(sizes)):
+        lines *= sizes[j] if j != k else 1
     key, cell = np.empty(entries, np.int64), np.empty(entries, np.int64)
     coefficient = np.empty(entries, np.int64)
     at = 0
     for i in range(len(codes)):
-        for k in range(starts[codes[i]], starts[codes[i] + 1]):
-            key[at], cell[at], coefficient[at] = groupings[k] * lines + line[i], i, coefficients[k]
+        line = 0
+        for j in range(len(sizes)):
+            if j != k:
+                line = line * sizes[j] + codes[i, j]
+        for e in range(starts[codes[i, k]], starts[codes[i, k] + 1]):
+            key[at], cell[at], coefficient[at] = groupings[e] * lines + line, i, coefficients[e]
             at += 1
     row = np.empty(entries, np.int64)
     rows = 0
@@ -54,10 +59,10 @@ def along(
             row[order[n]] = rows
         rows += entries > 0
     grouping, first = np.empty(rows, np.int64), np.empty(rows, np.int64)
-    has_parent = np.zeros(rows, np.bool_)
+    parent = np.full(rows, -1, np.int64)
     for e in range(entries - 1, -1, -1):
         r = row[e]
         grouping[r], first[r] = key[e] // lines, cell[e]
-        if parents[grouping[r]] == codes[cell[e]]:
-            has_parent[r] = True
-    return row, cell, coefficient, grouping, first, has_parent
+        if parents[grouping[r]] == codes[cell[e], k]:
+            parent[r] = cell[e]
+    return row, cell, coefficient, grouping, first, parent

@@ -45,6 +45,8 @@ class System:
         Rows that imply all others where tables are complete down to their base codes.
     origin
         For every row (table, variable, grouping, sample row); variable -1 is an equation between variables.
+    parent
+        For every row the cell that it explains by others, -1 where that is not there.
     decimals
         Decimals of the common unit of all values, levels and bounds.
     unsafe, forced, given
@@ -69,6 +71,7 @@ class System:
     matrix: csr_array
     defining: Bools
     origin: Ints
+    parent: Ints
     decimals: int
     value: Ints
     empty: Bools

@@ -374,7 +374,7 @@ def _refuse_missing_totals(table: Table, equations: Equations) -> None:
     np.add.at(sums, equations.row, equations.coefficient * table.value[equations.cell])
     signed = [any(sign < 0 for g in h.groupings for _, sign in g.parts) for h in table.spec.hierarchies]
     cancelled = np.array(signed)[equations.variable] & (np.abs(sums) <= max(table.slack or 0, 0))
-    lone = np.flatnonzero(~equations.has_parent & ~cancelled)
+    lone = np.flatnonzero((equations.parent < 0) & ~cancelled)
     if not len(lone):
         return
     row = int(lone[0])
@@ -392,7 +392,7 @@ def _refuse_missing_totals(table: Table, equations: Equations) -> None:
 def _refuse_missing_parts(table: Table, equations: Equations) -> None:
     """A value whose sum has no part in the table cannot be right: parts that are not there are empty."""
     cells = np.bincount(equations.row, minlength=len(equations.variable))
-    alone = equations.has_parent & (cells == 1)
+    alone = (equations.parent >= 0) & (cells == 1)
     alone &= np.abs(table.value[equations.sample]) > max(table.slack or 0, 0)
     if alone.any():
         row = int(np.argmax(alone))
