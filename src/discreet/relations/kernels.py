@@ -18,7 +18,7 @@ DENSE = 4
 def along(
     codes: Codes, k: int, sizes: Ints, starts: Ints, groupings: Codes, coefficients: Codes, parents: Codes
 ) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-    """The equations along variable ``k``: entries (row, cell, coefficient), and grouping, first cell and parent of rows.
+    """The equations along variable ``k``: entries (row, cell, coefficient); of rows grouping, first cell, parent.
 
     The parent is a cell, -1 where it is not there. A variable has as many codes as ``sizes`` says; code ``c`` stands
     in the groupings ``starts[c]`` to ``starts[c + 1]``. Rows are numbered by grouping, then by the other codes.

@@ -171,10 +171,12 @@ class System:
         exact = np.zeros(figures, np.int64)  # figures hold as their sums were computed
         longest = int((matrix.indptr[1:] - matrix.indptr[:-1]).max(initial=0))
         if longest * float(np.abs(self.value).max(initial=0)) < LARGEST:
-            return np.concatenate((np.asarray(matrix @ self.value, dtype=np.int64), exact))
-        high, low = (matrix @ part for part in np.divmod(self.value, 2**32))
-        high = np.clip(high, -(2**30 + 2**25), 2**30 + 2**25)  # beyond LARGEST, whatever the low parts add
-        return np.concatenate((np.clip(high * 2**32 + low, -LARGEST, LARGEST).astype(np.int64), exact))
+            found = np.asarray(matrix @ self.value, dtype=np.int64)
+        else:
+            high, low = (matrix @ part for part in np.divmod(self.value, 2**32))
+            high = np.clip(high, -(2**30 + 2**25), 2**30 + 2**25)  # beyond LARGEST, whatever the low parts add
+            found = np.clip(high * 2**32 + low, -LARGEST, LARGEST).astype(np.int64)
+        return np.concatenate((found, exact)) if figures else found
 
     def check_additive(self) -> None:
         """Raise with the worst relation named when the tables do not add up within their stated slack."""

@@ -132,7 +132,7 @@ class Round(Method):
         made = self._rounded(system, step, key, marks)
         checkpoint("round", 3, 3)
         published = made.value * step
-        made.worst = int((np.abs(published - system.value) // step).max(initial=0))
+        made.worst = int(np.abs(published - system.value).max(initial=0)) // step
         reach = made.worst + 1
         certificates, proofs = Certificates.none(), Proofs.none()
         if self.levels:
@@ -414,6 +414,8 @@ def _fraction(base: object) -> Fraction | None:
     """The base as an exact number, ``None`` where it is not one above zero."""
     if isinstance(base, bool) or not isinstance(base, int | float | str):
         return None
+    if isinstance(base, int):
+        return Fraction(base) if base > 0 else None
     try:
         number = Fraction(str(base))
     except (ValueError, ZeroDivisionError):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.model.arrays import LARGEST, Floats, Ints, pointers
+from discreet.model.arrays import LARGEST, Floats, Ints
 from discreet.relations import System
 from discreet.tables.rounding import network_kernels as kernels
 
@@ -24,12 +24,7 @@ class Network(NamedTuple):
 
     def adjacency(self) -> tuple[Ints, Ints, Ints]:
         """Where the arcs of each node begin, how many there are, and the arcs."""
-        loops = self.tail == self.head
-        node = np.concatenate((self.tail, self.head[~loops]))
-        arc = np.concatenate((np.arange(len(self.tail)), np.flatnonzero(~loops)))
-        order = np.lexsort((arc, node))
-        count = np.bincount(node, minlength=self.nodes)
-        return pointers(count), count.astype(np.int64), arc[order].astype(np.int64)
+        return kernels.arcs_of_nodes(self.tail, self.head, self.nodes)
 
     def in_order(self, draw: Floats) -> tuple[Network, Ints]:
         """The same network with arcs and nodes ordered by a draw for each arc, and the order of the arcs.

@@ -27,6 +27,27 @@ def leader(above: Ints, turned: Bools, node: int) -> int:
     return first
 
 
+@kernel("Tuple((int64[::1], int64[::1], int64[::1]))(int64[::1], int64[::1], int64)")
+def arcs_of_nodes(tail: Ints, head: Ints, nodes: int) -> tuple[Ints, Ints, Ints]:
+    """Where the arcs of each node begin, how many there are, and the arcs in their order; a loop stands once."""
+    count = np.zeros(nodes, np.int64)
+    for a in range(len(tail)):
+        count[tail[a]] += 1
+        count[head[a]] += tail[a] != head[a]
+    begin = np.zeros(nodes + 1, np.int64)
+    for v in range(nodes):
+        begin[v + 1] = begin[v] + count[v]
+    place = begin[:-1].copy()
+    arcs = np.empty(begin[nodes], np.int64)
+    for a in range(len(tail)):
+        arcs[place[tail[a]]] = a
+        place[tail[a]] += 1
+        if tail[a] != head[a]:
+            arcs[place[head[a]]] = a
+            place[head[a]] += 1
+    return begin, count, arcs
+
+
 @kernel("boolean(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
 def as_arcs(start: Ints, cell: Ints, sign: Ints, rows: Ints, tail: Ints, head: Ints) -> bool:
     """Write every cell as an arc between the relations ``rows`` that it stands in, if it can be done.
