@@ -42,7 +42,8 @@ class Outcome:
 class Method(ABC):
     """Base of all methods. A method is made with its parameters, which are checked at once.
 
-    ``kind`` is its name in recipes, ``alters`` whether it publishes values other than the true ones.
+    ``kind`` is its name in recipes, ``alters`` whether it publishes values other than the true ones. ``needs`` and
+    ``secret`` are attributes of the class where they do not depend on the parameters.
     """
 
     kind: ClassVar[str]
