@@ -131,3 +131,23 @@ def test_what_is_no_table_or_no_method_is_refused_with_what_to_write():
 def test_a_single_name_may_stand_alone():
     assert ds.Round(5, rule="semi", control="region").control == ("region",)
     assert ds.Swap("area", "home", profile="age").profile == ("age",)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"objective": []}, "empty list"),
+        ({"objective": ["l1", "mdi"]}, "'mdi' stands alone"),
+        ({"objective": ("compromise", "l1")}, "'compromise' stands alone"),
+        ({"randomised": "no"}, "randomised='no'.*True or False"),
+        ({"draws": 1.5}, r"draws=1.5.*whole number"),
+    ],
+)
+def test_adjustments_that_mean_nothing_are_refused(options, words):
+    with pytest.raises(ParameterError, match=words):
+        ds.Adjust(**options)
+
+
+def test_levels_are_wanted_or_not():
+    with pytest.raises(ParameterError, match=r"levels='no'.*True or False"):
+        ds.Round(5, levels="no")

@@ -122,6 +122,14 @@ class Adjust(Method):
         for name in self.objectives:
             if name not in OBJECTIVES:
                 raise ParameterError(unknown_name("objective", str(name), OBJECTIVES))
+            if name not in WORDS and len(self.objectives) > 1:
+                raise ParameterError(f"objective={name!r} stands alone.", hint="Lists are of 'l1', 'l2' and 'linf'.")
+        if not self.objectives:
+            raise ParameterError("objective is an empty list.", hint="Give 'l1', or a list of 'l1', 'l2' and 'linf'.")
+        if not isinstance(self.randomised, bool):
+            raise ParameterError(f"randomised={self.randomised!r} is not allowed.", hint="Give True or False.")
+        if isinstance(self.draws, bool) or not isinstance(self.draws, int):
+            raise ParameterError(f"draws={self.draws!r} is not allowed.", hint="Give a whole number of at least 0.")
         for name, allowed in (
             ("algorithm", ALGORITHMS),
             ("weight", WEIGHTS),

@@ -108,6 +108,8 @@ class Round(Method):
             raise ParameterError(f"steps={self.steps!r} is not allowed.", hint="Give a whole number of at least 1.")
         if self.steps > 1 and self.rule != "controlled":
             raise ParameterError("steps is for controlled rounding.", hint="Leave it out, or use rule='controlled'.")
+        if not isinstance(self.levels, bool):
+            raise ParameterError(f"levels={self.levels!r} is not allowed.", hint="Give True or False.")
         if self.control and self.rule != "semi":
             raise ParameterError("control is for semi-controlled rounding.", hint="Use rule='semi'.")
         for name in ("effort", "time_limit"):
