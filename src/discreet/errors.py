@@ -93,6 +93,30 @@ def listed(names: Iterable[object], most: int = 12) -> str:
     return f"{text} and {len(shown) - most} more" if len(shown) > most else text or "none"
 
 
+SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does"}
+INVARIABLE = ("can", "cannot", "could", "must", "moved")
+"""Verbs that agree with any number."""
+
+
+def counted(number: int, noun: str, verb: str = "") -> str:
+    """A number with its noun and a verb that agrees: noun in the singular, verb (with what follows) in the plural.
+
+    Examples
+    --------
+    >>> counted(1, "unsafe cell"), counted(1200, "entry of the list", "are"), counted(1, "row", "lie")
+    ('1 unsafe cell', '1,200 entries of the list are', '1 row lies')
+    """
+    if number != 1:
+        head, of, rest = noun.partition(" of ")
+        ending = head[:-1] + "ies" if head.endswith("y") and head[-2] not in "aeiou" else head + "s"
+        noun = f"{ending}{of}{rest}"
+    elif verb:
+        first, space, rest = verb.partition(" ")
+        first = first if first in INVARIABLE else SINGULAR.get(first, f"{first}s")
+        verb = f"{first}{space}{rest}"
+    return f"{number:,} {noun} {verb}".rstrip()
+
+
 def unknown_name(kind: str, name: str, available: Iterable[str], where: str = "") -> str:
     """Message for a name that is not there: what was asked, the nearest, what there is."""
     choices = list(available)
@@ -111,10 +135,11 @@ def unknown_column(name: str, available: Iterable[str], where: str = "the data")
 def unknown_codes(variable: str, counts: Mapping[str, int]) -> InputError:
     """Error for codes in the data that the hierarchy does not know, with how often each occurs."""
     worst = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    shown = ", ".join(f"{code!r} ({count} records)" for code, count in worst[:10])
-    more = f" and {len(worst) - 10} more codes" if len(worst) > 10 else ""
+    shown = ", ".join(f"{code!r} ({counted(count, 'record')})" for code, count in worst[:10])
+    more = f" and {counted(len(worst) - 10, 'more code')}" if len(worst) > 10 else ""
     return InputError(
-        f"Variable {variable!r} has {len(worst)} codes that its hierarchy does not have as base codes: {shown}{more}.",
+        f"Variable {variable!r} has {counted(len(worst), 'code')} that its hierarchy does not have as base codes: "
+        f"{shown}{more}.",
         hint="Add them to the hierarchy, map them with a code map, or leave the records out with a filter.",
     )
 

@@ -43,7 +43,7 @@ def test_exit_codes_are_ours_or_theirs(ready: Path) -> None:
     ready.write_text(text)
     failed = discreet("argus", ready, "--strict-argus")
     assert failed.exit_code == 3
-    assert "t.arb, line 5: t.tab, line 1: found '1 fields'" in failed.stderr
+    assert "t.arb, line 5: t.tab, line 1: found '1 field'" in failed.stderr
 
 
 def test_links_of_a_batch(job: Path) -> None:

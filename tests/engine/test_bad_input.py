@@ -92,12 +92,12 @@ def test_a_ragged_file(tmp_path: Path, engine: str, line: str) -> None:
 def test_unknown_codes_are_counted(tmp_path: Path, engine: str, kind: str) -> None:
     file = written(tmp_path, kind, d=["q", "a1", "q"])
     said = message_of(file, engine, by={"d": BY["c"]})
-    assert "'d' has 1 codes that its hierarchy does not have as base codes: 'q' (2 records)." in said
+    assert "'d' has 1 code that its hierarchy does not have as base codes: 'q' (2 records)." in said
 
 
 def test_a_sum_is_not_a_base_code(tmp_path: Path, engine: str, kind: str) -> None:
     file = written(tmp_path, kind, d=["A", "a1", "a2"])
-    assert "'A' (1 records)" in message_of(file, engine, by={"d": BY["c"]})
+    assert "'A' (1 record)" in message_of(file, engine, by={"d": BY["c"]})
 
 
 def test_unknown_codes_that_the_filter_leaves_out_are_no_matter(tmp_path: Path, engine: str, kind: str) -> None:
@@ -118,7 +118,7 @@ def test_old_codes_are_recoded(tmp_path: Path, engine: str, kind: str) -> None:
     file = written(tmp_path, kind, d=["old", "a1", "a2"])
     table = table_of(file, engine, by={"d": BY["c"]}, recode={"d": {"old": "a2"}})
     assert table.value[table.row(d="a2")] == 2
-    assert "'zz' (1 records)" in message_of(file, engine, by={"d": BY["c"]}, recode={"d": {"old": "zz"}})
+    assert "'zz' (1 record)" in message_of(file, engine, by={"d": BY["c"]}, recode={"d": {"old": "zz"}})
 
 
 def test_text_in_a_value(tmp_path: Path, engine: str, kind: str) -> None:
@@ -128,28 +128,28 @@ def test_text_in_a_value(tmp_path: Path, engine: str, kind: str) -> None:
 
 def test_a_gap_in_a_value(tmp_path: Path, engine: str, kind: str) -> None:
     file = written(tmp_path, kind, x=[1, None, None], y=[5, 6, 5])
-    assert "'x' has 2 values that are empty, first in record 2." in message_of(file, engine, value="x")
+    assert "'x' 2 values are empty, first in record 2." in message_of(file, engine, value="x")
     said = message_of(file, engine, value="x", where="y == 5")
-    assert "'x' has 1 values that are empty, first in record 2." in said
+    assert "'x' 1 value is empty, first in record 2." in said
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
 def test_a_value_that_is_not_finite(tmp_path: Path, engine: str, kind: str, wrong: float) -> None:
     file = written(tmp_path, kind, x=[1.5, 2.0, wrong])
-    assert "'x' has 1 values that are not finite numbers, first in record 3." in message_of(file, engine, value="x")
+    assert "'x' 1 value is not finite, first in record 3." in message_of(file, engine, value="x")
 
 
 @pytest.mark.parametrize("weights", [[1, 0, 2], [1.5, -0.5, 2.0], [1.0, 1e-7, 2.0]])
 def test_weights_must_be_positive(tmp_path: Path, engine: str, kind: str, weights: list[float]) -> None:
     file = written(tmp_path, kind, w=weights)
     said = message_of(file, engine, weight="w")
-    assert "Weight column 'w' has 1 values that are not positive, first in record 2." in said
+    assert "In weight column 'w' 1 value is not positive, first in record 2." in said
 
 
 def test_every_record_needs_a_contributor(tmp_path: Path, engine: str, kind: str) -> None:
     file = written(tmp_path, kind, firm=["x", None, "y"], x=[1, 2, 3])
     said = message_of(file, engine, value="x", contributor="firm")
-    assert "Contributor column 'firm' is empty in 1 records." in said
+    assert "Contributor column 'firm' is empty in 1 record." in said
 
 
 @pytest.mark.parametrize("requests", [[0, 1, 3], [0, -1, 2], [0.5, 1.0, 2.0]])
@@ -178,7 +178,7 @@ def test_whole_record_keys_have_31_bits(tmp_path: Path, engine: str, kind: str, 
 
 def test_a_gap_in_record_keys(tmp_path: Path, engine: str, kind: str) -> None:
     file = written(tmp_path, kind, k=[0.5, None, 0.25])
-    assert "'k' has 1 values that are empty, first in record 2." in message_of(file, engine, record_key="k")
+    assert "'k' 1 value is empty, first in record 2." in message_of(file, engine, record_key="k")
 
 
 def test_a_filter_that_nobody_meets(tmp_path: Path, engine: str, kind: str) -> None:

@@ -208,15 +208,15 @@ def test_codes_in_files_keep_their_leading_zeros(tmp_path):
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (pd.DataFrame({"x": [1.0, np.nan, 2.0]}), "Column 'x' has 1 values that are empty, first in record 2."),
+        (pd.DataFrame({"x": [1.0, np.nan, 2.0]}), "In column 'x' 1 value is empty, first in record 2."),
         (
             pl.DataFrame({"x": [1.0, float("nan"), 2.0]}),
-            "Column 'x' has 1 values that are not finite numbers, first in",
+            "In column 'x' 1 value is not finite, first in",
         ),
-        (pl.DataFrame({"x": [1, None, None]}), "Column 'x' has 2 values that are empty, first in record 2."),
+        (pl.DataFrame({"x": [1, None, None]}), "In column 'x' 2 values are empty, first in record 2."),
         (
             pd.DataFrame({"x": [1.0, 2.0, np.inf]}),
-            "Column 'x' has 1 values that are not finite numbers, first in record 3",
+            "In column 'x' 1 value is not finite, first in record 3",
         ),
         (pa.table({"x": ["1", "2", "n/a"]}), "Column 'x' holds text where numbers are needed, first in record 3."),
         (pa.table({"x": pa.array([1, 2], pa.timestamp("s"))}), "Column 'x' holds text where numbers are needed"),

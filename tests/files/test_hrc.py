@@ -70,7 +70,7 @@ def test_a_tree_survives_the_file(tmp_path_factory, tree: Hierarchy, lead: str):
     ("text", "message"),
     [
         ("N\n@N1\n@@@N2\n", "codes.hrc, line 3: code 'N2' is 3 levels deep, but the code before it only 1."),
-        ("@N\n", "codes.hrc, line 1: code 'N' is 1 levels deep, but no code stands before it."),
+        ("@N\n", "codes.hrc, line 1: code 'N' is 1 level deep, but no code stands before it."),
         ("N\nS\n@N\n", "codes.hrc, line 3: code 'N' stands there a second time."),
         ("N\nTotal\n", "codes.hrc, line 2: code 'Total' stands there a second time."),
         ("N\n@\n", "codes.hrc, line 2: there is no code after '@'."),
@@ -133,7 +133,7 @@ def test_codes_change_between_periods_by_a_map():
     [
         ("a,b\na,c\n", "map.csv, line 2: code 'a' becomes both 'b' and 'c'."),
         ("a,b,c\n", "map.csv, line 1: 3 fields where an old and a new code are expected."),
-        ("a;b\n", "map.csv, line 1: 1 fields where an old and a new code are expected."),
+        ("a;b\n", "map.csv, line 1: 1 field where an old and a new code are expected."),
         ("a,b\n,c\n", "map.csv, line 2: the old code is empty."),
         ("a,\n", "map.csv, line 1: the new code is empty."),
         ("old,new\n", "The code map 'map.csv' is empty."),

@@ -74,7 +74,7 @@ def test_ranges_and_cycles_cover_large_counts(tmp_path):
         ("pcv,ckey,pvalue\n1,0,0\n1,0,1\n", "count 1 and cell key 0 have two changes"),
         ("pcv,ckey,pvalue\n1,0,0\n1,1,0\n2,0,1\n", "count 2 has no change for cell key 1"),
         ("pcv,ckey,pvalue\n1,a,0\n", "neither a whole number nor a range"),
-        ("1,2\n3\n", "line 2: 1 fields where 2"),
+        ("1,2\n3\n", "line 2: 1 field where 2"),
     ],
 )
 def test_files_that_are_wrong_are_refused(text, words, tmp_path):

@@ -120,7 +120,7 @@ def test_values_are_never_taken_for_codes(tmp_path):
             {},
             r"contradicts itself: 'r=N \(unsafe and secondary\)'.*one line a cell",
         ),
-        ({"r": ["N", "S", "N"], "status": ["unsafe"] * 3}, {}, r"1 cells stand in the pattern twice: 'r=N'"),
+        ({"r": ["N", "S", "N"], "status": ["unsafe"] * 3}, {}, r"1 cell stands in the pattern twice: 'r=N'"),
         ({"r": ["N"], "status": ["x"]}, {}, r"not known: 'x' in record 1.*letters='public', 'argus', 'sdctable'"),
         ({"r": ["N"], "status": ["q"]}, {}, r"not known: 'q' in record 1.*Say what they mean"),
         ({"r": ["N"], "status": [None]}, {}, r"not known: '' in record 1"),

@@ -65,7 +65,7 @@ def test_spss_codes_keep_zeros_and_missing_codes(sav):
 
 def test_missing_numbers_are_empty_and_not_summed(sav):
     assert read_columns(sav, ["spare"]).to_pydict()["spare"] == [1, None, 2, 3, 4, 5, 6]
-    with pytest.raises(InputError, match="'spare' has 1 values that are empty, first in record 2"):
+    with pytest.raises(InputError, match="'spare' 1 value is empty, first in record 2"):
         ds.tabulate(ds.Microdata(sav), by={"region": ds.Hierarchy.flat(["N", "S", "é é"])}, value="spare")
 
 

@@ -56,13 +56,13 @@ def test_sums_without_a_total_are_ambiguous():
 def test_an_orphan_is_named():
     groupings = (Grouping("Total", (("a", 1), ("b", 1))),)
     error = refusal(lambda: Hierarchy(groupings, "Total", ("Total", "a", "b", "lost")))
-    assert error.message == "The total 'Total' does not cover 1 base codes: 'lost'."
+    assert error.message == "The total 'Total' does not cover 1 base code: 'lost'."
 
 
 def test_a_total_that_no_sum_names_is_unknown():
     # The total may be a code of its own, so that the codes that it should cover are the orphans.
     groupings = (Grouping("x", (("a", 1),)),)
-    assert "'Totl' does not cover 1 base codes: 'a'" in refusal(lambda: Hierarchy(groupings, "Totl", ())).message
+    assert "'Totl' does not cover 1 base code: 'a'" in refusal(lambda: Hierarchy(groupings, "Totl", ())).message
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_description_that_names_further_codes_is_refused():
 
 def test_unknown_codes_in_the_data_are_listed_with_counts_the_most_frequent_first():
     error = unknown_codes("nace", {"9X": 2, "ZZ": 40, **{f"K{i}": 1 for i in range(10)}})
-    assert "'ZZ' (40 records), '9X' (2 records), 'K0' (1 records)" in error.message
+    assert "'ZZ' (40 records), '9X' (2 records), 'K0' (1 record)" in error.message
     assert "12 codes" in error.message
     assert error.message.endswith("and 2 more codes.")
     assert "code map" in error.hint

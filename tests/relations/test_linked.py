@@ -138,7 +138,7 @@ def test_shared_cells_are_those_that_cover_the_same(region: Hierarchy, sex: Hier
     assert size == len(set(what))
     assert [joined[what.index(one)] for one in what] == joined
     system = build_system(both)
-    assert not np.any(system.residual())
+    assert not np.any(system.residual)
 
 
 # ---- disagreement --------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def test_an_equation_is_a_relation_in_every_cell():
     rows = equations_of(system)
     assert len(rows) == 5  # Total, East, a, b, and West, which is c
     assert {"turnover: region=a": -1, "home: region=a": 1, "export: region=a": 1} in rows
-    assert not np.any(system.residual())
+    assert not np.any(system.residual)
     last = int(np.flatnonzero(system.origin[:, 1] < 0)[0])
     assert system.relation_name(last) == "'turnover = home + export' at turnover: region=Total"
 
@@ -318,7 +318,7 @@ def test_equations_hold_where_their_variables_do(region: Hierarchy, data: st.Dat
         for name, leaves in (("turnover", whole), ("home", home), ("export", export))
     ]
     system = build_system(TableSet(tables, ["turnover = home + export"]))
-    assert not np.any(system.residual())
+    assert not np.any(system.residual)
     totals = {int(cell) for cell in system.of[0]}
     rows = system.matrix[np.flatnonzero(system.origin[:, 1] < 0)]
     assert {int(c) for c in rows.indices} & totals == totals

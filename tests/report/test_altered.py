@@ -43,6 +43,12 @@ def test_the_page_tells_what_was_changed(method):
     assert "was altered to protect" in public
 
 
+def test_the_page_warns_of_exact_moves_and_of_what_was_left_as_it_is():
+    page = custodian_report(ds.protect(marked(), ds.Adjust(fixed="margins", most=1, zeros="movable")))
+    assert "7 of 7 unsafe cells moved by exactly the level" in page
+    assert "readers who know what was left as it is (all sums)" in page
+
+
 @pytest.mark.parametrize(
     "method",
     [

@@ -73,7 +73,7 @@ def test_at_most_62_rules_fit_into_one_assessment():
     table = magnitudes([100])
     found = table.assess(*[ds.PPercent(10)] * 62).assessment
     assert int(found.hits[0]) == 2**62 - 1
-    with pytest.raises(ParameterError, match=r"63 rules at once are not supported. Give at most 62 rules."):
+    with pytest.raises(ParameterError, match=r"63 rules are too many at once. Give at most 62 rules."):
         table.assess(*[ds.PPercent(10)] * 63)
 
 
@@ -131,7 +131,7 @@ def test_in_a_table_with_negative_values_the_lower_level_does_not_stop_at_zero()
 
 
 def test_levels_that_do_not_fit_into_64_bits_are_refused():
-    with pytest.raises(InputError, match=r"1 cells of table 'turnover' need protection levels too large") as error:
+    with pytest.raises(InputError, match=r"1 cell of table 'turnover' needs protection levels too large") as error:
         magnitudes([10**18], [1, 1, 1]).assess(ds.Dominance(1, 10))
     assert "larger unit" in error.value.hint
     assert error.value.details == "The first is cell=a."
@@ -176,7 +176,7 @@ def test_marks_that_make_no_sense_are_refused():
             table.marked({("a",): letter})
     with pytest.raises(InputError, match="Status 'X' is not known"):
         table.marked({("a",): "X"})
-    with pytest.raises(ParameterError, match="has 1 codes"):
+    with pytest.raises(ParameterError, match="has 1 code"):
         table.marked({("a", "b"): "U"})
     with pytest.raises(ParameterError, match="negative"):
         table.marked({("a",): "U"}, protection=(-1, 5))
@@ -209,7 +209,7 @@ def test_an_unsafe_cell_published_by_force_stays_visible():
     release = ds.protect(table, ds.Suppress())
     verdict = release.verify()
     assert verdict.holds
-    assert "1 unsafe cells of table turnover are published by force" in verdict.asserted
+    assert "1 unsafe cell of table turnover is published by force" in verdict.asserted
     assert release.public["turnover"].columns()["value"][row] == 200
 
 

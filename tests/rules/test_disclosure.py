@@ -142,7 +142,7 @@ def test_a_secret_that_no_cell_could_hide_is_refused():
     table = health((5, 0))
     listed = np.arange(len(table)) != table.row(region="r1", health="well")
     without = table.at(np.flatnonzero(listed))
-    with pytest.raises(NeedsError, match=r"cannot protect 1 cells.*Please tabulate with cells='all'") as error:
+    with pytest.raises(NeedsError, match=r"cannot protect 1 cell.*Please tabulate with cells='all'") as error:
         without.assess(ds.GroupDisclosure("health"))
     assert "r1" not in str(error.value)  # whose secret it is, is for the custodian
     assert error.value.details == "The first is region=r1, health=sick."
@@ -150,7 +150,7 @@ def test_a_secret_that_no_cell_could_hide_is_refused():
         without.with_(from_records=False).assess(ds.GroupDisclosure("health"))
     bound = np.full(len(table), NO_BOUND)
     bound[table.row(region="r1", health="well")] = 1
-    with pytest.raises(NeedsError, match="cannot protect 1 cells"):
+    with pytest.raises(NeedsError, match="cannot protect 1 cell"):
         table.with_(upper_bound=bound).assess(ds.GroupDisclosure("health", k=1))
 
 
@@ -244,6 +244,6 @@ def test_a_waiver_does_not_change_a_request():
 
 def test_negative_contributions_are_refused_where_somebody_asked():
     table = magnitudes([30, -5], [30, 5], [-90, 10], asked=[[0, 0], [1, 0], [1, 0]])
-    with pytest.raises(InputError, match=r"Rule 'request' cannot take negative.*1 cells.*first cell=c"):
+    with pytest.raises(InputError, match=r"Rule 'request' cannot take negative.*1 cell.*first cell=c"):
         table.assess(ds.Request(25))
     assert assessed(table.at(np.array([0, 1])), ds.Request(90)) == [None, None]

@@ -118,7 +118,7 @@ def test_a_holding_whose_records_add_up_to_something_positive_is_not_negative():
     table = one_cell(turnover=[100, -40, 50, 4], contributor=["x", "x", "y", "z"])
     # Per holding 60, 50, 4.
     assert assessed(table, ds.PPercent(10)) == [(2, 2)]
-    with pytest.raises(InputError, match="cannot take negative contributions; 1 cells"):
+    with pytest.raises(InputError, match="cannot take negative contributions; 1 cell"):
         one_cell(turnover=[100, -40, 50, 4]).assess(ds.PPercent(10))
 
 

@@ -475,13 +475,13 @@ def test_files_that_do_not_fit_are_refused():
     def protect(frame, **options):
         return ds.protect(table(), ds.Suppress(insiders=None), already_published=ds.PublishedCells(frame, **options))
 
-    with pytest.raises(InputError, match=r"disagrees .* on 1 cells; the worst is row=a, col=p.*another period"):
+    with pytest.raises(InputError, match=r"disagrees .* on 1 cell; the worst is row=a, col=p.*another period"):
         protect(foreign(OTHER[:1], a_p=21))
     other = pa.table({"row": ["z", "b"], "col": ["p", "p"], "value": ["7", "8"]})
-    with pytest.raises(InputError, match=r"publishes 1 cells .* does not hold: row=z, col=p.*Add a table"):
+    with pytest.raises(InputError, match=r"publishes 1 cell .* does not hold: row=z, col=p.*Add a table"):
         protect(other)
     ignored = protect(other, ignore_unknown=True, name="f")
-    assert "1 cells of file 'f' that the tables do not hold" in ignored.verify().require().not_considered
+    assert "1 cell of file 'f' that the tables do not hold" in ignored.verify().require().not_considered
     with pytest.raises(InputError, match="holds 'much' as a published value"):
         protect(foreign(a_p="much"))
     with pytest.raises(ParameterError, match="no column for"):

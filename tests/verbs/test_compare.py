@@ -156,7 +156,7 @@ def test_one_that_fails_does_not_stop_the_others_and_says_why(table):
     found = ds.compare(table, methods)
     ended = {row["method"]: row["status"] for row in found.rows}
     assert ended["needs"] == "not applicable: It needs record keys."
-    assert ended["known"].startswith("failed: 1 unsafe cells cannot be protected by rounding")
+    assert ended["known"].startswith("failed: 1 unsafe cell cannot be protected by rounding")
     assert ended["unknown"].startswith("failed: ValueError")
     assert "8217" not in str(found.rows)
     assert ended["good"] == "done"

@@ -74,7 +74,7 @@ def test_recipes_say_what_their_tables_are() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("table,by\nT1\n", "t.csv, line 2: found '1 fields'; expected 2, as the header has."),
+        ("table,by\nT1\n", "t.csv, line 2: found '1 field'; expected 2, as the header has."),
         ("table,by\n,a\n", "t.csv, line 2: found 'a line without table or variables'; expected a name"),
         ("table,colour\nT1,a\n", "t.csv, line 1: found 'column colour'; expected columns"),
     ],

@@ -75,19 +75,19 @@ def test_without_names_nobody_is_known():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"contributors": [4, 1, 2]}, r"1 cells name more holders than they have contributors, first in row 3"),
-        ({"contributors": [4, 2, 3]}, r"1 cells do not name all of their largest contributors, first in row 2"),
+        ({"contributors": [4, 1, 2]}, r"1 cell names more holders than contributors, first in row 3"),
+        ({"contributors": [4, 2, 3]}, r"1 cell does not name all of the largest contributors, first in row 2"),
         ({"contributors": None}, r"how many there are is not known.*Add the column contributors"),
         (
             {"own2": [None, None, 10]},
-            r"1 cells name a contributor in 'holder2' and no amount in 'own2', first in row 1",
+            r"1 cell names a contributor in 'holder2' and no amount in 'own2', first in row 1",
         ),
-        ({"own2": [25, 1, 10]}, r"1 cells have an amount in 'own2' and nobody in 'holder2', first in row 2"),
-        ({"holder2": ["b", None, "b"]}, r"1 cells name a contributor twice, first in row 3"),
-        ({"holder1": ["a", None, "b"], "own1": [60, None, 25]}, r"do not name all"),
-        ({"holder2": ["b", None, None], "own2": [25, None, None]}, r"1 cells skip a holder, first in row 3"),
-        ({"own1": [20, 60, 25]}, r"1 cells have own2 above own1, first in row 1"),
-        ({"own1": [60, 61, 25]}, r"1 cells have holders with more than their value, first in row 2"),
+        ({"own2": [25, 1, 10]}, r"1 cell has an amount in 'own2' and nobody in 'holder2', first in row 2"),
+        ({"holder2": ["b", None, "b"]}, r"1 cell names a contributor twice, first in row 3"),
+        ({"holder1": ["a", None, "b"], "own1": [60, None, 25]}, r"not name all"),
+        ({"holder2": ["b", None, None], "own2": [25, None, None]}, r"1 cell skips a holder, first in row 3"),
+        ({"own1": [20, 60, 25]}, r"1 cell has own2 above own1, first in row 1"),
+        ({"own1": [60, 61, 25]}, r"1 cell has holders with more than the value, first in row 2"),
         ({"holder2": None, "own2": None}, r"none is called 'holder2'"),
         ({"holder3": None}, r"'own3' says how much a contributor has, and column 'holder3' does not say which"),
     ],
@@ -118,5 +118,5 @@ def test_computed_totals_name_no_more_than_is_known():
 
 def test_cells_that_share_a_contributor_are_not_disjoint():
     shared = finest(holder3=["c", None, "a"])
-    with pytest.raises(InputError, match=r"1 contributors stand in several of the finest cells, against disjoint=True"):
+    with pytest.raises(InputError, match=r"1 contributor stands in several of the finest cells, against disjoint=True"):
         from_cells(shared, compute_totals=True, disjoint=True)

@@ -310,7 +310,7 @@ def test_fractions_of_record_keys_are_added_up_to_one():
 def test_contributors_of_computed_totals_are_not_made_up():
     error = refusal(lambda: one_way(("N", 10, 4), ("S", 20, 5), names="region value contributors", compute_totals=True))
     assert isinstance(error, NeedsError)
-    assert error.message == "1 totals were computed, and who contributes to them is not known."
+    assert error.message == "1 total was computed, and who contributes to them is not known."
     assert "disjoint=True" in error.hint
 
 
@@ -352,7 +352,7 @@ def test_contributions_that_are_subtracted_are_marked_as_negative():
 
 def test_a_cell_without_finer_cells_cannot_be_computed():
     error = refusal(lambda: one_way(("N", 5), ("s1", 2), hierarchy=DEEP, compute_totals=True))
-    assert error.message == "1 totals have a value but no parts in the table, first region=N ('region: N = n1 + n2')."
+    assert error.message == "1 total has a value but no parts in the table, first region=N ('region: N = n1 + n2')."
 
 
 def test_totals_too_large_for_64_bits_are_refused():
@@ -373,7 +373,7 @@ def test_a_stated_slack_is_how_far_sums_may_be_off(total, slack, holds):
         assert one_way(("", total), ("N", 1), ("S", 2), slack=slack).values[0] == total
     else:
         error = refusal(lambda: one_way(("", total), ("N", 1), ("S", 2), slack=slack))
-        assert error.message.startswith("1 relations do not add up; the worst is 'region: Total = N + S' in table ")
+        assert error.message.startswith("1 relation does not add up; the worst is 'region: Total = N + S' in table ")
 
 
 def test_slack_is_in_units_of_the_value():
@@ -422,7 +422,7 @@ def test_a_duplicate_cell_is_named_with_its_row():
 def test_a_missing_subtotal_is_named():
     rows = [("", 9), ("n1", 4), ("n2", 3), ("S", 2), ("s1", 2)]
     error = refusal(lambda: one_way(*rows, hierarchy=DEEP))
-    assert error.message == "1 totals are missing, first the cell region=N."
+    assert error.message == "1 total is missing, first the cell region=N."
     assert "compute_totals=True" in error.hint
 
 
@@ -436,12 +436,12 @@ def test_a_difference_that_is_empty_may_be_absent():
     others = Hierarchy.flat(["N", "S"]).with_grouping("exN", ["Total"], minus=["N"])
     assert len(one_way(("", 5), ("N", 5), hierarchy=others)) == 2
     error = refusal(lambda: one_way(("", 5), ("N", 3), ("S", 2), hierarchy=others))
-    assert error.message == "1 totals are missing, first the cell region=exN."
+    assert error.message == "1 total is missing, first the cell region=exN."
 
 
 def test_totals_without_parts_are_named():
     error = refusal(lambda: one_way(("", 9), ("N", 7), ("S", 2), ("s1", 2), hierarchy=DEEP))
-    assert error.message == "1 totals have a value but no parts in the table, first region=N ('region: N = n1 + n2')."
+    assert error.message == "1 total has a value but no parts in the table, first region=N ('region: N = n1 + n2')."
     assert "leave their codes out of the hierarchy" in error.hint
 
 
@@ -456,7 +456,7 @@ def test_unknown_codes_are_listed_with_how_often_they_occur():
     rows = [("", 3), ("N", 1), ("S", 2), ("W", 0), ("X", 0), ("W", 0)]
     error = refusal(lambda: one_way(*rows))
     assert (
-        error.message == "Variable 'region' has 2 codes that its hierarchy does not have: 'W' (2 cells), 'X' (1 cells)."
+        error.message == "Variable 'region' has 2 codes that its hierarchy does not have: 'W' (2 cells), 'X' (1 cell)."
     )
 
 
@@ -471,11 +471,11 @@ def test_an_empty_code_needs_a_total_to_stand_for():
     [
         (
             [36.0, float("inf"), *CELLS["value"][2:]],
-            "Column 'value' has 1 values that are not finite numbers, first in ",
+            "In column 'value' 1 value is not finite, first in ",
         ),
         (
             [36.0, float("nan"), *CELLS["value"][2:]],
-            "Column 'value' has 1 values that are not finite numbers, first in ",
+            "In column 'value' 1 value is not finite, first in ",
         ),
         (
             ["36", "twelve", *map(str, CELLS["value"][2:])],
@@ -503,17 +503,17 @@ def test_unknown_options_are_refused():
 @pytest.mark.parametrize(
     ("names", "row", "words"),
     [
-        ("contributors", 0, "1 cells have a value but no contributors, first region=S."),
+        ("contributors", 0, "1 cell has a value but no contributors, first region=S."),
         ("contributors", -1, "Column 'contributors' is not a whole number of at least 0 in row 3."),
         ("contributors", 1.5, "Column 'contributors' is not a whole number of at least 0 in row 3."),
-        ("top1", 21, "1 cells have a largest contribution above their value, first region=S."),
-        ("top1 top2", (12, 9), "1 cells have contributions above their value, first region=S."),
-        ("top1 top2", (5, 9), "1 cells have top2 above top1, first region=S."),
-        ("contributors top1 top2", (1, 9, 3), "1 cells have more contributions in top1, top2, ... than cont"),
+        ("top1", 21, "1 cell has a largest contribution above the value, first region=S."),
+        ("top1 top2", (12, 9), "1 cell has contributions above the value, first region=S."),
+        ("top1 top2", (5, 9), "1 cell has top2 above top1, first region=S."),
+        ("contributors top1 top2", (1, 9, 3), "1 cell has more contributions in top1, top2, ... than cont"),
         ("status", "Q", "Row 3: Status 'Q' is not known."),
-        ("status", "E", "1 cells have status E but a value, first region=S."),
-        ("lower_bound", 21, "1 cells lie below their lower bound, first region=S."),
-        ("upper_bound", 19, "1 cells lie above their upper bound, first region=S."),
+        ("status", "E", "1 cell has status E but a value, first region=S."),
+        ("lower_bound", 21, "1 cell lies below the lower bound, first region=S."),
+        ("upper_bound", 19, "1 cell lies above the upper bound, first region=S."),
         ("lower_protection", -1, "Column 'lower_protection' is negative in row 3."),
         ("upper_protection", -0.5, "Column 'upper_protection' is negative in row 3."),
         ("cost", -2, "Column 'cost' is negative in row 3."),
@@ -533,17 +533,17 @@ def test_contradictions_are_named(names, row, words):
 def test_an_empty_cell_cannot_be_withheld_or_forced(letter):
     rows = [("", 10, "V"), ("N", 10, "V"), ("S", None, letter)]
     error = refusal(lambda: one_way(*rows, names="region value status"))
-    assert error.message == "1 cells have status U, M or P but no value, first region=S."
+    assert error.message == "1 cell has status U, M or P but no value, first region=S."
 
 
 def test_an_empty_cell_has_no_contributors():
     error = refusal(lambda: one_way(("", 10, 3), ("N", 10, 3), ("S", None, 1), names="region value contributors"))
-    assert error.message == "1 cells are empty but have contributors, first region=S."
+    assert error.message == "1 cell is empty, but not without contributors, first region=S."
 
 
 def test_counts_are_not_negative():
     error = refusal(lambda: one_way(("", 1), ("N", 3), ("S", -2), counts=True))
-    assert error.message == "1 cells have a negative count, first region=S."
+    assert error.message == "1 cell has a negative count, first region=S."
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_an_audit_against_the_certificates_stops_the_run(folder, monkeypatch):
     from types import SimpleNamespace
 
     monkeypatch.setattr("discreet.verbs.recipe.audit", lambda _: SimpleNamespace(short=2))
-    with pytest.raises(DiscreetError, match=r"2 unsafe cells short of their level.*Nothing is published"):
+    with pytest.raises(DiscreetError, match=r"2 unsafe cells short of the level.*Nothing is published"):
         ds.run_recipe(folder / "recipe.toml")
     assert not (folder / "out").exists()
 

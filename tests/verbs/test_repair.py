@@ -76,13 +76,13 @@ def test_unsafe_cells_that_a_pattern_publishes_are_counted_and_withheld():
     at = changed["before"].index("unsafe")
     assert (changed["status"][at], changed["region"][at]) == ("secondary", "North")
     assert changed["reason"][at] == "not unsafe under the rules; stays withheld"
-    assert "1 cells that it calls unsafe are not so under these rules" in done.summary()
+    assert "of the cells that it calls unsafe 1 are not so under these rules" in done.summary()
     assert not done.release.public.tables[0].shown[table().row(trade="food")]
 
 
 def test_secondaries_that_are_unsafe_here_are_said():
     done = ds.repair(table(), pattern_of([("retail", "South", "secondary")]))
-    assert "1 cells that it withholds as secondary are unsafe under these rules" in done.summary()
+    assert "of the cells that it withholds as secondary 1 are unsafe under these rules" in done.summary()
     assert "unsafe under the rules" in done.changed().to_pydict()["reason"]
 
 
@@ -134,8 +134,8 @@ def test_a_frozen_pattern_that_cannot_be_completed_fails_with_the_cells_and_the_
     [
         (
             [("retail", "South", "forced")],
-            r"1 cells of table 'turnover' must be published by the pattern but are unsafe: 'trade=retail, region=South'"
-            r".*Take the status 'forced'",
+            r"1 cell of table 'turnover' must be published by the pattern, although unsafe: 'trade=retail, "
+            r"region=South'.*Take the status 'forced'",
         ),
         (
             [("mining", "South", "secondary"), ("retail", "Mars", "unsafe")],
@@ -158,7 +158,7 @@ def test_a_pattern_that_contradicts_the_table_is_refused():
     manual = np.zeros(16, np.int8)
     manual[5] = CellStatus.SECONDARY
     marked = ds.examples.small_table().with_(manual=manual).assess(ds.PPercent(10))
-    with pytest.raises(InputError, match=r"must be published by the pattern but are marked as withheld"):
+    with pytest.raises(InputError, match=r"must be published by the pattern, although marked as withheld"):
         ds.repair(marked, pattern_of([("retail", "North", "forced")]))
     frame = pa.table({"region": ["N"] * 3, "x": [5, 6, 7]})
     empty = ds.tabulate(frame, by={"region": ds.Hierarchy.flat(["N", "S"])}, value="x", cells="all").assess()

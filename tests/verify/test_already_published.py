@@ -168,8 +168,8 @@ def test_certificates_may_not_move_known_cells_or_figures():
     for item, words in (
         (released(table(), OTHER), "a published cell changes in a certificate (x_by_row_col: row=c, col=p)"),
         (ds.PublishedCells(foreign(OTHER), name="f"), "a published cell changes in a certificate"),
-        (ds.Figure("x[row=b, col=q] / x[row=b, col=r]", "0.86"), "certificates change a published figure"),
-        (ds.Figure("x[row=b, col=p] / 3", "2.7"), "certificates change a published figure"),
+        (ds.Figure("x[row=b, col=q] / x[row=b, col=r]", "0.86"), "certificate changes a published figure"),
+        (ds.Figure("x[row=b, col=p] / 3", "2.7"), "certificate changes a published figure"),
     ):
         verdict = with_pattern(alone, hidden, already_of(item))
         assert any(words in str(refusal) for refusal in verdict.refused), f"{item}: {verdict}"
@@ -185,7 +185,7 @@ def test_a_figure_in_the_way_of_the_opposite_only_is_seen():
     # x[b, p] is 8 and moves by 5 both ways; the figure says that it is between 2 and 12.
     one_way = ds.Figure("x[row=b, col=p] + 3", "10", decimals=-1)
     verdict = with_pattern(alone, hidden, already_of(one_way))
-    assert any("certificates change a published figure" in str(refusal) for refusal in verdict.refused)
+    assert any("certificate changes a published figure" in str(refusal) for refusal in verdict.refused)
 
 
 def test_an_unsafe_cell_that_is_out_needs_an_acceptance():

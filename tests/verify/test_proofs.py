@@ -37,7 +37,7 @@ def refused(case: Case) -> str:
 
 def test_one_certificate_may_serve_both_ways():
     assert refused(simple()) == ""
-    assert any("1 cells, 1 exact certificates" in text for text in simple().verdict().proved)
+    assert any("1 cell, 1 exact certificate" in text for text in simple().verdict().proved)
 
 
 def test_a_certificate_serves_the_other_way_only_where_that_is_claimed():
@@ -230,9 +230,9 @@ ACCEPTED = Acceptance("t", ("r0", "c0"), "a single firm, which agreed", "N. N.")
 def test_an_accepted_cell_needs_no_proof_and_is_only_asserted(proofs):
     verdict = simple(proofs=proofs, certificates=[box(0, 0, 1, 1)], accepted=[ACCEPTED]).verdict()
     assert verdict.holds
-    text = "1 unsafe cells are withheld without a proof of their level, accepted by 'N. N.': t: row=r0, column=c0"
+    text = "1 unsafe cell is withheld without a proof of the level, accepted by 'N. N.': t: row=r0, column=c0"
     assert text in verdict.asserted
-    assert any("1 cells are accepted without that. (0 cells" in text for text in verdict.proved)
+    assert any("1 cell is accepted without that. (0 cells" in text for text in verdict.proved)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.argus.cell_keys import magnitude_record
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, counted
 from discreet.files.argus.apriori import number_text
 from discreet.files.argus.outputs import KINDS
 from discreet.files.argus.rda import ArgusMetadata
@@ -104,7 +104,7 @@ class _Writer:
             if getattr(recipe, name):
                 raise self._cannot(f"[{name}]")
         if len(recipe.protect) != 1:
-            raise self._cannot(f"{len(recipe.protect)} methods")
+            raise self._cannot(counted(len(recipe.protect), "method"))
         if recipe.assess.profile != "argus":
             raise self._cannot(
                 f"[assess] profile = {recipe.assess.profile!r}", "Use profile = 'argus': the levels are those then."
@@ -139,7 +139,7 @@ class _Writer:
             alone = [self._rule(rule) for rule in found if self._is_individual(rule)]
             together = [self._rule(rule) for rule in found if not self._is_individual(rule)]
             if len(alone) > each or len(together) > each:
-                raise self._cannot(f"more than {each} rules {', '.join(kinds)} of one level")
+                raise self._cannot(f"more than {counted(each, 'rule')} {', '.join(kinds)} of one level")
             if together:
                 alone += [nothing] * (each - len(alone))
             words += [*alone, *together]

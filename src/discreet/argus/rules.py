@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.argus.commands import SafetyRule
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.files.argus.rda import ArgusMetadata
 from discreet.files.argus.text import wrong
 
@@ -63,7 +63,9 @@ class _Rules:
         place = self.seen[kind]
         self.seen[kind] += 1
         if place >= 2 * each:
-            raise self._wrong(f"{place + 1} rules of one kind", f"at most {each} for records and {each} for holdings")
+            raise self._wrong(
+                f"{counted(place + 1, 'rule')} of one kind", f"at most {each} for records and {each} for holdings"
+            )
         if place < each:
             return "record" if self.holding else "holding"
         if not self.holding:

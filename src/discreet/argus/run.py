@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.argus.parse import read_batch
 from discreet.argus.translate import Job, Translation, translate
-from discreet.errors import DiscreetError, InputError, OutputError
+from discreet.errors import DiscreetError, InputError, OutputError, counted
 from discreet.files.argus.outputs import write_text
 from discreet.verbs.argus_output import Written, write_argus
 from discreet.verbs.kitchen import Kitchen
@@ -135,7 +135,7 @@ def _do(
     if not job.protected:
         [table] = prepare(kitchen)
         parts = kitchen.recipe.output.argus
-        book.say(f"{table.name}: {len(table):,} cells, {int(table.unsafe.sum()):,} unsafe, not protected")
+        book.say(f"{table.name}: {counted(len(table), 'cell')}, {int(table.unsafe.sum()):,} unsafe, not protected")
         return tuple(write_argus(table, kitchen.path(p.file), p.kind, options=p.options) for p in parts)
     done = cook(text, kitchen)
     runs.append(done)
@@ -186,7 +186,7 @@ class Logbook:
     def begin(self, file: str, job: Job) -> None:
         """A job begins."""
         numbers = ", ".join(str(number) for number in job.tables)
-        self.say("", f"{file}, line {job.line}: table{'s' if len(job.tables) > 1 else ''} {numbers}", *job.notes)
+        self.say("", f"{file}, line {job.line}: {'tables' if len(job.tables) > 1 else 'table'} {numbers}", *job.notes)
 
     def done(self, run: Run) -> None:
         """A job is done."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.attack.insiders import Finding
 from discreet.attack.intervals import Intervals
+from discreet.errors import counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Ints, Status
 from discreet.model.evidence import COALITIONS, CONTRIBUTORS, EXTERNAL, INSIDERS, NOT_JOINT, TOGETHER
@@ -44,6 +45,8 @@ class Audit:
         For every withheld cell the worst that two contributors together can do; None when they were not considered.
     sums
         Sums of withheld cells that are known and unsafe themselves, in words; None when they were not considered.
+    hidden
+        How values are hidden, in a word.
     """
 
     system: System
@@ -54,6 +57,7 @@ class Audit:
     published: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     together: Status | None = None
     sums: tuple[str, ...] | None = None
+    hidden: str = "withheld"
 
     @property
     def holds(self) -> bool:
@@ -170,16 +174,16 @@ class Audit:
         count = self.counts()
         sampled = count["looked_at"] < count["unsafe"]
         lines = [
-            f"Audit of {count['withheld']:,} distinct withheld cells ({count['unsafe']:,} unsafe), "
+            f"Audit of {counted(count['withheld'], f'distinct {self.hidden} cell')} ({count['unsafe']:,} unsafe), "
             "all relations together:"
         ]
         if sampled:
-            lines.append(f"  looked at: a random sample of {count['looked_at']:,} unsafe cells")
+            lines.append(f"  looked at: a random sample of {counted(count['looked_at'], 'unsafe cell')}")
         if len(self.published):
             lines.append(f"  unsafe cells that are published: {len(self.published):,}")
         lines += [
             f"  unsafe cells short of their level: {self.short:,}",
-            f"  {'unsafe' if sampled else 'withheld'} cells that can be worked out exactly: {self.recoverable:,}",
+            f"  {'unsafe' if sampled else self.hidden} cells that can be worked out exactly: {self.recoverable:,}",
         ]
         if INSIDERS["full"] in self.attackers:
             lines.append(f"  unsafe cells short of their level against an insider: {self.short_insiders:,}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Floats, Ints
 from discreet.progress import steps
 
@@ -98,11 +98,15 @@ def least_squares_attack(
     values = np.asarray(published, np.float64)
     noise = np.broadcast_to(np.asarray(variance, np.float64), values.shape)
     if cover.shape[1] != len(values):
-        raise InputError(f"The matrix has {cover.shape[1]} published cells, {len(values)} values are given.")
+        raise InputError(
+            f"The matrix has {counted(cover.shape[1], 'published cell')}, {counted(len(values), 'value', 'are')} given."
+        )
     if not np.isfinite(values).all() or noise.min(initial=1.0) <= 0:
         raise InputError("The attack needs all published values, and variances above zero.")
     if cells is None and len(values) > DENSE:
-        raise ParameterError(f"All errors of {len(values):,} cells take too long.", hint="Choose some with cells=.")
+        raise ParameterError(
+            f"All errors of {counted(len(values), 'cell')} take too long.", hint="Choose some with cells=."
+        )
     asked: Ints = np.arange(len(values)) if cells is None else np.asarray(cells, np.int64)
     scale = np.sqrt(noise)
     design = csr_array(diags_array(1 / scale) @ cover.T)

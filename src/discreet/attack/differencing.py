@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InputError, ParameterError, unknown_name
+from discreet.errors import InputError, ParameterError, counted, unknown_name
 from discreet.model.arrays import Bools, Floats
 from discreet.progress import steps
 from discreet.solve.program import started
@@ -153,7 +153,7 @@ def _together(member: Floats, low: Floats, high: Floats, relations: csr_array, f
 
     cells, regions = low.shape[1], member.shape[1]
     if relations.shape[1] != cells:
-        raise InputError(f"The relations are of {relations.shape[1]} cells, the releases have {cells}.")
+        raise InputError(f"The relations are of {counted(relations.shape[1], 'cell')}, the releases have {cells}.")
     sums = kron(csr_array(member), eye_array(cells))
     within = kron(eye_array(regions), relations)
     matrix = vstack([sums, within]).tocsr()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import steps
 
@@ -100,7 +100,7 @@ def sliver_attack(
             hint="Averaging undoes such noise; fix the draws by what is asked.",
         )
     if place.min() < 0 or place.max() >= len(whole):
-        raise InputError(f"A record's cell lies outside the server's table of {len(whole)} cells.")
+        raise InputError(f"A record's cell lies outside the server's table of {counted(len(whole), 'cell')}.")
     attacked = _attacked(len(place), sample, seed)
     outcomes = [_outcome(server, whole, place, weight, i, zero_within, one_within) for i in steps("Slivers", attacked)]
     zeros, ones, tables, half, largest, nearest = np.array(outcomes, np.float64).T

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.model.arrays import Codes, Ints, pointers, ranges
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import cell_keys
@@ -119,7 +119,7 @@ def all_cells(leaves: Ints, hierarchies: Sequence[Hierarchy], every: bool) -> In
     if every:
         if space > MOST_CELLS:
             raise InputError(
-                f"All combinations of codes are {space:,} cells, more than {MOST_CELLS:,}.",
+                f"All combinations of codes are {counted(space, 'cell')}, more than {MOST_CELLS:,}.",
                 hint="Use cells='nonempty'.",
             )
         return np.arange(space, dtype=np.int64)

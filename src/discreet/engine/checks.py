@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.model.arrays import LARGEST
 
 
 def empty_codes(variable: str, count: int) -> InputError:
     """Records without a code."""
     return InputError(
-        f"Variable {variable!r} is empty in {count} records.",
+        f"Variable {variable!r} is empty in {counted(count, 'record')}.",
         hint=f"Give Microdata(missing={{{variable!r}: code}}) to count them under a code, or filter them out.",
     )
 
@@ -17,7 +17,7 @@ def empty_codes(variable: str, count: int) -> InputError:
 def empty_contributors(name: str, count: int) -> InputError:
     """Records that belong to nobody."""
     return InputError(
-        f"Contributor column {name!r} is empty in {count} records.",
+        f"Contributor column {name!r} is empty in {counted(count, 'record')}.",
         hint="Every record must say whom it belongs to; give lone records an identifier of their own.",
     )
 
@@ -25,8 +25,9 @@ def empty_contributors(name: str, count: int) -> InputError:
 def not_positive(name: str, count: int, first: int, decimals: int) -> InputError:
     """Weights of zero or less, or so small that they are rounded to zero."""
     return InputError(
-        f"Weight column {name!r} has {count} values that are not positive, first in record {first + 1}.",
-        hint=f"Weights must be greater than zero and are taken with {decimals} decimals at most; leave records out "
+        f"In weight column {name!r} {counted(count, 'value', 'are')} not positive, first in record {first + 1}.",
+        hint=f"Weights must be greater than zero and are taken with {counted(decimals, 'decimal')} at most; leave "
+        "records out "
         "with a filter instead.",
     )
 

@@ -190,7 +190,7 @@ class FileRecords:
             wrong = {"are empty": (f"{short} IS NULL", f"{self.source.column(name)} IS NULL")}
             if self._is_float(name):
                 finite = "NOT isfinite({})"
-                wrong["are not finite numbers"] = (finite.format(short), finite.format(self.source.column(name)))
+                wrong["are not finite"] = (finite.format(short), finite.format(self.source.column(name)))
             for what, (staged, original) in wrong.items():
                 count = self._count(staged)
                 if count:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, listed, missing_extra, unknown_column
+from discreet.errors import InputError, ParameterError, counted, listed, missing_extra, unknown_column
 from discreet.files.statistical import is_statistical, read_statistical, statistical_metadata
 from discreet.model.arrays import Bools, Floats
 from discreet.model.condition import Condition
@@ -376,7 +376,7 @@ def numbers(table: pa.Table, name: str) -> Any:
     if array.dtype.kind == "f":
         wrong = ~np.isfinite(array)
         if wrong.any():
-            raise bad_numbers(name, int(wrong.sum()), int(np.argmax(wrong)), "are not finite numbers")
+            raise bad_numbers(name, int(wrong.sum()), int(np.argmax(wrong)), "are not finite")
     return array
 
 
@@ -421,7 +421,7 @@ def flags(table: pa.Table, name: str) -> Bools:
 def bad_numbers(name: str, count: int, first: int, what: str) -> InputError:
     """Error for values that cannot be summed; ``first`` is the number of the first record, from 0."""
     return InputError(
-        f"Column {name!r} has {count} values that {what}, first in record {first + 1}.",
+        f"In column {name!r} {counted(count, 'value', what)}, first in record {first + 1}.",
         hint="Correct or impute them, or leave the records out with a filter.",
     )
 

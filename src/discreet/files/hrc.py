@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import InputError, ParameterError, listed
+from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.argus.text import LONGEST_LINE, wrong
 from discreet.model.hierarchy import Hierarchy
 
@@ -55,7 +55,7 @@ def read_hierarchy(
         if depth >= len(above):
             before = f"the code before it only {len(above) - 2}" if parents else "no code stands before it"
             raise InputError(
-                f"{path.name}, line {number}: code {text!r} is {depth} levels deep, but {before}.",
+                f"{path.name}, line {number}: code {text!r} is {counted(depth, 'level')} deep, but {before}.",
                 hint="A code may be at most one level deeper than the code before it; the first has none.",
             )
         if text in parents or text == total:
@@ -115,7 +115,7 @@ def read_code_map(path: str | Path, *, delimiter: str = ",") -> dict[str, str]:
             continue
         if len(row) != 2:
             raise InputError(
-                f"{path.name}, line {number}: {len(row)} fields where an old and a new code are expected.",
+                f"{path.name}, line {number}: {counted(len(row), 'field')} where an old and a new code are expected.",
                 hint=f"Write: old{delimiter}new, one pair a line; give delimiter= where it is another.",
             )
         old, new = (field.rstrip() for field in row)
@@ -171,7 +171,7 @@ def read_lines(path: Path, notes: list[str] | None = None) -> list[str]:
     lines = _text(path, notes).split("\n")
     for number, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE:
-            raise wrong(path.name, number, f"{len(line):,} characters", f"at most {LONGEST_LINE:,} in a line")
+            raise wrong(path.name, number, counted(len(line), "character"), f"at most {LONGEST_LINE:,} in a line")
     return lines
 
 

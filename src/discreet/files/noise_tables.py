@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, listed
+from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.hrc import read_lines
 from discreet.model.arrays import Ints
 from discreet.model.noise_table import NoiseTable, limits_of, whole_changes
@@ -150,7 +150,9 @@ def _read_ptable(path: Path, lines: Sequence[str], wanted: Sequence[str], step: 
     for number, line in enumerate(lines[1:], start=2):
         fields = _fields(line, delimiter)
         if len(fields) != len(names):
-            raise InputError(f"{path.name}, line {number}: {len(fields)} fields where {len(names)} are expected.")
+            raise InputError(
+                f"{path.name}, line {number}: {counted(len(fields), 'field')} where {len(names)} are expected."
+            )
         entry = dict(zip(names, fields, strict=True))
         if entry.get("type", part) != part:
             continue
@@ -210,7 +212,9 @@ def _read_lookup(path: Path, lines: Sequence[str]) -> NoiseTable:
     for number, line in enumerate(lines[1:], start=2):
         fields = _fields(line, delimiter)
         if len(fields) != len(names):
-            raise InputError(f"{path.name}, line {number}: {len(fields)} fields where {len(names)} are expected.")
+            raise InputError(
+                f"{path.name}, line {number}: {counted(len(fields), 'field')} where {len(names)} are expected."
+            )
         low, high = _span(fields[places[0]], path, number)
         first, last = _span(fields[places[1]], path, number)
         change = _number(fields[places[2]], path, number)
@@ -233,7 +237,9 @@ def _from_entries(path: Path, entries: Sequence[tuple[int, int, int, int, int]])
     keys = max(entry[3] for entry in entries) + 1
     values = max(entry[1] for entry in entries)
     if (values + 1) * keys > MOST_ENTRIES:
-        raise InputError(f"{path.name} spans {values + 1:,} counts and {keys:,} cell keys, which is too much.")
+        raise InputError(
+            f"{path.name} spans {counted(values + 1, 'count')} and {counted(keys, 'cell key')}, which is too much."
+        )
     changes = np.zeros((values + 1, keys), np.int64)
     filled = np.zeros((values + 1, keys), np.bool_)
     for low, high, first, last, change in entries:
@@ -267,7 +273,9 @@ def _read_matrix(path: Path, lines: Sequence[str]) -> NoiseTable:
     for number, line in enumerate(lines, start=1):
         fields = _fields(line, delimiter)
         if rows and len(fields) != len(rows[0]):
-            raise InputError(f"{path.name}, line {number}: {len(fields)} fields where {len(rows[0])} are expected.")
+            raise InputError(
+                f"{path.name}, line {number}: {counted(len(fields), 'field')} where {len(rows[0])} are expected."
+            )
         changes = [_number(field, path, number) for field in fields]
         if any(change != int(change) for change in changes):
             raise InputError(f"{path.name}, line {number} has a change that is not whole.")

@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, listed
+from discreet.errors import InputError, counted, listed
 from discreet.generate.codes import TOTAL, CodeTree
 
 Format = Literal["parquet", "csv"]
@@ -49,7 +49,7 @@ class Generated:
 
     def __repr__(self) -> str:
         counts = (f"{name} {len(tree) - len(set(tree.values()) - {TOTAL})}" for name, tree in self.parents.items())
-        return f"Generated({self.records.num_rows:,} records; base codes: {', '.join(counts)})"
+        return f"Generated({counted(self.records.num_rows, 'record')}; base codes: {', '.join(counts)})"
 
     def write(self, folder: str | Path, *, format: Format = "parquet") -> list[Path]:
         """Write the records and one ``.hrc`` file a code column.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 
 MOST_RECORDS = 2**31 - 1
 """Identifiers are 32-bit numbers."""
@@ -48,7 +48,7 @@ def level_counts(name: str, counts: object, most_codes: Sequence[int], most_chil
     """
     if isinstance(counts, str) or not isinstance(counts, Sequence) or not 1 <= len(counts) <= len(most_codes):
         raise InputError(
-            f"{name} must give the number of codes at 1 to {len(most_codes)} levels, from the top; "
+            f"{name} must give the number of codes at 1 to {counted(len(most_codes), 'level')}, from the top; "
             f"{counts!r} was given.",
             hint=f"For example {name}=(3, 8, 20): 3 codes below the total, 8 below those, 20 at the end.",
         )

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Floats, Ints
 
 EXACT_RANKS = 150
@@ -50,7 +50,9 @@ def rounding_bias(original: npt.ArrayLike, rounded: npt.ArrayLike, base: int) ->
         raise ParameterError(f"base={base!r} is not allowed.", hint="Give a whole number of at least 2.")
     before, after = np.asarray(original).ravel(), np.asarray(rounded).ravel()
     if before.shape != after.shape:
-        raise InputError(f"The tables have {before.size} and {after.size} cells.", hint="Compare the same cells.")
+        raise InputError(
+            f"The tables have {before.size} and {counted(after.size, 'cell')}.", hint="Compare the same cells."
+        )
     if np.any(before != np.rint(before)) or np.any(after != np.rint(after)):
         raise InputError("The test of rounding needs whole numbers.", hint="Use the signed-rank test.")
     rest = np.mod(before, base)
@@ -107,7 +109,9 @@ def signed_rank(
 
     before, after = np.asarray(original, np.float64).ravel(), np.asarray(published, np.float64).ravel()
     if before.shape != after.shape:
-        raise InputError(f"The tables have {before.size} and {after.size} cells.", hint="Compare the same cells.")
+        raise InputError(
+            f"The tables have {before.size} and {counted(after.size, 'cell')}.", hint="Compare the same cells."
+        )
     gap = (before - after)[before != after]
     n = len(gap)
     if n == 0:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.measures.grid import Grid
 from discreet.model.arrays import Bools, Floats
 
@@ -75,7 +75,7 @@ def total_distance(grid: Grid, group: Bools | None = None) -> Totals:
     """
     chosen = np.ones(grid.columns, np.bool_) if group is None else np.asarray(group, np.bool_)
     if len(chosen) != grid.columns:
-        raise InputError(f"The group names {len(chosen)} columns, the table has {grid.columns}.")
+        raise InputError(f"The group names {counted(len(chosen), 'column')}, the table has {grid.columns}.")
     inside = chosen[grid.column]
     before, after = grid.per_row(grid.original * inside), grid.per_row(grid.published * inside)
     gap, there = np.abs(after - before), before != 0

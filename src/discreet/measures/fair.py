@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.measures.attribute import AttributeRisk, attribute_risk
 from discreet.measures.loss import hellinger_utility
 from discreet.model.arrays import Bools, Floats
@@ -95,7 +95,7 @@ def fair_comparison(
     values = np.asarray(published, np.float64)
     if true.ndim != 2 or true.size != cover.shape[0]:
         raise InputError(
-            f"The inner table has {true.size} cells, the matrix {cover.shape[0]} inner cells.",
+            f"The inner table has {counted(true.size, 'cell')}, the matrix {counted(cover.shape[0], 'inner cell')}.",
             hint="Give one row a category of the guessed variable, with all zero cells of the cross-classification.",
         )
     if values.min(initial=0.0) < 0:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, listed
+from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.model.arrays import Bools, Floats, Ints
 
 Imputation = Literal["zero", "row_mean", "weighted"]
@@ -24,7 +24,7 @@ def check_imputation(way: str | None, withheld: int) -> None:
     """Refuse an unknown way, and none where cells are withheld."""
     if way is None and withheld:
         raise ParameterError(
-            f"{withheld:,} cells are withheld, and measures need numbers.",
+            f"{counted(withheld, 'cell', 'are')} withheld, and measures need numbers.",
             hint="Choose imputation='zero', 'row_mean' (what is left of the row in equal parts) or 'weighted' "
             "(in proportion to the columns).",
         )

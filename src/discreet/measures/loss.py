@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.model.arrays import Floats, Ints
 
 PERCENTILES = (0, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99, 100)
@@ -49,7 +49,9 @@ def information_loss(before: Floats | Ints, after: Floats | Ints) -> Loss:
     """
     first, second = np.asarray(before, np.float64), np.asarray(after, np.float64)
     if first.shape != second.shape:
-        raise InputError(f"The tables have {first.size} and {second.size} cells.", hint="Compare the same cells.")
+        raise InputError(
+            f"The tables have {first.size} and {counted(second.size, 'cell')}.", hint="Compare the same cells."
+        )
     there = first != 0
     a, b = first[there], second[there]
     return Loss(

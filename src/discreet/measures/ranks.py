@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, counted
 from discreet.measures.grid import Grid
 from discreet.model.arrays import Floats, Ints
 
@@ -34,7 +34,7 @@ def rank_changes(grid: Grid, groups: int = 20) -> RankChanges:
     """
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 2 or groups > len(grid):
         raise ParameterError(
-            f"groups={groups!r} is not allowed for {len(grid)} cells.",
+            f"groups={groups!r} is not allowed for {counted(len(grid), 'cell')}.",
             hint="Give a number from 2 to the number of cells.",
         )
     together = np.zeros(len(grid), np.int64)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.measures import association, distances
 from discreet.measures.association import Pair
 from discreet.measures.bias import rounding_bias, signed_rank
@@ -187,7 +187,7 @@ def _ranks(grid: Grid, groups: int) -> Measure:
     if len(grid) < groups:
         return Measure("rank_changes", float("nan"), note=f"fewer cells than the {groups} groups")
     found = rank_changes(grid, groups)
-    return Measure("rank_changes", found.overall, note=f"in {found.many:,} columns more than 20 per cent")
+    return Measure("rank_changes", found.overall, note=f"in {counted(found.many, 'column')} more than 20 per cent")
 
 
 def _bias(grid: Grid, base: int | None) -> list[Measure]:

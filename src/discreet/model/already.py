@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, counted
 from discreet.model.arrays import Bools, Ints, Status
 from discreet.model.figure import Figure
 from discreet.model.table import CellStatus, Table
@@ -77,7 +77,7 @@ class EarlierTable:
         return known_digest(self.table, np.flatnonzero(self.published))
 
     def __str__(self) -> str:
-        known = f"{int(self.published.sum()):,} of {len(self.table):,} cells published"
+        known = f"{int(self.published.sum()):,} of {counted(len(self.table), 'cell')} published"
         return f"release {self.release!r}, table {self.original!r}: {known} (fingerprint {self.digest})"
 
 
@@ -92,9 +92,8 @@ class KnownCells:
     ignored: int = 0
 
     def __str__(self) -> str:
-        return (
-            f"file {self.source!r}: {len(self.rows):,} cells of table {self.table!r} (fingerprint {self.fingerprint})"
-        )
+        many = counted(len(self.rows), f"cell of table {self.table!r}")
+        return f"file {self.source!r}: {many} (fingerprint {self.fingerprint})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,7 @@ class AlreadyPublished:
     def left_out(self) -> tuple[str, ...]:
         """What was given and could not be considered, in words."""
         ignored = [
-            f"{known.ignored:,} cells of file {known.source!r} that the tables do not hold"
+            f"{counted(known.ignored, 'cell')} of file {known.source!r} that the tables do not hold"
             for known in self.known
             if known.ignored
         ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, cast, get_args
 
-from discreet.errors import ParameterError, listed
+from discreet.errors import ParameterError, counted, listed
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 Literal_ = str | int | float
@@ -44,7 +44,7 @@ class Condition:
             raise ParameterError(f"A filter cannot compare with {self.operator!r}.", hint=f"Use {listed(allowed)}.")
         if not self.values or (len(self.values) > 1 and self.operator not in ("in", "not in")):
             raise ParameterError(
-                f"The filter on {self.column!r} compares '{self.operator}' with {len(self.values)} values.",
+                f"The filter on {self.column!r} compares '{self.operator}' with {counted(len(self.values), 'value')}.",
                 hint="Give one value; 'in' and 'not in' take a list of at least one.",
             )
         for value in self.values:

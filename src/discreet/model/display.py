@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from discreet.errors import counted
+
 
 def text_of_columns(columns: Mapping[str, Sequence[Any]], total: int) -> str:
     """Aligned text; numbers to the right; says how many rows are not shown."""
@@ -19,7 +21,7 @@ def text_of_columns(columns: Mapping[str, Sequence[Any]], total: int) -> str:
 
     lines = [line({n: n for n in shown}), *(line({n: shown[n][i] for n in shown}) for i in range(rows))]
     if total > rows:
-        lines.append(f"... {total - rows:,} more cells")
+        lines.append(f"... {counted(total - rows, 'more cell')}")
     return "\n".join(lines)
 
 
@@ -31,7 +33,7 @@ def html_of_columns(columns: Mapping[str, Sequence[Any]], total: int, caption: s
         "<tr>" + "".join(f"<td>{escape(_text(items[i]))}</td>" for items in columns.values()) + "</tr>"
         for i in range(rows)
     )
-    more = f"<p>{total - rows:,} more cells</p>" if total > rows else ""
+    more = f"<p>{counted(total - rows, 'more cell')}</p>" if total > rows else ""
     return (
         f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import counted
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Bools, Ints, Status
 from discreet.model.table import Table
@@ -137,7 +138,7 @@ def suppression_claim(
     left_out += [NOT_JOINT] if sums[1] else []
     statement = STATEMENT_TOGETHER if together else STATEMENT
     if accepted:
-        statement = f"{statement} {accepted} cells are accepted without that."
+        statement = f"{statement} {counted(accepted, 'cell', 'are')} accepted without that."
     attackers = [external]
     if insiders is not None:
         attackers += [INSIDERS[insiders], TOGETHER[insiders]] if coalitions else [INSIDERS[insiders]]
@@ -176,6 +177,7 @@ ROUNDING_READER = (
     "external: knows the publication, the relations, the bounds of each cell, and the base and rule of the rounding"
 )
 KNOWN_LEVELS = "readers who know the protection levels or how the moves were found"
+LEFT = "readers who know what was left as it is ({}): it bounds what moved, and an audit tells how closely"
 LIKELY = "what the rounding's probabilities or its objective make more likely"
 NOT_ADDITIVE = "that published sums differ from the sums of published values"
 NO_LEVELS = "protection levels: cells may be known more closely than their level"
@@ -195,9 +197,37 @@ def _left_out(universes: bool, *others: str) -> tuple[str, ...]:
     return (*((OTHER_UNIVERSES,) if universes else ()), EARLIER, CONTRIBUTORS, *(text for text in others if text))
 
 
-def adjustment_claim(*, universes: bool, insecure: bool) -> Claim:
-    """What adjustment may claim of tables of one or several universes, drawn with a key or from a seed."""
-    return Claim("adjust", MOVED, (READER,), _left_out(universes, KNOWN_LEVELS, INSECURE if insecure else ""))
+def adjustment_claim(method: Mapping[str, Any], *, forced: bool, universes: bool, insecure: bool) -> Claim:
+    """What adjustment may claim.
+
+    Parameters
+    ----------
+    method
+        The method as plain data: it says what was left as it is.
+    forced
+        Whether some cells are published by force.
+    universes, insecure
+        Whether there are tables of several universes; whether draws came from a seed.
+    """
+    kept = [*_left_as_it_is(method), *(["cells published by force"] if forced else [])]
+    left = LEFT.format(", ".join(kept)) if kept else ""
+    return Claim("adjust", MOVED, (READER,), _left_out(universes, KNOWN_LEVELS, left, INSECURE if insecure else ""))
+
+
+def _left_as_it_is(method: Mapping[str, Any]) -> Iterator[str]:
+    """What an adjustment does not change, in words."""
+    if method.get("fixed") == "margins":
+        yield "all sums"
+    elif method.get("objective") in ("mdi", ("mdi",), ["mdi"]):
+        yield "one-way margins"
+    elif method.get("fixed") == "total":
+        yield "grand totals"
+    if method.get("zeros") != "movable":
+        yield "zeros"
+    if method.get("keep_mean"):
+        yield "sums of some sets of cells"
+    if method.get("limit") is not None:
+        yield f"cells that are not unsafe, within {float(method['limit']):g} %"
 
 
 def rounding_claim(

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import NamedTuple
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, counted
 
 MOST_LETTERS = 20_000
 DEEPEST = 50
@@ -129,7 +129,7 @@ class Figure:
             raise ParameterError(f"decimals={self.decimals!r} is not allowed.", hint="Give a whole number.")
         if not LEAST_DECIMALS <= decimals <= MOST_DECIMALS or Fraction(text) % Fraction(10) ** -decimals:
             raise ParameterError(
-                f"The figure '{self.formula}' cannot have {decimals} decimals.",
+                f"The figure '{self.formula}' cannot have {counted(decimals, 'decimal')}.",
                 hint=f"Give {LEAST_DECIMALS} to {MOST_DECIMALS} decimals, and not fewer than its value has.",
             )
         object.__setattr__(self, "value", text)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError, listed, unknown_name
+from discreet.errors import InputError, counted, listed, unknown_name
 from discreet.model.arrays import Bools, Codes, Ints, pointers
 
 
@@ -152,7 +152,8 @@ class Hierarchy:
         wrong = [code for code in listing if len(code) != sum(widths)]
         if wrong:
             raise InputError(
-                f"Digits {list(digits)} describe codes of {sum(widths)} characters, but these differ: {listed(wrong)}.",
+                f"Digits {list(digits)} describe codes of {counted(sum(widths), 'character')}, but these differ: "
+                f"{listed(wrong)}.",
                 hint="Give digits that add up to the length of every code, or use another way to make the hierarchy.",
             )
         parents: dict[str, str | None] = {}
@@ -244,7 +245,19 @@ class Hierarchy:
     def base(self) -> Bools:
         """Which codes are base codes: no grouping explains them."""
         result = np.ones(len(self.codes), dtype=np.bool_)
-        result[[self.index[grouping.parent] for grouping in self.groupings]] = False
+        result[self.grouping_parents] = False
+        return result
+
+    @cached_property
+    def grouping_parents(self) -> Codes:
+        """Position of the parent of each grouping."""
+        return np.array([self.index[grouping.parent] for grouping in self.groupings], dtype=np.int32)
+
+    @cached_property
+    def first_groupings(self) -> Bools:
+        """Which groupings are the first of their parent."""
+        result = np.zeros(len(self.groupings), np.bool_)
+        result[np.unique(self.grouping_parents, return_index=True)[1]] = True
         return result
 
     @property
@@ -323,6 +336,11 @@ class Hierarchy:
         )
 
     @cached_property
+    def has_synonyms(self) -> bool:
+        """Whether several codes cover the same base codes."""
+        return not np.array_equal(self.same_as, np.arange(len(self.codes)))
+
+    @cached_property
     def parents(self) -> Codes:
         """The code that each one stands under, by the first grouping that has it as a part; -1 at the top."""
         result = np.full(len(self.codes), -1, dtype=np.int32)
@@ -374,8 +392,8 @@ class Hierarchy:
     def __repr__(self) -> str:
         levels = int(self.depth.max(initial=0)) + 1
         return (
-            f"Hierarchy({len(self.codes)} codes, {int(self.base.sum())} base codes, "
-            f"{levels} levels, total {self.total!r})"
+            f"Hierarchy({counted(len(self.codes), 'code')}, {counted(int(self.base.sum()), 'base code')}, "
+            f"{counted(levels, 'level')}, total {self.total!r})"
         )
 
     # ---- checks -------------------------------------------------------------------------------------------
@@ -411,7 +429,7 @@ class Hierarchy:
         orphans = [code for code in self.base_codes if covered.get(code) != 1]
         if orphans:
             raise InputError(
-                f"The total {self.total!r} does not cover {len(orphans)} base codes: {listed(orphans)}.",
+                f"The total {self.total!r} does not cover {counted(len(orphans), 'base code')}: {listed(orphans)}.",
                 hint="Hang them under the total, or remove them.",
             )
 
@@ -488,7 +506,7 @@ def _sum_of_covers(covers: dict[int, tuple[Ints, Ints]], parts: list[tuple[int, 
 
 def _ambiguous_total(roots: list[str]) -> InputError:
     return InputError(
-        f"The total is ambiguous: {len(roots)} codes stand at the top: {listed(roots)}.",
+        f"The total is ambiguous: {counted(len(roots), 'code', 'stand')} at the top: {listed(roots)}.",
         hint="Give total= a code of its own to put them under it, or give the missing parents.",
     )
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints, Status
 from discreet.model.condition import parse_conditions
 from discreet.model.evidence import Acceptance, Claim
@@ -289,7 +289,8 @@ def hierarchy_from(description: Mapping[str, Any]) -> Hierarchy:
     )
     if hierarchy.codes != tuple(description["codes"]):
         raise InputError(
-            f"A hierarchy of {len(hierarchy.codes)} codes does not list them in their order, total and parents first.",
+            f"A hierarchy of {counted(len(hierarchy.codes), 'code')} does not list them in their order, total and "
+            "parents first.",
             hint="Use the description as it was written.",
         )
     return hierarchy

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from discreet.errors import counted
 from discreet.model.evidence import (
     CONTRIBUTORS,
     EARLIER,
@@ -105,10 +106,11 @@ def multiplied_statement(a: float, b: float, p: float | None, facts: Mapping[str
     )
     if p is not None:
         text += (
-            f"; {facts['sensitive']} cells are sensitive under the extended {p:g}% rule, {facts['unprotected']} of "
+            f"; {counted(facts['sensitive'], 'cell', 'are')} sensitive under the extended {p:g}% rule, "
+            f"{facts['unprotected']} of "
             "them moved less than it asks for"
         )
-    return f"{text}; {facts['too_noisy']} cells are flagged for too much noise."
+    return f"{text}; {counted(facts['too_noisy'], 'cell', 'are')} flagged for too much noise."
 
 
 def dropped_statement(
@@ -119,7 +121,7 @@ def dropped_statement(
     ``plain`` is for counts of records without weights, ``coverage`` that of confidence intervals, if any.
     """
     if subsample is not None:
-        text = f"exactly {subsample} records of the universe were dropped"
+        text = f"exactly {counted(subsample, 'record of the universe', 'were')} dropped"
     else:
         q = "rounded up" if rounding == "ceil" else "and the next whole number above"
         text = f"in every finest cell at most {rate} of its records, {q}, were dropped or doubled"
@@ -135,7 +137,8 @@ def swapped_statement(area: str, within: str | None, counts: Mapping[str, int]) 
     """What swapping may state."""
     where, whole = (f"the same {within}", f"a whole {within}") if within else ("any area", "all areas")
     return (
-        f"{counts['moved']} of {counts['households']} households exchanged their {area} with one of the same profile "
+        f"{counts['moved']} of {counted(counts['households'], 'household')} exchanged their {area} with one of the "
+        "same profile "
         f"in {where}, {counts['alone']} selected ones found no partner; cells that hold {whole} are unchanged; all "
         "relations add up."
     )
@@ -147,16 +150,18 @@ def redistributed_statement(
     """What a map without small places may state."""
     what = "contributors" if magnitudes else "units"
     text = (
-        f"every occupied place holds at least {threshold} {what}; {facts['moved']} {what} moved {facts['steps']} steps "
+        f"every occupied place holds at least {threshold} {what}; {facts['moved']} {what} moved "
+        f"{counted(facts['steps'], 'step')} "
         "in all; places stay occupied"
     )
     if magnitudes:
         rules = [f"{name} {record[name]}" for name in ("max_share", "dominance", "p") if record[name] is not None]
         return f"{text}; the rules hold in every place ({', '.join(rules) or 'the threshold'}); the total is kept."
     if facts["outliers"]:
-        text += f", but for {facts['outliers']} outliers, whose units moved {facts['outlier_steps']} steps"
+        steps = counted(facts["outlier_steps"], "step")
+        text += f", but for {counted(facts['outliers'], 'outlier')}, whose units moved {steps}"
     return (
-        f"{text}; the total is kept but for {facts['lost']} units of outliers."
+        f"{text}; the total is kept but for {counted(facts['lost'], 'unit')} of outliers."
         if facts["lost"]
         else (f"{text}; the total is kept.")
     )

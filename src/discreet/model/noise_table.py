@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Floats, Ints, pointers
 
 FRACTIONS = 10**15
@@ -167,7 +167,8 @@ class NoiseTable:
         return hash((len(self), self.modulus, self.change.tobytes()))
 
     def __repr__(self) -> str:
-        return f"NoiseTable({len(self)} rows, changes {self.least:g} .. {self.largest:g}, modulus {self.modulus:,})"
+        changes = f"changes {self.least:g} .. {self.largest:g}"
+        return f"NoiseTable({counted(len(self), 'row')}, {changes}, modulus {self.modulus:,})"
 
     def row(self, value: float) -> NoiseRow:
         """The row of a count."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, listed, unknown_name
+from discreet.errors import InputError, ParameterError, counted, listed, unknown_name
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.display import html_of_columns, text_of_columns
 from discreet.model.release import Release
@@ -91,7 +91,7 @@ class PatternTable:
                 hint="Keep one line a cell, with the status that counts.",
             )
         raise InputError(
-            f"{len(pairs)} cells stand in the pattern twice{where}: "
+            f"{counted(len(pairs), 'cell', 'stand')} in the pattern twice{where}: "
             f"{listed([self.cell_name(a) for a, _ in pairs], SHOWN)}.",
             hint="Keep one line a cell; where the file holds several tables, name its table column (columns=).",
         )
@@ -224,7 +224,7 @@ class Pattern:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.count(word):,} {word}" for word in WORDS)
-        head = f"Pattern {self.name}: {len(self):,} cells ({counts})"
+        head = f"Pattern {self.name}: {counted(len(self), 'cell')} ({counts})"
         return f"{head}\n{text_of_columns(self.columns(12), len(self))}"
 
     def _repr_html_(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import ParameterError, unknown_name
+from discreet.errors import ParameterError, counted, unknown_name
 from discreet.keys import Key
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, Bools, Codes, Ints, Status
@@ -76,7 +76,7 @@ class PublicTable:
 
     def __repr__(self) -> str:
         what = "altered" if self.altered else f"{int((~self.shown & ~self.empty).sum()):,} withheld"
-        head = f"{self.name}: {len(self):,} cells, {what}"
+        head = f"{self.name}: {counted(len(self), 'cell')}, {what}"
         return f"{head}\n{text_of_columns(self.columns(12), len(self))}"
 
     def _repr_html_(self) -> str:
@@ -294,7 +294,7 @@ def rounded_units(value: Ints, decimals: int, wanted: int) -> Ints:
     if wanted >= decimals:
         if int(np.abs(value).max(initial=0)) * 10 ** (wanted - decimals) > LARGEST:
             raise ParameterError(
-                f"The values are too large to be written exactly with {wanted} decimals.",
+                f"The values are too large to be written exactly with {counted(wanted, 'decimal')}.",
                 hint="Give decimals= with fewer decimals.",
             )
         return value * np.int64(10 ** (wanted - decimals))

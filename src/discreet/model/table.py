@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, unknown_name
+from discreet.errors import InputError, ParameterError, counted, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
 from discreet.model.spec import TableSpec
 from discreet.model.units import from_units, rounded_up, unit_text
@@ -231,7 +231,7 @@ class Table:
     @property
     def unsafe(self) -> Bools:
         """Cells that may not be published."""
-        result: Bools = self.status == CellStatus.UNSAFE
+        result: Bools = self.status == int(CellStatus.UNSAFE)  # numpy takes long to look into enumerations
         return result
 
     def attacker_bounds(self) -> tuple[Ints, Ints]:
@@ -287,7 +287,8 @@ class Table:
         for codes, letter in cells.items():
             if len(codes) != len(self.variables):
                 raise ParameterError(
-                    f"A cell of table {self.name!r} has {len(self.variables)} codes, {codes!r} has {len(codes)}."
+                    f"A cell of table {self.name!r} has {counted(len(self.variables), 'code')}, {codes!r} has "
+                    f"{len(codes)}."
                 )
             row = self.row(**dict(zip(self.variables, codes, strict=True)))
             status = CellStatus.from_letter(letter)
@@ -357,7 +358,7 @@ class Table:
             for status in CellStatus
             if (self.status == status).any()
         )
-        head = f"Table {self.name}: {len(self):,} cells by {' x '.join(self.variables)} ({counts or 'none'})"
+        head = f"Table {self.name}: {counted(len(self), 'cell')} by {' x '.join(self.variables)} ({counts or 'none'})"
         return f"{head}\n{text_of_columns(self.at(np.arange(min(len(self), 12))).columns(), len(self))}"
 
     __repr__ = __str__

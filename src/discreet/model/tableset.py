@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from discreet.errors import ParameterError, listed, unknown_name
+from discreet.errors import ParameterError, counted, listed, unknown_name
 from discreet.model.table import Table
 
 
@@ -123,7 +123,7 @@ class TableSet:
 
     def __str__(self) -> str:
         equations = [f"Equation {equation}" for equation in self.equations]
-        return "\n".join([f"{len(self)} tables", *equations, *(str(table) for table in self.tables)])
+        return "\n".join([counted(len(self), "table"), *equations, *(str(table) for table in self.tables)])
 
     def _repr_html_(self) -> str:
         equations = "".join(f"<p>{escape(str(equation))}</p>" for equation in self.equations)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.model.arrays import LARGEST, Floats, Ints
 
 MOST_DECIMALS = 9
@@ -61,7 +61,7 @@ def choose_decimals_of(pieces: Callable[[], Iterable[Floats]], name: str) -> int
         exact = min(max(0, SIGNIFICANT_DIGITS - magnitude), 15)
     if sum(span[1] for span in spans) * 10.0**exact >= LARGEST:
         raise InputError(
-            f"Column {name!r} is too large for exact 64-bit sums with {exact} decimals.",
+            f"Column {name!r} is too large for exact 64-bit sums with {counted(exact, 'decimal')}.",
             hint="Express the column in a larger unit (thousands), or round it.",
         )
     return exact
@@ -187,6 +187,6 @@ def as_fraction(number: float | int | str | Fraction) -> Fraction:
 
 def _too_large(name: str, decimals: int) -> InputError:
     return InputError(
-        f"Column {name!r} holds values too large for exact 64-bit sums with {decimals} decimals.",
+        f"Column {name!r} holds values too large for exact 64-bit sums with {counted(decimals, 'decimal')}.",
         hint="Express the column in a larger unit (thousands), or round it.",
     )

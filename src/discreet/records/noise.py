@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from discreet.engine.draws import draws, fractions
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Floats, Ints, Status, pointers
 
@@ -103,7 +103,7 @@ def multipliers(
     (True, True)
     """
     if len(company) != len(record):
-        raise InputError(f"There are {len(company)} companies and {len(record)} records.")
+        raise InputError(f"There are {counted(len(company), 'company')} and {counted(len(record), 'record')}.")
     sign = directions(company, key, version=version) if direction is None else direction
     if not np.isin(sign, (-1, 1)).all():
         raise ParameterError("Directions must be +1 or -1.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+FEW = 4_000
+"""Entries or cells up to which a table is small."""
+
+
 def build_system(tables: Table | TableSet, already: AlreadyPublished | None = None) -> System:
     """Cells and relations of a table or set, together with what is already published.
 
@@ -39,8 +44,6 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
     >>> build_system(table).matrix.shape
     (8, 16)
     """
-    from scipy.sparse import coo_array
-
     now = as_set(tables)
     already = AlreadyPublished() if already is None else already
     tables = already.joined(now)
@@ -49,29 +52,22 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
     scales = [10 ** (decimals - table.decimals) for table in tables]
     value = _common_values(tables, of, size, scales)
 
-    parts = [_table_rows(number, table, cells) for number, (table, cells) in enumerate(zip(tables, of, strict=True))]
+    parts = [_table_rows(number, *given) for number, given in enumerate(zip(tables, of, scales, strict=True))]
     if tables.equations:
         where = places(tables)
         parts += [_equation_rows(number, tables, of, scales, where) for number in range(len(tables.equations))]
-    offsets = np.cumsum([0, *(len(part.origin) for part in parts)])
-    row = np.concatenate([part.row + offset for part, offset in zip(parts, offsets, strict=False)])
-    cell = np.concatenate([part.cell for part in parts])
-    coefficient = np.concatenate([part.coefficient for part in parts])
-    matrix = coo_array((coefficient, (row, cell)), shape=(int(offsets[-1]), size)).tocsr()
-    matrix.eliminate_zeros()
-    matrix.sort_indices()
-    defining = np.concatenate([part.defining for part in parts])
-    units = [*scales, *[1] * len(tables.equations)]
-    slack = np.concatenate([part.slack * scale for part, scale in zip(parts, units, strict=True)])
-    keep, slack = _distinct_rows(matrix, defining, slack)
+    rows = parts[0] if len(parts) == 1 else _together(parts)
+    matrix = _matrix(rows.row, rows.cell, rows.coefficient, (len(rows.origin), size))
+    keep, slack = _distinct_rows(matrix, rows.defining, rows.slack)
     protection = _protection(tables, of, size, scales, len(now))
     known, known_by = _known(already, now, of, protection["given"])
     system = System(
         tables=tables,
         of=tuple(of),
         matrix=matrix if len(keep) == matrix.shape[0] else matrix[keep],
-        defining=defining[keep],
-        origin=np.concatenate([part.origin for part in parts])[keep],
+        defining=rows.defining[keep],
+        origin=rows.origin[keep],
+        parent=rows.parent[keep],
         decimals=decimals,
         value=value,
         slack=slack,
@@ -87,10 +83,29 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
     return _with_figures(system) if already.figures else system
 
 
+def _matrix(row: Ints, cell: Ints, coefficient: Ints, shape: tuple[int, int]) -> csr_array:
+    """The relations as rows of a matrix, cells in order; entries of the same cell are added up."""
+    from scipy.sparse import coo_array, csr_array
+
+    if len(row) <= FEW:  # the conversions of scipy take longer than all the rest then
+        order = np.lexsort((cell, row))
+        rows, cells = row[order], cell[order]
+        twice = (rows[1:] == rows[:-1]) & (cells[1:] == cells[:-1])
+        if not twice.any() and coefficient.all():
+            start = pointers(np.bincount(rows, minlength=shape[0]))
+            return csr_array((coefficient[order], cells, start), shape=shape)
+    matrix = coo_array((coefficient, (row, cell)), shape=shape).tocsr()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
+
+
 def _known(
     already: AlreadyPublished, now: TableSet, of: list[Ints], given: Bools
 ) -> tuple[Bools, tuple[tuple[str, Ints], ...]]:
     """Cells that were published before, and by whom; those that only earlier tables hold and withhold are given."""
+    if not already.tables and not already.known:
+        return np.zeros(len(given), np.bool_), ()
     known_by = tuple((name, of[number][rows]) for name, number, rows in already.published_rows(now))
     known, before = np.zeros(len(given), np.bool_), np.zeros(len(given), np.bool_)
     for _, cells in known_by:
@@ -139,6 +154,7 @@ def _with_figures(system: System) -> System:
         matrix=matrix,
         defining=np.concatenate((system.defining, np.ones(more, np.bool_))),
         origin=np.concatenate((system.origin, origin)),
+        parent=np.concatenate((system.parent, nothing - 1)),
         figure_of=figure_of,
         **changes,
     )
@@ -152,22 +168,31 @@ class _Rows(NamedTuple):
     coefficient: Ints
     origin: Ints
     defining: Bools
+    parent: Ints
     slack: Ints
 
 
-def _table_rows(number: int, table: Table, cells: Ints) -> _Rows:
+def _together(parts: list[_Rows]) -> _Rows:
+    """The relations of several tables and equations, one after the other."""
+    offsets = np.cumsum([0, *(len(part.origin) for part in parts)])
+    shifted = [part._replace(row=part.row + offset) for part, offset in zip(parts, offsets, strict=False)]
+    return _Rows(*(np.concatenate(columns) for columns in zip(*shifted, strict=True)))
+
+
+def _table_rows(number: int, table: Table, cells: Ints, scale: int) -> _Rows:
     equations = table_equations(table)
     rows = len(equations.variable)
     origin = np.column_stack((np.full(rows, number), equations.variable, equations.grouping, equations.sample))
     # Cells above any finer cell are all there, so that the defining relations imply the others, exactly.
-    complete = table.from_records or (table.slack is None and bool(equations.has_parent.all()))
+    complete = table.from_records or (table.slack is None and bool((equations.parent >= 0).all()))
     return _Rows(
         equations.row,
         cells[equations.cell],
         equations.coefficient,
         origin,
         equations.defining | (not complete),
-        _slack(table, equations),
+        np.where(equations.parent >= 0, cells[equations.parent], -1),
+        _slack(table, equations) * scale,
     )
 
 
@@ -182,6 +207,7 @@ def _equation_rows(number: int, tables: TableSet, of: list[Ints], scales: list[i
         found.coefficient,
         np.column_stack((fixed, fixed - 1, fixed + number, found.total)),
         np.ones(rows, np.bool_),
+        found.total,
         _equation_slack(equation, found, tables, of, scales),
     )
 
@@ -269,12 +295,13 @@ def _protection(
     levels = np.zeros((3, size), np.int64)
     lower, upper = np.full(size, NO_LOWER, np.int64), np.full(size, NO_UPPER, np.int64)
     for number, (table, cells, scale) in enumerate(zip(tables, of, scales, strict=True)):
+        mine = table.unsafe
         # One table may hold a cell under several names, so every row must count, not the last one.
         empty[cells[~table.empty]] = False
-        unsafe[cells[table.unsafe]] = True
+        unsafe[cells[mine]] = True
         if number < present:
-            forced[cells[table.status == CellStatus.FORCED]] = True
-            given[cells[table.status == CellStatus.SECONDARY]] = True
+            forced[cells[table.status == int(CellStatus.FORCED)]] = True
+            given[cells[table.status == int(CellStatus.SECONDARY)]] = True
         low, up = table.attacker_bounds()
         if scale != 1:
             low = np.where(low > NO_LOWER, low * scale, NO_LOWER)
@@ -287,7 +314,7 @@ def _protection(
         if table.assessment is not None and unsafe.any():
             a = table.assessment
             for i, level in enumerate((a.lower, a.upper, a.sliding)):
-                np.maximum.at(levels[i], cells, np.where(table.unsafe, level * scale, 0))
+                np.maximum.at(levels[i], cells, np.where(mine, level * scale, 0))
     for table, cells in zip(tables, of, strict=True) if forced.any() else ():
         for hidden, how in ((unsafe, "unsafe"), (given, "withheld as secondary")):
             clash = forced[cells] & hidden[cells]
@@ -360,10 +387,14 @@ def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[In
     Rows are equal up to their sign; preferred ones stand for the others. Equal rows are found by random sums of
     their entries and compared entry by entry.
     """
-    lengths = np.diff(matrix.indptr)
+    lengths = matrix.indptr[1:] - matrix.indptr[:-1]
     if not len(lengths):
         return np.zeros(0, np.int64), slack
-    marks = np.random.default_rng(20240229).integers(-(2**31), 2**31, size=(matrix.shape[1], 2), dtype=np.int64)
+    marks = _few_marks()[: matrix.shape[1]] if matrix.shape[1] <= FEW else _marks(matrix.shape[1])
+    ordered = np.sort(np.abs(matrix @ marks[:, 0]))
+    if np.all(ordered[1:] != ordered[:-1]):  # no two rows are equal, and at most one says nothing
+        keep = np.flatnonzero(lengths)
+        return keep, slack[keep]
     sums = (matrix @ marks).T
     sums = sums * np.where(sums[0] < 0, -1, 1)
     order = np.lexsort((np.arange(len(lengths)), ~preferred, sums[1], sums[0], lengths))
@@ -377,6 +408,17 @@ def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[In
     first = first[lengths[order[first]] > 0]
     place = np.argsort(order[first], kind="stable")
     return order[first][place], least[group[first]][place]
+
+
+def _marks(size: int) -> Ints:
+    """Two random numbers for each cell, always the same ones."""
+    return np.random.default_rng(20240229).integers(-(2**31), 2**31, size=(size, 2), dtype=np.int64)
+
+
+@cache
+def _few_marks() -> Ints:
+    """The first of them, kept for small tables."""
+    return _marks(FEW)
 
 
 def _same_entries(matrix: csr_array, one: Ints, two: Ints) -> Bools:

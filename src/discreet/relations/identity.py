@@ -119,7 +119,7 @@ def cell_identities(tables: TableSet, *, by_value: bool = True) -> tuple[list[In
     size
         How many distinct cells there are.
     """
-    if len(tables) == 1 and not _has_synonyms(tables.tables[0].spec.hierarchies):
+    if len(tables) == 1 and not any(h.has_synonyms for h in tables.tables[0].spec.hierarchies):
         rows = len(tables.tables[0])
         return [np.arange(rows, dtype=np.int64)], rows
     values: dict[str, int] = {}
@@ -145,7 +145,3 @@ def number_rows(columns: Sequence[Ints]) -> tuple[Ints, int]:
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first))
     return rank[inverse], len(first)
-
-
-def _has_synonyms(hierarchies: Sequence[Hierarchy]) -> bool:
-    return any(not np.array_equal(h.same_as, np.arange(len(h))) for h in hierarchies)

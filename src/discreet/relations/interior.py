@@ -50,8 +50,7 @@ def interior(system: System) -> Interior:
 
     size, matrix = len(system), system.matrix
     explains = _explaining(system)
-    pivot = np.zeros(size, np.bool_)
-    pivot[explains[explains >= 0]] = True
+    pivot = _explained(explains, size)
     cells = np.flatnonzero(~pivot)
     rows = np.flatnonzero(explains >= 0)
     part = matrix[rows].tocoo()
@@ -74,6 +73,18 @@ def interior(system: System) -> Interior:
     ties.eliminate_zeros()
     free, onto = _untied(ties[np.flatnonzero(np.diff(ties.indptr))])
     return Interior(cells, cells[free], csr_array(sums @ onto))
+
+
+def finest_cells(system: System) -> Ints:
+    """Numbers of the cells that no relation explains by finer ones."""
+    return np.flatnonzero(~_explained(system.parent, len(system)))
+
+
+def _explained(explains: Ints, size: int) -> Bools:
+    """Whether some relation explains a cell."""
+    result = np.zeros(size, np.bool_)
+    result[explains[explains >= 0]] = True
+    return result
 
 
 def _untied(ties: csr_array) -> tuple[Ints, csr_array]:
@@ -117,20 +128,7 @@ def _explaining(system: System) -> Ints:
 
     Relations between cells explain a coarser cell by finer ones, so that no cell is explained by itself.
     """
-    origin = system.origin
-    parent = np.full(len(origin), -1, np.int64)
-    for number, table in enumerate(system.tables):
-        for k, hierarchy in enumerate(table.spec.hierarchies):
-            mine = np.flatnonzero((origin[:, 0] == number) & (origin[:, 1] == k))
-            if not len(mine):
-                continue
-            above = np.array([hierarchy.index[g.parent] for g in hierarchy.groupings], np.int32)
-            codes = table.codes[origin[mine, 3]].copy()
-            codes[:, k] = above[origin[mine, 2]]
-            row = table.find(codes)
-            parent[mine[row >= 0]] = system.of[number][row[row >= 0]]
-    between = origin[:, 1] == -1
-    parent[between] = origin[between, 3]
+    parent = system.parent
     order = np.lexsort((np.arange(len(parent)), ~system.defining))
     order = order[parent[order] >= 0]
     first = order[np.unique(parent[order], return_index=True)[1]]

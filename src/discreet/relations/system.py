@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.errors import InputError, NeedsError, listed
+from discreet.errors import InputError, NeedsError, counted, listed
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, Bools, Floats, Ints
 from discreet.model.evidence import Parts
@@ -45,6 +45,8 @@ class System:
         Rows that imply all others where tables are complete down to their base codes.
     origin
         For every row (table, variable, grouping, sample row); variable -1 is an equation between variables.
+    parent
+        For every row the cell that it explains by others, -1 where that is not there.
     decimals
         Decimals of the common unit of all values, levels and bounds.
     unsafe, forced, given
@@ -69,6 +71,7 @@ class System:
     matrix: csr_array
     defining: Bools
     origin: Ints
+    parent: Ints
     decimals: int
     value: Ints
     empty: Bools
@@ -160,26 +163,31 @@ class System:
             np.maximum.at(result, of, _table_cost(table, kind, 10.0 ** (self.decimals - table.decimals)))
         return result
 
+    @cached_property
     def residual(self) -> Ints:
         """How far each relation is from holding, exactly (at most ``LARGEST``)."""
-        matrix = self.matrix[: self.matrix.shape[0] - len(self.figure_of)]
-        exact = np.zeros(len(self.figure_of), np.int64)  # figures hold as their sums were computed
-        longest = int(np.diff(matrix.indptr).max(initial=0))
+        figures = len(self.figure_of)
+        matrix = self.matrix[: self.matrix.shape[0] - figures] if figures else self.matrix
+        exact = np.zeros(figures, np.int64)  # figures hold as their sums were computed
+        longest = int((matrix.indptr[1:] - matrix.indptr[:-1]).max(initial=0))
         if longest * float(np.abs(self.value).max(initial=0)) < LARGEST:
-            return np.concatenate((np.asarray(matrix @ self.value, dtype=np.int64), exact))
-        high, low = (matrix @ part for part in np.divmod(self.value, 2**32))
-        high = np.clip(high, -(2**30 + 2**25), 2**30 + 2**25)  # beyond LARGEST, whatever the low parts add
-        return np.concatenate((np.clip(high * 2**32 + low, -LARGEST, LARGEST).astype(np.int64), exact))
+            found = np.asarray(matrix @ self.value, dtype=np.int64)
+        else:
+            high, low = (matrix @ part for part in np.divmod(self.value, 2**32))
+            high = np.clip(high, -(2**30 + 2**25), 2**30 + 2**25)  # beyond LARGEST, whatever the low parts add
+            found = np.clip(high * 2**32 + low, -LARGEST, LARGEST).astype(np.int64)
+        return np.concatenate((found, exact)) if figures else found
 
     def check_additive(self) -> None:
         """Raise with the worst relation named when the tables do not add up within their stated slack."""
-        residual = self.residual()
+        residual = self.residual
         excess = np.abs(residual) - self.slack
-        if not np.any(excess > 0):
+        if not (excess > 0).any():
             return
         worst = int(np.argmax(excess))
         raise InputError(
-            f"{int((excess > 0).sum())} relations do not add up; the worst is {self.relation_name(worst)}.",
+            f"{counted(int((excess > 0).sum()), 'relation', 'do')} not add up; the worst is "
+            f"{self.relation_name(worst)}.",
             hint="Correct the cells, compute the totals anew (compute_totals=True), or state the slack of "
             "rounded or weighted tables (slack=).",
             details=f"The parts less the total give {unit_text(int(residual[worst]), self.decimals)}.",
@@ -191,7 +199,7 @@ class System:
         if len(wrong):
             names = [self.cell_name(cell) for cell in wrong.tolist()]
             raise InputError(
-                f"{len(wrong)} cells lie outside the bounds that everybody knows of them: {listed(names, 5)}.",
+                f"{counted(len(wrong), 'cell', 'lie')} outside the bounds that everybody knows: {listed(names, 5)}.",
                 hint="Correct the bounds (lower_bound, upper_bound) or the values.",
             )
 
@@ -221,7 +229,8 @@ def _table_cost(table: Table, kind: str, scale: float) -> Floats:
         bad = np.flatnonzero(~(np.isfinite(table.cost) & (table.cost >= 0)))
         if len(bad):
             raise InputError(
-                f"The cost of {len(bad)} cells of table {table.name!r} is not a number of at least 0, first of "
+                f"The cost of {counted(len(bad), 'cell')} of table {table.name!r} is not a number of at least 0, "
+                "first of "
                 f"{table.cell_name(int(bad[0]))}.",
                 hint="Give a cost that is never below 0; 0 makes a cell free.",
             )

@@ -93,6 +93,7 @@ def altered_page(
         tables=parts,
         images=images,
         facts=facts,
+        said=[text for evidence in custodian.evidence for text in evidence.findings],
         places=places,
         loss_names=[name for name, _ in ALTERED],
         **common,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.attack import Audit
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, counted
 from discreet.model.arrays import Ints
 from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
@@ -240,7 +240,7 @@ class TablePart:
         spec = self.table.spec
         shown = self.table.decimals if spec.decimals is None else spec.decimals
         return [
-            ("Variables", ", ".join(f"{v} ({len(h.codes):,} codes)" for v, h in spec.by.items())),
+            ("Variables", ", ".join(f"{v} ({counted(len(h.codes), 'code')})" for v, h in spec.by.items())),
             ("Value", self.what),
             ("Universe", " and ".join(str(condition) for condition in spec.where) or "all records"),
             ("Weight", spec.weight or "none"),
@@ -265,7 +265,9 @@ def _additivity(table: Table) -> str:
 
 def _names(tables: TableSet) -> str:
     names = [table.name for table in tables]
-    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more tables"
+    return (
+        ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {counted(len(names) - 3, 'more table')}"
+    )
 
 
 def _shared(tables: TableSet, audit: Audit | None) -> list[tuple[str, str, int]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.attack import Audit
+from discreet.errors import counted
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints
 from discreet.model.table import Table
 from discreet.report.deduction import Deduction
@@ -50,7 +51,7 @@ def answers(
 ) -> tuple[Answer, ...]:
     """The six questions of a colleague who did not see the run."""
     tally = sum((t.tally for t in tables), Tally((0,) * STATUSES))
-    where = f" of {len(tables)} tables" if len(tables) > 1 else ""
+    where = f" of {counted(len(tables), 'table')}" if len(tables) > 1 else ""
     unsafe = f"{count(tally.unsafe)} of {cells(tally.total)}{where} ({percent(tally.unsafe, tally.total)})."
     forced = sum(t.forced_unsafe for t in tables)
     if forced:
@@ -107,7 +108,7 @@ def _cost(tables: Sequence[TableNumbers], tally: Tally) -> tuple[str, ...]:
         if t.base_value.total:
             sentences.append((f"{t.table.name}: " if len(tables) > 1 else "") + _value_shares(t))
     if len(tables) > MOST_TABLES:
-        sentences.append(f"{len(tables) - MOST_TABLES} more tables stand in section 5.")
+        sentences.append(f"{counted(len(tables) - MOST_TABLES, 'more table', 'stand')} in section 5.")
     return tuple(sentences)
 
 
@@ -213,7 +214,7 @@ def interval_caption(deduction: Deduction, shown: Ints) -> str:
     if not np.isfinite(margin).any():
         return "No unsafe cell requires a distance."
     every = len(shown) == int(deduction.unsafe.sum())
-    which = "all unsafe cells" if every else f"the {count(len(shown))} unsafe cells with the least room"
+    which = "all unsafe cells" if every else f"the {counted(len(shown), 'unsafe cell')} with the least room"
     verb = "reaches" if deduction.realised else "is proved to reach"
     least = f"{float(margin.min()):.2f} times the required distance"
     return f"Required and remaining intervals of {which}: the tightest {verb} {least}."

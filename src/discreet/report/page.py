@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import missing_extra
+from discreet.errors import counted, missing_extra
 from discreet.report import words
 
 if TYPE_CHECKING:
@@ -37,6 +37,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": words.count, "cells": words.cells}
+    environment.filters |= {"count": words.count, "cells": words.cells, "counted": counted}
     environment.globals |= {"percent": words.percent, "number": words.number, "parameters": words.parameters}
     return environment

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, counted
 from discreet.model.tableset import TableSet
 from discreet.rules import rule_from_record
 from discreet.tables.method import method_from_record
@@ -22,7 +22,8 @@ def python_steps(tables: TableSet, log: Mapping[str, Any]) -> str:
     lines = ["import discreet as ds", ""]
     for table in tables:
         lines.append(
-            f"# {names[table.name]} is {table.name!r}: {' x '.join(map(repr, table.variables))}, {len(table):,} cells"
+            f"# {names[table.name]} is {table.name!r}: {' x '.join(map(repr, table.variables))}, "
+            f"{counted(len(table), 'cell')}"
         )
     for entry in log.get("assess", ()):
         name = names.get(entry.get("table"), "table")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, counted
 from discreet.model.units import unit_text
 from discreet.rules import (
     Dominance,
@@ -60,7 +60,7 @@ def cells(number: int, kind: str = "") -> str:
     >>> cells(1, "unsafe"), cells(2)
     ('1 unsafe cell', '2 cells')
     """
-    return " ".join(filter(None, (count(number), kind, "cell" if number == 1 else "cells")))
+    return counted(number, f"{kind} cell".lstrip())
 
 
 def percent(part: float, whole: float) -> str:
@@ -128,7 +128,11 @@ def rule_words(record: Mapping[str, Any]) -> str:
 def _sentence(rule: Rule) -> str:
     match rule:
         case PPercent(p=p, coalition=coalition):
-            who = "the second largest contributor" if coalition == 1 else f"{coalition} other contributors together"
+            who = (
+                "the second largest contributor"
+                if coalition == 1
+                else f"{counted(coalition, 'other contributor')} together"
+            )
             return f"p% rule: {who} could work out the largest contribution within {p:g} %."
         case PriorPosterior(p=p, q=q):
             return f"(p, q) rule: the largest contribution, known within {q:g} % before, becomes known within {p:g} %."

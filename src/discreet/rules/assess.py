@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.errors import ParameterError, unknown_name
+from discreet.errors import ParameterError, counted, unknown_name
 from discreet.model.arrays import NO_LOWER, Bools, Ints
 from discreet.model.table import DECLARED_SAFE, Assessment, CellStatus, Table
 from discreet.rules.base import Finding, Rule, percent_of, refuse_too_large, rule_from_record, share_of
@@ -41,7 +41,9 @@ def assess_table(
     if profile not in PROFILES:
         raise ParameterError(unknown_name("profile", str(profile), PROFILES))
     if len(rules) > MOST_RULES:
-        raise ParameterError(f"{len(rules)} rules at once are not supported.", hint=f"Give at most {MOST_RULES} rules.")
+        raise ParameterError(
+            f"{counted(len(rules), 'rule', 'are')} too many at once.", hint=f"Give at most {MOST_RULES} rules."
+        )
     share_of(manual_range, "manual_range", "assess", high=1000)
     mine = [rule for rule in rules if rule.applies_to(table)]
     exempt = _missing(table) if missing_safe else np.zeros(len(table), np.bool_)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, NeedsError, ParameterError, listed, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
 from discreet.model.arrays import LARGEST, Bools, Ints
 from discreet.model.table import Contributions, Table
 from discreet.model.units import as_fraction
@@ -134,7 +134,7 @@ def refuse_negative(table: Table, negative: Bools, rule: Rule) -> None:
     if negative.any():
         row = int(np.argmax(negative))
         raise InputError(
-            f"Rule {rule.kind!r} cannot take negative contributions; {int(negative.sum())} cells of table "
+            f"Rule {rule.kind!r} cannot take negative contributions; {counted(int(negative.sum()), 'cell')} of table "
             f"{table.name!r} have some, first {table.cell_name(row)}.",
             hint="Tabulate with absolute=True (the rules look at absolute contributions) or with shadow= a variable "
             "that is never negative.",
@@ -162,7 +162,8 @@ def refuse_too_large(table: Table, level: Ints) -> None:
     wrong = level >= LARGEST
     if wrong.any():
         raise InputError(
-            f"{int(wrong.sum())} cells of table {table.name!r} need protection levels too large for 64-bit integers.",
+            f"{counted(int(wrong.sum()), f'cell of table {table.name!r}', 'need')} protection levels too large for "
+            "64-bit integers.",
             hint="Express the values in a larger unit (thousands), or use a larger k or a smaller p or range.",
             details=f"The first is {table.cell_name(int(np.argmax(wrong)))}.",
         )

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, counted
 from discreet.model.arrays import Ints
 from discreet.model.table import Contributions, Table
 from discreet.model.units import as_fraction
@@ -112,7 +112,11 @@ class PPercent(Rule):
         found = contributions_for(table, self.level, self, self.coalition + 1).at(np.array([row]))
         largest, together = protected_and_coalition(found, self.coalition)
         rest = _percent(int(found.total[0]) - int(together[0]), int(largest[0]))
-        who = "the second largest contributor" if self.coalition == 1 else f"{self.coalition} contributors together"
+        who = (
+            "the second largest contributor"
+            if self.coalition == 1
+            else f"{counted(self.coalition, 'contributor')} together"
+        )
         return f"p% rule: {who} can work out the largest within {rest} (limit {self.p:g} %)"
 
 

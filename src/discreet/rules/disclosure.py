@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, unknown_name
+from discreet.errors import NeedsError, ParameterError, counted, unknown_name
 from discreet.model.arrays import Bools, Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import Table
@@ -116,7 +116,8 @@ class GroupDisclosure(Rule):
         lost = ~listed | (open_ & (best < 0))
         if lost.any():
             raise NeedsError(
-                f"Rule {self.kind!r} cannot protect {int(lost.sum())} cells of table {table.name!r}: no cell of "
+                f"Rule {self.kind!r} cannot protect {counted(int(lost.sum()), 'cell')} of table {table.name!r}: no "
+                "cell of "
                 f"another {self.variable!r} is there to be withheld, so the table tells that nobody has one.",
                 hint="Please tabulate with cells='all'."
                 if table.from_records

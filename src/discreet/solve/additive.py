@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints
 from discreet.solve.nonnegative import nonnegative_least_squares
@@ -41,7 +41,10 @@ def checked_cover(cover: csr_array, published: Floats) -> csr_array:
 
     rows = csr_array(cover)
     if rows.shape[1] != len(published):
-        raise InputError(f"The matrix has {rows.shape[1]} published cells, {len(published)} values are given.")
+        raise InputError(
+            f"The matrix has {counted(rows.shape[1], 'published cell')}, {counted(len(published), 'value', 'are')} "
+            "given."
+        )
     if not np.isfinite(published).all():
         raise InputError("A published value is missing.", hint="Withheld cells cannot be restored here.")
     if np.any(np.diff(rows.indptr) == 0):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from types import NoneType
 from typing import Any, ClassVar
 
 from discreet.errors import ParameterError, unknown_name
@@ -16,6 +17,8 @@ from discreet.model.tableset import TableSet
 from discreet.relations import System
 
 METHODS: dict[str, type[Method]] = {}
+ATOMS = (bool, int, float, str, NoneType)
+"""What needs no copy to be plain data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,8 @@ class Outcome:
 class Method(ABC):
     """Base of all methods. A method is made with its parameters, which are checked at once.
 
-    ``kind`` is its name in recipes, ``alters`` whether it publishes values other than the true ones.
+    ``kind`` is its name in recipes, ``alters`` whether it publishes values other than the true ones. ``needs`` and
+    ``secret`` are attributes of the class where they do not depend on the parameters.
     """
 
     kind: ClassVar[str]
@@ -81,7 +85,15 @@ class Method(ABC):
 
     def record(self) -> dict[str, Any]:
         """The method as plain data."""
-        return {"method": self.kind, **asdict(self)}
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        if not all(isinstance(value, ATOMS) or (isinstance(value, tuple) and not value) for value in given.values()):
+            given = asdict(self)
+        return {"method": self.kind, **given}
+
+
+def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Names as a tuple; a single one may stand alone."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def method_from_record(record: Mapping[str, Any]) -> Method:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import DiscreetError, ParameterError, counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools
 from discreet.model.table import CellStatus, Table
@@ -69,7 +69,8 @@ class AlgorithmComparison:
                 lines.append(f"{row['algorithm']}: {row['status']}")
                 continue
             lines.append(
-                f"{row['algorithm']}: {row['secondaries']:,} cells withheld besides {row['unsafe']:,} unsafe ones; "
+                f"{row['algorithm']}: {counted(row['secondaries'], 'cell')} withheld besides {row['unsafe']:,} "
+                "unsafe ones; "
                 f"{row['short']:,} short of their level, {row['recoverable_insiders']:,} worked out by an insider; "
                 f"meets {row['standards'] or 'no standard'}; {row['cpu_seconds']:.2f} s"
             )
@@ -199,7 +200,7 @@ def _rows(system: System, name: str, withheld: Bools, found: Standards) -> list[
     secondary = withheld & ~system.unsafe & mine
     unit = 10.0**system.decimals
 
-    def counted(cells: Any, **place: Any) -> dict[str, Any]:
+    def row_of(cells: Any, **place: Any) -> dict[str, Any]:
         return _row(
             name,
             DONE,
@@ -211,13 +212,13 @@ def _rows(system: System, name: str, withheld: Bools, found: Standards) -> list[
             **{measure: int(mark[cells].sum()) for measure, mark in marks.items()},
         )
 
-    rows = [counted(np.flatnonzero(system.now))]
+    rows = [row_of(np.flatnonzero(system.now))]
     for table, of in list(zip(system.tables, system.of, strict=True))[: system.present]:
         there = table.status != CellStatus.EMPTY
         for k, (variable, hierarchy) in enumerate(table.spec.by.items()):
             depth = hierarchy.depth[table.codes[:, k]]
             for level in np.unique(depth).tolist():
-                rows.append(counted(of[there & (depth == level)], table=table.name, variable=variable, level=level))
+                rows.append(row_of(of[there & (depth == level)], table=table.name, variable=variable, level=level))
     return rows
 
 

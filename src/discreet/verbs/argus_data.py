@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, unknown_name
+from discreet.errors import NeedsError, ParameterError, counted, unknown_name
 from discreet.files.argus.cells import ArgusCells, read_argus_cells
 from discreet.files.argus.hierarchies import codes_and_hierarchy
 from discreet.files.argus.rda import ArgusMetadata, Variable, read_metadata
@@ -231,7 +231,9 @@ def _recomputed(
     before = np.nan_to_num(np.array(old.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64))
     changed = int((~finest & (np.abs(new - before) > 1e-9 * np.maximum(np.abs(before), 1))).sum())
     if changed:
-        notes.append(f"{changed} totals of the file are not the sums of their finest cells; the sums are used.")
+        notes.append(
+            f"{counted(changed, 'total of the file', 'are')} not the sum of the finest cells below; the sums are used."
+        )
     keep = pa.array(finest)
     sums = pa.array(np.where(empty, np.nan, new), pa.float64(), from_pandas=True)
     import pyarrow.compute as pc
@@ -258,7 +260,7 @@ def _as_they_are(frame: pa.Table, by: dict[str, Hierarchy], common: dict[str, An
     most = float(pc.sum(pc.abs(pc.fill_null(frame["value"], 0))).as_py() or 0)
     table = table_from_cells(frame, by, slack=most, **common)
     exact = table.with_(slack=0)
-    gap = int(np.abs(build_system(exact).residual()).max(initial=0))
+    gap = int(np.abs(build_system(exact).residual).max(initial=0))
     if gap:
         notes.append("The table does not add up; its largest gap is taken as what every sum may be off by.")
     return table.with_(slack=gap or None)

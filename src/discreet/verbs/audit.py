@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
 from discreet.attack.knowledge import known_bounds
-from discreet.errors import ParameterError, listed
+from discreet.errors import ParameterError, counted, listed
 from discreet.model.arrays import Bools, Status
 from discreet.model.evidence import EXTERNAL, EXTERNAL_WITHIN, INSIDERS, JOINT, TOGETHER, judged_sums
 from discreet.model.pattern import Pattern
@@ -125,7 +125,7 @@ def audit(
     attack.run(exact, seed)
     found = attack.intervals(exact)
     if altered:
-        return Audit(system, found, (METHOD_KNOWN,), why_no_insiders="the values are altered")
+        return Audit(system, found, (METHOD_KNOWN,), why_no_insiders="the values are altered", hidden="altered")
     outsider = EXTERNAL if within is None else EXTERNAL_WITHIN.format(f"{within:g}")
     sums = None
     if (claimed.joint if joint is None else joint) and sample is None:
@@ -138,7 +138,11 @@ def audit(
     known = unsafe & (system.contributors[attack.cells] > 0)
     if unsafe.any() and not known.any():
         return replace(result, why_no_insiders="the tables carry no contributors")
-    why = "" if known.sum() == unsafe.sum() else f"in {int((unsafe & ~known).sum()):,} cells, of tables without any"
+    why = (
+        ""
+        if known.sum() == unsafe.sum()
+        else f"in {counted(int((unsafe & ~known).sum()), 'cell')}, of tables without any"
+    )
     verdicts = attack_by_insiders(attack, insiders == "full", seed)
     together = attack_by_pairs(attack, insiders == "full", verdicts) if coalitions else None
     pairs = (TOGETHER[insiders],) if coalitions else ()

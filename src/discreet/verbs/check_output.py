@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.attack.holes import Holes, hole_intervals
 from discreet.engine.cells import all_cells
-from discreet.errors import InputError, ParameterError, listed
+from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.foreign import MARKS, Published, read_published
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools, Codes, Floats, Ints
@@ -289,7 +289,9 @@ def _all_keys(
     if missing == "withheld":
         size = int(np.prod([float(n) for n in shape]))
         if size > MOST_CELLS:
-            raise InputError(f"The table would have {size:,} cells.", hint="Use missing='zero', or fewer variables.")
+            raise InputError(
+                f"The table would have {counted(size, 'cell')}.", hint="Use missing='zero', or fewer variables."
+            )
         every = np.arange(size, dtype=np.int64)
     return every.astype(np.int64)
 
@@ -337,12 +339,14 @@ class _Check:
 
     def _against(self, check: str, cells: Ints, what: str) -> None:
         if len(cells):
-            self.verdict.refuse(check, f"{len(cells):,} cells {what}", self._names(cells))
+            self.verdict.refuse(check, counted(len(cells), "cell", what), self._names(cells))
 
     def publication(self, smallest: int | None) -> None:
         """What the shown values are by themselves."""
         holes = int((~self.shown).sum())
-        self.verdict.proved.append(f"{int(self.shown.sum()):,} cells are shown, {holes:,} are withheld or not listed")
+        self.verdict.proved.append(
+            f"{counted(int(self.shown.sum()), 'cell', 'are')} shown, {holes:,} withheld or not listed"
+        )
         if smallest is not None:
             small = self.shown & (self.value > 0) & (self.value < smallest)
             self._against("small counts", np.flatnonzero(small), f"show counts below {smallest}")
@@ -357,7 +361,7 @@ class _Check:
         if len(wrong):
             self.verdict.refuse(
                 "additivity",
-                f"{len(wrong):,} sums of shown cells do not add up",
+                f"{counted(len(wrong), 'sum of shown cells', 'do')} not add up",
                 "give within= for a rounded or noisy table, or correct it",
             )
 
@@ -384,10 +388,10 @@ class _Check:
             "have no value that fits the rest (missing='withheld' if finest cells are left out, within= if values are "
             "rounded)",
         )
-        self._against("undecided", found.cells[found.undecided], "could not be bounded, and count as disclosed")
+        self._against("undecided", found.cells[found.undecided], "could not be bounded, which counts as disclosed")
         since = len(self.verdict.refused)
         again = self.recomputed(found)
-        self._against("recomputed", found.cells[again], "that are withheld or altered can be worked out exactly")
+        self._against("recomputed", found.cells[again], "can be worked out exactly although withheld or altered")
         if not (found.contradictory.any() or found.undecided.any()):
             self.verdict.prove("no withheld or altered cell can be worked out exactly", since)
         return found
@@ -432,7 +436,9 @@ class _Check:
         row = true.find(self.page.table.codes)
         inside[row[row >= 0]] = True
         if np.any(true.unsafe & ~inside):
-            verdict.asserted.append(f"{int((true.unsafe & ~inside).sum()):,} unsafe cells stand nowhere in the table")
+            verdict.asserted.append(
+                f"{counted(int((true.unsafe & ~inside).sum()), 'unsafe cell', 'stand')} nowhere in the table"
+            )
         if not self.within:
             self._against("published", np.flatnonzero(unsafe & self.shown), "are unsafe and shown")
         self._levels(found, unsafe)
@@ -456,7 +462,7 @@ class _Check:
             short = (found.lower > value - down[cells] + near) | (found.upper < value + up[cells] - near)
             short |= found.upper - found.lower < both[cells] - near
         short &= unsafe[cells] & ~(self.shown[cells] & (self.within == 0)) & ~found.contradictory
-        self._against("levels", cells[short], "are unsafe and known more closely than their level allows")
+        self._against("levels", cells[short], "are unsafe and known more closely than the level allows")
         if (
             not found.contradictory.any()
             and not found.undecided.any()
@@ -482,11 +488,13 @@ class _Check:
         since = len(verdict.refused)
         found = audit(true.with_(manual=manual), exact=False)
         if found.short_insiders or found.recoverable_insiders:
-            verdict.refuse("insiders", f"{found.short_insiders:,} unsafe cells are short of their level against one")
+            verdict.refuse(
+                "insiders", f"{counted(found.short_insiders, 'unsafe cell', 'are')} short of the level against one"
+            )
         if found.sums is None:
             verdict.not_considered.append(UNSAFE_SUMS)
         elif found.sums:
-            what = f"{len(found.sums):,} sums of withheld cells are given away and are unsafe themselves"
+            what = f"{counted(len(found.sums), 'sum of withheld cells', 'are')} given away and unsafe"
             verdict.refuse("sums", what, "; ".join(found.sums[:NAMED]))
         if found.why_no_insiders:
             verdict.not_considered.append(f"contributors ({found.why_no_insiders})")

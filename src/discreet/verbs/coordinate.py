@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, ProtectionError, listed, unknown_name
+from discreet.errors import InputError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.files.frames import to_frame
 from discreet.files.pattern import read_pattern
 from discreet.model.arrays import Bools, Status
@@ -113,7 +113,7 @@ class Coordination:
             self.found.sentence(),
         ]
         if self.open:
-            lines.append(f"{len(self.open)} cells stay exposed at the top: {listed(self.open, SHOWN)}")
+            lines.append(f"{counted(len(self.open), 'cell', 'stay')} exposed at the top: {listed(self.open, SHOWN)}")
         return "\n".join(lines)
 
     __repr__ = summary
@@ -311,7 +311,8 @@ class _Work:
         names += tuple(f"what offices withhold of {top.cell_name(row)}, together" for row in stuck)
         if names and self.frozen == "keep":
             raise ProtectionError(
-                f"{len(names)} cells can be worked out at the top, because cells are frozen that would have to be "
+                f"{counted(len(names), 'cell')} can be worked out at the top, because cells are frozen that would "
+                "have to be "
                 f"withheld: {listed(names, SHOWN)}.",
                 hint="Let the top withhold cells of offices too (frozen='reopen'), send these offices their pattern "
                 "back, or list the cells only (frozen='report').",
@@ -380,7 +381,8 @@ def _their_pattern(given: Pattern | str | Path, office: str, table: Table) -> Pa
     placed = pattern.placed(TableSet([table]))
     if placed.unknown:
         raise InputError(
-            f"Office {office!r} uses other codes: {len(placed.unknown)} cells of its pattern are not in its table: "
+            f"Office {office!r} uses other codes: {counted(len(placed.unknown), 'cell of its pattern', 'are')} not "
+            "in its table: "
             f"{listed(placed.unknown, SHOWN)}.",
             hint="Let all offices use the same code lists, or map the codes of the pattern before (ds.read_code_map).",
         )
@@ -388,7 +390,7 @@ def _their_pattern(given: Pattern | str | Path, office: str, table: Table) -> Pa
     wrong = [table.cell_name(row) for row in np.flatnonzero(table.unsafe & ~hidden).tolist()]
     if wrong:
         raise InputError(
-            f"Office {office!r} publishes {len(wrong)} unsafe cells: {listed(wrong, SHOWN)}.",
+            f"Office {office!r} publishes {counted(len(wrong), 'unsafe cell')}: {listed(wrong, SHOWN)}.",
             hint="Send its pattern back; the offices must apply the same rules.",
         )
     return _pattern(table, hidden)

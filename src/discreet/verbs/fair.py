@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, unknown_name
+from discreet.errors import NeedsError, ParameterError, counted, unknown_name
 from discreet.measures.fair import Fair, fair_comparison
 from discreet.model.arrays import Bools, Codes, Floats, Ints
 from discreet.model.inner import inner_codes
@@ -114,7 +114,7 @@ class Inner:
         sizes = [len(listing[name]) for name in order]
         if prod(sizes) > MOST_INNER:
             raise NeedsError(
-                f"The cross-classification has {prod(sizes):,} inner cells.",
+                f"The cross-classification has {counted(prod(sizes), 'inner cell')}.",
                 hint=f"Compare tables of fewer variables or codes, up to {MOST_INNER:,}.",
             )
         codes, count = inner_counts(tables, listing, "The fair comparison")

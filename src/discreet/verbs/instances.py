@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.errors import InputError, listed
+from discreet.errors import InputError, counted, listed
 from discreet.files.argus.jj import Instance, read_jj
 from discreet.model.arrays import Floats
 from discreet.model.hierarchy import Grouping, Hierarchy
@@ -85,7 +85,7 @@ def _total(groupings: tuple[Grouping, ...], codes: list[str]) -> str:
     roots = [code for code in codes if code not in parts]
     if len(roots) != 1:
         raise InputError(
-            f"{len(roots)} cells of the instance are part of no other: {listed(roots)}.",
+            f"{counted(len(roots), 'cell of the instance', 'are')} part of no other: {listed(roots)}.",
             hint="Only instances with one cell that all others are parts of can be read as a table.",
         )
     return roots[0]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 
-from discreet.errors import InputError, listed
+from discreet.errors import InputError, counted, listed
 from discreet.files.argus.text import read_text_lines, wrong
 from discreet.model.tableset import VariableEquation
 from discreet.verbs.recipe_parts import Recipe
@@ -109,7 +109,7 @@ def _check(tables: Sequence[TableMetadata]) -> None:
     if not tables:
         raise InputError("There are no tables.", hint="Give a file with one table a line, recipes or batch files.")
     if len(tables) > MOST_TABLES:
-        raise InputError(f"{len(tables):,} tables are too many.", hint=f"Give at most {MOST_TABLES:,}.")
+        raise InputError(f"{counted(len(tables), 'table', 'are')} too many.", hint=f"Give at most {MOST_TABLES:,}.")
     names = [table.name for table in tables]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -193,7 +193,7 @@ def read_table_metadata(path: str | Path) -> list[TableMetadata]:
             if not any(field.strip() for field in row):
                 continue
             if len(row) != len(head):
-                raise wrong(path.name, rows.line_num, f"{len(row)} fields", f"{len(head)}, as the header has")
+                raise wrong(path.name, rows.line_num, counted(len(row), "field"), f"{len(head)}, as the header has")
             fields = dict(zip(head, (field.strip() for field in row), strict=True))
             found.append(_described(path.name, rows.line_num, fields))
     except csv.Error as error:

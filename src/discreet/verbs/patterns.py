@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.errors import InputError, listed
+from discreet.errors import InputError, counted, listed
 from discreet.model.arrays import Bools, Status
 from discreet.model.pattern import Pattern
 from discreet.model.table import CellStatus, Table
@@ -18,7 +18,7 @@ def on_tables(pattern: Pattern, tables: TableSet) -> tuple[Status, ...]:
     placed = pattern.placed(tables)
     if placed.unknown:
         raise InputError(
-            f"The pattern {pattern.name!r} names {len(placed.unknown)} cells that the tables do not have: "
+            f"The pattern {pattern.name!r} names {counted(len(placed.unknown), 'cell')} that the tables do not have: "
             f"{listed(placed.unknown, SHOWN)}.",
             hint="Correct the codes or the columns of the pattern; tables keep only cells with records unless they are "
             "made with cells='all'. Cells that are gone since last period are allowed in prefer=, not here.",
@@ -40,14 +40,14 @@ def with_pattern(table: Table, status: Status) -> Table:
     _refuse(
         table,
         frozen & table.unsafe,
-        "must be published by the pattern but are unsafe",
+        "must be published by the pattern, although unsafe",
         "Take the status 'forced' from these cells of the pattern; only the table itself can force an unsafe cell "
         "(table.marked({cell: 'P'}) before assess).",
     )
     _refuse(
         table,
         frozen & (table.status == CellStatus.SECONDARY),
-        "must be published by the pattern but are marked as withheld in the table",
+        "must be published by the pattern, although marked as withheld in the table",
         "Take the mark from the table or the status 'forced' from the pattern.",
     )
     _refuse(
@@ -72,6 +72,7 @@ def _refuse(table: Table, wrong: Bools, what: str, hint: str) -> None:
     rows = np.flatnonzero(wrong).tolist()
     if rows:
         raise InputError(
-            f"{len(rows)} cells of table {table.name!r} {what}: {listed([table.cell_name(r) for r in rows], SHOWN)}.",
+            f"{counted(len(rows), f'cell of table {table.name!r}', what)}: "
+            f"{listed([table.cell_name(r) for r in rows], SHOWN)}.",
             hint=hint,
         )

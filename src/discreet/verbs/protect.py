@@ -79,16 +79,7 @@ def protect(
     >>> release.verify().holds
     True
     """
-    steps = [m for item in methods for m in ([item] if isinstance(item, Method) else list(item))]
-    if not steps or not all(isinstance(m, Method) for m in steps):
-        raise ParameterError("protect needs a method.", hint="For example ds.protect(table, ds.Suppress()).")
-    if len(steps) > 1:
-        raise ParameterError(
-            f"{' and '.join(type(m).__name__ for m in steps)} cannot follow each other.",
-            hint="Give one method.",
-        )
-    steps = [with_files_read(step) for step in steps]
-    method = steps[0]
+    method = with_files_read(_only_method(methods))
     whole = _as_tables(subject, tables, rules, method)
     for table in whole:
         refuse_unassessed(table)
@@ -111,13 +102,13 @@ def protect(
     system = build_system(whole, already)
     system.check_additive()
     system.check_bounds()
-    outcome = method.run(replace(system, parts=parts), key)
+    outcome = method.run(replace(system, parts=parts) if parts else system, key)
     statuses = []
     for table, cells in zip(whole, system.of[: len(whole)], strict=True):
         status = table.status.copy()
         status[outcome.withheld[cells] & ~table.unsafe] = CellStatus.SECONDARY
         statuses.append(status)
-    log = _log(whole, steps, outcome.evidence.effort)
+    log = _log(whole, [method], outcome.evidence.effort)
     log |= {"notes": list(outcome.notes), "already_published": list(already.together_with())}
     if key is not None:
         log["key"] = {"fingerprint": key.fingerprint, "made": key.made, "insecure": key.insecure}
@@ -128,6 +119,22 @@ def protect(
         intervals = tuple((low[cells], high[cells]) for cells in system.of[: system.present])
     custodian = Custodian(whole, tuple(statuses), (outcome.evidence,), log, already, published, key, intervals)
     return Release(custodian.public(), custodian)
+
+
+def _only_method(methods: Sequence[Any]) -> Method:
+    """The method, alone or in a list."""
+    steps = [m for item in methods for m in (item if isinstance(item, list | tuple) else [item])]
+    for step in steps:
+        if isinstance(step, type) and issubclass(step, Method):
+            raise ParameterError(f"{step.__name__} was not called.", hint=f"Write ds.{step.__name__}(...).")
+    if not steps or not all(isinstance(m, Method) for m in steps):
+        raise ParameterError("protect needs a method.", hint="For example ds.protect(table, ds.Suppress()).")
+    if len(steps) > 1:
+        raise ParameterError(
+            f"{' and '.join(type(m).__name__ for m in steps)} cannot follow each other.", hint="Give one method."
+        )
+    method: Method = steps[0]
+    return method
 
 
 def _as_tables(
@@ -141,6 +148,12 @@ def _as_tables(
         if tables is not None or rules:
             raise ParameterError(
                 "tables= and rules= are for records, and tables were given.", hint="Call table.assess(rules) first."
+            )
+        if not isinstance(subject, Table | TableSet):
+            raise ParameterError(
+                f"protect takes tables or records, not {type(subject).__name__}.",
+                hint="Make a table of ready cells with ds.Table.from_cells(cells, by=...), or tabulate records with "
+                "ds.tabulate(records, by=...); then call table.assess(rules).",
             )
         return as_set(subject)
     specs = [tables] if isinstance(tables, TableSpec) else list(tables or ())
@@ -167,7 +180,7 @@ def _refuse_beside_altered(tables: TableSet, already: AlreadyPublished, method: 
             hint="Use ds.Suppress(), or leave already_published out; the release then says so.",
         )
     for table in tables:
-        given = table.status == CellStatus.SECONDARY
+        given = table.status == int(CellStatus.SECONDARY)
         if given.any():
             raise NeedsError(
                 f"Cell {table.cell_name(int(np.argmax(given)))} of table {table.name!r} is to be withheld, "

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, listed
+from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.frames import code_text, column_names, read_columns
 from discreet.model.already import KnownCells, PublishedCells, known_digest
 from discreet.model.arrays import Ints
@@ -108,7 +108,8 @@ def _not_held(
     shown = [", ".join(f"{v}={frame[column][i]}" for v, column in columns.items()) for i in places[:5].tolist()]
     more = f" and {len(places) - 5} more" if len(places) > 5 else ""
     return InputError(
-        f"{name!r} publishes {len(places)} cells that table {table.name!r} does not hold: {'; '.join(shown)}{more}.",
+        f"{name!r} publishes {counted(len(places), 'cell')} that table {table.name!r} does not hold: "
+        f"{'; '.join(shown)}{more}.",
         hint="Add a table that holds them to the set, map their codes, or set ignore_unknown=True, which the claim "
         "then says.",
     )
@@ -126,7 +127,7 @@ def _refuse_other_values(name: str, table: Table, rows: Ints, values: list[Decim
     if gaps[worst] > half:
         wrong = sum(gap > half for gap in gaps)
         raise InputError(
-            f"{name!r} disagrees with table {table.name!r} on {wrong} cells; the worst is "
+            f"{name!r} disagrees with table {table.name!r} on {counted(wrong, 'cell')}; the worst is "
             f"{table.cell_name(int(rows[worst]))}.",
             hint="Give tables of another vintage another period, and those of other units another filter; state "
             "decimals= where values are rounded.",

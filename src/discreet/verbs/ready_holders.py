@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.engine.cells import Above
 from discreet.engine.identities import identities_of
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.files.frames import filled_numbers, gaps
 from discreet.model.arrays import Bools, Ints
 from discreet.model.table import HOLDERS, NOBODY, Holders, Table
@@ -64,7 +64,7 @@ def _refuse_lone_columns(frame: pa.Table, names: set[str]) -> None:
     for i in range(1, len(names) + 1):
         if f"holder{i}" not in names:
             raise InputError(
-                f"The cells have {len(names)} columns of holders, but none is called 'holder{i}'.",
+                f"The cells have {counted(len(names), 'column')} of holders, but none is called 'holder{i}'.",
                 hint="Begin with holder1, the largest contributor, and leave no number out.",
             )
     if names and "contributors" not in frame.column_names:
@@ -111,7 +111,9 @@ def _amounts(frame: pa.Table, number: int, identity: Ints, table: Table) -> Ints
 
 def _refuse(wrong: Bools, what: str, hint: str) -> None:
     if wrong.any():
-        raise InputError(f"{int(wrong.sum())} cells {what}, first in row {int(np.argmax(wrong)) + 1}.", hint=hint)
+        raise InputError(
+            f"{counted(int(wrong.sum()), 'cell', what)}, first in row {int(np.argmax(wrong)) + 1}.", hint=hint
+        )
 
 
 def _refuse_contradictions(found: Holders, given: int, table: Table) -> None:
@@ -123,10 +125,10 @@ def _refuse_contradictions(found: Holders, given: int, table: Table) -> None:
     twice: Bools = np.any((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0), axis=1)
     _refuse(twice, "name a contributor twice", "Add its amounts up, and name it once.")
     more, fewer = listed > found.count, listed < np.minimum(found.count, given)
-    _refuse(more, "name more holders than they have contributors", "Correct the column contributors.")
+    _refuse(more, "name more holders than contributors", "Correct the column contributors.")
     _refuse(
         fewer,
-        "do not name all of their largest contributors",
+        "do not name all of the largest contributors",
         f"Name the {given} largest, or all where there are fewer; or leave the columns of holders out.",
     )
     size = np.abs(found.amount)
@@ -134,7 +136,7 @@ def _refuse_contradictions(found: Holders, given: int, table: Table) -> None:
     whole = table.value + (0 if table.slack is None else abs(table.slack))
     positive = ~table.contributions["holding"].negative & (found.amount >= 0).all(axis=1)
     above = positive & (size.sum(axis=1) > whole) & (found.count <= listed)
-    _refuse(above, "have holders with more than their value", "Check the columns own1, own2, ... and value.")
+    _refuse(above, "have holders with more than the value", "Check the columns own1, own2, ... and value.")
 
 
 def disjoint_holders(given: Holders, leaf: Holders, above: Above, owner: Ints, old: Ints, count: Ints) -> Holders:
@@ -173,7 +175,8 @@ def _refuse_shared(leaf: Holders) -> None:
     _, times = np.unique(leaf.identity[leaf.identity >= 0], return_counts=True)
     if (times > 1).any():
         raise InputError(
-            f"{int((times > 1).sum())} contributors stand in several of the finest cells, against disjoint=True.",
+            f"{counted(int((times > 1).sum()), 'contributor', 'stand')} in several of the finest cells, against "
+            "disjoint=True.",
             hint="Give the totals with their contributors and holders, and leave disjoint=True out.",
         )
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from discreet.engine.cells import Above, all_cells, cells_above
-from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
+from discreet.errors import InputError, ParameterError, counted, unknown_name
 from discreet.files.frames import code_text, column_names, filled_numbers, gaps, read_columns
-from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status, fits
+from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Contributions, Table, cell_keys
-from discreet.model.units import decimals_of, from_units, to_units, units_up
+from discreet.model.units import decimals_of, to_units, units_up
 from discreet.relations import build_system
 from discreet.relations.equations import Equations, table_equations
-from discreet.verbs.ready_holders import disjoint_holders, holders_of, is_holder, is_own
+from discreet.verbs.ready_holders import holders_of, is_holder, is_own
+from discreet.verbs.ready_totals import with_totals
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,14 +183,15 @@ def _codes(frame: pa.Table, by: Mapping[str, Hierarchy]) -> Codes:
 def _unknown(variable: str, counts: Mapping[str | None, int]) -> InputError:
     if None in counts:
         return InputError(
-            f"Variable {variable!r} is empty in {counts[None]} cells, and its hierarchy has no total to stand for.",
+            f"Variable {variable!r} is empty in {counted(counts[None], 'cell')}, and its hierarchy has no total to "
+            "stand for.",
             hint="Give the cells a code, or the hierarchy a total.",
         )
     worst = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-    shown = ", ".join(f"{code!r} ({count} cells)" for code, count in worst[:10])
+    shown = ", ".join(f"{code!r} ({counted(count, 'cell')})" for code, count in worst[:10])
     more = f" and {len(worst) - 10} more" if len(worst) > 10 else ""
     return InputError(
-        f"Variable {variable!r} has {len(worst)} codes that its hierarchy does not have: {shown}{more}.",
+        f"Variable {variable!r} has {counted(len(worst), 'code')} that its hierarchy does not have: {shown}{more}.",
         hint="Add them to the hierarchy, correct them, or remove the cells.",
     )
 
@@ -297,7 +298,8 @@ def _costs(frame: pa.Table, name: str, empty: Bools) -> Floats | None:
     missing = np.flatnonzero(gaps(frame, name) & ~empty)
     if len(missing):
         raise InputError(
-            f"Column {name!r} is empty in row {int(missing[0]) + 1}, and {len(missing)} cells have no cost.",
+            f"Column {name!r} is empty in row {int(missing[0]) + 1}, and {counted(len(missing), 'cell', 'have')} no "
+            "cost.",
             hint="Give every cell a cost of at least 0; 0 makes a cell free.",
         )
     return np.asarray(_refuse_negative(frame, name, "A cost cannot be below 0."), np.float64)
@@ -329,14 +331,18 @@ def _refuse_contradictions(table: Table, counts: bool) -> None:
     def refuse(wrong: Bools, what: str, hint: str) -> None:
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise InputError(f"{int(wrong.sum())} cells {what}, first {table.cell_name(row)}.", hint=hint)
+            raise InputError(f"{counted(int(wrong.sum()), 'cell', what)}, first {table.cell_name(row)}.", hint=hint)
 
     if counts:
         refuse(table.value < 0, "have a negative count", "Leave counts=True out for values that are not counts.")
     found = table.contributions.get("holding")
     if found is not None:
         refuse((table.value != 0) & (found.count == 0), "have a value but no contributors", "Correct the counts.")
-        refuse(table.empty & (found.count > 0), "are empty but have contributors", "Give their value, or remove them.")
+        refuse(
+            table.empty & (found.count > 0),
+            "are empty, but not without contributors",
+            "Give their value, or remove them.",
+        )
         listed: Bools = (found.top != 0).sum(axis=1) > found.count
         refuse(
             listed,
@@ -346,9 +352,9 @@ def _refuse_contradictions(table: Table, counts: bool) -> None:
         if found.top.shape[1]:
             whole = table.value + (0 if table.slack is None else abs(table.slack))
             more = (found.top[:, 0] > whole) & ~found.negative
-            refuse(more, "have a largest contribution above their value", "Check the columns top1 and value.")
+            refuse(more, "have a largest contribution above the value", "Check the columns top1 and value.")
             more = (found.top.sum(axis=1) > whole) & ~found.negative
-            refuse(more, "have contributions above their value", "Check the columns top1, top2, ... and value.")
+            refuse(more, "have contributions above the value", "Check the columns top1, top2, ... and value.")
             rising: Bools = np.any(np.diff(found.top, axis=1) > 0, axis=1)
             refuse(rising, "have top2 above top1", "Put the largest first.")
     if table.manual is not None:
@@ -357,9 +363,9 @@ def _refuse_contradictions(table: Table, counts: bool) -> None:
         hidden = table.empty & (table.manual >= CellStatus.UNSAFE)
         refuse(hidden, "have status U, M or P but no value", "Give the value, or status E.")
     if table.lower_bound is not None:
-        refuse(table.lower_bound > table.value, "lie below their lower bound", "Bounds must contain the value.")
+        refuse(table.lower_bound > table.value, "lie below the lower bound", "Bounds must contain the value.")
     if table.upper_bound is not None:
-        refuse(table.upper_bound < table.value, "lie above their upper bound", "Bounds must contain the value.")
+        refuse(table.upper_bound < table.value, "lie above the upper bound", "Bounds must contain the value.")
 
 
 def _refuse_missing_totals(table: Table, equations: Equations) -> None:
@@ -368,7 +374,7 @@ def _refuse_missing_totals(table: Table, equations: Equations) -> None:
     np.add.at(sums, equations.row, equations.coefficient * table.value[equations.cell])
     signed = [any(sign < 0 for g in h.groupings for _, sign in g.parts) for h in table.spec.hierarchies]
     cancelled = np.array(signed)[equations.variable] & (np.abs(sums) <= max(table.slack or 0, 0))
-    lone = np.flatnonzero(~equations.has_parent & ~cancelled)
+    lone = np.flatnonzero((equations.parent < 0) & ~cancelled)
     if not len(lone):
         return
     row = int(lone[0])
@@ -378,7 +384,7 @@ def _refuse_missing_totals(table: Table, equations: Equations) -> None:
     codes[k] = hierarchy.position(hierarchy.groupings[int(equations.grouping[row])].parent)
     words = ", ".join(f"{v}={c}" for v, c in zip(table.variables, table.spec_codes(codes.tolist()), strict=True))
     raise InputError(
-        f"{len(lone)} totals are missing, first the cell {words}.",
+        f"{counted(len(lone), 'total', 'are')} missing, first the cell {words}.",
         hint="Add them, or give compute_totals=True to have them computed from the finest cells.",
     )
 
@@ -386,137 +392,15 @@ def _refuse_missing_totals(table: Table, equations: Equations) -> None:
 def _refuse_missing_parts(table: Table, equations: Equations) -> None:
     """A value whose sum has no part in the table cannot be right: parts that are not there are empty."""
     cells = np.bincount(equations.row, minlength=len(equations.variable))
-    alone = equations.has_parent & (cells == 1)
+    alone = (equations.parent >= 0) & (cells == 1)
     alone &= np.abs(table.value[equations.sample]) > max(table.slack or 0, 0)
     if alone.any():
         row = int(np.argmax(alone))
         k, sample = int(equations.variable[row]), int(equations.sample[row])
         grouping = table.spec.hierarchies[k].groupings[int(equations.grouping[row])]
         raise InputError(
-            f"{int(alone.sum())} totals have a value but no parts in the table, first {table.cell_name(sample)} "
+            f"{counted(int(alone.sum()), 'total', 'have')} a value but no parts in the table, first "
+            f"{table.cell_name(sample)} "
             f"('{table.variables[k]}: {grouping}').",
             hint="Add the finer cells, or leave their codes out of the hierarchy.",
         )
-
-
-def _computed_costs(table: Table, leaf: Table, value: Ints, above: Above, owner: Ints) -> Floats:
-    """Costs of computed totals: a variable adds up, and costs that somebody set leave them their value."""
-    if table.spec.cost is None or leaf.cost is None:
-        return np.abs(from_units(value, table.decimals))
-    worth = np.zeros(len(value), np.float64)
-    np.add.at(worth, above.cell, leaf.cost[owner])
-    return worth
-
-
-def with_totals(table: Table, disjoint: bool | Literal["unknown"]) -> Table:
-    """The table with all totals above its finest cells; ``disjoint`` is as in :func:`table_from_cells`."""
-    if disjoint not in (True, False, "unknown"):
-        raise ParameterError(f"disjoint={disjoint!r} is not allowed.", hint='Use True, False or "unknown".')
-    hierarchies = table.spec.hierarchies
-    finest = np.all(np.column_stack([h.base[table.codes[:, k]] for k, h in enumerate(hierarchies)]), axis=1)
-    leaf = table.at(np.flatnonzero(finest))
-    if not fits(leaf.value):
-        raise InputError(
-            "The finest cells are too large for exact 64-bit sums.",
-            hint="Give decimals= with fewer decimals, or express the values in a larger unit (thousands).",
-        )
-    keys = np.union1d(all_cells(leaf.keys, hierarchies, every=False), table.keys)
-    above = cells_above(leaf.keys, keys, hierarchies)
-    old = np.searchsorted(keys, table.keys)
-    missing = np.ones(len(keys), np.bool_)
-    missing[old] = False
-    owner = np.repeat(np.arange(len(leaf)), np.diff(above.start))
-    value = np.zeros(len(keys), np.int64)
-    np.add.at(value, above.cell, above.sign * leaf.value[owner])
-    value[old] = table.value
-    empty = np.ones(len(keys), np.bool_)
-    empty[above.cell[~leaf.empty[owner]]] = False
-    empty[old] = table.empty
-    changes: dict[str, Any] = {
-        "codes": np.column_stack(np.unravel_index(keys, table.shape)).astype(np.int32),
-        "value": value,
-        "empty": empty,
-    }
-    for name, nothing in (
-        ("manual", CellStatus.SAFE),
-        ("manual_lower", 0),
-        ("manual_upper", 0),
-        ("lower_bound", NO_LOWER),
-        ("upper_bound", NO_UPPER),
-    ):
-        column = getattr(table, name)
-        if column is not None:
-            changes[name] = np.full(len(keys), nothing, column.dtype)
-            changes[name][old] = column
-    if table.cost is not None:
-        changes["cost"] = _computed_costs(table, leaf, value, above, owner)
-        changes["cost"][old] = table.cost
-    if table.key_sum is not None and leaf.key_sum is not None:
-        key_sum = np.zeros(len(keys), np.int64)
-        np.add.at(key_sum, above.cell, leaf.key_sum[owner])
-        changes["key_sum"] = key_sum % table.key_modulus if table.key_modulus else key_sum
-        changes["key_sum"][old] = table.key_sum
-    if table.contributions and missing.any():
-        if not disjoint:
-            raise NeedsError(
-                f"{int(missing.sum())} totals were computed, and who contributes to them is not known.",
-                hint="Give the totals with their contributors, or disjoint=True where no contributor stands in two "
-                'of the finest cells, or disjoint="unknown" to judge them by the worst that may be. Adding '
-                "contributors of finer cells up would look safer than it is.",
-            )
-        if disjoint == "unknown":
-            changes["contributions"] = {"holding": _fewest_contributors(table, leaf, above, owner, old, value)}
-            return table.with_(**changes)
-        found = _disjoint_contributions(table, leaf, above, owner, old, value)
-        changes["contributions"] = {"holding": found}
-        if table.holders is not None and leaf.holders is not None:
-            changes["holders"] = disjoint_holders(table.holders, leaf.holders, above, owner, old, found.count)
-    return table.with_(**changes)
-
-
-def _fewest_contributors(table: Table, leaf: Table, above: Above, owner: Ints, old: Ints, value: Ints) -> Contributions:
-    """What bounds the contributors of totals, whoever stands in which of the finest cells.
-
-    A total has at least as many contributors as any of its cells, and its n largest have at most what the n largest
-    of all its cells have together. Rules that look at these bounds find every total that may be unsafe.
-    """
-    mine, given = leaf.contributions["holding"], table.contributions["holding"]
-    if table.holders is not None:
-        raise NeedsError(
-            "Totals were computed, and which of the named contributors stand behind them is not known.",
-            hint="Give the totals with their contributors and holders, or leave the columns of holders out.",
-        )
-    if bool((mine.negative[owner] | (above.sign < 0)).any()):
-        raise NeedsError(
-            "Totals of negative values or differences were computed, and nothing bounds who contributes to them.",
-            hint="Give the totals with their contributors, or disjoint=True where no contributor stands in two cells.",
-        )
-    count = np.zeros(len(value), np.int64)
-    np.maximum.at(count, above.cell, mine.count[owner])
-    largest = np.zeros((len(value), mine.top.shape[1]), np.int64)
-    np.add.at(largest, above.cell, mine.top[owner])
-    count[old], largest[old] = given.count, given.top
-    negative = np.zeros(len(value), np.bool_)
-    negative[old] = given.negative
-    return Contributions(count, value, largest, negative)
-
-
-def _disjoint_contributions(
-    table: Table, leaf: Table, above: Above, owner: Ints, old: Ints, value: Ints
-) -> Contributions:
-    """Contributors of totals as the union of those of the finest cells, which have none in common."""
-    mine, given = leaf.contributions["holding"], table.contributions["holding"]
-    size, top = len(value), mine.top.shape[1]
-    count = np.zeros(size, np.int64)
-    np.add.at(count, above.cell, mine.count[owner])
-    cell = np.repeat(above.cell, top)
-    amount = mine.top[owner].ravel()
-    order = np.lexsort((-amount, cell))
-    rank = np.arange(len(order)) - np.searchsorted(cell[order], cell[order])
-    largest = np.zeros((size, top), np.int64)
-    keep = rank < top
-    largest[cell[order][keep], rank[keep]] = amount[order][keep]
-    negative = np.zeros(size, np.bool_)
-    negative[above.cell[mine.negative[owner] | (above.sign < 0)]] = True
-    count[old], largest[old], negative[old] = given.count, given.top, given.negative
-    return Contributions(count, value, largest, negative)

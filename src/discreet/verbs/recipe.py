@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.attack import Audit
-from discreet.errors import InputError, ParameterError, VerificationError, listed, unknown_name
+from discreet.errors import InputError, ParameterError, VerificationError, counted, listed, unknown_name
 from discreet.files.published import check_formats
 from discreet.files.release_folder import refuse_foreign
 from discreet.model.condition import parse_conditions
@@ -239,7 +239,7 @@ def cook(
     short = 0 if found is None or not claimed else _short_unaccepted(found, release)
     if short:
         raise VerificationError(
-            f"The audit finds {short} unsafe cells short of their level, against the certificates.",
+            f"The audit finds {counted(short, 'unsafe cell')} short of the level, against the certificates.",
             hint="Nothing is published; please report the table's shape.",
         )
     page: str | bool = False

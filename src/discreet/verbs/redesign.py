@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, unknown_name
+from discreet.errors import InputError, ParameterError, counted, unknown_name
 from discreet.files.argus.recodes import closed_tree, code_map, nodes_at, read_recode
 from discreet.files.hrc import read_code_map
 from discreet.model.hierarchy import Grouping, Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
-from discreet.verbs.ready_made import with_totals
+from discreet.verbs.ready_totals import with_totals
 from discreet.verbs.tabulate import tabulate
 
 How = Mapping[str, str] | int | str | Path
@@ -135,7 +135,7 @@ def merged_codes(hierarchy: Hierarchy, codes: Mapping[str, str]) -> Hierarchy:
     for new, above in parents.items():
         if len(above) > 1:
             raise InputError(
-                f"Code {new!r} would stand under {len(above)} parents: {', '.join(sorted(above))}.",
+                f"Code {new!r} would stand under {counted(len(above), 'parent')}: {', '.join(sorted(above))}.",
                 hint="Give hierarchy= with the place of the new codes.",
             )
     if hierarchy.total in image:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.attack import Audit
+from discreet.errors import counted
 from discreet.files.frames import to_frame
 from discreet.files.pattern import read_pattern
 from discreet.model.arrays import Bools, Status, ranges
@@ -69,20 +70,23 @@ class Repair:
         pattern, count = self.pattern, self._counts
         lines = [
             f"Pattern {pattern.name!r} ({pattern.digest[:16]}): "
-            f"{pattern.count('unsafe') + pattern.count('secondary'):,} cells withheld, "
+            f"{counted(pattern.count('unsafe') + pattern.count('secondary'), 'cell')} withheld, "
             f"{pattern.count('forced'):,} forced to be published",
             f"As it stood it {'was safe' if self.held else 'was NOT safe'}.",
             *self.audit.summary().splitlines(),
-            f"Completed: {count['unsafe'] + count['secondary']:,} cells are withheld besides "
+            f"Completed: {counted(count['unsafe'] + count['secondary'], 'cell', 'are')} withheld besides "
             f"({count['unsafe']:,} unsafe, {count['secondary']:,} others)",
         ]
         if count["demoted"]:
             lines.append(
-                f"  {count['demoted']:,} cells that it calls unsafe are not so under these rules; they stay withheld, "
+                f"  of the cells that it calls unsafe {count['demoted']:,} are not so under these rules and stay "
+                "withheld, "
                 "without a level"
             )
         if count["promoted"]:
-            lines.append(f"  {count['promoted']:,} cells that it withholds as secondary are unsafe under these rules")
+            lines.append(
+                f"  of the cells that it withholds as secondary {count['promoted']:,} are unsafe under these rules"
+            )
         return "\n".join([*lines, summary(self.release)])
 
     __repr__ = summary

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.files.frames import to_frame as frame_of
 from discreet.files.published import Heading
 from discreet.files.release_folder import refuse_foreign, write_release
@@ -145,18 +145,18 @@ def summary(release: Release) -> str:
                 release.custodian.decimals - table.decimals
             )
             lines.append(
-                f"{table.name}: {len(table):,} cells, {count[CellStatus.UNSAFE]:,} unsafe, none withheld, "
+                f"{table.name}: {counted(len(table), 'cell')}, {count[CellStatus.UNSAFE]:,} unsafe, none withheld, "
                 f"{int(shown.sum()):,} changed, all published as altered"
             )
             continue
         published = count[CellStatus.SAFE] + count[CellStatus.FORCED]
         lines.append(
-            f"{table.name}: {len(table):,} cells, {count[CellStatus.UNSAFE]:,} unsafe, "
+            f"{table.name}: {counted(len(table), 'cell')}, {count[CellStatus.UNSAFE]:,} unsafe, "
             f"{count[CellStatus.SECONDARY]:,} withheld besides, {published:,} published"
         )
     if len(release.custodian.tables) > 1:
         shared = build_system(release.custodian.tables).shared()
-        lines += [f"{one} and {other} share {cells:,} cells" for one, other, cells in shared]
+        lines += [f"{one} and {other} share {counted(cells, 'cell')}" for one, other, cells in shared]
     for evidence in release.custodian.evidence:
         lines.append(f"{evidence.claim.method}: {evidence.claim.statement}")
         lines += [f"  against {attacker}" for attacker in evidence.claim.attackers]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.engine.cells import all_cells, cells_above
-from discreet.errors import InputError, ParameterError, unknown_name
+from discreet.errors import InputError, ParameterError, counted, unknown_name
 from discreet.files.frames import to_frame
 from discreet.measures.grid import Grid
 from discreet.measures.imputation import Imputation, check_imputation, imputed
@@ -193,7 +193,8 @@ def _matched(truth: TableSet, published: tuple[PublicTable, ...]) -> list[tuple[
             )
         if not np.array_equal(table.codes, public.codes):
             raise InputError(
-                f"Table {table.name!r} has {len(table):,} cells, and the release has {len(public):,}, or others.",
+                f"Table {table.name!r} has {counted(len(table), 'cell')}, and the release has {len(public):,}, or "
+                "others.",
                 hint="Compare a release with the tables that it was made from.",
             )
     return pairs
@@ -344,5 +345,5 @@ class _Filling:
         if self.estimated:
             found.append(f"{self.table.name}: {self.estimated:,} row totals are withheld and were estimated")
         if self.short:
-            found.append(f"{self.table.name}: {self.short:,} rows leave nothing for withheld cells")
+            found.append(f"{self.table.name}: {counted(self.short, 'row', 'leave')} nothing for withheld cells")
         return found

@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import counted
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools
 from discreet.model.evidence import Claim, Evidence, adjustment_claim, intervals_claim, rounding_claim
 from discreet.model.table import CellStatus
@@ -112,7 +113,7 @@ class Altered:
 def check_adjustment(a: Altered) -> None:
     """Moves reach the levels, keep all limits, and leave the relations as they are."""
     verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
-    allowed = adjustment_claim(**a.marks)
+    allowed = adjustment_claim(evidence.method, forced=bool(np.any(ground.status == CellStatus.FORCED)), **a.marks)
     before = a.claims(allowed)
     method, move = evidence.method, published - true
     a.check_additive()
@@ -132,7 +133,7 @@ def check_adjustment(a: Altered) -> None:
     a.refuse_where(fixed & ~ground.unsafe & (move != 0), "a fixed cell moves")
     low, high = _bounds(ground, evidence.decimals)
     a.refuse_where((published < low) | (published > high), "a bound of a cell is broken")
-    verdict.prove(f"{allowed.statement} ({int(ground.unsafe.sum())} cells)", before)
+    verdict.prove(f"{allowed.statement} ({counted(int(ground.unsafe.sum()), 'cell')})", before)
 
 
 def _whole(level: Numbers, times: Fraction) -> Numbers:
@@ -222,7 +223,11 @@ def check_rounding(a: Altered) -> None:
     if levels:
         ends = rounding_interval(true, published, step, reach, rule)
         shown = _check_proofs_within(a, *ends)
-    verdict.prove(f"{allowed.statement} ({shown} cells with {len(evidence.certificates)} exact certificates)", before)
+    verdict.prove(
+        f"{allowed.statement} ({counted(shown, 'cell')} with "
+        f"{counted(len(evidence.certificates), 'exact certificate')})",
+        before,
+    )
 
 
 def _check_proofs_within(a: Altered, low: Numbers, high: Numbers) -> int:
@@ -277,7 +282,10 @@ def check_intervals(a: Altered) -> None:
     if Fraction(str(evidence.facts.get("width"))) * 10**evidence.decimals != width:
         verdict.refuse("intervals", "the stated width is not that of the intervals")
     shown = _check_proofs_within(a, low, high)
-    verdict.prove(f"{allowed.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
+    verdict.prove(
+        f"{allowed.statement} ({counted(shown, 'cell')}, {counted(len(evidence.certificates), 'exact certificate')})",
+        before,
+    )
 
 
 def _once(ground: Ground) -> Bools:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import counted
 from discreet.model.arrays import Floats, Ints
 from discreet.model.evidence import Evidence
 from discreet.model.noise_claims import cell_key_statement, noise_claim
@@ -115,9 +116,9 @@ def check_cell_key(a: Altered) -> None:
     scale = 10 ** (evidence.decimals - ground.finest)
     moved = np.abs(published - noisy.astype(true.dtype) * scale)
     mean, variance = noise.moments()
-    counted = [table.weighted is None for table in ground.tables]
+    unweighted = [table.weighted is None for table in ground.tables]
     statement = cell_key_statement(
-        forbidden=noise.never() if all(counted) else 0,
+        forbidden=noise.never() if all(unweighted) else 0,
         largest=f"{max(int(noise.change.max()), -int(noise.change.min())) / noise.step:g}",
         mean=f"{float(mean):.2g}",
         variance=f"{float(variance):.6g}",
@@ -137,7 +138,7 @@ def check_cell_key(a: Altered) -> None:
         _check_moved(verdict, evidence, moved[once], ((most - least) * scale)[once])
         a.refuse_where((true >= 0) & (published < 0), "a value became negative")
     verdict.asserted.append("the cell keys are the sums of the keys of the records in each cell")
-    verdict.prove(f"{allowed.statement} ({rows} cells)", before)
+    verdict.prove(f"{allowed.statement} ({counted(rows, 'cell')})", before)
 
 
 def _check_moved(verdict: Verdict, evidence: Evidence, moved: Numbers, margin: Ints) -> None:

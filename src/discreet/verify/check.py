@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import counted
 from discreet.model.already import known_digest
 from discreet.model.release import Custodian, PublicRelease, PublicTable
 from discreet.model.table import CellStatus, Table
@@ -62,11 +63,12 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
     verdict.asserted += recheck.asserted
     if recheck.exempt:
         verdict.asserted.append(
-            f"{recheck.exempt} cells of table {table.name} have an unknown code and need no protection"
+            f"{counted(recheck.exempt, f'cell of table {table.name}', 'have')} an unknown code, which needs no "
+            "protection"
         )
     if recheck.declared:
         verdict.asserted.append(
-            f"{recheck.declared} cells of table {table.name} break a rule and are declared safe by hand"
+            f"{counted(recheck.declared, f'cell of table {table.name}', 'break')} a rule, declared safe by hand"
         )
     hidden = (status == CellStatus.UNSAFE) | (status == CellStatus.SECONDARY)
     forced = status == CellStatus.FORCED
@@ -82,7 +84,9 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
         verdict.refuse("cells", "a cell is published by force without being marked so", _name(table, row))
     exceptions = int((recheck.unsafe & forced).sum())
     if exceptions:
-        verdict.asserted.append(f"{exceptions} unsafe cells of table {table.name} are published by force")
+        verdict.asserted.append(
+            f"{counted(exceptions, f'unsafe cell of table {table.name}', 'are')} published by force"
+        )
     _check_levels(verdict, table, status, recheck)
     verdict.prove(
         f"table {table.name}: the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their "
@@ -140,7 +144,7 @@ def _check_known(verdict: Verdict, ground: Ground) -> None:
     verdict.asserted += [f"that {earlier} is what was published" for earlier in ground.already.tables]
     out = int((ground.unsafe & ground.known & ground.now).sum())
     if out:
-        verdict.asserted.append(f"{out} unsafe cells are known from what was published before")
+        verdict.asserted.append(f"{counted(out, 'unsafe cell', 'are')} known from what was published before")
 
 
 # ---- what is claimed ----------------------------------------------------------------------------------------
@@ -149,7 +153,7 @@ def _check_known(verdict: Verdict, ground: Ground) -> None:
 def _check_claims(verdict: Verdict, ground: Ground, custodian: Custodian, rechecks: list[Recheck]) -> None:
     unsafe = int(ground.unsafe.sum())
     if not custodian.evidence and unsafe:
-        verdict.refuse("evidence", f"there are {unsafe} unsafe cells and no evidence that they are protected")
+        verdict.refuse("evidence", f"no evidence protects {counted(unsafe, 'unsafe cell')}")
     if custodian.published is not None and len(custodian.evidence) != 1:
         verdict.refuse("evidence", "values are altered, and there is not one method that says how")
     for evidence in custodian.evidence:

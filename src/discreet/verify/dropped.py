@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from discreet.errors import counted
 from discreet.model.arrays import Bools
 from discreet.model.noise_claims import SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
@@ -67,7 +68,7 @@ def check_dropped(a: Altered) -> None:
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=insecure, left_out=left_out)
     a.claims(claim)
     verdict.asserted.append("the draws are those of the records in the cell, its margins and the universe")
-    verdict.prove(f"{claim.statement} ({int(finest.sum())} finest cells)", before)
+    verdict.prove(f"{claim.statement} ({counted(int(finest.sum()), 'finest cell')})", before)
 
 
 def _check_intervals(a: Altered) -> float | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.errors import listed
+from discreet.errors import counted, listed
 from discreet.model.arrays import Ints
 from discreet.model.evidence import INSIDERS, Claim, Evidence, judged_sums, suppression_claim
 from discreet.verify.certificates import check_certificates, read_certificates
@@ -52,7 +52,11 @@ def check_evidence(verdict: Verdict, ground: Ground, evidence: Evidence, recheck
     shown = _check_proof(verdict, ground, evidence, rechecks, stated, accepted, figures)
     if stated.joint:
         check_joint(verdict, ground, accepted)
-    verdict.prove(f"{stated.claim.statement} ({shown} cells, {len(evidence.certificates)} exact certificates)", before)
+    verdict.prove(
+        f"{stated.claim.statement} ({counted(shown, 'cell')}, "
+        f"{counted(len(evidence.certificates), 'exact certificate')})",
+        before,
+    )
 
 
 def _check_proof(
@@ -165,6 +169,7 @@ def _accepted(verdict: Verdict, ground: Ground, evidence: Evidence) -> Ints:
         cells = "; ".join(ground.name(row) for row in rows[:MOST])
         more = f" and {len(rows) - MOST} more" if len(rows) > MOST else ""
         verdict.asserted.append(
-            f"{len(rows)} unsafe cells are withheld without a proof of their level, accepted by {names}: {cells}{more}"
+            f"{counted(len(rows), 'unsafe cell', 'are')} withheld without a proof of the level, accepted by "
+            f"{names}: {cells}{more}"
         )
     return np.array(rows, np.int64)

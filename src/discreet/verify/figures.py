@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.errors import counted
 from discreet.model.evidence import Certificates
 from discreet.model.figure import ONE, Figure, Linear, Reference
 from discreet.verify.certificates import Entries
@@ -93,7 +94,9 @@ def check_certificates_of_figures(
             ways = (scale, -scale) if c.both[number] else (scale,)
             broken += not all(_keeps(made, ground, change, way) for way in ways)
         if broken:
-            verdict.refuse("figures", f"{broken} certificates change a published figure", made.figure.formula)
+            verdict.refuse(
+                "figures", f"{counted(broken, 'certificate', 'change')} a published figure", made.figure.formula
+            )
 
 
 def _keeps(made: Placed, ground: Ground, change: dict[int, int], times: Fraction) -> bool:

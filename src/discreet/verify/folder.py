@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, counted
 from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, EarlierTable, KnownCells
 from discreet.model.arrays import pointers
@@ -426,7 +426,9 @@ def _read_public_csv(
 def _units(text: str, decimals: int, name: str) -> int:
     shape = rf"-?[0-9]+\.[0-9]{{{decimals}}}" if decimals else r"-?[0-9]+"
     if not re.fullmatch(shape, text):
-        raise InputError(f"The public file {name!r} holds a value that is not a number with {decimals} decimals.")
+        raise InputError(
+            f"The public file {name!r} holds a value that is not a number with {counted(decimals, 'decimal')}."
+        )
     return int(text.replace(".", ""))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors import counted
 from discreet.model.arrays import Bools, Ints
 from discreet.model.noise_claims import multiplied_statement, noise_claim
 from discreet.model.table import Table
@@ -60,7 +61,7 @@ def check_multiplied(a: Altered) -> None:
     verdict.asserted.append(
         "factors and directions of single records, own shares where there are weights, and the two largest companies"
     )
-    verdict.prove(f"{claim.statement} ({len(published)} cells)", before)
+    verdict.prove(f"{claim.statement} ({counted(len(published), 'cell')})", before)
 
 
 def _records(table: Table) -> list[int]:

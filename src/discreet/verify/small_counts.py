@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors import counted
 from discreet.model.arrays import Ints
 from discreet.model.inner import inner_codes
 from discreet.model.noise_claims import noise_claim, small_count_statement
@@ -46,13 +47,15 @@ def check_small_count(a: Altered) -> None:
         verdict.refuse(KIND, "an inner cell is not what an earlier publication fixed")
     wrong = int((changed & ~good & (held < 0)).sum())
     if wrong or np.any(after < 0):
-        verdict.refuse(KIND, f"{wrong} inner cells changed that are not small, or to something else than 0 or {base}")
+        verdict.refuse(
+            KIND, f"{counted(wrong, 'inner cell')} changed without being small, or to something else than 0 or {base}"
+        )
     a.check_additive(true=True)
     a.check_additive()
     for column, values, what in ((before_, true, "original"), (after, published, "published")):
         _check_finest(verdict, ground, inner, column, values, what)
     verdict.asserted.append("the inner cells are those of the records")
-    verdict.prove(f"{claim.statement} ({len(before_)} inner cells)", before)
+    verdict.prove(f"{claim.statement} ({counted(len(before_), 'inner cell')})", before)
 
 
 def _held(ground: Ground, inner: Mapping[str, Ints], fixed: Sequence[Sequence[Any]]) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.errors import VerificationError
+from discreet.errors import VerificationError, counted
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,7 @@ class Verdict:
         }
 
     def __str__(self) -> str:
-        plural = "s" if len(self.refused) > 1 else ""
-        lines = ["The claims hold." if self.holds else f"REFUSED for {len(self.refused)} reason{plural}."]
+        lines = ["The claims hold." if self.holds else f"REFUSED for {counted(len(self.refused), 'reason')}."]
         lines += [f"  refused   {refusal}" for refusal in self.refused[:20]]
         lines += [f"  proved    {text}" for text in self.proved]
         lines += [f"  against   {text}" for text in self.attackers]

@@ -59,7 +59,7 @@ def test_decimal_commas_statuses_levels_and_empty_cells_are_read(tmp_path: Path)
 def test_a_response_without_a_frequency_has_one_contributor_and_the_log_says_so(tmp_path: Path) -> None:
     found = cells_of(tmp_path, "a;b;5;;5;S;0\n")
     assert found.frame["contributors"].to_pylist() == [1]
-    assert found.notes == ("t.tab: 1 cells have a response and no frequency; it is taken to be 1.",)
+    assert found.notes == ("t.tab: 1 cell has a response and no frequency; it is taken to be 1.",)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_an_instance_is_read(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("0\n3", "0\nx", "a.jj, line 2: found 'x'; expected the number of cells."),
-        ("0\n3", "0\n4", "a.jj, line 6: found '1 fields'; expected index, value, weight"),
+        ("0\n3", "0\n4", "a.jj, line 6: found '1 field'; expected index, value, weight"),
         ("0\n3", "0\n999999", "a.jj, line 2: found '999999'; expected the number of cells; the file is too short"),
         ("1 5 8000 u", "1 5 8000 q", "a.jj, line 4: found 'status q'; expected index, value"),
         ("1 5 8000 u", "7 5 8000 u", "a.jj, line 4: found \"cell '7'\"; expected cell 1, in order from 0."),

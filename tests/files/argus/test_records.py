@@ -81,7 +81,7 @@ def test_request_codes_become_parameter_sets(tmp_path: Path) -> None:
             "data.asc, line 2: what stands in 'Var2' cannot be read; expected a number",
         ),
         (RDA, "1" * 40_000, "data.asc, line 1: found '40,000 characters'; expected at most 32,000 in a record."),
-        (FREE, "a;1\n\nb\n", "data.asc, line 3: found '1 fields'; expected 2 fields separated by ';'"),
+        (FREE, "a;1\n\nb\n", "data.asc, line 3: found '1 field'; expected 2 fields separated by ';'"),
         (FREE, "a;1\n\nb;x\n", "data.asc, line 3: what stands in 'Var2' cannot be read; expected a number"),
         (FREE, "a;1\n" + "b" * 40_000 + ";2\n", "data.asc, line 2: found '40,003 bytes'; expected at most 32,000"),
         (FREE, "a;1e99\n", "data.asc, line 1: what stands in 'Var2' cannot be read; expected a number below 10^18"),

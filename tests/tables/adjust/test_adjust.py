@@ -230,9 +230,9 @@ def test_randomised_moves_differ_from_the_levels_and_repeat_with_the_key():
 
 def test_moves_by_exactly_the_level_are_warned_of():
     said = ds.protect(marked(), ds.Adjust(most=1)).summary()
-    assert "7 of 7 unsafe cells moved by exactly their level: whoever knows the level is left with two" in said
+    assert "7 of 7 unsafe cells moved by exactly the level: whoever knows the level is left with two" in said
     drawn = ds.protect(marked(), ds.Adjust(randomised=True, insecure_seed=3)).summary()
-    assert "exactly their level" not in drawn
+    assert "exactly the level" not in drawn
 
 
 def test_limits_are_kept_or_named():
@@ -259,7 +259,7 @@ def test_all_cells_unsafe():
 
 def test_a_fixed_unsafe_cell_is_refused():
     made = table(INNER).marked({("Total", "b8"): "U"}, protection=(10, 10)).assess()
-    with pytest.raises(ProtectionError, match=r"they are fixed: 'v0=Total, v1=b8'"):
+    with pytest.raises(ProtectionError, match=r"1 unsafe cell cannot be protected, being fixed: 'v0=Total, v1=b8'"):
         ds.protect(made, ds.Adjust(fixed="margins"))
 
 

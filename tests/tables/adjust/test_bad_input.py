@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.errors import InputError, ProtectionError
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from tests.tables.rounding.making import table
 
 METHODS = [ds.Adjust(), ds.Round(5), ds.Intervals(insecure_seed=1)]
@@ -34,6 +34,7 @@ def test_fixed_margins_that_leave_no_way_are_explained_with_the_price_of_relaxin
         ds.protect(made, ds.Adjust(fixed="margins"))
     assert "Least that would do" in caught.value.details
     assert " by 5" in caught.value.details
+    assert "v0=a0, v1=b0 by" not in caught.value.details  # it is others that stand in the way of the unsafe cell
     assert ds.protect(made, ds.Adjust(fixed="margins", zeros="movable")).verify().holds
 
 
@@ -71,7 +72,7 @@ def test_all_cells_unsafe(method):
 @pytest.mark.parametrize("method", [ds.Adjust(fixed="margins"), ds.Intervals(fixed="margins", insecure_seed=1)])
 def test_a_fixed_unsafe_cell_is_refused(method):
     made = table(np.array([[50, 60], [70, 80]])).marked({("Total", "b0"): "U"}, protection=(3, 3)).assess()
-    with pytest.raises(ProtectionError, match="because they are fixed"):
+    with pytest.raises(ProtectionError, match="cannot be protected, being fixed"):
         ds.protect(made, method)
 
 
@@ -98,3 +99,55 @@ def test_a_base_below_the_minimum_frequency_is_refused_and_warned_of_without_lev
 def test_no_effort_still_gives_a_table_that_verifies(method):
     made = table(np.array([[50, 60], [70, 80]])).marked({("a0", "b0"): "U"}, protection=(3, 3)).assess()
     assert ds.protect(made, method).verify().holds
+
+
+def test_limits_of_other_cells_are_named_and_never_the_level_of_the_unsafe_one():
+    made = table(np.array([[50, 60], [70, 80]])).marked({("a0", "b0"): "U"}, protection=(5, 5)).assess()
+    with pytest.raises(ProtectionError, match=r"1 unsafe cell cannot be protected \('v0=a0, v1=b0'\)") as caught:
+        ds.protect(made, ds.Adjust(fixed="margins", limit=0))
+    assert caught.value.details == "Least that would do: v0=a0, v1=b1 by 5; v0=a1, v1=b0 by 5; v0=a1, v1=b1 by 5."
+    with pytest.raises(ProtectionError, match=r"the sums that are to be kept \(keep_mean\) stand in the way"):
+        ds.protect(made, ds.Adjust(keep_mean="unsafe"))
+
+
+def test_weights_by_a_variable_need_costs():
+    made = table(np.array([[50, 60], [70, 80]])).marked({("a0", "b0"): "U"}, protection=(5, 5)).assess()
+    with pytest.raises(NeedsError, match=r"has no cost column.*weight='unit'"):
+        ds.protect(made, ds.Adjust(weight="variable"))
+
+
+def test_what_is_no_table_or_no_method_is_refused_with_what_to_write():
+    made = table(np.array([[50, 60], [70, 80]])).assess()
+    with pytest.raises(ParameterError, match=r"takes tables or records, not dict.*from_cells"):
+        ds.protect({"a": 1}, ds.Round(5))
+    with pytest.raises(ParameterError, match=r"Round was not called. Write ds.Round\(...\)"):
+        ds.protect(made, ds.Round)
+    with pytest.raises(ParameterError, match=r"Adjust was not called"):
+        ds.protect(made, [ds.Adjust])
+    with pytest.raises(ParameterError, match=r"protect needs a method"):
+        ds.protect(made, "round")
+
+
+def test_a_single_name_may_stand_alone():
+    assert ds.Round(5, rule="semi", control="region").control == ("region",)
+    assert ds.Swap("area", "home", profile="age").profile == ("age",)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"objective": []}, "empty list"),
+        ({"objective": ["l1", "mdi"]}, "'mdi' stands alone"),
+        ({"objective": ("compromise", "l1")}, "'compromise' stands alone"),
+        ({"randomised": "no"}, "randomised='no'.*True or False"),
+        ({"draws": 1.5}, r"draws=1.5.*whole number"),
+    ],
+)
+def test_adjustments_that_mean_nothing_are_refused(options, words):
+    with pytest.raises(ParameterError, match=words):
+        ds.Adjust(**options)
+
+
+def test_levels_are_wanted_or_not():
+    with pytest.raises(ParameterError, match=r"levels='no'.*True or False"):
+        ds.Round(5, levels="no")

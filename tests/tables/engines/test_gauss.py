@@ -159,7 +159,7 @@ def test_cells_that_must_be_published_may_reveal_others_and_are_named():
     system = two_way([[50, 40], [43, 45]], {(1, 1): 5}, forced=[(1, 0), (1, 2)])
     proposal = gauss.propose(system, system.cost("value"))
     assert proposal.unprotected.tolist() == [cell(system, r="r1", c="c1")]
-    assert "1 unsafe cells" in proposal.notes[0]
+    assert "1 unsafe cell" in proposal.notes[0]
     assert not proposal.withheld[system.forced].any()
 
 

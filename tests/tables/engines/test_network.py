@@ -71,7 +71,7 @@ def test_a_cell_without_a_way_is_named():
     system = two_way([[50, 40], [43, 45]], {(1, 1): 5}, forced=[(1, 0), (1, 2)])
     proposal = network.propose(system, system.cost("value"))
     assert proposal.unprotected.tolist() == [cell(system, r="r1", c="c1")]
-    assert "1 unsafe cells" in proposal.notes[0]
+    assert "1 unsafe cell" in proposal.notes[0]
 
 
 @pytest.mark.parametrize("variables", [("activity", "region"), ("activity", "region", "size"), ("activity",)])

@@ -109,8 +109,8 @@ def test_a_new_delivery_keeps_the_keys_and_a_new_version_draws_others():
 @pytest.mark.parametrize(
     ("ids", "words"),
     [
-        (["a", None], "1 records have no identifier"),
-        (["a", "b", "a"], "1 records have the identifier of another"),
+        (["a", None], "1 record has no identifier"),
+        (["a", "b", "a"], "1 record has the identifier of another"),
         ([1, 2, 2], "identifier of another"),
     ],
 )
@@ -156,7 +156,7 @@ def test_counts_and_keys_that_cannot_be_are_refused():
         perturbed_counts(np.array([-1]), np.array([0]), TABLE)
     with pytest.raises(InputError, match="Cell keys must lie"):
         perturbed_counts(np.array([1]), np.array([FRACTIONS]), TABLE)
-    with pytest.raises(InputError, match="1 counts and 2 cell keys"):
+    with pytest.raises(InputError, match="1 count and 2 cell keys"):
         perturbed_counts(np.array([1]), np.array([1, 2]), TABLE)
     with pytest.raises(ParameterError, match="whole changes"):
         perturbed_counts(np.array([1]), np.array([1]), ds.NoiseTable.maximum_entropy(D=2, V=1, step=2))

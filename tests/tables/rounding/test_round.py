@@ -370,4 +370,4 @@ def test_the_summary_says_how_near_the_rounding_is_to_the_best(effort):
         ones[place] = 1
     done = ds.protect(table(ones, counts=True).assess(), ds.Round(2, levels=False, effort=effort))
     known = "no rounding has less" if effort is None else "any rounding has at least 0"
-    assert f"the worst sum lies 1 steps beyond its neighbouring multiples; {known}" in done.summary()
+    assert f"the worst sum lies 1 step beyond its neighbouring multiples; {known}" in done.summary()

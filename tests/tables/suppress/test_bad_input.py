@@ -85,7 +85,7 @@ def test_bounds_that_exclude_the_value_are_refused_with_the_cell(side, off):
     at = table.row(region="r2", trade="t0")
     none = -(2**62) if side == "lower_bound" else 2**62
     bound = np.where(np.arange(len(table)) == at, table.value + off, none)
-    with pytest.raises(InputError, match=r"1 cells lie outside the bounds.*'region=r2, trade=t0'.*Correct the bounds"):
+    with pytest.raises(InputError, match=r"1 cell lies outside the bounds.*'region=r2, trade=t0'.*Correct the bounds"):
         ds.protect(table.with_(**{side: bound}), ds.Suppress())
 
 

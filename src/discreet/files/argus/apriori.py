@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.files.argus.text import NUMBER, number_of, read_text_lines, wrong, wrong_data
 
 ACTIONS = {"S": 0, "U": 0, "P": 0, "M": 0, "ML": 0, "C": 1, "W": 1, "PL": 2, "AB": 2}
@@ -65,7 +65,9 @@ def _entry(file: str, line: int, text: str, variables: int, separator: str) -> A
     fields = [field.strip() for field in _fields(text, separator)]
     # Leading blanks of codes do not survive the trimming; cells are found by their trimmed codes.
     if len(fields) <= variables:
-        raise wrong(file, line, f"{len(fields)} fields", f"{variables} codes and an action ({MEANINGS})")
+        raise wrong(
+            file, line, counted(len(fields), "field"), f"{counted(variables, 'code')} and an action ({MEANINGS})"
+        )
     codes, action, rest = tuple(fields[:variables]), fields[variables].upper(), fields[variables + 1 :]
     if action not in ACTIONS:
         raise wrong(file, line, fields[variables], f"an action ({MEANINGS})")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.files.argus.numbers import code_column, number_column
 from discreet.files.argus.rda import ArgusMetadata, Variable
 from discreet.files.argus.records import LARGEST_FILE, line_numbers, split_fields
@@ -166,7 +166,8 @@ def _complete(columns: dict[str, Any], place: _Place, notes: list[str]) -> None:
         absent = ~given & ~empty & (amount != 0)
         if absent.any():
             notes.append(
-                f"{place.file}: {int(absent.sum())} cells have a response and no frequency; it is taken to be 1."
+                f"{place.file}: {counted(int(absent.sum()), 'cell', 'have')} a response and no frequency; it is "
+                "taken to be 1."
             )
             count = np.where(absent, 1, count)
         _refuse(place, (amount != 0) & (count == 0), name, "a frequency above 0 beside a response that is not 0")
@@ -184,7 +185,10 @@ def _complete(columns: dict[str, Any], place: _Place, notes: list[str]) -> None:
         safe = pc.if_else(pa.array(empty), "E", columns["status"])
         lost = np.asarray(pc.and_(pa.array(empty), pc.is_in(columns["status"], value_set=pa.array(["U", "P", "M"]))))
         if lost.any():
-            notes.append(f"{place.file}: {int(lost.sum())} empty cells have a status other than E, which was dropped.")
+            notes.append(
+                f"{place.file}: {counted(int(lost.sum()), 'empty cell', 'have')} a status other than E, which was "
+                "dropped."
+            )
         columns["status"] = safe
     columns["value"] = pc.if_else(pa.array(empty), pa.scalar(None, value.type), value)
 

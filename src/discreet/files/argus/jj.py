@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 from discreet.files.argus.text import read_bytes, shortened, wrong, wrong_data
 from discreet.model.arrays import Floats, Ints
 
@@ -149,7 +149,7 @@ class _Reader:
         for number, text in enumerate(lines):
             fields = text.decode("latin-1").split()
             if len(fields) != FIELDS:
-                return wrong(self.file, self._line_of(first, number), f"{len(fields)} fields", expected)
+                return wrong(self.file, self._line_of(first, number), counted(len(fields), "field"), expected)
             if fields[0] != str(number):
                 found = f"cell {shortened(fields[0])}"
                 return wrong(self.file, self._line_of(first, number), found, f"cell {number}, in order from 0")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, ParameterError, unknown_column
+from discreet.errors import InputError, ParameterError, counted, unknown_column
 from discreet.files.argus.numbers import code_column, number_column, recoded
 from discreet.files.argus.rda import ArgusMetadata, Variable
 from discreet.files.argus.text import LONGEST_LINE, decode, number_of, read_bytes, wrong, wrong_data
@@ -89,7 +89,7 @@ def _fixed(path: Path, content: bytes, wanted: list[Variable], numeric: set[str]
     longest = int((ends - starts).max())
     if longest > LONGEST_LINE:
         line = int(lines[int(np.argmax(ends - starts))])
-        raise wrong(path.name, line, f"{longest:,} characters", f"at most {LONGEST_LINE:,} in a record")
+        raise wrong(path.name, line, counted(longest, "character"), f"at most {LONGEST_LINE:,} in a record")
     needed = (
         max(v.start + v.length - 1 for v in wanted if v.name in numeric) if numeric & {v.name for v in wanted} else 0
     )
@@ -99,7 +99,7 @@ def _fixed(path: Path, content: bytes, wanted: list[Variable], numeric: set[str]
         raise wrong(
             path.name,
             int(lines[row]),
-            f"a record of {int(ends[row] - starts[row])} characters",
+            f"a record of {counted(int(ends[row] - starts[row]), 'character')}",
             f"at least {needed}, which the last number reaches to",
         )
     columns = []
@@ -251,14 +251,14 @@ def line_numbers(content: bytes) -> Ints | None:
 
 def _irregular(file: str, content: bytes, fields: int, separator: str, error: Exception) -> InputError:
     """The first line that cannot be taken apart."""
-    expected = f"{fields} fields separated by {separator!r}, as the metadata declare"
+    expected = f"{counted(fields, 'field')} separated by {separator!r}, as the metadata declare"
     text = io.StringIO(content.decode(), newline="")
     reader = csv.reader(text, delimiter=separator)
     line = 1
     try:
         for row in reader:
             if row and len(row) != fields:
-                return wrong(file, reader.line_num, f"{len(row)} fields", expected)
+                return wrong(file, reader.line_num, counted(len(row), "field"), expected)
             line = reader.line_num
     except csv.Error:
         line += 1
@@ -313,7 +313,11 @@ def write_argus_records(columns: Mapping[str, Sequence[Any]], metadata: ArgusMet
         for text, variable in zip(row, metadata.variables, strict=True):
             if (variable.length and len(text) > variable.length) or "\n" in text or "\r" in text:
                 raise wrong_data(
-                    Path(path).name, number, variable.name, text, f"at most {variable.length} characters in one line"
+                    Path(path).name,
+                    number,
+                    variable.name,
+                    text,
+                    f"at most {counted(variable.length, 'character')} in one line",
                 )
     if metadata.separator:
         lines = [metadata.separator.join(_quoted(text, metadata.separator) for text in row) for row in rows]

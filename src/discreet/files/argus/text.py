@@ -8,7 +8,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from discreet.errors import InputError
+from discreet.errors import InputError, counted
 
 LARGEST_TEXT = 100_000_000
 """Bytes of the largest metadata, batch, recode or a-priori file that is read."""
@@ -103,7 +103,7 @@ def read_text_lines(path: Path, notes: list[str]) -> list[str]:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for number, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE:
-            raise wrong(path.name, number, f"{len(line):,} characters", f"at most {LONGEST_LINE:,} in a line")
+            raise wrong(path.name, number, counted(len(line), "character"), f"at most {LONGEST_LINE:,} in a line")
     return lines
 
 

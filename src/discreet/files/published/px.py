@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from math import prod
 from pathlib import Path
 
-from discreet.errors import OutputError
+from discreet.errors import OutputError, counted
 from discreet.files.published.cube import dense_rows, label_of, parents_of, sizes, stacked, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
 from discreet.model.release import PublicTable
@@ -30,7 +30,7 @@ def write_px(path: Path, table: PublicTable, heading: Heading) -> None:
     cube = stacked(table)
     if prod(sizes(cube)) > MOST_CELLS:
         raise OutputError(
-            f"Table {table.name!r} spans {prod(sizes(cube)):,} places; a PX file states every one of them.",
+            f"Table {table.name!r} spans {counted(prod(sizes(cube)), 'place')}; a PX file states every one of them.",
             hint="Leave 'px' out of the formats, or publish fewer variables together.",
         )
     stub, head = cube.variables[:-1], cube.variables[-1]

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import OutputError
+from discreet.errors import OutputError, counted
 from discreet.files.published.cube import label_of, parents_of, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
 from discreet.model.release import PublicTable
@@ -73,7 +73,7 @@ class Sheet:
         height, width = self.first_row + len(self.rows), self.first_column + len(self.columns)
         if height > MOST_ROWS or width > MOST_COLUMNS:
             raise OutputError(
-                f"Table {self.table.name!r} needs {height:,} rows and {width:,} columns; a sheet has "
+                f"Table {self.table.name!r} needs {counted(height, 'row')} and {counted(width, 'column')}; a sheet has "
                 f"{MOST_ROWS:,} and {MOST_COLUMNS:,}.",
                 hint="Leave 'xlsx' out of the formats, or put the shortest variable last.",
             )
@@ -81,7 +81,8 @@ class Sheet:
     def _text(self, row: int, column: int, text: str, style: Any) -> None:
         if len(text) > MOST_TEXT:
             raise OutputError(
-                f"A code or label of table {self.table.name!r} has {len(text):,} characters; a cell of Excel holds "
+                f"A code or label of table {self.table.name!r} has {counted(len(text), 'character')}; a cell of "
+                "Excel holds "
                 f"{MOST_TEXT:,}.",
                 hint="Shorten it, or leave 'xlsx' out of the formats.",
             )

@@ -83,6 +83,7 @@ class Proportional:
         self.free = np.ones(len(original), np.bool_)
         self.free[unsafe] = False
         self.totals = [np.bincount(f, original) for f in families]
+        self.sweeps = SWEEPS
 
     def fit(self, directions: Bools, final: bool = False) -> Fitted:
         """Fit the other cells to the margins by proportions."""
@@ -94,7 +95,7 @@ class Proportional:
         if any(np.any(t < -1e-9) for t in targets):
             return nothing
         free = np.where(self.free, value, 0.0)
-        tolerance, sweeps = (FINAL_TOLERANCE, FINAL_SWEEPS) if final else (TOLERANCE, SWEEPS)
+        tolerance, sweeps = (FINAL_TOLERANCE, FINAL_SWEEPS) if final else (TOLERANCE, self.sweeps)
         for _ in range(sweeps):
             for family, target in zip(self.families, targets, strict=True):
                 sums = np.bincount(family, free)
@@ -250,6 +251,19 @@ def _numbers(columns: Codes) -> Ints:
 
 def least_information(problem: Proportional, moves: Moves, draws: int) -> tuple[Fitted, dict[str, float]]:
     """Votes, flips, and random draws of directions with flips after each that is better."""
+    best, facts = _best_directions(problem, moves, draws)
+    if not np.isfinite(best.distance):  # small cells that must grow a lot are fitted slowly
+        problem.sweeps = FINAL_SWEEPS
+        best, facts = _best_directions(problem, moves, draws)
+    checkpoint("adjust", 2, 4)
+    if np.isfinite(best.distance):
+        final = problem.fit(best.directions, final=True)
+        best = final if np.isfinite(final.distance) else best
+    return best, {**facts, "distance": best.distance}
+
+
+def _best_directions(problem: Proportional, moves: Moves, draws: int) -> tuple[Fitted, dict[str, float]]:
+    """The directions that were found with the least distance, and the distances on the way."""
     rise, fall = moves.can_rise, moves.can_fall
     allowed = rise & fall
     directions = np.where(allowed, problem.start(), rise)
@@ -263,8 +277,4 @@ def least_information(problem: Proportional, moves: Moves, draws: int) -> tuple[
         found = problem.fit(drawn)
         if found.distance < best.distance:
             best = problem.flipped(found, allowed)
-    checkpoint("adjust", 2, 4)
-    if np.isfinite(best.distance):
-        final = problem.fit(best.directions, final=True)
-        best = final if np.isfinite(final.distance) else best
-    return best, {**facts, "distance": best.distance}
+    return best, facts

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.errors import ParameterError, ProtectionError, listed, unknown_name
+from discreet.errors import NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Proofs, adjustment_claim
@@ -22,7 +22,16 @@ from discreet.relations.interior import interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.adjust.directions import QUICK_WHEN_LARGE, choices, started
 from discreet.tables.adjust.mdi import least_information, proportional
-from discreet.tables.adjust.moves import SHOWN, Moves, fixed_cells, limits_of_moves, needed, share_of, whole
+from discreet.tables.adjust.moves import (
+    SHOWN,
+    Moves,
+    fixed_cells,
+    known_of_others,
+    limits_of_moves,
+    needed,
+    share_of,
+    whole,
+)
 from discreet.tables.adjust.programs import Answer, Programs, Row
 from discreet.tables.method import Method, Outcome
 from discreet.tables.rounding.controlled import LEVELS, Problem, Search, round_controlled
@@ -113,6 +122,14 @@ class Adjust(Method):
         for name in self.objectives:
             if name not in OBJECTIVES:
                 raise ParameterError(unknown_name("objective", str(name), OBJECTIVES))
+            if name not in WORDS and len(self.objectives) > 1:
+                raise ParameterError(f"objective={name!r} stands alone.", hint="Lists are of 'l1', 'l2' and 'linf'.")
+        if not self.objectives:
+            raise ParameterError("objective is an empty list.", hint="Give 'l1', or a list of 'l1', 'l2' and 'linf'.")
+        if not isinstance(self.randomised, bool):
+            raise ParameterError(f"randomised={self.randomised!r} is not allowed.", hint="Give True or False.")
+        if isinstance(self.draws, bool) or not isinstance(self.draws, int):
+            raise ParameterError(f"draws={self.draws!r} is not allowed.", hint="Give a whole number of at least 0.")
         for name, allowed in (
             ("algorithm", ALGORITHMS),
             ("weight", WEIGHTS),
@@ -164,7 +181,10 @@ class Adjust(Method):
         checkpoint("adjust", 4, 4)
         insecure = key is not None and key.insecure
         claim = adjustment_claim(
-            universes=len({table.spec.identity[1:] for table in system.tables}) > 1, insecure=insecure
+            self.record(),
+            forced=bool(system.forced.any()),
+            universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            insecure=insecure,
         )
         change = np.abs(published - system.value)
         search.said += _warned(system, published - system.value)
@@ -188,14 +208,31 @@ class Adjust(Method):
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
-        """Fixed cells are known; of the others somebody who does not know the levels can tell nothing."""
-        fixed = fixed_cells(system, self.fixed) & ~system.unsafe
+        """What was left as it is is known, and the other cells within the limit; of unsafe cells nothing is.
+
+        That is somebody who does not know the levels, but which cells are unsafe.
+        """
+        by_proportion = "mdi" in self.objectives and self.fixed != "margins"
+        known = fixed_cells(system, "one-way" if by_proportion else self.fixed)
+        if self.zeros == "kept":
+            known |= system.value == 0
         lower, upper = system.lower_bound, system.upper_bound
-        return np.where(fixed, system.value, lower), np.where(fixed, system.value, upper)
+        if self.limit is not None:
+            least, most = known_of_others(published, Fraction(str(self.limit)))
+            lower = np.where(system.unsafe, lower, np.maximum(lower, least))
+            upper = np.where(system.unsafe, upper, np.minimum(upper, most))
+        known &= ~system.unsafe
+        return np.where(known, system.value, lower), np.where(known, system.value, upper)
 
     def weights(self, system: System) -> Floats:
         """What a unit of each cell costs."""
         if self.weight == "variable":
+            without = [table.name for table in system.tables if table.cost is None]
+            if without:
+                raise NeedsError(
+                    f"weight='variable' takes costs, and table {without[0]!r} has no cost column.",
+                    hint="Give the table one (cost=), or use weight='unit', 'value' or 'sqrt'.",
+                )
             return np.maximum(system.cost("variable"), 0.0)
         size = np.maximum(np.abs(system.value.astype(np.float64)), 1.0)
         if self.weight == "unit":
@@ -207,8 +244,8 @@ class Adjust(Method):
         if len(stuck):
             names = listed((system.cell_name(c) for c in stuck.tolist()), SHOWN)
             raise ProtectionError(
-                f"{len(stuck)} unsafe cells cannot be protected: their bounds let them move neither up nor down by "
-                f"their level: {names}.",
+                f"{counted(len(stuck), 'unsafe cell')} cannot be protected, because bounds allow no move up or down by "
+                f"the level: {names}.",
                 hint="Widen their bounds, or merge their categories with others.",
             )
 
@@ -229,8 +266,9 @@ class Adjust(Method):
         if np.any(bad) or np.any(system.matrix @ move):
             names = listed((system.cell_name(c) for c in np.flatnonzero(bad).tolist()), SHOWN)
             raise ProtectionError(
-                f"No adjustment in whole units was found; {int(bad.sum())} cells cannot be protected or kept within "
-                f"their limits: {names}.",
+                f"No adjustment in whole units was found; {counted(int(bad.sum()), 'cell')} cannot be protected or "
+                "kept within "
+                f"the limits: {names}.",
                 hint="Allow larger moves (most=, limit=), or give the tables more decimals.",
             )
 
@@ -242,8 +280,9 @@ def _warned(system: System, move: Ints) -> list[str]:
     if not exact:
         return []
     return [
-        f"{exact} of {int(system.unsafe.sum())} unsafe cells moved by exactly their level: whoever knows the level is "
-        "left with two candidates for each of them (randomised=True moves cells further)"
+        f"{exact} of {counted(int(system.unsafe.sum()), 'unsafe cell')} moved by exactly the level: whoever knows "
+        "the level is "
+        "left with two candidates for the value (randomised=True moves cells further)"
     ]
 
 
@@ -443,12 +482,17 @@ class _Solver:
         loose = Programs(self.matrix, self.moves, self.kept, everything=True)
         if loose.slow:
             tried = tried[:1]
-        excess = min((loose.broken_limits(chosen) for chosen in tried), key=lambda e: float(e.sum()))
+        broken = [found for chosen in tried if (found := loose.broken_limits(chosen)) is not None]
+        excess = min(broken, key=lambda e: float(e.sum()), default=np.zeros(len(system)))
         over = np.flatnonzero(excess > 1e-6)
         over = over[np.argsort(-excess[over], kind="stable")]
         unsafe = listed((system.cell_name(c) for c in self.moves.unsafe.tolist()), SHOWN)
         if len(over):
             clash = f"the limits of {listed((system.cell_name(c) for c in over.tolist()), SHOWN)} stand in the way"
+        elif "mdi" in self.method.objectives:
+            clash = (
+                "the other cells cannot be brought to the margins in proportion (objective='l1' needs no proportions)"
+            )
         else:
             clash = "the sums that are to be kept (keep_mean) stand in the way"
         # Large tables are looked at with few choices of directions, so that others are not ruled out.
@@ -457,8 +501,9 @@ class _Solver:
             f"{system.cell_name(c)} by {unit_text(int(np.ceil(excess[c])) * self.moves.grid, system.decimals)}"
             for c in over[:20].tolist()
         )
+        together = " together" if len(self.moves.unsafe) > 1 else ""
         return ProtectionError(
-            f"{len(self.moves.unsafe)} unsafe cells cannot be protected together ({unsafe}): {clash}{how}.",
+            f"{counted(len(self.moves.unsafe), 'unsafe cell')} cannot be protected{together} ({unsafe}): {clash}{how}.",
             hint="Let these cells move further (limit=, fixed=, zeros='movable', most=), keep fewer sums, or publish "
             "fewer cells by force. Nothing is published.",
             details=f"Least that would do: {more}." if more else "",

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.errors import ProtectionError, listed
+from discreet.errors import ProtectionError, counted, listed
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.relations import System
 
@@ -74,19 +74,34 @@ def share_of(value: Ints, percent: Fraction) -> Ints:
 
 
 def fixed_cells(system: System, what: str) -> Bools:
-    """Cells that stay what they are: forced ones, and grand totals or all cells above the lowest level."""
+    """Cells that stay what they are: forced ones and those of a kind.
+
+    ``what`` is ``"none"``, ``"total"`` (grand totals), ``"one-way"`` or ``"margins"`` (all above the lowest level).
+    """
     fixed = system.forced.copy()
     if what == "none":
         return fixed
     for table, cells in zip(system.tables, system.of, strict=True):
         hierarchies = table.spec.hierarchies
-        if what == "total":
+        if what in ("total", "one-way"):
             top = [-1 if h.total is None else h.position(h.total) for h in hierarchies]
-            fixed[cells[(table.codes == np.array(top)).all(axis=1)]] = True
+            below = (table.codes != np.array(top)).sum(axis=1)
+            fixed[cells[below <= (what == "one-way")]] = True
         else:
             inner = np.all([h.base[table.codes[:, k]] for k, h in enumerate(hierarchies)], axis=0)
             fixed[cells[~inner]] = True
     return fixed
+
+
+def known_of_others(published: Ints, percent: Fraction) -> tuple[Ints, Ints]:
+    """The least and most that values can be which moved by at most so many per cent of themselves."""
+    whole, moved = 100 * percent.denominator, percent.numerator
+    if moved >= whole:
+        return np.full(len(published), NO_LOWER), np.full(len(published), NO_UPPER)
+    size = [abs(p) for p in published.tolist()]
+    near = np.array([-(-p * whole // (whole + moved)) for p in size], np.int64)
+    far = np.array([min(p * whole // (whole - moved), NO_UPPER) for p in size], np.int64)
+    return np.where(published < 0, -far, near), np.where(published < 0, -near, far)
 
 
 def limits_of_moves(
@@ -124,7 +139,7 @@ def limits_of_moves(
     if len(clash):
         names = listed((system.cell_name(c) for c in clash.tolist()), SHOWN)
         raise ProtectionError(
-            f"{len(clash)} unsafe cells cannot be protected because they are fixed: {names}.",
+            f"{counted(len(clash), 'unsafe cell')} cannot be protected, being fixed: {names}.",
             hint=f"Let them move: fixed={'none' if fixed == 'total' else 'total'!r}.",
         )
     if not movable_zeros:

@@ -206,8 +206,10 @@ class Programs:
             return False
         return in_blocks(least_squares, self.relations, lower, upper, self._weights(), steps=QUICK_LOOK).kept
 
-    def broken_limits(self, directions: Bools) -> Floats:
+    def broken_limits(self, directions: Bools) -> Floats | None:
         """Where no moves keep all limits: by how much each cell exceeds its own when they are broken least in all.
+
+        ``None`` where breaking limits does not help, because sums that are kept clash with the directions.
 
         Large programs break them with the least sum of squares, which takes seconds where a linear program takes hours.
         """
@@ -228,7 +230,7 @@ class Programs:
         excess = np.abs(found.move[self.size :])
         return self._of_all(np.where(excess > NAMED * excess.max(initial=0.0), excess, 0.0))
 
-    def _least_excess(self, directions: Bools) -> Floats:
+    def _least_excess(self, directions: Bools) -> Floats | None:
         import highspy
         from scipy.sparse import eye_array, hstack
 
@@ -240,8 +242,13 @@ class Programs:
         sides = (np.full(columns, -highspy.kHighsInf), np.where(limit >= FAR, highspy.kHighsInf, limit))
         cost = np.concatenate((np.zeros(columns), np.ones(columns)))
         low, high = np.concatenate((lower, np.zeros(columns))), np.full(2 * columns, FAR)
+        place = self.place[self.moves.unsafe]
+        against = np.where(directions, self.size + place, place)
+        high[against] = 0.0  # no unsafe cell takes back what its level asks for
         highs = started(self._model(cost, low, high, hstack([one, -one]), sides))
         highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
         excess = np.array(highs.getSolution().col_value)[columns:] + short
         result = np.zeros(len(self.place))
         result[self.free] = excess[: self.size] + excess[self.size :]

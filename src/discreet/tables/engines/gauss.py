@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from discreet.errors import ParameterError, unknown_name
+from discreet.errors import ParameterError, counted, unknown_name
 from discreet.model.arrays import Bools, Floats, pointers
 from discreet.progress import checkpoint
 from discreet.relations import System
@@ -80,9 +80,11 @@ def propose(system: System, cost: Floats, settings: GaussSettings | None = None)
     checkpoint("gauss", MOST_PASSES, MOST_PASSES)
     notes = []
     if revealed.any():
-        notes.append(f"{int(revealed.sum())} unsafe cells follow from cells that must be published.")
+        notes.append(f"{counted(int(revealed.sum()), 'unsafe cell', 'follow')} from cells that must be published.")
     if len(more):
-        notes.append(f"{len(more)} pairs of withheld cells still give each other away to a single contributor.")
+        notes.append(
+            f"{counted(len(more), 'pair of withheld cells', 'give')} each other away still to a single contributor."
+        )
     exposed = revealed.copy()
     exposed[more.cells[system.unsafe[more.cells]]] = True
     effort = {"exchanges": exchanges, "passes": passes, "sums": len(pairs)}

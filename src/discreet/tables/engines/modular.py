@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import ParameterError, listed, unknown_name
+from discreet.errors import ParameterError, counted, listed, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
@@ -216,7 +216,9 @@ class _Modular:
             names = [
                 f"{self.system.cell_name(cell)} (in {self._name(work.short[cell])})" for cell in sorted(work.short)
             ]
-            notes.append(f"{len(work.short)} unsafe cells cannot keep their level in a sub-table: {listed(names, 5)}.")
+            notes.append(
+                f"{counted(len(work.short), 'unsafe cell')} cannot keep the level in a sub-table: {listed(names, 5)}."
+            )
         if work.stopped:
             notes.append(
                 f"{work.stopped} of {work.solved} sub-tables have a cheap pattern, not proved to be the cheapest."

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, unknown_name
+from discreet.errors import NeedsError, ParameterError, counted, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, pointers
 from discreet.model.hierarchy import Hierarchy
 from discreet.progress import checkpoint
@@ -93,7 +93,7 @@ def propose(system: System, cost: Floats, settings: NetworkSettings | None = Non
         )
     checkpoint("network", len(target), len(target))
     left = int(missed.sum())
-    notes = (f"{left} unsafe cells have no way round for their level.",) if left else ()
+    notes = (f"{counted(left, 'unsafe cell', 'have')} no way round for the level.",) if left else ()
     return Proposal(withheld, numbers(missed > 0), {"searches": int(searches), "nodes": graph.nodes}, notes)
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.attack import External, Finding, attack_by_insiders
-from discreet.errors import listed
+from discreet.errors import counted, listed
 from discreet.model.arrays import Bools, Ints
 from discreet.progress import onwards
 from discreet.relations import System
@@ -85,12 +85,12 @@ class Standards:
         text = f"found by audit over all relations: meets {', '.join(self.met) or 'no standard'}"
         text += f", not {', '.join(missed)}" if missed else ""
         text += (
-            f"; of {int(self.system.unsafe.sum())} unsafe cells {count['short']} are short of their level and "
-            f"{count['recoverable']} worked out exactly by an outsider, {count['short_insiders']} and "
+            f"; of {counted(int(self.system.unsafe.sum()), 'unsafe cell')} {count['short']} are short of their level "
+            f"and {count['recoverable']} worked out exactly by an outsider, {count['short_insiders']} and "
             f"{count['recoverable_insiders']} by an insider"
         )
         if self.unattacked:
-            text += f"; insiders of {self.unattacked} cells without known contributors were not considered"
+            text += f"; insiders of {counted(self.unattacked, 'cell')} without known contributors were not considered"
         return text
 
     def names(self) -> tuple[str, ...]:

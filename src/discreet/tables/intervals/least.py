@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.errors import ProtectionError, listed
+from discreet.errors import ProtectionError, counted, listed
 from discreet.keys import Key
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Floats, Ints
 from discreet.model.evidence import Certificates, Proofs
@@ -203,6 +203,6 @@ def unprotected(system: System, cells: list[int]) -> ProtectionError:
     """Cells that intervals cannot protect."""
     names = listed((system.cell_name(cell) for cell in cells), SHOWN)
     return ProtectionError(
-        f"{len(cells)} unsafe cells cannot be protected by intervals: {names}.",
+        f"{counted(len(cells), 'unsafe cell')} cannot be protected by intervals: {names}.",
         hint="Let more cells move (limit=, fixed=, zeros='movable'), or withhold cells: ds.Suppress().",
     )

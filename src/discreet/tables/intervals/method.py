@@ -65,6 +65,7 @@ class Intervals(Method):
 
     kind: ClassVar[str] = "intervals"
     alters: ClassVar[bool] = True
+    secret: ClassVar[bool] = True
     ends: Literal["powers", "least"] = "powers"
     power: Literal["ceil", "round", "floor"] = "ceil"
     widen: float = 0.5
@@ -94,11 +95,6 @@ class Intervals(Method):
                         f"{name} is for intervals around adjusted values.", hint="Leave it out, or give ends='powers'."
                     )
         self._adjust()
-
-    @property
-    def secret(self) -> bool:
-        """Which intervals reach further, or how far on which side, is drawn."""
-        return True
 
     def _adjust(self) -> Adjust:
         return Adjust(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.jit import kernel
 from discreet.model.arrays import Floats, Ints
 from discreet.model.noise_table import FRACTIONS, NoiseTable
@@ -79,10 +79,11 @@ def perturbed_counts(count: Ints, cell_key: Ints, table: NoiseTable, *, threshol
         raise ParameterError("Counts need a noise table with whole changes.", hint="Make it with step=1.")
     if len(count) and count.min() < 0:
         raise InputError(
-            f"{int((count < 0).sum())} counts are below zero.", hint="Cell keys are for counts of records."
+            f"{counted(int((count < 0).sum()), 'count', 'are')} below zero.",
+            hint="Cell keys are for counts of records.",
         )
     if len(cell_key) != len(count):
-        raise InputError(f"There are {len(count)} counts and {len(cell_key)} cell keys.")
+        raise InputError(f"There are {counted(len(count), 'count')} and {counted(len(cell_key), 'cell key')}.")
     if len(cell_key) and (cell_key.min() < 0 or cell_key.max() >= table.modulus):
         raise InputError(f"Cell keys must lie in 0 .. {table.modulus - 1}.")
     rows = table.rows_of(count)

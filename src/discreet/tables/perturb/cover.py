@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from discreet.engine.cells import all_cells, cells_above
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.jit import kernel
 from discreet.model.arrays import Codes, Ints, pointers, ranges
 from discreet.model.hierarchy import Hierarchy
@@ -67,7 +67,7 @@ def cover_of(codes: Codes, by: Mapping[str, Hierarchy], tables: Sequence[Sequenc
     """
     names = list(by)
     if codes.ndim != 2 or codes.shape[1] != len(names):
-        raise InputError(f"Inner cells need one code for each of {len(names)} variables.")
+        raise InputError(f"Inner cells need one code for each of {counted(len(names), 'variable')}.")
     published = []
     for variables in [names] if tables is None else tables:
         unknown = [name for name in variables if name not in by]

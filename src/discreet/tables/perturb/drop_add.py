@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from discreet.engine.draws import Draws, draws
-from discreet.errors import InputError, ParameterError, ProtectionError
+from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.jit import kernel
 from discreet.model.arrays import Floats, Ints, Status
 
@@ -147,9 +147,9 @@ def dropped_and_added(
 
 def _flat(codes: Ints, shape: tuple[int, ...], numbers: Draws) -> Ints:
     if codes.ndim != 2 or codes.shape[1] != len(shape) or not len(shape):
-        raise InputError(f"Records need one code for each of {len(shape)} variables.")
+        raise InputError(f"Records need one code for each of {counted(len(shape), 'variable')}.")
     if len(numbers) != len(codes):
-        raise InputError(f"There are {len(codes)} records and {len(numbers)} permanent numbers.")
+        raise InputError(f"There are {counted(len(codes), 'record')} and {len(numbers)} permanent numbers.")
     if np.asarray(numbers).dtype != np.uint64:
         raise InputError("Permanent numbers must be unsigned 64-bit integers.", hint="Make them once and store them.")
     if float(np.prod(np.array(shape, np.float64))) > MOST_CELLS:
@@ -355,7 +355,7 @@ def dropped(numbers: Draws, q: int, key: bytes, *, version: int = 1) -> Status:
     if isinstance(q, bool) or q < 0:
         raise ParameterError(f"q={q} must be a whole number of at least 0.")
     if q >= len(numbers):
-        raise ParameterError(f"q={q} would drop all {len(numbers)} records.", hint="Give a smaller q.")
+        raise ParameterError(f"q={q} would drop all {counted(len(numbers), 'record')}.", hint="Give a smaller q.")
     universe = np.full(len(numbers), numbers.sum(dtype=np.uint64), np.uint64)
     order = draws(key, "drop_q/which", version, universe, numbers)
     return chosen(np.zeros(len(numbers), np.int64), order, np.array([-q]))

@@ -21,7 +21,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, Outcome, names_of
 from discreet.tables.perturb.drop_add import (
     AVERAGING,
     EQUAL_WEIGHTS,
@@ -86,6 +86,8 @@ class DropAdd(Method):
 
     kind: ClassVar[str] = "drop_add"
     alters: ClassVar[bool] = True
+    secret: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("records",)
     identifier: str
     rate: float | str = 0.01
     rounding: Literal["ceil", "above"] = "ceil"
@@ -101,7 +103,7 @@ class DropAdd(Method):
     insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "replicates", tuple(self.replicates))
+        object.__setattr__(self, "replicates", names_of(self.replicates))
         if self.rounding not in ("ceil", "above"):
             raise ParameterError(unknown_name("rounding", str(self.rounding), ("ceil", "above")))
         self.rule  # noqa: B018  # its own checks
@@ -120,16 +122,6 @@ class DropAdd(Method):
         except ValueError:
             raise ParameterError(f"rate={self.rate!r} is not a number.", hint="For example 0.01 or '1/100'.") from None
         return DropAddRule(rate, self.rounding, self.min_cell, self.min_margin, self.min_universe)
-
-    @property
-    def secret(self) -> bool:
-        """It draws."""
-        return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The records."""
-        return ("records",)
 
     def supply(self, tables: TableSet, key: Key | None) -> Parts:
         """The perturbed table, and what moved in its finest cells."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, counted
 from discreet.model.arrays import Bools, Floats
 from discreet.model.noise_table import NoiseTable, limits_of, whole_changes
 
@@ -126,7 +126,9 @@ def _per_row(name: str, given: Any, rows: int) -> list[Any]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         return [given] * rows
     if len(given) != rows:
-        raise ParameterError(f"{name}= has {len(given)} entries; the table has {rows} rows.", hint="Give one a row.")
+        raise ParameterError(
+            f"{name}= has {counted(len(given), 'entry')}; the table has {counted(rows, 'row')}.", hint="Give one a row."
+        )
     return list(given)
 
 

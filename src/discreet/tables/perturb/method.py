@@ -13,7 +13,7 @@ from discreet.engine.encode import Records, read_records
 from discreet.engine.magnifiers import Magnifiers, magnifiers_of
 from discreet.engine.memory import tabulate_records
 from discreet.engine.rollup import signed
-from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
 from discreet.files.frames import column_names, numbers, read_columns
 from discreet.keys import Key
 from discreet.model.arrays import Ints
@@ -270,7 +270,9 @@ class CellKey(Method):
                 "values in other tables"
             )
         if not made.nearest:
-            findings.append(f"the search for additive values stopped after {made.nodes:,} nodes; others may be nearer")
+            findings.append(
+                f"the search for additive values stopped after {counted(made.nodes, 'node')}; others may be nearer"
+            )
         evidence = Evidence(
             self.record(),
             claim,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engine.encode import Records
-from discreet.errors import InputError, NeedsError, ParameterError, listed, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import Bools, Floats, Ints, Status
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
@@ -22,7 +22,7 @@ from discreet.model.units import as_fraction
 from discreet.progress import checkpoint
 from discreet.records.noise import SHAPES, NoiseZone, Shape, balanced_directions, multipliers
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, Outcome, names_of
 from discreet.tables.perturb.sources import (
     companies,
     encoded,
@@ -74,6 +74,8 @@ class MultiplicativeNoise(Method):
 
     kind: ClassVar[str] = "multiplicative_noise"
     alters: ClassVar[bool] = True
+    secret: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("records",)
     identifier: str
     a: float = 1.1
     b: float = 1.2
@@ -88,7 +90,7 @@ class MultiplicativeNoise(Method):
     insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "balance", tuple(self.balance))
+        object.__setattr__(self, "balance", names_of(self.balance))
         if self.shape not in SHAPES:
             raise ParameterError(unknown_name("shape", str(self.shape), SHAPES))
         self.zone  # noqa: B018  # its own checks
@@ -105,16 +107,6 @@ class MultiplicativeNoise(Method):
     def zone(self) -> NoiseZone:
         """Where factors lie."""
         return NoiseZone(self.a, self.b, self.shape)
-
-    @property
-    def secret(self) -> bool:
-        """It draws."""
-        return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The records."""
-        return ("records",)
 
     # ---- on the records ------------------------------------------------------------------------------------
 
@@ -138,7 +130,7 @@ class MultiplicativeNoise(Method):
         amounts = records.amounts(table.spec.value)
         if len(amounts.own) and amounts.own.min() < 0:
             raise InputError(
-                f"Variable {table.spec.value!r} has {int((amounts.own < 0).sum())} values below zero.",
+                f"Variable {table.spec.value!r} has {counted(int((amounts.own < 0).sum()), 'value')} below zero.",
                 hint="Values with signs need another method.",
             )
         factor = self._factors(records, table, key, amounts.own, kept)
@@ -203,14 +195,14 @@ class MultiplicativeNoise(Method):
             if self.limit is not None:
                 flagged = np.asarray(moved > as_fraction(self.limit) * np.abs(table.value.astype(object)), np.bool_)
                 facts["too_noisy"] += int(flagged.sum())
-                notes += _named(table, flagged, f"moved by more than {self.limit:g} of their value")
+                notes += _named(table, flagged, f"moved by more than {self.limit:g} of the value")
             if self.p is not None:
                 needed = self._needed(table, mine["first"], mine["second"])
                 sensitive = np.asarray(needed > 0, np.bool_) & ~table.empty
                 short = sensitive & np.asarray(moved < needed, np.bool_)
                 facts["sensitive"] += int(sensitive.sum())
                 facts["unprotected"] += int(short.sum())
-                notes += _named(table, short, "are sensitive and moved less than the extended p% rule asks for")
+                notes += _named(table, short, "are sensitive but moved less than the extended p% rule asks for")
         statement = multiplied_statement(self.a, self.b, self.p, facts)
         universes = len({table.spec.identity[1:] for table in system.tables}) > 1
         claim = noise_claim(self.kind, statement, additive=True, universes=universes, insecure=facts["insecure"])
@@ -244,7 +236,7 @@ def _named(table: Table, rows: Bools, what: str) -> list[str]:
     if not len(found):
         return []
     names = listed((f"({table.cell_name(row)})" for row in found.tolist()), SHOWN)
-    return [f"{len(found)} cells of table {table.name} {what}: {names}"]
+    return [f"{counted(len(found), f'cell of table {table.name}', what)}: {names}"]
 
 
 def _cells_of(records: Records, spec: TableSpec, variables: tuple[str, ...]) -> Ints:

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.engine.draws import draws, fractions, whole_numbers
 from discreet.engine.identities import identities_of
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Floats, Ints
 from discreet.model.noise_table import FRACTIONS
 
@@ -65,7 +65,8 @@ def stable_identities(ids: Any) -> Ints:
     column = column if isinstance(column, pa.Array) else pa.array(column)
     if column.null_count:
         raise InputError(
-            f"{column.null_count} records have no identifier.", hint="Every record needs one that it keeps for good."
+            f"{counted(column.null_count, 'record', 'have')} no identifier.",
+            hint="Every record needs one that it keeps for good.",
         )
     found = identities_of(column)
     ordered = np.sort(found)
@@ -74,11 +75,11 @@ def stable_identities(ids: Any) -> Ints:
         distinct = len(column.unique())
         if distinct < len(column):
             raise InputError(
-                f"{len(column) - distinct} records have the identifier of another record.",
+                f"{counted(len(column) - distinct, 'record', 'have')} the identifier of another record.",
                 hint="Record keys belong to single records; number the records of a household or firm.",
             )
         raise InputError(
-            f"{same} identifiers cannot be told apart by their 62-bit numbers.",
+            f"{counted(same, 'identifier')} cannot be told apart by 62-bit numbers.",
             hint="Use shorter identifiers: whole numbers of at most 18 digits are never mixed up.",
         )
     return found
@@ -104,7 +105,9 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
     if given.dtype.kind not in "iuf":
         raise InputError("Record keys must be numbers.")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise InputError(f"{int((~np.isfinite(given)).sum())} record keys are missing.", hint="Give every record one.")
+        raise InputError(
+            f"{counted(int((~np.isfinite(given)).sum()), 'record key', 'are')} missing.", hint="Give every record one."
+        )
     if modulus is None:
         if given.size and (given.min() < 0 or given.max() >= 1):
             raise InputError("Record keys must be fractions in [0, 1).", hint="Give modulus= for whole keys.")
@@ -120,7 +123,7 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
         expected = n * (n - 1) / 2 / space
         if equal > FEW + expected + 6 * np.sqrt(expected):
             raise InputError(
-                f"{equal} of {n} record keys occur more than once; chance gives about {expected:.0f}.",
+                f"{equal} of {counted(n, 'record key')} occur more than once; chance gives about {expected:.0f}.",
                 hint="Keys with few digits or drawn per group protect little; make them with record_keys().",
             )
         return
@@ -128,6 +131,6 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
     spread = float(((counts - n / space) ** 2).sum()) / (n / space) if n else 0.0
     if n >= 20 * space and spread > space + 10 * np.sqrt(2 * space):
         raise InputError(
-            f"The {n} record keys are not spread evenly over 0 .. {space - 1}.",
+            f"The {n:,} record keys are not spread evenly over 0 .. {space - 1}.",
             hint="Check that the modulus is that of the keys, or make them with record_keys(modulus=).",
         )

@@ -64,6 +64,8 @@ class SmallCount(Method):
 
     kind: ClassVar[str] = "small_count"
     alters: ClassVar[bool] = True
+    secret: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("counts",)
     base: int = 3
     derivable: bool = True
     every_small: bool = False
@@ -83,16 +85,6 @@ class SmallCount(Method):
                 )
         for name in ("pre_rounded", "differences"):
             object.__setattr__(self, name, _plain_rows(name, getattr(self, name)))
-
-    @property
-    def secret(self) -> bool:
-        """Ties are settled by draws."""
-        return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Counts of records."""
-        return ("counts",)
 
     def record(self) -> dict[str, Any]:
         """The method as plain data."""

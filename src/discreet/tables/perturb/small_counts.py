@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.engine.draws import Draws
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, counted
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Ints
 from discreet.progress import checkpoint
@@ -85,7 +85,7 @@ def rounded_small_counts(
     original = cover.sums(inner)
     if difference is not None:
         if len(difference) != cover.size:
-            raise InputError(f"{len(difference)} differences are given for {cover.size} published cells.")
+            raise InputError(f"{len(difference)} differences are given for {counted(cover.size, 'published cell')}.")
         original = original + difference
     published = cover.sums(now)
     goal = int(inner.sum())
@@ -143,14 +143,16 @@ def _check(inner: Ints, cover: Cover, draw: Draws, base: int, at_once: int) -> N
     if np.asarray(inner).dtype.kind not in "iu":
         raise InputError("Counts must be whole numbers.")
     if len(inner) != cover.inner or len(draw) != cover.inner:
-        raise InputError(f"{cover.inner} inner cells need as many counts and draws, not {len(inner)} and {len(draw)}.")
+        raise InputError(
+            f"{counted(cover.inner, 'inner cell', 'need')} as many counts and draws, not {len(inner)} and {len(draw)}."
+        )
     if len(inner) and inner.min() < 0:
-        raise InputError(f"{int((inner < 0).sum())} counts are below zero.")
+        raise InputError(f"{counted(int((inner < 0).sum()), 'count', 'are')} below zero.")
 
 
 def _apply_pre_rounded(now: Ints, pre_rounded: Ints, base: int) -> Bools:
     if len(pre_rounded) != len(now):
-        raise InputError(f"{len(pre_rounded)} fixed values are given for {len(now)} inner cells.")
+        raise InputError(f"{len(pre_rounded)} fixed values are given for {counted(len(now), 'inner cell')}.")
     fixed: Bools = pre_rounded >= 0
     if np.any((pre_rounded > 0) & (pre_rounded < base)):
         raise InputError(

@@ -10,7 +10,7 @@ import numpy as np
 from discreet.engine.encode import read_records
 from discreet.engine.identities import identities_of
 from discreet.engine.memory import tabulate_records
-from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
 from discreet.files.frames import code_text, column_names, numbers, read_columns
 from discreet.keys import Key
 from discreet.model.arrays import Floats, Ints
@@ -21,7 +21,7 @@ from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.records.swapping import Swaps, household_profiles, swapped_households, with_swapped_areas
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, Outcome, names_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +66,8 @@ class Swap(Method):
 
     kind: ClassVar[str] = "swap"
     alters: ClassVar[bool] = True
+    secret: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("records",)
     area: str
     household: str
     within: str | None = None
@@ -77,23 +79,13 @@ class Swap(Method):
     insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "profile", tuple(self.profile))
+        object.__setattr__(self, "profile", names_of(self.profile))
         if not 0 < self.rate <= 1:
             raise ParameterError(f"rate={self.rate} must lie in (0, 1].")
         if self.area in self.profile:
             raise ParameterError(
                 f"There is no rule that keeps {self.area!r} and exchanges it.", hint="Take it out of profile."
             )
-
-    @property
-    def secret(self) -> bool:
-        """It draws."""
-        return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The records."""
-        return ("records",)
 
     def tabulated(self, spec: TableSpec) -> TableSpec:
         """All combinations of codes: a household may come into a cell that was empty."""
@@ -220,7 +212,9 @@ def _households(frame: pa.Table, column: str) -> tuple[Ints, Ints, Ints]:
     """Number of each record's household, the first record of each household, and the identities of households."""
     values = frame[column].combine_chunks()
     if values.null_count:
-        raise InputError(f"{values.null_count} records have no household in {column!r}.", hint="Give every record one.")
+        raise InputError(
+            f"{counted(values.null_count, 'record', 'have')} no household in {column!r}.", hint="Give every record one."
+        )
     identity, first, number = np.unique(identities_of(values), return_index=True, return_inverse=True)
     return number.astype(np.int64), first.astype(np.int64), identity
 
@@ -229,7 +223,9 @@ def _numbered(frame: pa.Table, column: str) -> tuple[list[str], Ints]:
     """Codes of a column in alphabetical order, and the number of each record's code."""
     values = frame[column].combine_chunks()
     if values.null_count:
-        raise InputError(f"{values.null_count} records have no code in {column!r}.", hint="Give every record one.")
+        raise InputError(
+            f"{counted(values.null_count, 'record', 'have')} no code in {column!r}.", hint="Give every record one."
+        )
     words = [code_text(word) or "" for word in values.to_pylist()]
     known = sorted(set(words))
     place = {word: i for i, word in enumerate(known)}

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, ProtectionError
+from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Ints
 from discreet.tables.redistribute.flow import fewest_steps
@@ -92,7 +92,7 @@ def redistributed(
     left = np.flatnonzero(now > 0)
     if int(now.sum()) < threshold * len(left):
         raise ProtectionError(
-            f"The map is too fine: {len(left)} cells hold less than {threshold} units each on average.",
+            f"The map is too fine: {counted(len(left), 'cell', 'hold')} less than {threshold} units each on average.",
             hint="Use a coarser grid, or join neighbouring places.",
         )
     moves = _ALGORITHMS[algorithm](now, left, geometry, threshold)
@@ -105,7 +105,7 @@ def _check(
     counts: Ints, geometry: Geometry, threshold: int, outlier_distance: int | None, outliers: str, algorithm: str
 ) -> None:
     if len(counts) != len(geometry):
-        raise InputError(f"{len(geometry)} cells need as many counts, not {len(counts)}.")
+        raise InputError(f"{counted(len(geometry), 'cell', 'need')} as many counts, not {len(counts)}.")
     if np.asarray(counts).dtype.kind not in "iu" or (len(counts) and counts.min() < 0):
         raise InputError("Counts must be whole numbers of at least zero.")
     if threshold < 2:

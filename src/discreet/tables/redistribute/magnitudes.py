@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, ProtectionError
+from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.model.arrays import Floats, Ints
 from discreet.tables.redistribute.grid import FAR, Geometry
 
@@ -210,7 +210,8 @@ def _fill_up(cells: _Cells, geometry: Geometry, threshold: int) -> list[Contribu
     members = cells.members
     if sum(len(inside) for inside in members.values()) < threshold * len(members):
         raise ProtectionError(
-            f"The map is too fine: {len(members)} cells hold less than {threshold} contributors each on average.",
+            f"The map is too fine: {counted(len(members), 'cell', 'hold')} less than {threshold} contributors each "
+            "on average.",
             hint="Use a coarser grid, or join neighbouring places.",
         )
     moves: list[ContributorMove] = []

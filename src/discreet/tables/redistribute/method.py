@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, listed, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.files.frames import numbers, read_columns
 from discreet.keys import Key
 from discreet.measures.redistribution import map_measures
@@ -69,6 +69,7 @@ class Redistribute(Method):
 
     kind: ClassVar[str] = "redistribute"
     alters: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("places",)
     threshold: int = 3
     outliers: Literal["suppress", "redistribute", "none"] = "suppress"
     outlier_distance: int | None = None
@@ -95,11 +96,6 @@ class Redistribute(Method):
     def rules(self) -> MapRules:
         """What makes a place of a map of magnitudes sensitive."""
         return MapRules(self.threshold, self.max_share, self.dominance, self.p)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Places."""
-        return ("places",)
 
     def record(self) -> dict[str, Any]:
         """The method as plain data."""
@@ -138,7 +134,8 @@ class Redistribute(Method):
         x, y = (np.asarray(numbers(frame, column), np.float64) for column in grid.columns)
         wider = coarser_grid(grid, x, y, self.threshold)
         raise ProtectionError(
-            f"The map is too fine: {int(inner.sum())} hexagons hold less than {self.threshold} units each on average.",
+            f"The map is too fine: {counted(int(inner.sum()), 'hexagon', 'hold')} less than "
+            f"{counted(self.threshold, 'unit')} each on average.",
             hint="No coarser grid works: there are too few points."
             if wider is None
             else f"Hexagons of size {wider.size:g} would work; state it, it is not a secret of single points.",
@@ -224,7 +221,7 @@ class Redistribute(Method):
         if found.unresolved:
             names = listed((f"{codes[c]} ({why})" for c, why in found.unresolved.items()), SHOWN)
             raise ProtectionError(
-                f"{len(found.unresolved)} places of the map cannot be repaired: {names}.",
+                f"{counted(len(found.unresolved), 'place')} of the map cannot be repaired: {names}.",
                 hint="Use a coarser grid, or weaker rules.",
             )
         whole = np.rint(found.value).astype(np.int64)
@@ -258,7 +255,8 @@ class Redistribute(Method):
                 told.append(name)
         if told:
             raise ProtectionError(
-                f"The published totals of {len(told)} areas tell that a place in them is small: {listed(told, SHOWN)}.",
+                f"{counted(len(told), 'area', 'have')} a published total that tells that a place in it is small: "
+                f"{listed(told, SHOWN)}.",
                 hint="Do not publish these totals, join areas, or use a coarser grid.",
             )
 

@@ -10,19 +10,19 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, listed, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import LARGEST, NO_LOWER, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Proofs, rounding_claim
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.relations.interior import interior
+from discreet.relations.interior import finest_cells, interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.levels import prove_levels
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, Outcome, names_of
 from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_at_once, round_controlled
 from discreet.tables.rounding.families import lines
-from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles
+from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles, round_cheaply
 from discreet.tables.rounding.parts import round_blocks, round_families
 from discreet.tables.rounding.rules import up_by_rule, up_semi_controlled
 
@@ -39,6 +39,8 @@ RULES = (
 ADDITIVE = RULES[:4]
 OBJECTIVES = ("nearest", "total", "random", "none")
 SHOWN = 5
+AT_ONCE, NODES = 6_000, 600
+"""Networks of up to so many cells and relations are rounded at once, without a program."""
 LARGE, PART = 100_000, 60_000
 """Tables of more interior cells are rounded in parts, of about so many cells where families of codes are taken."""
 
@@ -106,6 +108,8 @@ class Round(Method):
             raise ParameterError(f"steps={self.steps!r} is not allowed.", hint="Give a whole number of at least 1.")
         if self.steps > 1 and self.rule != "controlled":
             raise ParameterError("steps is for controlled rounding.", hint="Leave it out, or use rule='controlled'.")
+        if not isinstance(self.levels, bool):
+            raise ParameterError(f"levels={self.levels!r} is not allowed.", hint="Give True or False.")
         if self.control and self.rule != "semi":
             raise ParameterError("control is for semi-controlled rounding.", hint="Use rule='semi'.")
         for name in ("effort", "time_limit"):
@@ -113,7 +117,7 @@ class Round(Method):
             good = isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number) and number >= 0
             if number is not None and not good:
                 raise ParameterError(f"{name}={number!r} is not allowed.", hint="Give a number of at least 0.")
-        object.__setattr__(self, "control", tuple(self.control))
+        object.__setattr__(self, "control", names_of(self.control))
 
     @property
     def secret(self) -> bool:
@@ -130,7 +134,7 @@ class Round(Method):
         made = self._rounded(system, step, key, marks)
         checkpoint("round", 3, 3)
         published = made.value * step
-        made.worst = int((np.abs(published - system.value) // step).max(initial=0))
+        made.worst = int(np.abs(published - system.value).max(initial=0)) // step
         reach = made.worst + 1
         certificates, proofs = Certificates.none(), Proofs.none()
         if self.levels:
@@ -189,7 +193,7 @@ class Round(Method):
         if units.denominator != 1:
             raise InputError(
                 f"The base {self.base} is not a whole number of the smallest unit of the tables, which have "
-                f"{system.decimals} decimals.",
+                f"{counted(system.decimals, 'decimal')}.",
                 hint="Give another base, or tables with more decimals (decimals=).",
             )
         if units * 4 + int(np.abs(system.value).max(initial=0)) > LARGEST:
@@ -229,7 +233,6 @@ class Round(Method):
     def _controlled(
         self, system: System, step: int, floor: Ints, rest: Ints, key: Key | None, marks: NDArray[np.uint8] | None
     ) -> Made:
-        inner = interior(system)
         share = rest / step
         seed, draw = 1, np.zeros(0)
         if key is not None and marks is not None:
@@ -238,23 +241,28 @@ class Round(Method):
             seed = int(key.generator("round controlled", marks).integers(2**62))
         else:
             up = 2 * rest >= step
-        weight = np.zeros(len(system))
+        cost = np.zeros(len(system), np.int64)  # what going up costs, times the base
         if self.objective == "random":
-            weight = np.where(rest > 0, 1.0 - 2.0 * up, 0.0)
+            cost = np.where(rest > 0, step * (1 - 2 * up), 0)
         elif self.objective in ("nearest", "total"):
-            weight = np.where(rest > 0, 1.0 - 2.0 * share, 0.0)
-        ceil = floor + (rest > 0)
-        least, most = self._allowed(system, step, floor, ceil)
-        lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
-        lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
-        beyond, everywhere = self.steps - 1, self.objective == "total"
-        problem = Problem(inner, least, most, weight, beyond, lowest if beyond else None, everywhere)
+            cost = np.where(rest > 0, step - 2 * rest, 0)
+        least, most = self._allowed(system, step, floor, floor + (rest > 0))
         search = Search(None if self.effort is None else int(self.effort), self.time_limit)
+        weighed = np.arange(len(system)) if self.objective == "total" else finest_cells(system)
         found = None
-        if problem.small and search.levels() and weight.any():
-            found = round_at_once(problem, search)
+        if len(system) <= AT_ONCE and search.levels():
+            found = _in_network(system, step, floor, rest, least, most, cost, weighed)
         if found is None:
-            found = self._searched(system, step, problem, floor + up, search, seed, draw)
+            weight = cost / step
+            lowest = np.where(system.lower_bound > NO_LOWER, -(-system.lower_bound // step), NO_LOWER)
+            lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
+            beyond = self.steps - 1
+            everywhere = self.objective == "total"
+            problem = Problem(interior(system), least, most, weight, beyond, lowest if beyond else None, everywhere)
+            if problem.small and search.levels() and weight.any():
+                found = round_at_once(problem, search)
+            if found is None:
+                found = self._searched(system, step, problem, floor + up, search, seed, draw)
         negative = (found.value < 0) & (system.lower_bound >= 0)
         if np.any(negative):
             cell = system.cell_name(int(np.argmax(negative)))
@@ -263,7 +271,7 @@ class Round(Method):
                 hint="Allow more effort, take another base, or use a rule that rounds each cell for itself.",
             )
         # Cells that may only go up count as going up.
-        always = float(weight[problem.counted] @ (least - floor)[problem.counted])
+        always = float((cost / step)[weighed] @ (least - floor)[weighed])
         return Made(found.value, found, always, search.nodes, search.struck_at)
 
     def _searched(
@@ -319,8 +327,8 @@ class Round(Method):
     def _unprotected(self, system: System, cells: list[int]) -> ProtectionError:
         names = listed((system.cell_name(cell) for cell in cells), SHOWN)
         return ProtectionError(
-            f"{len(cells)} unsafe cells cannot be protected by rounding to multiples of {self.base}: somebody who "
-            f"knows the base could tell them more closely than their level allows: {names}.",
+            f"{counted(len(cells), 'unsafe cell')} cannot be protected by rounding to multiples of {self.base}: "
+            f"somebody who knows the base could tell more than the level allows: {names}.",
             hint="Take a larger base, or publish without that proof (levels=False), which the release then says.",
         )
 
@@ -339,8 +347,10 @@ class Made:
         self.value = value
         self.worst = 0
         self.bound = 0 if found is None else found.bound
-        self.objective = None if found is None else round(found.objective + always, 9)
-        self.least = None if found is None else round(found.least + always, 6)
+        self.objective = self.least = None
+        if found is not None:
+            self.objective = round(found.objective + always, 9)
+            self.least = min(round(found.least + always, 6), self.objective)
         self.nodes, self.struck_at = nodes, struck_at
 
     @property
@@ -349,12 +359,31 @@ class Made:
         if self.objective is None:
             return ()
         best = "no rounding has less" if self.worst <= self.bound else f"any rounding has at least {self.bound}"
-        text = [f"the worst sum lies {self.worst} steps beyond its neighbouring multiples; {best}"]
+        text = [f"the worst sum lies {counted(self.worst, 'step')} beyond its neighbouring multiples; {best}"]
+        if self.worst == 0:
+            text = ["all values lie at neighbouring multiples of the base"]
         if self.least is not None:
             gap = max(self.objective - self.least, 0.0)
             near = "the least" if gap <= 1e-6 else f"at most {gap:.6g} above the least"
-            text.append(f"the objective is {near} with that violation")
+            text.append(f"the objective is {near}{' with that violation' if self.worst else ''}")
         return tuple(text)
+
+
+def _in_network(
+    system: System, step: int, floor: Ints, rest: Ints, least: Ints, most: Ints, cost: Ints, weighed: Ints
+) -> Rounding | None:
+    """The best rounding where the relations are a network and it has one without any violation."""
+    net = network(system)
+    if net is None or net.nodes > NODES:
+        return None
+    weight = np.zeros(len(system), np.int64)
+    weight[weighed] = cost[weighed]
+    left = round_cheaply(net, rest, step, (least - floor) * step, (most - floor) * step, weight)
+    if left is None:
+        return None
+    value = floor + left // step
+    objective = float(weight @ (value - least)) / step
+    return Rounding(value, 0, 0, objective, objective)
 
 
 def _semi(
@@ -387,6 +416,8 @@ def _fraction(base: object) -> Fraction | None:
     """The base as an exact number, ``None`` where it is not one above zero."""
     if isinstance(base, bool) or not isinstance(base, int | float | str):
         return None
+    if isinstance(base, int):
+        return Fraction(base) if base > 0 else None
     try:
         number = Fraction(str(base))
     except (ValueError, ZeroDivisionError):

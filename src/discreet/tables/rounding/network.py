@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.model.arrays import Floats, Ints, pointers
+from discreet.model.arrays import LARGEST, Floats, Ints
 from discreet.relations import System
-from discreet.tables.rounding import kernels
+from discreet.tables.rounding import network_kernels as kernels
 
 
 class Network(NamedTuple):
@@ -24,12 +24,7 @@ class Network(NamedTuple):
 
     def adjacency(self) -> tuple[Ints, Ints, Ints]:
         """Where the arcs of each node begin, how many there are, and the arcs."""
-        loops = self.tail == self.head
-        node = np.concatenate((self.tail, self.head[~loops]))
-        arc = np.concatenate((np.arange(len(self.tail)), np.flatnonzero(~loops)))
-        order = np.lexsort((arc, node))
-        count = np.bincount(node, minlength=self.nodes)
-        return pointers(count), count.astype(np.int64), arc[order].astype(np.int64)
+        return kernels.arcs_of_nodes(self.tail, self.head, self.nodes)
 
     def in_order(self, draw: Floats) -> tuple[Network, Ints]:
         """The same network with arcs and nodes ordered by a draw for each arc, and the order of the arcs.
@@ -51,7 +46,7 @@ class Network(NamedTuple):
 
 def network(system: System) -> Network | None:
     """The network of a system, or ``None`` where its relations are none."""
-    if np.any(system.residual()) or len(system.figure_of):
+    if system.residual.any() or len(system.figure_of):
         return None
     several = {len(table.variables) for table in system.tables}
     orders = list(permutations(range(max(several)))) if len(system.tables) == 1 and max(several) <= 2 else [None]
@@ -78,40 +73,26 @@ def _rows(system: System, order: tuple[int, ...] | None) -> Ints:
 
 def _as_network(system: System, rows: Ints) -> Network | None:
     """Every cell in at most two relations, with signs that can be made opposite by turning relations round."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order, connected_components
+    matrix = system.matrix
+    tail, head = np.empty(len(system), np.int64), np.empty(len(system), np.int64)
+    start, cell = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    if not kernels.as_arcs(start, cell, matrix.data.astype(np.int64), rows, tail, head):
+        return None
+    return Network(tail, head, len(rows) + 1)
 
-    part = system.matrix[rows].tocsc()
-    entries = np.diff(part.indptr)
-    if entries.max(initial=0) > 2 or np.any(np.abs(part.data) != 1):
+
+def round_cheaply(net: Network, rest: Ints, step: int, low: Ints, high: Ints, weight: Ints) -> Ints | None:
+    """How far above its lower multiple each cell ends (0 or ``step``) so that the weight of those that go up is least.
+
+    Weights are whole numbers of at most ``step``. Cells go where ``low`` and ``high`` (0 or ``step``) leave them no
+    choice; ``None`` where that leaves no rounding.
+    """
+    if float(step) * (len(rest) + net.nodes) >= LARGEST:  # sums of weights would not be exact
         return None
-    nodes = len(rows) + 1
-    root = nodes - 1
-    one, two = np.full(len(system), root, np.int64), np.full(len(system), root, np.int64)
-    sign = np.ones((2, len(system)), np.int64)
-    some, both = entries > 0, entries == 2
-    one[some], sign[0, some] = part.indices[part.indptr[:-1][some]], part.data[part.indptr[:-1][some]]
-    two[both], sign[1, both] = part.indices[part.indptr[:-1][both] + 1], part.data[part.indptr[:-1][both] + 1]
-    turned = np.zeros(nodes, np.int64)
-    pairs = coo_array((np.ones(int(both.sum())), (one[both], two[both])), shape=(nodes, nodes)).tocsr()
-    pairs = pairs + pairs.T
-    # A relation is turned round where it has the same sign as its neighbour in the cell that they share.
-    same = {}
-    for a, b, s in zip(one[both].tolist(), two[both].tolist(), (sign[0] * sign[1])[both].tolist(), strict=True):
-        same[a, b] = same[b, a] = s > 0
-    count, label = connected_components(pairs, directed=False)
-    for component in range(count):
-        start = int(np.argmax(label == component))
-        order, before = breadth_first_order(pairs, start, directed=False)
-        for node in order[1:].tolist():
-            turned[node] = turned[before[node]] ^ same[int(before[node]), node]
-    flip = np.where(turned == 1, -1, 1)
-    signs = sign * flip[np.stack((one, two))]
-    if np.any(signs[0, both] == signs[1, both]):
-        return None
-    # A positive sign is an arc that leaves the node.
-    leaves = signs[0] > 0
-    return Network(np.where(leaves, one, two), np.where(leaves, two, one), nodes)
+    begin, _, arcs = net.adjacency()
+    left = np.where((weight < 0) | ((weight == 0) & (2 * rest >= step)), high, low)
+    done = kernels.least_weight(step, net.tail, net.head, begin, arcs, weight, high > low, rest, left)
+    return left if done else None
 
 
 def round_by_cycles(net: Network, rest: Ints, step: int, weight: Floats | None, seed: int) -> Ints:
