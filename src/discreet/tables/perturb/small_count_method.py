@@ -113,11 +113,12 @@ class SmallCount(Method):
         checkpoint("small counts", 0, 1)
         cover = cover_of_tables([codes_in(codes, listing, table) for table in system.tables])
         place = [_rows_of(table, cells) for table, cells in zip(system.tables, cover.cells, strict=True)]
+        marks = _marks(listing, codes)
         with onwards():
             found = rounded_small_counts(
                 inner["count"],
                 cover,
-                _drawn(key, listing, codes, inner["count"]),
+                draws(key.secret, "small_counts", 1, *marks, inner["count"]),
                 base=self.base,
                 derivable=self.derivable,
                 every_small=self.every_small,
@@ -125,6 +126,7 @@ class SmallCount(Method):
                 difference=self._differences(system.tables, cover, place),
                 at_once=self.at_once,
                 exchanges=self.exchanges,
+                near=marks[_widest(listing)],
             )
         checkpoint("small counts", 1, 1)
         published = np.zeros(len(system), np.int64)
@@ -221,10 +223,16 @@ def _rows_of(table: Table, cells: Ints) -> Ints:
     return rows
 
 
-def _drawn(key: Key, listing: Mapping[str, tuple[str, ...]], codes: Codes, count: Ints) -> Draws:
-    """One draw for each inner cell, of its codes and its count; the order of variables and codes is nothing."""
+def _marks(listing: Mapping[str, tuple[str, ...]], codes: Codes) -> list[Draws]:
+    """What each inner cell is, one column a variable; the order of variables and codes is nothing."""
     columns = []
     for k, (variable, words) in sorted(enumerate(listing.items()), key=lambda item: item[1][0]):
         marks = [hashlib.blake2b(repr((variable, w)).encode(), digest_size=8).digest() for w in words]
         columns.append(np.frombuffer(b"".join(marks), "<u8")[codes[:, k]] if len(codes) else np.zeros(0, np.uint64))
-    return draws(key.secret, "small_counts", 1, *columns, count)
+    return columns
+
+
+def _widest(listing: Mapping[str, tuple[str, ...]]) -> int:
+    """The variable with the most base codes, among the variables by name: cells of one code of it are few."""
+    lengths = [len(words) for _, words in sorted(listing.items())]
+    return lengths.index(max(lengths))
