@@ -74,7 +74,9 @@ def write_shaped(folder: Path, others: tuple[str, ...], scale: float) -> int:
     population, records = shaped(others, scale)
     assert records is not None
     pq.write_table(population.records.select(["area", *others]).slice(0, records), folder / "records.parquet")
-    (folder / "parents.json").write_text(json.dumps({name: dict(population.parents[name]) for name in others + ("area",)}))
+    (folder / "parents.json").write_text(
+        json.dumps({name: dict(population.parents[name]) for name in ("area", *others)})
+    )
     return records
 
 
@@ -112,4 +114,6 @@ def least_sum(matrix: Any, target: Any, steps: int = 150) -> float:
     price = np.clip(price, -3, 3)
     at_lower = left - price * below
     at_upper = 3 * (upper - below) - left - price * upper
-    return float(np.minimum(at_lower, np.where(left > 0, at_upper, at_lower)).sum() + np.minimum(matrix @ price, 0).sum())
+    return float(
+        np.minimum(at_lower, np.where(left > 0, at_upper, at_lower)).sum() + np.minimum(matrix @ price, 0).sum()
+    )
