@@ -292,7 +292,8 @@ def _protection(
             low = np.where(low > NO_LOWER, low * scale, NO_LOWER)
             up = np.where(up < NO_UPPER, up * scale, NO_UPPER)
         if alone:
-            lower, upper = np.maximum(low, NO_LOWER), np.minimum(up, NO_UPPER)
+            lower = low if table.lower_bound is None else np.maximum(low, NO_LOWER)
+            upper = up if table.upper_bound is None else np.minimum(up, NO_UPPER)
         else:
             np.maximum.at(lower, cells, low)
             np.minimum.at(upper, cells, up)

@@ -159,6 +159,8 @@ class CellKey(Method):
             checkpoint("cell keys", number, len(tables))
             counted.append(self._magnitudes_of(table, key) if table.spec.value else self._counts_of(table, key, noise))
         checkpoint("cell keys", len(tables), len(tables))
+        if len(counted) == 1:
+            return {"cells": counted[0]}
         names = list(dict.fromkeys(name for columns in counted for name in columns))
         sizes = [len(table) for table in tables]
         zeros = [np.zeros(size, np.int64) for size in sizes]
@@ -234,10 +236,11 @@ class CellKey(Method):
         return perturbed_weighted_counts(count, table.value, cell_key, noise, threshold=self.threshold)[0]
 
     def _outcome(self, system: System, noise: NoiseTable, noisy: Ints, made: Additive, key: Key | None) -> Outcome:
-        moved = np.zeros(0, np.int64)
+        moved, finer = np.zeros(0, np.int64), 10 ** (made.decimals - system.decimals)
+        noise_sum = change_sum = float(np.abs(noisy - system.value).sum())
         if self.additive is not None:
-            moved = np.abs(made.value - noisy * 10 ** (made.decimals - system.decimals))
-        change = np.abs(made.value - system.value * 10 ** (made.decimals - system.decimals))
+            moved = np.abs(made.value - noisy * finer)
+            change_sum = float(np.abs(made.value - system.value * finer).sum()) / finer
         insecure = key is not None and key.insecure
         facts: dict[str, Any] = {
             "moved_sum": unit_text(int(moved.sum()), made.decimals),
@@ -261,8 +264,8 @@ class CellKey(Method):
         )
         cells = max(len(system), 1)
         findings = [
-            f"values changed by {float(change.sum()) / cells / 10**made.decimals:.4g} on average, by the noise alone "
-            f"{float(np.abs(noisy - system.value).sum()) / cells / 10**system.decimals:.4g}"
+            f"values changed by {change_sum / cells / 10**system.decimals:.4g} on average, by the noise alone "
+            f"{noise_sum / cells / 10**system.decimals:.4g}"
         ]
         if self.additive is not None:
             findings.append(
