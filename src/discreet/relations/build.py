@@ -222,7 +222,7 @@ def _common_values(tables: TableSet, of: list[Ints], size: int, scales: list[int
     alone = _stands_alone(tables, size)
     value = np.zeros(size, np.int64)
     for table, cells, scale in zip(tables, of, scales, strict=True):
-        if float(np.abs(table.value).max(initial=0)) * scale >= LARGEST:
+        if float(max(table.value.max(initial=0), -float(table.value.min(initial=0)))) * scale >= LARGEST:
             raise InputError(
                 f"Table {table.name!r} cannot be expressed in the finest unit of the set in 64 bits.",
                 hint="Give all tables the same decimals=.",
