@@ -150,8 +150,8 @@ def _read_parquet(path: Path, wanted: list[str], codes: set[str]) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        # One piece for each row group, where read_table would give pieces of 131,072 rows. Large row groups are read one
-        # after another, because they use the same memory for what is compressed: a fifth of the time is saved.
+        # One piece for each row group, where read_table would give pieces of 131,072 rows. Large row groups are read
+        # one after another, because they use the same memory for what is compressed: a fifth of the time is saved.
         file = pq.ParquetFile(path, read_dictionary=[c for c in wanted if c in codes])
         groups = _large_parts([file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)])
         read = [file.read_row_groups(part, columns=wanted) for part in groups]

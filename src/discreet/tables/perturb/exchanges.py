@@ -130,7 +130,7 @@ def step_costs(base: int) -> tuple[Codes, Codes]:
     The cost of a deviation is itself, with a steep extra beyond twice the base, which rises evenly in the end: beyond
     the ends of the table costs are those at its ends.
     """
-    far = 40 * base
+    far = min(40 * base, max(1000, 4 * base))
     size = np.abs(np.arange(-far - 2 * base, far + 2 * base + 1))
     beyond = np.clip(size - 2 * base, 0, far - 2 * base)
     cost = size + 2 * beyond**2 + 4 * (far - 2 * base) * np.maximum(size - far, 0)

@@ -34,6 +34,8 @@ from discreet.tables.perturb.magnitude_noise import MagnitudeNoise, as_columns, 
 from discreet.tables.perturb.record_keys import check_record_keys, record_keys
 
 ADDITIVE = ("least_squares", "integer")
+NO_CHANCE = 25.0
+"""What chance does less than once in e to this power is no chance."""
 MADE_KEY = "record_key_"
 """Column of record keys that were made from identifiers."""
 
@@ -173,7 +175,19 @@ class CellKey(Method):
                 frame = read_columns(source.source, [source.record_key], text=[], delimiter=source.delimiter)
                 keys = numbers(frame, source.record_key)
                 whole = np.asarray(keys).dtype.kind in "iu"
-                check_record_keys(keys, max(int(np.max(keys, initial=0)) + 1, 2) if whole else None)
+                reach = max(int(np.max(keys, initial=0)) + 1, 2) if whole else None
+                check_record_keys(keys, reach)
+                if reach is not None:
+                    self._check_reach(reach, len(keys))
+
+    def _check_reach(self, reach: int, records: int) -> None:
+        """Refuse whole keys that use a part of the noise table only: cells of few records would always get the same."""
+        modulus = self.table.modulus
+        if modulus <= 2**31 and reach < modulus and records * np.log(modulus / reach) > NO_CHANCE:
+            raise InputError(
+                f"The record keys lie in 0 .. {reach - 1}, and the noise table has {modulus} cell keys.",
+                hint=f"Give keys in 0 .. {modulus - 1}, or modulus= as many as the record keys have.",
+            )
 
     def _records(self, table: Table, key: Key | None) -> Records:
         """Records of a table with their keys."""

@@ -23,7 +23,7 @@ from discreet.relations import System
 from discreet.tables.method import Method, Outcome
 from discreet.tables.perturb.cover import Cover, cover_of_tables
 from discreet.tables.perturb.inner_counts import codes_in, inner_counts
-from discreet.tables.perturb.small_counts import AT_ONCE, EXCHANGES, rounded_small_counts
+from discreet.tables.perturb.small_counts import AT_ONCE, EXCHANGES, LARGEST_BASE, rounded_small_counts
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,10 @@ class SmallCount(Method):
                 raise ParameterError(
                     f"There is no {name} {number!r}.", hint=f"Give a whole number of at least {least}."
                 )
+        if self.base > LARGEST_BASE:
+            raise ParameterError(
+                f"There is no base {self.base:,}: counts below it are lost.", hint=f"Give at most {LARGEST_BASE:,}."
+            )
         for name in ("pre_rounded", "differences"):
             object.__setattr__(self, name, _plain_rows(name, getattr(self, name)))
 
@@ -191,6 +195,11 @@ class SmallCount(Method):
                 raise InputError(f"There is no table {name!r} to make up for.", hint=f"Tables: {', '.join(names)}.")
             number = names.index(name)
             table = tables.tables[number]
+            if len(words) != len(table.variables):
+                raise InputError(
+                    f"A difference of table {name!r} names {len(words)} codes: {', '.join(words)}.",
+                    hint=f"Give one code for each of {', '.join(table.variables)}.",
+                )
             row = table.row(**dict(zip(table.variables, words, strict=True)))
             at = np.flatnonzero(place[number] == row)
             result[cover.place[number][at]] = difference

@@ -19,6 +19,7 @@ from discreet.tables.perturb.cover import Cover
 from discreet.tables.perturb.exchanges import exchanged
 
 AT_ONCE = 1000
+LARGEST_BASE = 10_000
 EXCHANGES = 150
 """On a table of 222,000 inner cells 0, 20, 60, 120 and 600 sweeps leave deviations of 0.69, 0.56, 0.54, 0.53, 0.52."""
 
@@ -142,6 +143,8 @@ def _round_part(part: Ints, now: Ints, published: Ints, original: Ints, goal: in
 def _check(inner: Ints, cover: Cover, draw: Draws, base: int, at_once: int) -> None:
     if isinstance(base, bool) or base < 2:
         raise ParameterError(f"base={base} must be at least 2.")
+    if base > LARGEST_BASE:
+        raise ParameterError(f"base={base} must be at most {LARGEST_BASE:,}.", hint="Counts below the base are lost.")
     if at_once < 2:
         raise ParameterError(f"at_once={at_once} must be at least 2.")
     if np.asarray(inner).dtype.kind not in "iu":
