@@ -141,7 +141,7 @@ def _added_up(published: Floats, rows: csr_array) -> Floats:
 def _related(published: Floats, relations: csr_array) -> Floats:
     """The nearest numbers for which relations hold, by conjugate gradients for the multipliers of the relations.
 
-    A relation has a few cells and a cell stands in a few relations, so that some 170 steps did on 15,000 cells. The sums
+    A relation has a few cells and a cell stands in a few relations: some 170 steps did on 15,000 cells. The sums
     over inner cells say the same, but the largest of them hold all inner cells, and steps are many and dear.
     """
     matrix = relations[np.flatnonzero(np.diff(relations.indptr))].astype(np.float64)

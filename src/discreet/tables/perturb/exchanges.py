@@ -65,8 +65,8 @@ def exchanged(
 
     The candidates come in the order of their draws and partners are found by draws, so that nothing depends on the
     order of cells. Those with the same number in ``near`` are looked at one after another: they share most of their
-    published cells, which are then at hand, and a sweep takes less than half the time. The cost of a published cell is its
-    deviation, with a steep extra beyond twice the base. Nothing changes where the deviations would not be less in sum.
+    published cells, which are then at hand, and a sweep takes less than half the time. The cost of a published cell is
+    its deviation, with a steep extra beyond twice the base. Nothing changes where deviations would not be less in sum.
     """
     if len(candidates) < 2 or not sweeps:
         return
