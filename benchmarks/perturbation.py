@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.registry import Measure, Timing, apart, case, scratch, timed
+from benchmarks.small_count_tables import NEAREST, least_sum, write_shaped
 from benchmarks.tabulation import digest_of, frame_of, write_census
 
 KEY = bytes(range(32))
@@ -223,7 +224,7 @@ def cell_key_memory(scale: float) -> Sequence[Measure]:
 # ---- small counts ------------------------------------------------------------------------------------------------
 
 
-def small_ours(folder: Path, variables: Sequence[str]) -> Timing:
+def small_ours(folder: Path, others: tuple[str, ...], scale: float) -> Timing:
     import numpy as np
 
     import discreet as ds
@@ -231,57 +232,86 @@ def small_ours(folder: Path, variables: Sequence[str]) -> Timing:
     from discreet.tables.perturb.cover import cover_of
     from discreet.tables.perturb.small_counts import rounded_small_counts
 
+    records = write_shaped(folder, others, scale)
     parents = json.loads((folder / "parents.json").read_text())
-    by = {name: ds.Hierarchy.from_parents(parents[name], total="Total") for name in variables}
+    by = {name: ds.Hierarchy.from_parents(parents[name], total="Total") for name in ("area", *others)}
     leaves = {name: ds.Hierarchy.flat(h.base_codes, total=None) for name, h in by.items()}
     table: Any = ds.tabulate(ds.Microdata(folder / "records.parquet"), by=leaves)
     places = [np.array([h.position(c) for c in leaves[n].codes], np.int32) for n, h in by.items()]
     codes = np.stack([place[table.codes[:, k]] for k, place in enumerate(places)], axis=1)
     draw = draws(KEY, "small_counts", 1, *codes.T.astype(np.int64))
+    near = codes[:, 0].astype(np.int64)
 
     def run() -> Any:
         cover = cover_of(np.ascontiguousarray(codes), by)
-        return cover, rounded_small_counts(table.value, cover, draw)
+        return cover, rounded_small_counts(table.value, cover, draw, near=near)
 
-    def digest(answer: Any) -> list[float]:
+    def digest(answer: Any) -> dict[str, float]:
         cover, found = answer
         plain = rounded_small_counts(table.value, cover, draw, exchanges=0)
         off, card = (np.abs(one.published - cover.sums(table.value)) for one in (found, plain))
-        # A cell whose candidates sum to no multiple of 3 deviates by at least 1, whatever is raised.
-        least = cover.sums(np.where(found.candidates, table.value, 0)) % 3 > 0
+        # Every inner cell is published, so that all small ones are candidates, whatever is done.
+        rows = cover.matrix()[np.flatnonzero(found.candidates)].tocsc()
+        with_candidates = np.diff(rows.indptr) > 0
+        wanted = cover.sums(np.where(found.candidates, table.value, 0))[with_candidates]
         every = int(np.prod([len(h) for h in by.values()]))
-        means = [float(one.sum()) / every for one in (off, card, least)]
-        return [cover.inner, cover.size, every, int(off.max()), int(card.max()), *means, float(off.mean())]
+        return {
+            "records": records,
+            "inner": cover.inner,
+            "occupied": cover.size,
+            "every": every,
+            "largest": int(off.max()),
+            "card largest": int(card.max()),
+            "mean": float(off.sum()) / every,
+            "card mean": float(card.sum()) / every,
+            "least": least_sum(rows[:, with_candidates].tocsr(), wanted) / every,
+            "dense": float(off.mean()),
+        }
 
-    return timed(run, digest, repeats=1)
+    return timed(run, digest, repeats=0)
 
 
 @case("small-counts")
 def small_counts(scale: float) -> Sequence[Measure]:
-    """Small count rounding of about 222,000 inner cells, of a million records, that publish 1.3 million: 30 s allowed.
+    """Small count rounding of 222,000 inner cells that publish 1.33 million, on four tables: 30 s allowed for each.
 
-    The R package publishes, and takes the mean over, every combination of the codes of hierarchies, also those without
-    records, unless it is told to leave them out. The mean here is the same; it depends on the data, and those of the
-    run that is compared with are not at hand.
+    The tables are chosen by their shape alone (:mod:`benchmarks.small_count_tables` has the rule). The R package
+    publishes, and takes the mean over, every combination of the codes of hierarchies, also those without records,
+    unless it is told to leave them out. The mean here is the same; it depends on the data, and those of the run that is
+    compared with are not at hand. A linear program bounds the mean of each table from below.
     """
-    records = int(1_000_000 * scale)
-    variables = ("area", "age_group", "marital", "education")
-    with scratch() as folder:
-        apart(write_population, folder, records, 1150)
-        ours = apart(small_ours, folder, variables)
-    inner, occupied, published, largest, card_largest, mean, card_mean, least, dense = ours.answer
-    settings = (
-        f"{records:,} records by {', '.join(variables)}: {inner:,} inner cells, {published:,} published, {occupied:,} "
-        f"of them with records, whose mean alone is {dense:.3f}; against a run of the R package on data that are "
-        f"not at hand. On these the mean is at least {least:.3f} whatever is done"
+    found = {}
+    for others in NEAREST:
+        with scratch() as folder:
+            found[others] = apart(small_ours, folder, others, scale)
+    settings = "; ".join(
+        f"area, {', '.join(others)}: {it['records']:,} records, {it['inner']:,} inner cells, {it['every']:,} published "
+        f"({it['occupied']:,} with records), {one.cold_cpu:.1f} s CPU, largest {it['largest']}, mean {it['mean']:.3f} "
+        f"(at least {it['least']:.3f} whatever is done; {it['dense']:.3f} over cells with records); the card's steps "
+        f"alone {it['card largest']} and {it['card mean']:.3f}"
+        for others, one in found.items()
+        for it in (one.answer,)
     )
+    answers = [one.answer for one in found.values()]
     card = "our own run of the card's steps alone (exchanges=0) on the same data; the R package was not run on them"
     return [
-        Measure("CPU s, against the limit", ours.warm_cpu, 30.0, 1.0, settings),
-        Measure("largest deviation", largest, 9.0, 1.0, settings),
-        Measure("mean deviation", mean, 0.53, 1.0, settings),
-        Measure("largest deviation, same data", largest, card_largest, 1.0, card),
-        Measure("mean deviation, same data", mean, card_mean, 1.0, card),
+        Measure("CPU s, slowest table", max(one.cold_cpu for one in found.values()), 30.0, 1.0, settings),
+        Measure("largest deviation, worst table", max(it["largest"] for it in answers), 9.0, 1.0, settings),
+        Measure("mean deviation, worst table", max(it["mean"] for it in answers), 0.53, 1.0, settings),
+        Measure(
+            "largest deviation, worst over the card's steps",
+            max(it["largest"] / it["card largest"] for it in answers),
+            1.0,
+            1.0,
+            card,
+        ),
+        Measure(
+            "mean deviation, worst over the card's steps",
+            max(it["mean"] / it["card mean"] for it in answers),
+            1.0,
+            1.0,
+            card,
+        ),
     ]
 
 

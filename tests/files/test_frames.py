@@ -350,3 +350,18 @@ def test_a_filter_that_nobody_meets_is_refused():
 def test_a_filter_on_an_unknown_column_is_refused():
     error = refusal(lambda: read_columns(EMPTY_FIELDS, ["x"], where=parse_conditions("cod == 'a'")))
     assert "There is no column 'cod' in the data. Did you mean 'code'?" in error.message
+
+
+def test_row_groups_are_read_in_parts_and_come_out_in_order(tmp_path, monkeypatch):
+    import pyarrow.parquet as pq
+
+    from discreet.files import frames
+
+    table = pa.table({"code": [f"c{k % 7}" for k in range(100)], "number": range(100)})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=8)
+    monkeypatch.setattr(frames, "PART", 20)
+    assert frames._large_parts([8] * 13) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11], [12]]
+    assert frames._large_parts([]) == []
+    read = frames.read_columns(tmp_path / "x.parquet", ["code", "number"], text=["code"])
+    assert read["code"].cast(pa.string()).to_pylist() == table["code"].to_pylist()
+    assert read["number"].to_pylist() == table["number"].to_pylist()

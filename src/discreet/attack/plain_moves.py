@@ -20,6 +20,8 @@ PARTNERS = 2_000
 """So many others are looked at for every step of a repair."""
 STEPS = 60
 """So many other finest cells change at most."""
+NEVER = -1e300
+"""Less than any gain."""
 
 
 def by_scaling(system: System, cells: Ints, room: Floats) -> Floats:
@@ -81,12 +83,15 @@ def by_exchange(system: System, cells: Ints, room: Floats, wanted: Bools, level:
     # Cells that are known keep their values: they come last, with no room at all.
     at = np.where(row_place < 0, len(cells), row_place)[above.cell]
     padded = np.concatenate((room, np.zeros((2, 1))), axis=1)
-    members = np.argsort(at, kind="stable")
+    # Rows that are one cell under several names change once, not once for each name.
+    owner = np.repeat(np.arange(len(leaves), dtype=np.int64), np.diff(above.start))
+    owner, at = np.divmod(np.unique(owner * (len(cells) + 1) + at), len(cells) + 1)
+    start = pointers(np.bincount(owner, minlength=len(leaves)))
+    members = owner[np.argsort(at, kind="stable")]
     member_start = pointers(np.bincount(at, minlength=len(cells) + 1))
-    owner = np.repeat(np.arange(len(leaves), dtype=np.int64), np.diff(above.start))[members]
     need = np.maximum(np.ceil(level - 1e-9), 1.0)
     result = np.zeros_like(padded)
-    exchange(above.start, at.astype(np.int64), member_start, owner, padded, wanted, need, result)
+    exchange(start, at, member_start, members, padded, wanted, need, result)
     return np.ascontiguousarray(result[:, :-1])
 
 
@@ -96,14 +101,12 @@ def _beyond(change: float, rise: float, fall: float) -> float:
     return max(change - rise, -change - fall, 0.0)
 
 
-@kernel("f8(i8, f8, i8, i8[::1], i8[::1], f8[:, ::1], f8[::1])")
-def _gain(leaf: int, change: float, cell: int, start: Ints, above: Ints, room: Floats, moved: Floats) -> float:
-    """By how much less all cells go beyond their bounds if a finest cell outside a given one changes, too."""
+@kernel("f8(i8, f8, i8[::1], i8[::1], f8[:, ::1], f8[::1])")
+def _gain(leaf: int, change: float, start: Ints, above: Ints, room: Floats, moved: Floats) -> float:
+    """By how much less all cells go beyond their bounds if a finest cell changes, too."""
     gain = 0.0
     for e in range(start[leaf], start[leaf + 1]):
         at = above[e]
-        if at == cell:
-            return -1.0
         gain += _beyond(moved[at], room[0, at], room[1, at]) - _beyond(moved[at] + change, room[0, at], room[1, at])
     return gain
 
@@ -123,9 +126,8 @@ def _apply(
     return count
 
 
-@kernel("b1(i8, i8[::1], i8[::1], i8[::1], i8[::1], f8[:, ::1], f8[::1], b1[::1], i8[::1], i8[::1])")
+@kernel("b1(i8[::1], i8[::1], i8[::1], i8[::1], f8[:, ::1], f8[::1], b1[::1], i8[::1], f8[::1], i8[::1], i8[::1])")
 def _repaired(
-    cell: int,
     start: Ints,
     above: Ints,
     member_start: Ints,
@@ -134,6 +136,8 @@ def _repaired(
     moved: Floats,
     seen: Bools,
     touched: Ints,
+    changed: Floats,
+    leaves: Ints,
     count: Ints,
 ) -> bool:
     """Let other finest cells change until no cell is beyond its bounds; the narrowest such sum first."""
@@ -150,17 +154,24 @@ def _repaired(
         excess = _beyond(moved[worst], room[0, worst], room[1, worst])
         # Unit by unit, because several others rarely fail where one would.
         unit = 1.0 if excess <= STEPS else excess
-        change = -unit if moved[worst] > 0.0 else unit
+        change = -unit if moved[worst] > room[0, worst] else unit
         first, last = member_start[worst], member_start[worst + 1]
-        best, most = -1, 0.0
+        best, most = -1, NEVER
         # Members that stand evenly over a wide sum, all of a narrow one.
         step = max((last - first) // PARTNERS, 1)
         for p in range(first, last, step):
-            gain = _gain(members[p], change, cell, start, above, room, moved)
+            # What has changed one way does not go back, or two sums would push it back and forth.
+            if change * changed[members[p]] < 0.0:
+                continue
+            gain = _gain(members[p], change, start, above, room, moved)
             if gain > most:
                 best, most = members[p], gain
         if best < 0:
             return False
+        if changed[best] == 0.0:
+            leaves[count[1]] = best
+            count[1] += 1
+        changed[best] += change
         count[0] = _apply(best, change, start, above, moved, seen, touched, count[0])
     return False
 
@@ -180,7 +191,9 @@ def exchange(
     moved = np.zeros(room.shape[1])
     seen = np.zeros(room.shape[1], np.bool_)
     touched = np.zeros(room.shape[1], np.int64)
-    count = np.zeros(1, np.int64)
+    changed = np.zeros(len(start) - 1)
+    leaves = np.zeros(STEPS + 1, np.int64)
+    count = np.zeros(2, np.int64)
     for cell in range(len(wanted)):
         if not wanted[cell]:
             continue
@@ -190,8 +203,18 @@ def exchange(
             for m in range(member_start[cell], min(member_start[cell] + LEAVES, member_start[cell + 1])):
                 if shown[way, cell] >= amount or room[way, cell] < amount:
                     break
-                count[0] = _apply(members[m], change, start, above, moved, seen, touched, 0)
-                good = _repaired(cell, start, above, member_start, members, room, moved, seen, touched, count)
+                # The cell itself may not end up anywhere else: that it has not moved far enough is to be repaired, too.
+                own = room[1 - way, cell]
+                room[1 - way, cell] = -amount
+                first = change if amount > STEPS else change / amount
+                count[0] = _apply(members[m], first, start, above, moved, seen, touched, 0)
+                changed[members[m]], leaves[0], count[1] = first, members[m], 1
+                good = _repaired(
+                    start, above, member_start, members, room, moved, seen, touched, changed, leaves, count
+                )
+                room[1 - way, cell] = own
+                for k in range(count[1]):
+                    changed[leaves[k]] = 0.0
                 for k in range(count[0]):
                     at = touched[k]
                     if good and moved[at] > 0.0:

@@ -236,7 +236,9 @@ class Records:
             if not fractions_to_units(raw.astype(np.float64, copy=False), self.key_modulus, keys):
                 raise self._wrong_keys()
         elif len(raw):
-            if raw.min() < 0 or raw.max() >= 2**31:
+            # Numbers below zero are very large ones without their sign.
+            wide = raw if raw.dtype.itemsize >= 4 else raw.astype(np.int64)
+            if wide.view(f"u{wide.dtype.itemsize}").max() >= 2**31:
                 raise self._wrong_keys()
             keys[:] = raw
         return keys
@@ -270,20 +272,13 @@ def encode_codes(
     columns: Sequence[Any], variable: str, hierarchy: Hierarchy, missing: str | None, recode: Mapping[str, str]
 ) -> list[CodeColumn]:
     """Code columns of any type as positions in a hierarchy; only base codes may occur."""
-    import pyarrow as pa
-
     gaps = sum(column.null_count for column in columns)
     missing_position = position_of_gaps(variable, hierarchy, missing, gaps)
     result: list[CodeColumn] = []
     unknown: dict[str, int] = {}
-    dictionary, positions = None, np.zeros(0, np.int32)
-    listing = pa.array(hierarchy.codes, pa.string())
-    for column in columns:
-        encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
-        # Batches from one row group of a Parquet file have one dictionary.
-        if dictionary is None or not dictionary.equals(encoded.dictionary):
-            dictionary = encoded.dictionary
-            positions = np.append(_positions(dictionary, hierarchy, listing, recode), np.int32(missing_position))
+    coded = [column if hasattr(column, "dictionary") else column.dictionary_encode() for column in columns]
+    for encoded, found in zip(coded, _positions([one.dictionary for one in coded], hierarchy, recode), strict=True):
+        dictionary, positions = encoded.dictionary, np.append(found, np.int32(missing_position))
         indices = encoded.indices
         if indices.null_count:
             indices = indices.fill_null(len(positions) - 1)
@@ -330,17 +325,24 @@ def base_positions(codes: Sequence[str], hierarchy: Hierarchy) -> Codes:
     return positions
 
 
-def _positions(dictionary: Any, hierarchy: Hierarchy, listing: Any, recode: Mapping[str, str]) -> Codes:
-    """Positions in a hierarchy, whose codes are also given as an Arrow array, of the codes of a dictionary."""
+def _positions(dictionaries: Sequence[Any], hierarchy: Hierarchy, recode: Mapping[str, str]) -> list[Codes]:
+    """Positions in a hierarchy of the codes of each dictionary; all texts are looked up at once, which is faster."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not recode and (pa.types.is_string(dictionary.type) or pa.types.is_large_string(dictionary.type)):
-        found = pc.index_in(dictionary, value_set=listing.cast(dictionary.type)).fill_null(-1)
-        positions: Codes = found.to_numpy(zero_copy_only=False).astype(np.int32)
-        positions[(positions >= 0) & ~hierarchy.base[positions]] = -1
-        return positions
-    return base_positions([recoded(code, recode) for code in dictionary.to_pylist()], hierarchy)
+    kinds = {dictionary.type for dictionary in dictionaries}
+    if recode or len(kinds) != 1 or not kinds <= {pa.string(), pa.large_string()}:
+        return [base_positions([recoded(code, recode) for code in one.to_pylist()], hierarchy) for one in dictionaries]
+    # Batches from one row group of a Parquet file have one dictionary.
+    starts = [k for k, one in enumerate(dictionaries) if not k or not one.equals(dictionaries[k - 1])]
+    distinct = [dictionaries[k] for k in starts]
+    texts = distinct[0] if len(distinct) == 1 else pa.concat_arrays(distinct)
+    looked_up = pc.index_in(texts, value_set=pa.array(hierarchy.codes, texts.type)).fill_null(-1)
+    found: Codes = looked_up.to_numpy(zero_copy_only=False).astype(np.int32)
+    found[(found >= 0) & ~hierarchy.base[found]] = -1
+    ends = np.cumsum([len(one) for one in distinct])[:-1]
+    repeats = np.diff([*starts, len(dictionaries)]).tolist()
+    return [own for own, count in zip(np.split(found, ends), repeats, strict=True) for _ in range(count)]
 
 
 def recoded(value: Any, recode: Mapping[str, str]) -> str:

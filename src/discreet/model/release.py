@@ -247,7 +247,7 @@ def altered_table(
 ) -> PublicTable:
     """The public view of a table with altered values, in units of ``10 ** -decimals``, shown exactly."""
     everything = [published, *(intervals or ())]
-    shown = altered_decimals(table, np.concatenate(everything), decimals)
+    shown = altered_decimals(table, np.concatenate(everything) if intervals else published, decimals)
     empty = kept_empty(table, published)
     value, *ends = (np.where(empty, 0, _shown_exactly(column, decimals, shown)) for column in everything)
     return PublicTable(

@@ -238,15 +238,23 @@ def _slack(table: Table, equations: Equations) -> Ints:
     return np.full(rows, table.slack, np.int64)
 
 
+def _stands_alone(tables: TableSet, size: int) -> bool:
+    """Whether there is one table and each of its rows is a cell of its own: cells are then numbered as rows are."""
+    return len(tables) == 1 and len(tables.tables[0]) == size
+
+
 def _common_values(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> Ints:
     """Values in the common unit; shared cells must agree."""
+    alone = _stands_alone(tables, size)
     value = np.zeros(size, np.int64)
     for table, cells, scale in zip(tables, of, scales, strict=True):
-        if float(np.abs(table.value).max(initial=0)) * scale >= LARGEST:
+        if float(max(table.value.max(initial=0), -float(table.value.min(initial=0)))) * scale >= LARGEST:
             raise InputError(
                 f"Table {table.name!r} cannot be expressed in the finest unit of the set in 64 bits.",
                 hint="Give all tables the same decimals=.",
             )
+        if alone:
+            return table.value * scale
         value[cells] = table.value * scale
     if size == sum(len(table) for table in tables):
         return value  # every cell stands in one place
@@ -290,14 +298,18 @@ def _protection(
 
     What earlier tables force or withhold besides is over; their unsafe cells stay unsafe.
     """
+    alone = _stands_alone(tables, size)
     empty = np.ones(size, np.bool_)
     unsafe, forced, given = (np.zeros(size, np.bool_) for _ in range(3))
     levels = np.zeros((3, size), np.int64)
-    lower, upper = np.full(size, NO_LOWER, np.int64), np.full(size, NO_UPPER, np.int64)
+    lower, upper = (np.zeros(0, np.int64),) * 2 if alone else np.repeat([[NO_LOWER], [NO_UPPER]], size, axis=1)
     for number, (table, cells, scale) in enumerate(zip(tables, of, scales, strict=True)):
         mine = table.unsafe
         # One table may hold a cell under several names, so every row must count, not the last one.
-        empty[cells[~table.empty]] = False
+        if alone:
+            np.copyto(empty, table.empty)
+        else:
+            empty[cells[~table.empty]] = False
         unsafe[cells[mine]] = True
         if number < present:
             forced[cells[table.status == int(CellStatus.FORCED)]] = True
@@ -306,8 +318,9 @@ def _protection(
         if scale != 1:
             low = np.where(low > NO_LOWER, low * scale, NO_LOWER)
             up = np.where(up < NO_UPPER, up * scale, NO_UPPER)
-        if len(cells) == size and len(tables) == 1:  # every cell stands once
-            lower[cells], upper[cells] = np.maximum(low, NO_LOWER), np.minimum(up, NO_UPPER)
+        if alone:
+            lower = low if table.lower_bound is None else np.maximum(low, NO_LOWER)
+            upper = up if table.upper_bound is None else np.minimum(up, NO_UPPER)
         else:
             np.maximum.at(lower, cells, low)
             np.minimum.at(upper, cells, up)
@@ -347,6 +360,9 @@ def _insiders(
     for table, cells in zip(tables, of, strict=True):
         if table.holders is None and "holding" in table.contributions:
             count = table.contributions["holding"].count
+            if _stands_alone(tables, size):
+                np.copyto(contributors, count)
+                continue
             unknown = contributors[cells] == 0
             contributors[cells[unknown]] = count[unknown]
     sole = np.flatnonzero(contributors == 1)

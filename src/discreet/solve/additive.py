@@ -23,6 +23,8 @@ LIMIT = 1e-10
 CYCLES = 1000
 LAST_CYCLES = 50_000
 DENSE = 4_000_000
+STEPS, EXACT = 10_000, 1e-12
+"""Steps of conjugate gradients at most, and the share of the first gaps in the relations at which they stop."""
 SUPPORT_CELLS = 20_000
 """Up to so many inner cells, those that must be zero are found by a linear program where fitting creeps."""
 
@@ -56,7 +58,14 @@ def checked_cover(cover: csr_array, published: Floats) -> csr_array:
     return rows
 
 
-def restored(published: Floats, cover: csr_array, *, rule: ZeroRule = "cascade", limit: float = LIMIT) -> Restored:
+def restored(
+    published: Floats,
+    cover: csr_array,
+    *,
+    rule: ZeroRule = "cascade",
+    limit: float = LIMIT,
+    relations: csr_array | None = None,
+) -> Restored:
     """The additive table nearest to published numbers by least squares, without negative values.
 
     Parameters
@@ -72,6 +81,9 @@ def restored(published: Floats, cover: csr_array, *, rule: ZeroRule = "cascade",
         plain fit.
     limit
         Fits below it are taken for zero.
+    relations
+        Relations by published cells, where all inner cells are published and these relations are all that ties
+        published cells to each other. The same fit is then found much faster.
 
     Notes
     -----
@@ -84,7 +96,8 @@ def restored(published: Floats, cover: csr_array, *, rule: ZeroRule = "cascade",
     if rule == "nnls":
         found = nonnegative_least_squares(published, rows)
         return Restored(found.fitted, found.possible, 1)
-    fit = _least_squares(published, rows)
+    everywhere = np.ones(len(published), np.bool_)
+    fit = _least_squares(published, rows, every, everywhere, relations)
     if rule == "none" or not np.any(fit < limit):
         return Restored(fit, every, 1)
     zero = published == 0 if rule == "cascade" else np.zeros(len(published), np.bool_)
@@ -92,17 +105,30 @@ def restored(published: Floats, cover: csr_array, *, rule: ZeroRule = "cascade",
     while np.any((fit < limit) & ~zero) or rounds == 1:
         zero |= fit < limit
         possible = rows @ zero.astype(np.float64) == 0
-        left = np.flatnonzero(~zero)
-        fit = np.zeros(len(published))
-        if possible.any():
-            fit[left] = _least_squares(published[left], rows[np.flatnonzero(possible)][:, left])
-        zero |= rows[np.flatnonzero(possible)].sum(axis=0) == 0
+        fit = _least_squares(published, rows, possible, ~zero, relations)
+        zero |= possible.astype(np.float64) @ rows == 0
         rounds += 1
     return Restored(np.maximum(fit, 0.0), rows @ zero.astype(np.float64) == 0, rounds)
 
 
-def _least_squares(published: Floats, rows: csr_array) -> Floats:
-    """Projection of the published numbers on what inner cells can add up to."""
+def _least_squares(
+    published: Floats, rows: csr_array, possible: Bools, left: Bools, relations: csr_array | None
+) -> Floats:
+    """Projection of the published numbers that are left on what possible inner cells can add up to; 0 elsewhere."""
+    fit = np.zeros(len(published))
+    if not possible.any():
+        return fit
+    if relations is not None:
+        there = np.flatnonzero(left & (possible.astype(np.float64) @ rows > 0))
+        fit[there] = _related(published[there], relations[:, there])
+        return fit
+    there = np.flatnonzero(left)
+    fit[there] = _added_up(published[there], rows[np.flatnonzero(possible)][:, there])
+    return fit
+
+
+def _added_up(published: Floats, rows: csr_array) -> Floats:
+    """The nearest numbers that inner cells can add up to."""
     from scipy.sparse.linalg import lsmr
 
     design = rows.T.tocsr()
@@ -113,6 +139,31 @@ def _least_squares(published: Floats, rows: csr_array) -> Floats:
     inner = lsmr(design, published, atol=1e-13, btol=1e-13, maxiter=10_000)[0]
     fitted = design @ inner
     return fitted
+
+
+def _related(published: Floats, relations: csr_array) -> Floats:
+    """The nearest numbers for which relations hold, by conjugate gradients for the multipliers of the relations.
+
+    A relation has a few cells and a cell stands in a few relations: some 170 steps did on 15,000 cells. The sums
+    over inner cells say the same, but the largest of them hold all inner cells, and steps are many and dear.
+    """
+    matrix = relations[np.flatnonzero(np.diff(relations.indptr))].astype(np.float64)
+    turned = matrix.T.tocsr()
+    fit = published.astype(np.float64)
+    rest = matrix @ fit
+    step = rest.copy()
+    size = float(rest @ rest)
+    enough = EXACT**2 * size
+    for _ in range(STEPS):
+        if size <= enough:
+            break
+        move = turned @ step
+        length = size / float(move @ move)
+        fit -= length * move
+        rest -= length * (matrix @ move)
+        before, size = size, float(rest @ rest)
+        step = rest + (size / before) * step
+    return fit
 
 
 def expected_inner(additive: Floats, cover: csr_array, possible: Bools | None = None) -> Floats:

@@ -90,3 +90,25 @@ def test_q_larger_than_the_universe():
 def test_a_whole_number_is_no_key(method):
     with pytest.raises(ParameterError, match="insecure_seed"):
         ds.protect(ds.Microdata(people()), method, tables=[ds.TableSpec(by={"job": JOB})], key=7)
+
+
+def test_whole_record_keys_that_use_a_part_of_the_noise_table_are_refused():
+    """With keys 0 .. 2 and a table of 256 keys every cell of one record would get the lowest change."""
+    by = {"area": ds.Hierarchy.flat(["N", "S"])}
+    people = pa.table({"area": ["N", "S"] * 50, "key": [k % 3 for k in range(100)]})
+    data, specs = ds.Microdata(people, record_key="key"), [ds.TableSpec(by=by)]
+    with pytest.raises(InputError, match=r"lie in 0 \.\. 2, and the noise table has 256"):
+        ds.protect(data, ds.CellKey(modulus=256), tables=specs)
+    few = ds.Microdata(pa.table({"area": ["N", "S"], "key": [1, 2]}), record_key="key")
+    assert ds.protect(few, ds.CellKey(modulus=256), tables=specs).verify().holds
+
+
+def test_differences_name_one_code_for_each_variable_and_bases_have_an_end():
+    people = pa.table({"area": ["N", "S"] * 5, "sex": ["m"] * 10})
+    spec = ds.TableSpec(by={"area": ds.Hierarchy.flat(["N", "S"]), "sex": ds.Hierarchy.flat(["m", "f"])}, name="t")
+    with pytest.raises(InputError, match="names 1 codes: N"):
+        ds.protect(ds.Microdata(people), ds.SmallCount(differences={("t", "N"): 1}, insecure_seed=1), tables=[spec])
+    with pytest.raises(ParameterError, match="counts below it are lost"):
+        ds.SmallCount(base=2**40)
+    large = ds.protect(ds.Microdata(people), ds.SmallCount(base=10_000, insecure_seed=1), tables=[spec])
+    assert large.verify().holds

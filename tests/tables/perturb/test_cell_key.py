@@ -185,3 +185,22 @@ def test_keys_with_few_digits_may_be_equal_as_often_as_chance_makes_them():
         check_record_keys(rng.random(2_000).round(3))
     with pytest.raises(InputError, match="more than once"):
         check_record_keys(np.repeat(rng.random(100_000), 2))
+
+
+def test_many_cells_get_the_changes_that_few_cells_get():
+    """Small noise tables are written out for many cells; a few cells are looked up in the intervals."""
+    noise = ds.NoiseTable.maximum_entropy(D=5, V=3, js=2).quantised(256)
+    rng = np.random.default_rng(3)
+    size = 4 * len(noise) * 256
+    count, key = rng.integers(0, 12, size), rng.integers(0, 256, size)
+    together = perturbed_counts(count, key, noise).change
+    apart = [perturbed_counts(count[k : k + 500], key[k : k + 500], noise).change for k in range(0, size, 500)]
+    assert together.tolist() == np.concatenate(apart).tolist()
+
+
+def test_whole_record_keys_of_narrow_types_may_not_be_negative():
+    area = ds.Hierarchy.flat(["N"])
+    for kind in (np.int8, np.int16, np.int32, np.int64):
+        people = pa.table({"area": ["N"] * 3, "key": np.array([1, -1, 2], kind)})
+        with pytest.raises(InputError, match="key"):
+            ds.tabulate(ds.Microdata(people, record_key="key"), by={"area": area})

@@ -29,6 +29,11 @@ def drawn(number: int, size: int = 18) -> np.ndarray:
     return draws(number.to_bytes(32, "big"), "small_counts", 1, np.arange(size))
 
 
+def mixed_marks(codes: np.ndarray) -> np.ndarray:
+    """A number for each code that has nothing to do with its place."""
+    return draws(bytes(32), "marks", 1, codes.astype(np.int64))
+
+
 def test_shared_margins_are_one_published_cell():
     assert COVER.size == 24
     assert [len(place) for place in COVER.place] == [16, 12]
@@ -76,6 +81,17 @@ def test_the_order_of_cells_is_nothing():
         inner[order], cover_of(CODES[order], BY, [["party", "age"], ["party", "sex"]]), draw[order]
     )
     assert mixed.inner.tolist() == plain.inner[order].tolist()
+
+
+def test_few_sweeps_never_leave_more_deviation_than_none():
+    rng = np.random.default_rng(21)
+    for seed in range(40):
+        inner, draw = rng.poisson(1.0, 18), drawn(seed)
+        off = [
+            int(np.abs(rounded_small_counts(inner, COVER, draw, exchanges=n).published - COVER.sums(inner)).sum())
+            for n in (0, 1)
+        ]
+        assert off[1] <= off[0]
 
 
 def test_derivable_small_cells_are_rounded_too():
@@ -133,10 +149,10 @@ def test_larger_tables_hold_too_and_exchanges_help():
     inner = rng.poisson(1.2, len(codes))
     draw = drawn(5, len(codes))
     plain = rounded_small_counts(inner, cover, draw, exchanges=0)
-    better = rounded_small_counts(inner, cover, draw, exchanges=5)
+    better = rounded_small_counts(inner, cover, draw, exchanges=20)
     before = cover.sums(inner)
-    loss = [int(((found.published - before) ** 2).sum()) for found in (plain, better)]
-    assert loss[1] <= loss[0]
+    loss = [int(np.abs(found.published - before).sum()) for found in (plain, better)]
+    assert loss[1] < loss[0]
     for found in (plain, better):
         assert not ((found.published > 0) & (found.published < 3)).any()
         assert abs(int(found.inner.sum() - inner.sum())) <= 1
@@ -165,8 +181,26 @@ def test_the_order_of_inner_and_of_published_cells_is_nothing():
     lengths = np.diff(cover.start)
     cells = [rng.permutation(names[cover.published[cover.start[i] : cover.start[i + 1]]]) for i in order]
     other = Cover(pointers(lengths[order]), np.concatenate(cells), cover.size, cover.place, cover.cells)
-    one, two = rounded_small_counts(inner, cover, draw), rounded_small_counts(inner[order], other, draw[order])
-    assert one.inner[order].tolist() == two.inner.tolist()
+    for near in (None, mixed_marks(codes[:, 0])):
+        turned = None if near is None else near[order]
+        one = rounded_small_counts(inner, cover, draw, near=near)
+        two = rounded_small_counts(inner[order], other, draw[order], near=turned)
+        assert one.inner[order].tolist() == two.inner.tolist()
+
+
+def test_a_published_cell_beside_a_small_inner_cell_that_stays_is_never_left_small():
+    """The 2 in the second row lies below no small published cell, so that it stays: the row may not lose the others."""
+    codes = np.array([[a + 1, b + 1] for a in range(8) for b in range(6)], np.int32)
+    by = {"a": ds.Hierarchy.flat(list("12345678")), "b": ds.Hierarchy.flat(list("123456"))}
+    cover = cover_of(codes, by, [["a"], ["b"]])
+    seen = 0
+    for seed in range(60):
+        inner = np.random.default_rng(seed).poisson(0.5, len(codes))
+        found = rounded_small_counts(inner, cover, drawn(seed, len(codes)), derivable=False)
+        seen += int(((found.inner > 0) & (found.inner < 3)).any() and (found.inner != inner).any())
+        assert not ((found.published > 0) & (found.published < 3)).any()
+        assert (found.published == cover.sums(found.inner)).all()
+    assert seen > 20
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ class Additive(NamedTuple):
 
 def by_least_squares(system: System, noisy: Ints) -> Additive:
     """The additive table nearest by least squares that has no negative values (the cascade rule of card 004)."""
+    from scipy.sparse import csr_array
+
     if np.any(system.lower_bound < 0) or np.any(noisy < 0):
         raise NeedsError("Least squares restores values of at least zero.", hint="Use additive='integer'.")
     found = _plain_interior(system)
@@ -36,7 +38,10 @@ def by_least_squares(system: System, noisy: Ints) -> Additive:
     cover = found.sums[:, np.flatnonzero(keep)].T.tocsr()
     there = np.bincount(cover.indices, minlength=len(system)) > 0
     fit = np.zeros(len(system))
-    fit[there] = restored(noisy[there].astype(np.float64), cover[:, np.flatnonzero(there)]).value
+    cells = np.flatnonzero(there)
+    fit[there] = restored(
+        noisy[there].astype(np.float64), cover[:, cells], relations=csr_array(system.matrix[:, cells])
+    ).value
     largest = max(float(np.abs(fit).max(initial=0.0)), 1.0)
     more = MORE_DECIMALS
     while more and largest * 10.0**more * 4 > LARGEST:

@@ -8,8 +8,11 @@ import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted
 from discreet.jit import kernel
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Codes, Floats, Ints
 from discreet.model.noise_table import FRACTIONS, NoiseTable
+
+LISTED = 1 << 22
+"""Noise tables with at most so many pairs of row and cell key are written out where there are more cells than pairs."""
 
 
 class PerturbedCounts(NamedTuple):
@@ -87,7 +90,11 @@ def perturbed_counts(count: Ints, cell_key: Ints, table: NoiseTable, *, threshol
     if len(cell_key) and (cell_key.min() < 0 or cell_key.max() >= table.modulus):
         raise InputError(f"Cell keys must lie in 0 .. {table.modulus - 1}.")
     rows = table.rows_of(count)
-    change = looked_up(rows, np.ascontiguousarray(cell_key, np.int64), table.start, table.upper, table.change)
+    key = np.ascontiguousarray(cell_key, np.int64)
+    if len(table) * table.modulus <= min(len(count), LISTED):
+        change = read_off(rows, key, listed(table.start, table.upper, table.change, table.modulus))
+    else:
+        change = looked_up(rows, key, table.start, table.upper, table.change)
     value = count + change
     if threshold:
         value[value < threshold] = 0
@@ -120,6 +127,28 @@ def perturbed_means(total: Floats, count: Floats) -> Floats:
     """Means as the perturbed total over the perturbed count; not a number where nothing is left to count."""
     result: Floats = np.full(len(total), np.nan)
     np.divide(total, count, out=result, where=np.asarray(count) != 0)
+    return result
+
+
+@kernel("i4[:, ::1](i8[::1], i8[::1], i8[::1], i8)")
+def listed(start: Ints, upper: Ints, change: Ints, modulus: int) -> Codes:
+    """Change for every row and every cell key."""
+    result = np.empty((len(start) - 1, modulus), np.int32)
+    for row in range(len(start) - 1):
+        at = start[row]
+        for key in range(modulus):
+            while at < start[row + 1] - 1 and key >= upper[at]:
+                at += 1
+            result[row, key] = change[at]
+    return result
+
+
+@kernel("i8[::1](i8[::1], i8[::1], i4[:, ::1])")
+def read_off(rows: Ints, cell_key: Ints, changes: Codes) -> Ints:
+    """Change of each cell from a list of all."""
+    result = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        result[i] = changes[rows[i], cell_key[i]]
     return result
 
 

@@ -34,6 +34,8 @@ from discreet.tables.perturb.magnitude_noise import MagnitudeNoise, as_columns, 
 from discreet.tables.perturb.record_keys import check_record_keys, record_keys
 
 ADDITIVE = ("least_squares", "integer")
+NO_CHANCE = 25.0
+"""What chance does less than once in e to this power is no chance."""
 MADE_KEY = "record_key_"
 """Column of record keys that were made from identifiers."""
 
@@ -159,6 +161,8 @@ class CellKey(Method):
             checkpoint("cell keys", number, len(tables))
             counted.append(self._magnitudes_of(table, key) if table.spec.value else self._counts_of(table, key, noise))
         checkpoint("cell keys", len(tables), len(tables))
+        if len(counted) == 1:
+            return {"cells": counted[0]}
         names = list(dict.fromkeys(name for columns in counted for name in columns))
         sizes = [len(table) for table in tables]
         zeros = [np.zeros(size, np.int64) for size in sizes]
@@ -171,7 +175,19 @@ class CellKey(Method):
                 frame = read_columns(source.source, [source.record_key], text=[], delimiter=source.delimiter)
                 keys = numbers(frame, source.record_key)
                 whole = np.asarray(keys).dtype.kind in "iu"
-                check_record_keys(keys, max(int(np.max(keys, initial=0)) + 1, 2) if whole else None)
+                reach = max(int(np.max(keys, initial=0)) + 1, 2) if whole else None
+                check_record_keys(keys, reach)
+                if reach is not None:
+                    self._check_reach(reach, len(keys))
+
+    def _check_reach(self, reach: int, records: int) -> None:
+        """Refuse whole keys that use a part of the noise table only: cells of few records would always get the same."""
+        modulus = self.table.modulus
+        if modulus <= 2**31 and reach < modulus and records * np.log(modulus / reach) > NO_CHANCE:
+            raise InputError(
+                f"The record keys lie in 0 .. {reach - 1}, and the noise table has {modulus} cell keys.",
+                hint=f"Give keys in 0 .. {modulus - 1}, or modulus= as many as the record keys have.",
+            )
 
     def _records(self, table: Table, key: Key | None) -> Records:
         """Records of a table with their keys."""
@@ -234,10 +250,11 @@ class CellKey(Method):
         return perturbed_weighted_counts(count, table.value, cell_key, noise, threshold=self.threshold)[0]
 
     def _outcome(self, system: System, noise: NoiseTable, noisy: Ints, made: Additive, key: Key | None) -> Outcome:
-        moved = np.zeros(0, np.int64)
+        moved, finer = np.zeros(0, np.int64), 10 ** (made.decimals - system.decimals)
+        noise_sum = change_sum = float(np.abs(noisy - system.value).sum())
         if self.additive is not None:
-            moved = np.abs(made.value - noisy * 10 ** (made.decimals - system.decimals))
-        change = np.abs(made.value - system.value * 10 ** (made.decimals - system.decimals))
+            moved = np.abs(made.value - noisy * finer)
+            change_sum = float(np.abs(made.value - system.value * finer).sum()) / finer
         insecure = key is not None and key.insecure
         facts: dict[str, Any] = {
             "moved_sum": unit_text(int(moved.sum()), made.decimals),
@@ -261,8 +278,8 @@ class CellKey(Method):
         )
         cells = max(len(system), 1)
         findings = [
-            f"values changed by {float(change.sum()) / cells / 10**made.decimals:.4g} on average, by the noise alone "
-            f"{float(np.abs(noisy - system.value).sum()) / cells / 10**system.decimals:.4g}"
+            f"values changed by {change_sum / cells / 10**system.decimals:.4g} on average, by the noise alone "
+            f"{noise_sum / cells / 10**system.decimals:.4g}"
         ]
         if self.additive is not None:
             findings.append(

@@ -14,6 +14,7 @@ from discreet.model.noise_table import FRACTIONS
 
 FEWEST_DIGITS = 6
 """Record keys with fewer digits than these are equal too often."""
+AT_ONCE = 1 << 15
 FEW = 10
 """So many more equal keys than chance gives are tolerated."""
 
@@ -116,7 +117,7 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
         whole = given.dtype.kind in "iu" or not np.any(given != np.rint(given))
         if given.size and (given.min() < 0 or given.max() >= modulus or not whole):
             raise InputError(f"Record keys must be whole numbers in 0 .. {modulus - 1}.")
-        units, space = given.astype(np.int64, copy=False), modulus
+        units, space = given, modulus
     n = len(units)
     if modulus is None:
         equal = int((np.diff(np.sort(units)) == 0).sum())
@@ -127,9 +128,13 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
                 hint="Keys with few digits or drawn per group protect little; make them with record_keys().",
             )
         return
-    counts = np.bincount(units, minlength=space)
-    spread = float(((counts - n / space) ** 2).sum()) / (n / space) if n else 0.0
-    if n >= 20 * space and spread > space + 10 * np.sqrt(2 * space):
+    if n < 20 * space:
+        return
+    counts = np.zeros(space, np.int64)
+    for at in range(0, n, AT_ONCE):  # whole columns of other types would be copied
+        counts += np.bincount(units[at : at + AT_ONCE].astype(np.int64, copy=False), minlength=space)
+    spread = float(((counts - n / space) ** 2).sum()) / (n / space)
+    if spread > space + 10 * np.sqrt(2 * space):
         raise InputError(
             f"The {n:,} record keys are not spread evenly over 0 .. {space - 1}.",
             hint="Check that the modulus is that of the keys, or make them with record_keys(modulus=).",

@@ -23,7 +23,7 @@ from discreet.relations import System
 from discreet.tables.method import Method, Outcome
 from discreet.tables.perturb.cover import Cover, cover_of_tables
 from discreet.tables.perturb.inner_counts import codes_in, inner_counts
-from discreet.tables.perturb.small_counts import AT_ONCE, EXCHANGES, rounded_small_counts
+from discreet.tables.perturb.small_counts import AT_ONCE, EXCHANGES, LARGEST_BASE, rounded_small_counts
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,10 @@ class SmallCount(Method):
                 raise ParameterError(
                     f"There is no {name} {number!r}.", hint=f"Give a whole number of at least {least}."
                 )
+        if self.base > LARGEST_BASE:
+            raise ParameterError(
+                f"There is no base {self.base:,}: counts below it are lost.", hint=f"Give at most {LARGEST_BASE:,}."
+            )
         for name in ("pre_rounded", "differences"):
             object.__setattr__(self, name, _plain_rows(name, getattr(self, name)))
 
@@ -105,11 +109,12 @@ class SmallCount(Method):
         checkpoint("small counts", 0, 1)
         cover = cover_of_tables([codes_in(codes, listing, table) for table in system.tables])
         place = [_rows_of(table, cells) for table, cells in zip(system.tables, cover.cells, strict=True)]
+        marks = _marks(listing, codes)
         with onwards():
             found = rounded_small_counts(
                 inner["count"],
                 cover,
-                _drawn(key, listing, codes, inner["count"]),
+                draws(key.secret, "small_counts", 1, *marks, inner["count"]),
                 base=self.base,
                 derivable=self.derivable,
                 every_small=self.every_small,
@@ -117,6 +122,7 @@ class SmallCount(Method):
                 difference=self._differences(system.tables, cover, place),
                 at_once=self.at_once,
                 exchanges=self.exchanges,
+                near=marks[_widest(listing)],
             )
         checkpoint("small counts", 1, 1)
         published = np.zeros(len(system), np.int64)
@@ -181,6 +187,11 @@ class SmallCount(Method):
                 raise InputError(f"There is no table {name!r} to make up for.", hint=f"Tables: {', '.join(names)}.")
             number = names.index(name)
             table = tables.tables[number]
+            if len(words) != len(table.variables):
+                raise InputError(
+                    f"A difference of table {name!r} names {len(words)} codes: {', '.join(words)}.",
+                    hint=f"Give one code for each of {', '.join(table.variables)}.",
+                )
             row = table.row(**dict(zip(table.variables, words, strict=True)))
             at = np.flatnonzero(place[number] == row)
             result[cover.place[number][at]] = difference
@@ -213,10 +224,16 @@ def _rows_of(table: Table, cells: Ints) -> Ints:
     return rows
 
 
-def _drawn(key: Key, listing: Mapping[str, tuple[str, ...]], codes: Codes, count: Ints) -> Draws:
-    """One draw for each inner cell, of its codes and its count; the order of variables and codes is nothing."""
+def _marks(listing: Mapping[str, tuple[str, ...]], codes: Codes) -> list[Draws]:
+    """What each inner cell is, one column a variable; the order of variables and codes is nothing."""
     columns = []
     for k, (variable, words) in sorted(enumerate(listing.items()), key=lambda item: item[1][0]):
         marks = [hashlib.blake2b(repr((variable, w)).encode(), digest_size=8).digest() for w in words]
         columns.append(np.frombuffer(b"".join(marks), "<u8")[codes[:, k]] if len(codes) else np.zeros(0, np.uint64))
-    return draws(key.secret, "small_counts", 1, *columns, count)
+    return columns
+
+
+def _widest(listing: Mapping[str, tuple[str, ...]]) -> int:
+    """The variable with the most base codes, among the variables by name: cells of one code of it are few."""
+    lengths = [len(words) for _, words in sorted(listing.items())]
+    return lengths.index(max(lengths))
