@@ -90,7 +90,7 @@ def test_a_sliding_level_is_reached_by_both_sides_together():
 def test_protection_above_the_value_is_refused_with_the_cell_named():
     table = square([5] * 9, 4, (5, 5))
     bounded = table.with_(upper_bound=np.where(table.unsafe, table.value + 4, 2**62))
-    with pytest.raises(ds.DiscreetError, match=r"1 unsafe cells cannot be protected.*region=r1, trade=t1"):
+    with pytest.raises(ds.DiscreetError, match=r"1 unsafe cell cannot be protected.*region=r1, trade=t1"):
         ds.protect(bounded, ds.Suppress())
 
 

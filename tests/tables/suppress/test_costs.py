@@ -93,7 +93,7 @@ def test_a_hint_that_cannot_be_kept_fails_with_the_cells_and_a_way_out():
     ("hints", "message"),
     [
         ({("r0", "t0"): "never"}, r"never to withhold cells that are unsafe: 'region=r0, trade=t0'"),
-        ({("r9", "t0"): 2}, r"1 cells that table 'value_by_region_trade' does not have: '\(r9, t0\)'"),
+        ({("r9", "t0"): 2}, r"1 cell that table 'value_by_region_trade' does not have: '\(r9, t0\)'"),
         ({("r0",): 2}, r"has 2 codes, \(r0\) has 1"),
         ([{"cell": {"size": "1"}, "times": 2}], r"no variable 'size'"),
         ([{"cell": ["r0", "t1"], "times": 2, "table": "x"}], r"no table 'x'"),
@@ -148,13 +148,13 @@ def test_what_was_withheld_last_period_is_withheld_again():
 def test_cells_that_are_gone_since_last_period_are_reported():
     before = last_period(("r0", "t2"), ("r2", "t0"), ("r2", "t2"), ("r7", "t2"))
     release = ds.protect(square(FLAT, 0, (2, 2)), ds.Suppress(prefer=before))
-    note = "1 of the 4 cells of the preferred pattern are not in the tables: '(r7, t2)'"
+    note = "Not in the tables: 1 of the 4 cells of the preferred pattern: '(r7, t2)'"
     assert release.custodian.log["notes"] == [note]
     assert f"note: {note}" in release.summary()
 
 
 def test_a_pattern_of_something_else_cannot_be_preferred():
-    with pytest.raises(ParameterError, match=r"None of the 1 cells of the preferred pattern.*'\(x, y\)'"):
+    with pytest.raises(ParameterError, match=r"None of the 1 cell of the preferred pattern.*'\(x, y\)'"):
         ds.protect(square(FLAT, 0, (2, 2)), ds.Suppress(prefer=last_period(("x", "y"))))
     named = last_period(("r0", "t0")).renamed({"": "other"})
     with pytest.raises(ParameterError, match=r"'other: \(r0, t0\)'"):
@@ -375,7 +375,7 @@ def test_a_variable_that_is_no_cost_in_some_cell_is_refused(profit):
     worth[4] = profit
     bad = table.with_(cost=worth, spec=table.spec.with_(cost="profit"))
     for cost in ("profit", "variable", "log(profit)"):
-        with pytest.raises(InputError, match=r"cost.*cells of table"):
+        with pytest.raises(InputError, match=r"cost.*cell of table"):
             ds.protect(bad, ds.Suppress(cost=cost))
 
 

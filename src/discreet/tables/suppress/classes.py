@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import ParameterError, ProtectionError, listed, unknown_name
+from discreet.errors import ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.model.evidence import DOWN, MOVES, Acceptance
 from discreet.model.table import Table
@@ -141,8 +141,8 @@ def failures_error(system: System, failures: Sequence[Failure]) -> ProtectionErr
     count = {kind: sum(f.kind == kind for f in failures) for kind in CLASSES}
     revealed = f"{count['revealed']} revealed by what is already published, " if count["revealed"] else ""
     return ProtectionError(
-        f"{len(failures)} unsafe cells cannot be protected ({revealed}{count['impossible']} proved impossible, "
-        f"{count['undecided']} undecided): {'; '.join(lines)}{more}.",
+        f"{counted(len(failures), 'unsafe cell')} cannot be protected ({revealed}{count['impossible']} proved "
+        f"impossible, {count['undecided']} undecided): {'; '.join(lines)}{more}.",
         hint="Nothing is published. Publish fewer cells by force, merge categories, leave detail out, or accept the "
         "cells by name (accept=), which stays in the evidence.",
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, NeedsError, ParameterError, listed, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
 from discreet.files.cell_lists import read_hints
 from discreet.model.arrays import Bools, Codes, Floats, Ints
 from discreet.model.pattern import Pattern, rows_of
@@ -115,7 +115,7 @@ def _refuse_bad(table: Table, worth: Floats, name: str) -> Floats:
     if len(bad):
         what = "missing" if np.isnan(worth[bad[0]]) else "not finite" if np.isinf(worth[bad[0]]) else "below 0"
         raise InputError(
-            f"The cost {name!r} is {what} in {len(bad)} cells of table {table.name!r}, first in "
+            f"The cost {name!r} is {what} in {counted(len(bad), 'cell')} of table {table.name!r}, first in "
             f"{table.cell_name(int(bad[0]))}.",
             hint="A cost is a number of at least 0 for every cell; 0 makes a cell free.",
         )
@@ -225,7 +225,8 @@ def _hint_cells(system: System, hints: Sequence[Mapping[str, Any]]) -> Ints:
         if (rows < 0).any():
             gone = [_cell_text(cells[i]) for i in np.flatnonzero(rows < 0).tolist()]
             raise InputError(
-                f"Hints name {len(gone)} cells that table {table.name!r} does not have: {listed(gone, SHOWN)}.",
+                f"Hints name {counted(len(gone), 'cell')} that table {table.name!r} does not have: "
+                f"{listed(gone, SHOWN)}.",
                 hint="Correct their codes, or take these hints away.",
             )
         result[mine] = system.of[number][rows]
@@ -322,8 +323,9 @@ def _preferred(system: System, prefer: Sequence[Mapping[str, Any]]) -> tuple[Int
     total = sum(len(entry["cells"]) for entry in prefer)
     if total and len(gone) == total:
         raise ParameterError(
-            f"None of the {total} cells of the preferred pattern is in the tables: {listed(gone, SHOWN)}.",
+            f"None of the {counted(total, 'cell of the preferred pattern')} is in the tables: {listed(gone, SHOWN)}.",
             hint="Check that it is the pattern of these tables, by the same names (pattern.renamed).",
         )
-    note = f"{len(gone)} of the {total} cells of the preferred pattern are not in the tables: {listed(gone, SHOWN)}"
+    some = f"{len(gone)} of the {counted(total, 'cell of the preferred pattern')}"
+    note = f"Not in the tables: {some}: {listed(gone, SHOWN)}"
     return np.unique(np.concatenate(found)), (note,) if gone else ()
