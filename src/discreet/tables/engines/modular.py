@@ -51,7 +51,7 @@ class ModularSettings:
     singletons: Literal["sums", "none"] = "sums"
     least_contributors: int = 3
     carried: float = 0.0
-    nodes: int | None = 100
+    nodes: int | None = 1_000
 
     def __post_init__(self) -> None:
         if self.singletons not in SINGLETONS:
