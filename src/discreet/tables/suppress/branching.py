@@ -125,14 +125,14 @@ class Branching:
             published, withheld = relaxed.settled(self._cutoff - relaxed.bound)
             upper[published], lower[withheld] = 0.0, 1.0
             relaxed = relaxed._replace(bound=max(relaxed.bound, node.bound))
-            if search.over():
-                break
             if np.all(np.minimum(relaxed.point, 1 - relaxed.point) < WHOLE):
-                if not self._refuted(relaxed.point > 0.5):
+                # Looked at even where time is up: it may be all that is left of the node.
+                if not self._refuted(relaxed.point > 0.5) or search.over():
                     break
                 continue
             gained, before = relaxed.bound - before, relaxed.bound
-            if not separating or gained < WORTH * (self._cutoff - relaxed.bound) or not self._cut_off(relaxed.point):
+            little = gained < WORTH * (self._cutoff - relaxed.bound)
+            if little or not separating or search.over() or not self._cut_off(relaxed.point):
                 break
         if separating:
             master.purge(IDLE)
