@@ -23,12 +23,12 @@ WHOLE = 1e-6
 """A share counts as nothing or all within this."""
 SEPARATED = 10
 """Shares are cut off in every so many nodes, whole points in all of them."""
-ENOUGH, COLD = 20, 10
-"""Demands with cuts that are enough to move on from a point, and demands without after which no more are asked."""
+ENOUGH, ASKED = 20, 40
+"""Demands with cuts that are enough to move on from a point, and how many are asked at most."""
 WORTH = 0.002
 """Cuts are looked for again at a node while they close this share of what is left to its pruning."""
-IDLE = 60
-"""A cut that was slack in so many relaxations on end is dropped."""
+IDLE, MANY = 60, 0.2
+"""Cuts that were slack in so many relaxations on end are dropped, where they are this share of all."""
 TRIED = 25
 """Nodes between two attempts to make a point a pattern."""
 CANDIDATES = 8
@@ -93,8 +93,7 @@ class Branching:
                 continue
             done += 1
             opened = self._visit(node, done)
-            if opened is not None:
-                following = self._branch(opened)
+            following = None if opened is None else self._branch(opened)
         else:
             search.claim(np.inf)
         search.effort["nodes"] += done
@@ -121,10 +120,8 @@ class Branching:
                 return None
             if number == 1:
                 self._root = relaxed
-            # Before the bound of the node counts: reduced costs go with the bound that they are of.
             published, withheld = relaxed.settled(self._cutoff - relaxed.bound)
             upper[published], lower[withheld] = 0.0, 1.0
-            relaxed = relaxed._replace(bound=max(relaxed.bound, node.bound))
             if np.all(np.minimum(relaxed.point, 1 - relaxed.point) < WHOLE):
                 # Looked at even where time is up: it may be all that is left of the node.
                 if not self._refuted(relaxed.point > 0.5) or search.over():
@@ -135,9 +132,11 @@ class Branching:
             if little or not separating or search.over() or not self._cut_off(relaxed.point):
                 break
         if separating:
-            master.purge(IDLE)
+            master.purge(IDLE, MANY)
         if number % TRIED == 0:
             search.propose(relaxed.point > 0.5, relaxed.point)
+        # Only now: reduced costs go with the bound that they are of, and not with a better one from above.
+        relaxed = relaxed._replace(bound=max(relaxed.bound, node.bound))
         return None if relaxed.bound >= self._cutoff else _Open(relaxed, lower, upper)
 
     def _refuted(self, pattern: Bools) -> bool:
@@ -159,15 +158,15 @@ class Branching:
         search = self.search
         reached = np.zeros(len(search.attackers.demands), np.bool_)
         cuts: list[Cut] = []
-        hot = cold = 0
+        hot = asked = 0
         for k in sorted(search.demands, key=lambda k: -self._heat[k]):
-            if search.over() or (not whole and (hot >= ENOUGH or cold >= COLD)):
+            if search.over() or (not whole and (hot >= ENOUGH or asked >= ASKED)):
                 break
             if reached[k]:
                 continue
             found = search.violated(k, point * self.master.upper, point, reached)
             self._heat[k] = FORGOTTEN * self._heat[k] + bool(found)
-            hot, cold = hot + bool(found), cold + (not found)
+            hot, asked = hot + bool(found), asked + 1
             cuts += found
         return self.master.add(cuts)
 
@@ -176,6 +175,7 @@ class Branching:
     def _branch(self, opened: _Open) -> _Node | None:
         """Settle a cell both ways; gives the node to go on with, and keeps the other one for later."""
         relaxed, lower, upper = opened
+        self.master.enter(lower, upper)
         cell, bounds = self._chosen(relaxed, lower, upper)
         if cell < 0:
             return None
@@ -222,11 +222,11 @@ class Branching:
                     break
                 tried += 1
                 bounds = self._tried(cell, relaxed, distance[:, i])
-                reached = float(np.prod(np.maximum(np.minimum(bounds, 1e9) - relaxed.bound, LEAST)))
+                if max(bounds) >= self._cutoff:
+                    return cell, bounds  # one way is closed
+                reached = float(np.prod(np.maximum(np.array(bounds) - relaxed.bound, LEAST)))
             if reached > best_score:
                 best, best_score, both = cell, reached, bounds
-            if max(bounds) >= self._cutoff:
-                break  # one way is closed
         return best, both
 
     def _tried(self, cell: int, relaxed: Relaxed, distance: Floats) -> tuple[float, float]:

@@ -141,9 +141,11 @@ class Master:
         highs.setOptionValue("simplex_iteration_limit", NO_LIMIT)
         return found[0], found[1]
 
-    def purge(self, idle: int) -> None:
-        """Drop cuts that were slack in so many relaxations on end."""
-        self._drop(np.flatnonzero(self._idle >= idle))
+    def purge(self, idle: int, least: float = 0.0) -> None:
+        """Drop cuts that were slack in so many relaxations on end, where these are at least such a share of all."""
+        found = np.flatnonzero(self._idle >= idle)
+        if len(found) >= least * len(self.cuts):
+            self._drop(found)
 
     def _known(self) -> tuple[csr_array, csr_array, Floats]:
         """All cuts by rows and by columns, and their right sides."""
