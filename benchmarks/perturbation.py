@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.registry import Measure, Timing, apart, case, scratch, timed
-from benchmarks.small_count_tables import NEAREST, least_sum, write_shaped
+from benchmarks.small_count_tables import COMPARABLE, HARDER, draws_of, least_sum, shaped_table
 from benchmarks.tabulation import digest_of, frame_of, write_census
 
 KEY = bytes(range(32))
@@ -224,27 +224,19 @@ def cell_key_memory(scale: float) -> Sequence[Measure]:
 # ---- small counts ------------------------------------------------------------------------------------------------
 
 
-def small_ours(folder: Path, others: tuple[str, ...], scale: float) -> Timing:
+def small_ours(others: tuple[str, ...], scale: float) -> Timing:
     import numpy as np
 
-    import discreet as ds
-    from discreet.engine.draws import draws
     from discreet.tables.perturb.cover import cover_of
+    from discreet.tables.perturb.families import two_kinds
     from discreet.tables.perturb.small_counts import rounded_small_counts
 
-    records = write_shaped(folder, others, scale)
-    parents = json.loads((folder / "parents.json").read_text())
-    by = {name: ds.Hierarchy.from_parents(parents[name], total="Total") for name in ("area", *others)}
-    leaves = {name: ds.Hierarchy.flat(h.base_codes, total=None) for name, h in by.items()}
-    table: Any = ds.tabulate(ds.Microdata(folder / "records.parquet"), by=leaves)
-    places = [np.array([h.position(c) for c in leaves[n].codes], np.int32) for n, h in by.items()]
-    codes = np.stack([place[table.codes[:, k]] for k, place in enumerate(places)], axis=1)
-    draw = draws(KEY, "small_counts", 1, *codes.T.astype(np.int64))
-    near = codes[:, 0].astype(np.int64)
+    table = shaped_table(others, scale)
+    draw = draws_of(table)
 
     def run() -> Any:
-        cover = cover_of(np.ascontiguousarray(codes), by)
-        return cover, rounded_small_counts(table.value, cover, draw, near=near)
+        cover = cover_of(table.codes, table.by)
+        return cover, rounded_small_counts(table.value, cover, draw, groups=two_kinds(list(table.codes.T)))
 
     def digest(answer: Any) -> dict[str, float]:
         cover, found = answer
@@ -254,18 +246,16 @@ def small_ours(folder: Path, others: tuple[str, ...], scale: float) -> Timing:
         rows = cover.matrix()[np.flatnonzero(found.candidates)].tocsc()
         with_candidates = np.diff(rows.indptr) > 0
         wanted = cover.sums(np.where(found.candidates, table.value, 0))[with_candidates]
-        every = int(np.prod([len(h) for h in by.values()]))
         return {
-            "records": records,
+            "records": table.records,
             "inner": cover.inner,
             "occupied": cover.size,
-            "every": every,
+            "every": table.every,
             "largest": int(off.max()),
             "card largest": int(card.max()),
-            "mean": float(off.sum()) / every,
-            "card mean": float(card.sum()) / every,
-            "least": least_sum(rows[:, with_candidates].tocsr(), wanted) / every,
-            "dense": float(off.mean()),
+            "mean": float(off.sum()) / table.every,
+            "card mean": float(card.sum()) / table.every,
+            "least": least_sum(rows[:, with_candidates].tocsr(), wanted) / table.every,
         }
 
     return timed(run, digest, repeats=0)
@@ -273,41 +263,48 @@ def small_ours(folder: Path, others: tuple[str, ...], scale: float) -> Timing:
 
 @case("small-counts")
 def small_counts(scale: float) -> Sequence[Measure]:
-    """Small count rounding of 222,000 inner cells that publish 1.33 million, on four tables: 30 s allowed for each.
+    """Small count rounding of 222,000 inner cells that publish 1.33 million, on ten tables: 30 s allowed for each.
 
-    The tables are chosen by their shape alone (:mod:`benchmarks.small_count_tables` has the rule). The R package
-    publishes, and takes the mean over, every combination of the codes of hierarchies, also those without records,
-    unless it is told to leave them out. The mean here is the same; it depends on the data, and those of the run that is
-    compared with are not at hand. A linear program bounds the mean of each table from below.
+    The R package publishes, and takes the mean over, every combination of the codes of hierarchies, also those without
+    records, unless it is told to leave them out. The mean here is the same; it depends on the data, and those of the
+    run that is compared with are not at hand. Hence the wanted mean is asked for on all tables on which the card's
+    steps leave about as much as the package left on its data (:mod:`benchmarks.small_count_tables` has the rule). Four
+    tables on which they leave more are rounded as well. A linear program bounds the mean of each table from below.
     """
-    found = {}
-    for others in NEAREST:
-        with scratch() as folder:
-            found[others] = apart(small_ours, folder, others, scale)
-    settings = "; ".join(
-        f"area, {', '.join(others)}: {it['records']:,} records, {it['inner']:,} inner cells, {it['every']:,} published "
-        f"({it['occupied']:,} with records), {one.cold_cpu:.1f} s CPU, largest {it['largest']}, mean {it['mean']:.3f} "
-        f"(at least {it['least']:.3f} whatever is done; {it['dense']:.3f} over cells with records); the card's steps "
-        f"alone {it['card largest']} and {it['card mean']:.3f}"
-        for others, one in found.items()
-        for it in (one.answer,)
-    )
-    answers = [one.answer for one in found.values()]
-    card = "our own run of the card's steps alone (exchanges=0) on the same data; the R package was not run on them"
+    found = {others: apart(small_ours, others, scale) for others in (*COMPARABLE, *HARDER)}
+    answers = {others: one.answer for others, one in found.items()}
+
+    def settings(chosen: Sequence[tuple[str, ...]]) -> str:
+        return "; ".join(
+            f"area, {', '.join(others)}: {it['records']:,} records, {it['inner']:,} inner cells, {it['every']:,} "
+            f"published ({it['occupied']:,} with records), {found[others].cold_cpu:.1f} s CPU, largest "
+            f"{it['largest']}, mean {it['mean']:.3f} (at least {it['least']:.3f} whatever is done); the card's steps "
+            f"alone {it['card largest']} and {it['card mean']:.3f}"
+            for others in chosen
+            for it in (answers[others],)
+        )
+
+    every, card = settings(tuple(found)), "our own run of the card's steps alone (exchanges=0); R was not run"
     return [
-        Measure("CPU s, slowest table", max(one.cold_cpu for one in found.values()), 30.0, 1.0, settings),
-        Measure("largest deviation, worst table", max(it["largest"] for it in answers), 9.0, 1.0, settings),
-        Measure("mean deviation, worst table", max(it["mean"] for it in answers), 0.53, 1.0, settings),
+        Measure("CPU s, slowest table", max(one.cold_cpu for one in found.values()), 30.0, 1.0, every),
+        Measure("largest deviation, worst table", max(it["largest"] for it in answers.values()), 9.0, 1.0, every),
+        Measure(
+            "mean deviation, worst of the comparable tables",
+            max(answers[others]["mean"] for others in COMPARABLE),
+            0.53,
+            1.0,
+            settings(COMPARABLE),
+        ),
         Measure(
             "largest deviation, worst over the card's steps",
-            max(it["largest"] / it["card largest"] for it in answers),
+            max(it["largest"] / it["card largest"] for it in answers.values()),
             1.0,
             1.0,
             card,
         ),
         Measure(
             "mean deviation, worst over the card's steps",
-            max(it["mean"] / it["card mean"] for it in answers),
+            max(it["mean"] / it["card mean"] for it in answers.values()),
             1.0,
             1.0,
             card,

@@ -14,6 +14,7 @@ from discreet.engine.draws import draws
 from discreet.errors import InputError, ParameterError
 from discreet.model.arrays import pointers
 from discreet.tables.perturb.cover import Cover, cover_of
+from discreet.tables.perturb.families import two_kinds
 from discreet.tables.perturb.small_counts import rounded_small_counts
 
 BY = {
@@ -149,7 +150,7 @@ def test_larger_tables_hold_too_and_exchanges_help():
     inner = rng.poisson(1.2, len(codes))
     draw = drawn(5, len(codes))
     plain = rounded_small_counts(inner, cover, draw, exchanges=0)
-    better = rounded_small_counts(inner, cover, draw, exchanges=20)
+    better = rounded_small_counts(inner, cover, draw, exchanges=20, groups=two_kinds(list(codes.T)))
     before = cover.sums(inner)
     loss = [int(np.abs(found.published - before).sum()) for found in (plain, better)]
     assert loss[1] < loss[0]
@@ -172,6 +173,14 @@ def test_exchanges_find_the_least_deviation_of_a_small_table():
     assert int(np.abs(found.published - before).sum()) == best
 
 
+def test_small_inner_cells_that_nothing_published_contains_are_rounded_as_well():
+    """The second and the fourth cell lie in no published cell: only the draws of the greedy steps decide on them."""
+    cover = Cover(pointers(np.array([1, 0, 1, 0])), np.array([0, 0], np.int32), 1, [np.arange(1)], [np.arange(1)])
+    found = rounded_small_counts(np.array([2, 1, 7, 2]), cover, drawn(2, 4), every_small=True)
+    assert np.isin(found.inner[[0, 1, 3]], [0, 3]).all()
+    assert found.published.tolist() == [found.inner[0] + 7]
+
+
 def test_the_order_of_inner_and_of_published_cells_is_nothing():
     rng = np.random.default_rng(12)
     by = {"a": ds.Hierarchy.flat([str(i) for i in range(12)]), "b": ds.Hierarchy.flat([str(i) for i in range(9)])}
@@ -181,10 +190,10 @@ def test_the_order_of_inner_and_of_published_cells_is_nothing():
     lengths = np.diff(cover.start)
     cells = [rng.permutation(names[cover.published[cover.start[i] : cover.start[i + 1]]]) for i in order]
     other = Cover(pointers(lengths[order]), np.concatenate(cells), cover.size, cover.place, cover.cells)
-    for near in (None, mixed_marks(codes[:, 0])):
-        turned = None if near is None else near[order]
-        one = rounded_small_counts(inner, cover, draw, near=near)
-        two = rounded_small_counts(inner[order], other, draw[order], near=turned)
+    marks = [mixed_marks(codes[:, k]) for k in range(2)]
+    for groups in ((), marks, two_kinds(marks)):
+        one = rounded_small_counts(inner, cover, draw, groups=groups)
+        two = rounded_small_counts(inner[order], other, draw[order], groups=[group[order] for group in groups])
         assert one.inner[order].tolist() == two.inner.tolist()
 
 

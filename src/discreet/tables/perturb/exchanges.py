@@ -1,13 +1,13 @@
 """Exchanges between rounded inner cells that bring the published counts nearer to the originals.
 
-One cell goes down from the base and another that shares a small published cell with it goes up, so that the number of
-raised cells, and with it the total, stays. Early sweeps also take exchanges that do harm, the more rarely the greater
-it is (annealing), because a search that only ever improves soon finds nothing left to do.
+One cell goes down from the base and another of its family that shares a published cell with it goes up, so that the
+number of raised cells, and with it the total, stays. Early sweeps also take exchanges that do harm, the more rarely
+the greater it is (annealing), because a search that only ever improves soon finds nothing left to do.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,13 +15,16 @@ from discreet.engine.draws import Draws
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Ints, pointers
 from discreet.progress import checkpoint
-from discreet.tables.perturb.cover import Cover, turned
+from discreet.tables.perturb.cover import Cover
+from discreet.tables.perturb.families import Families, families_of, mixed
 
-WIDEST = 64
-"""Partners come from published cells with at most so many candidates: others leave the narrow ones worse off."""
-PARTNERS = 4
-"""So many partners are looked at for one cell, and the best is taken."""
-HOT, COLD = 0.26, 0.065
+PARTNERS = 2
+"""So many partners are looked at for one cell, and the better is taken."""
+TRIES = 8
+"""So many members of a published cell are looked at for a partner, from a drawn one on."""
+PASSES = (1, 3)
+"""How often the first and every other kind of families is gone through in a sweep; two times each ended 0.7 % worse."""
+HOT, COLD = 0.25, 0.08
 """Temperature of the first and of the last sweep, over the base and the root of a candidate's published cells."""
 CALM = 20
 """One sweep in so many, at the end, takes no harm at all."""
@@ -34,22 +37,6 @@ SCALE = 1024
 """Temperatures and coins are whole numbers of this fraction, so that every machine decides alike."""
 
 
-class Network(NamedTuple):
-    """Candidates and the published cells that contain them; the last of these, from ``plain`` on, may not be emptied.
-
-    ``start`` and ``cells`` are the published cells of each candidate, ``member_start`` and ``members`` the candidates
-    of each published cell, ``pool_start`` and ``pool`` the published cells to look for partners in.
-    """
-
-    start: Ints
-    cells: Codes
-    member_start: Ints
-    members: Codes
-    pool_start: Ints
-    pool: Codes
-    plain: int
-
-
 def exchanged(
     candidates: Ints,
     draw: Draws,
@@ -59,69 +46,63 @@ def exchanged(
     original: Ints,
     base: int,
     sweeps: int,
-    near: Ints | Draws | None = None,
+    groups: Sequence[Ints | Draws] = (),
 ) -> None:
     """Exchange candidates that stand at zero and at the base; changes ``now`` and ``published`` in place.
 
     The candidates come in the order of their draws and partners are found by draws, so that nothing depends on the
-    order of cells. Those with the same number in ``near`` are looked at one after another: they share most of their
-    published cells, which are then at hand, and a sweep takes less than half the time. The cost of a published cell is
-    its deviation, with a steep extra beyond twice the base. Nothing changes where deviations would not be less in sum.
+    order of cells. Partners have the same number in one of ``groups``, each a number for every inner cell; without any,
+    all candidates are one family. The cost of a published cell is its deviation, with a steep extra beyond twice the
+    base. Nothing changes where deviations would not be less in sum.
     """
     if len(candidates) < 2 or not sweeps:
         return
-    if near is not None:
-        candidates = candidates[np.argsort(near[candidates], kind="stable")]
+    groups = groups or [np.zeros(len(now), np.int64)]
+    # Published cells are numbered as they come: those of a small family then lie side by side in memory.
+    candidates = candidates[np.argsort(groups[0][candidates], kind="stable")]
     lengths = np.diff(cover.start)[candidates]
     start = pointers(lengths)
     cells = gathered(candidates, cover.start, cover.published, start)
     raised = now[candidates] == base
     rest = published - added_raised(cells, np.repeat(raised, lengths), cover.size) * base
-    guarded = (rest > 0) & (rest < base)
-    number, known, plain = numbered(cells, guarded)
+    number, known, plain = numbered(cells, (rest > 0) & (rest < base))
     cells = number[cells]
-    own = draw[candidates]
-    member_start, members = turned(start, cells, len(known))
-    network = Network(
-        start, cells, member_start, members, *pools(start, cells, member_start, members, own), plain=int(plain)
-    )
     off = np.clip((published - original)[known], -FARTHEST, FARTHEST).astype(np.int32)
-    count = published[known[plain:]]
     before = int(np.abs(off).sum())
-    _anneal(network, own, off, count, raised, base, sweeps)
+    families = [families_of(group[candidates], draw[candidates], start, cells, len(known)) for group in groups]
+    warmth = base * np.sqrt(len(cells) / len(candidates))
+    _anneal(families, draw[candidates], off, published[known[plain:]], raised, base, sweeps, warmth)
     if int(np.abs(off).sum()) >= before:
         return
     now[candidates] = np.where(raised, base, 0)
     published[:] = cover.sums(now)
 
 
-def _anneal(network: Network, draw: Draws, off: Codes, count: Ints, raised: Bools, base: int, sweeps: int) -> None:
-    """All sweeps, from hot to cold; changes ``off``, ``count`` and ``raised`` in place."""
-    steps = step_costs(base)
+def _anneal(
+    families: Sequence[Families],
+    draw: Draws,
+    off: Codes,
+    count: Ints,
+    raised: Bools,
+    base: int,
+    sweeps: int,
+    warmth: float,
+) -> None:
+    """All sweeps, from hot to cold; changes ``off``, ``count`` and ``raised`` in place.
+
+    ``count`` has the published counts that may not fall below the base, which are those of the last cells.
+    """
+    rise, fall = step_costs(base)
     coins = np.rint(-SCALE * np.log((np.arange(1 << COIN_BITS) + 0.5) / (1 << COIN_BITS))).astype(np.int64)
-    unit = base * np.sqrt(len(network.cells) / (len(network.start) - 1)) * SCALE
     cooling = sweeps - max(sweeps // CALM, 1)
+    turn = 0
     for sweep in range(sweeps):
         checkpoint("exchange small counts", sweep, sweeps)
-        warmth = round(unit * HOT * (COLD / HOT) ** (sweep / cooling)) if sweep < cooling else 0
-        one_sweep(
-            sweep,
-            warmth,
-            draw,
-            network.start,
-            network.cells,
-            network.member_start,
-            network.members,
-            network.pool_start,
-            network.pool,
-            network.plain,
-            off,
-            count,
-            raised,
-            *steps,
-            coins,
-            base,
-        )
+        heat = round(SCALE * warmth * HOT * (COLD / HOT) ** (sweep / cooling)) if sweep < cooling else 0
+        for number, family in enumerate(families):
+            passes = PASSES[min(number, 1)]
+            exchange(turn, passes, heat, draw, *family, off, count, raised, rise, fall, coins, base)
+            turn += passes
 
 
 def step_costs(base: int) -> tuple[Codes, Codes]:
@@ -178,97 +159,67 @@ def numbered(cells: Codes, guarded: Bools) -> tuple[Codes, Ints, int]:
     return number, known[:used].copy(), plain
 
 
-@kernel("Tuple((i8[::1], i4[::1]))(i8[::1], i4[::1], i8[::1], i4[::1], u8[::1])")
-def pools(start: Ints, cells: Codes, member_start: Ints, members: Codes, draw: Draws) -> tuple[Ints, Codes]:
-    """For every candidate the published cells to look for partners in, each set of members once, in canonical order."""
-    mark = np.zeros(len(member_start) - 1, np.uint64)
-    for j in range(len(mark)):
-        if 1 < member_start[j + 1] - member_start[j] <= WIDEST:
-            for at in range(member_start[j], member_start[j + 1]):
-                mark[j] += draw[members[at]] * draw[members[at]]
-    pool_start = np.zeros(len(start), np.int64)
-    pool = np.empty(len(cells), np.int32)
-    filled = 0
-    for k in range(len(start) - 1):
-        for e in range(start[k], start[k + 1]):
-            cell = cells[e]
-            if not 1 < member_start[cell + 1] - member_start[cell] <= WIDEST:
-                continue
-            place = filled
-            while place > pool_start[k] and mark[pool[place - 1]] > mark[cell]:
-                place -= 1
-            if place > pool_start[k] and mark[pool[place - 1]] == mark[cell]:
-                continue
-            for shift in range(filled, place, -1):
-                pool[shift] = pool[shift - 1]
-            pool[place] = cell
-            filled += 1
-        pool_start[k + 1] = filled
-    return pool_start, pool[:filled].copy()
-
-
-@kernel("i8(i8, i8, i8, i8[::1], i4[::1], i8, i4[::1], i8[::1], i4[::1])")
-def change_cost(
-    cell: int, change: int, base: int, start: Ints, cells: Codes, plain: int, off: Codes, count: Ints, steps: Codes
-) -> int:
-    """What it costs to change a candidate and all that contains it."""
-    cost, far = 0, False
-    reach = len(steps) // 2
-    for at in range(start[cell], start[cell + 1]):
-        here = off[cells[at]]
-        if here > reach or here < -reach:
-            far = True
-            break
-        cost += steps[here + reach]
-    if far:
-        cost = 0
-        for at in range(start[cell], start[cell + 1]):
-            cost += steps[min(max(off[cells[at]], -reach), reach) + reach]
-    if plain < len(off):
-        for at in range(start[cell], start[cell + 1]):
-            if cells[at] >= plain:
-                shown = count[cells[at] - plain]
-                if 0 < shown + change < base:
-                    cost += NEVER
+@kernel("void(i8, i8, i8[::1], i4[::1], i4[::1], i8[::1], i4[::1], i4[::1], i8, i8[:, ::1])")
+def take_steps(
+    first: int,
+    end: int,
+    cell_start: Ints,
+    cells: Codes,
+    off: Codes,
+    count: Ints,
+    rise: Codes,
+    fall: Codes,
+    base: int,
+    steps: Ints,
+) -> None:
+    """Write down what it costs that the published cells of some bundles rise by the base, and that they fall."""
+    reach = len(rise) // 2
+    plain = len(off) - len(count)
+    for bundle in range(first, end):
+        higher, lower = 0, 0
+        for at in range(cell_start[bundle], cell_start[bundle + 1]):
+            cell = cells[at]
+            here = min(max(off[cell], -reach), reach) + reach
+            higher += rise[here]
+            lower += fall[here]
+            if cell >= plain:
+                shown = count[cell - plain]
                 if 0 < shown < base:
-                    cost -= NEVER
-    return cost
+                    higher -= NEVER
+                    lower -= NEVER
+                elif base < shown < 2 * base:
+                    lower += NEVER
+        steps[bundle, 0], steps[bundle, 1] = higher, lower
 
 
-@kernel("void(i8, i8, i8[::1], i4[::1], i8, i4[::1], i8[::1])")
-def change_candidate(cell: int, change: int, start: Ints, cells: Codes, plain: int, off: Codes, count: Ints) -> None:
-    """Change a candidate and all that contains it."""
-    for at in range(start[cell], start[cell + 1]):
-        off[cells[at]] += change
-    if plain < len(off):
-        for at in range(start[cell], start[cell + 1]):
-            if cells[at] >= plain:
-                count[cells[at] - plain] += change
-
-
-@kernel("u8(u8)")
-def mixed(number: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64: spreads a number over all bits."""
-    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return number ^ (number >> np.uint64(31))
+@kernel("void(i8, i8, i8[::1], i4[::1], i4[::1], i8[::1])")
+def change(bundle: int, amount: int, cell_start: Ints, cells: Codes, off: Codes, count: Ints) -> None:
+    """Change the published cells of a bundle."""
+    plain = len(off) - len(count)
+    for at in range(cell_start[bundle], cell_start[bundle + 1]):
+        off[cells[at]] += amount
+        if cells[at] >= plain:
+            count[cells[at] - plain] += amount
 
 
 @kernel(
-    "i8(i8, i8, u8[::1], i8[::1], i4[::1], i8[::1], i4[::1], i8[::1], i4[::1], i8, i4[::1], i8[::1], b1[::1],"
-    " i4[::1], i4[::1], i8[::1], i8)",
+    "i8(i8, i8, i8, u8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i4[::1], i8[::1], i4[::1], i8[::1], i4[::1],"
+    " i4[::1], i8[::1], b1[::1], i4[::1], i4[::1], i8[::1], i8)",
 )
-def one_sweep(
-    sweep: int,
-    warmth: int,
+def exchange(
+    turn: int,
+    passes: int,
+    heat: int,
     draw: Draws,
+    order: Ints,
     start: Ints,
+    bundle_start: Ints,
+    cell_start: Ints,
     cells: Codes,
+    own_start: Ints,
+    own: Codes,
     member_start: Ints,
     members: Codes,
-    pool_start: Ints,
-    pool: Codes,
-    plain: int,
     off: Codes,
     count: Ints,
     raised: Bools,
@@ -277,44 +228,73 @@ def one_sweep(
     coins: Ints,
     base: int,
 ) -> int:
-    """Offer every candidate the best of a few partners; says how many exchanges were made."""
-    made = 0
-    for k in range(len(start) - 1):
-        choice = np.uint64(pool_start[k + 1] - pool_start[k])
-        if choice == 0:
+    """Offer every candidate the best of a few partners of its family, some times over; says how many were taken."""
+    bundle_count = len(cell_start) - 1
+    steps = np.empty((bundle_count, 2), np.int64)
+    owner = np.full(bundle_count, -1, np.int64)
+    made, look = 0, 0
+    for family in range(len(start) - 1):
+        if start[family + 1] - start[family] < 2:
             continue
-        chance = mixed(draw[k] + np.uint64(sweep + 1) * np.uint64(0x9E3779B97F4A7C15))
-        steps, opposite = (fall, rise) if raised[k] else (rise, fall)
-        change = -base if raised[k] else base
-        partner, least, own = -1, 0, 0
-        for _ in range(PARTNERS):
-            cell = pool[pool_start[k] + np.int64((chance >> np.uint64(32)) % choice)]
-            first, end = member_start[cell], member_start[cell + 1]
-            at = first + np.int64((chance & np.uint64(0xFFFFFFFF)) % np.uint64(end - first))
-            chance = mixed(chance)
-            other = -1
-            for _ in range(end - first):
-                if raised[members[at]] != raised[k]:
-                    other = members[at]
-                    break
-                at += 1
-                if at == end:
-                    at = first
-            if other < 0:
-                continue
-            if partner < 0:
-                own = change_cost(k, change, base, start, cells, plain, off, count, steps)
-                change_candidate(k, change, start, cells, plain, off, count)
-            cost = change_cost(other, -change, base, start, cells, plain, off, count, opposite)
-            if partner < 0 or cost < least:
-                partner, least = other, cost
-        if partner < 0:
-            continue
-        coin = coins[np.int64(chance >> np.uint64(64 - COIN_BITS))]
-        if (own + least) * SCALE * SCALE <= warmth * coin:
-            change_candidate(partner, -change, start, cells, plain, off, count)
-            raised[k], raised[partner] = raised[partner], raised[k]
-            made += 1
-        else:
-            change_candidate(k, -change, start, cells, plain, off, count)
+        one, end = bundle_start[family], bundle_start[family + 1]
+        take_steps(one, end, cell_start, cells, off, count, rise, fall, base, steps)
+        for again in range(passes):
+            for k in range(start[family], start[family + 1]):
+                shared = own_start[k + 1] - own_start[k]
+                if shared > 0:
+                    last = own[own_start[k + 1] - 1]
+                    shared -= member_start[last + 1] - member_start[last] == 1
+                if shared == 0:
+                    continue
+                mine = raised[order[k]]
+                leave, enter = (1, 0) if mine else (0, 1)
+                chance = mixed(draw[order[k]] + np.uint64(turn + again + 1) * np.uint64(0x9E3779B97F4A7C15))
+                partner, least, alone = -1, 0, 0
+                look += 1
+                for _ in range(PARTNERS):
+                    chosen = (chance >> np.uint64(32)) % np.uint64(shared)
+                    bundle = own[own_start[k] + np.int64(chosen)]
+                    first, end = member_start[bundle], member_start[bundle + 1]
+                    at = first + np.int64((chance & np.uint64(0xFFFFFFFF)) % np.uint64(end - first))
+                    chance = mixed(chance)
+                    other = -1
+                    for _ in range(min(end - first, TRIES)):
+                        if raised[order[members[at]]] != mine:
+                            other = members[at]
+                            break
+                        at += 1
+                        if at == end:
+                            at = first
+                    if other < 0:
+                        continue
+                    if partner < 0:
+                        for e in range(own_start[k], own_start[k + 1]):
+                            owner[own[e]] = look
+                            alone += steps[own[e], leave]
+                    # Bundles of both stay as they are: what they would have cost is taken back.
+                    cost = 0
+                    for e in range(own_start[other], own_start[other + 1]):
+                        cost += -steps[own[e], leave] if owner[own[e]] == look else steps[own[e], enter]
+                    if partner < 0 or cost < least:
+                        partner, least = other, cost
+                if partner < 0:
+                    continue
+                coin = coins[np.int64(chance >> np.uint64(64 - COIN_BITS))]
+                if alone + least > heat * coin // (SCALE * SCALE):
+                    continue
+                raised[order[k]], raised[order[partner]] = not mine, mine
+                step = -base if mine else base
+                for e in range(own_start[partner], own_start[partner + 1]):
+                    bundle = own[e]
+                    if owner[bundle] == look:
+                        owner[bundle] = -1
+                    else:
+                        change(bundle, -step, cell_start, cells, off, count)
+                        take_steps(bundle, bundle + 1, cell_start, cells, off, count, rise, fall, base, steps)
+                for e in range(own_start[k], own_start[k + 1]):
+                    bundle = own[e]
+                    if owner[bundle] == look:
+                        change(bundle, step, cell_start, cells, off, count)
+                        take_steps(bundle, bundle + 1, cell_start, cells, off, count, rise, fall, base, steps)
+                made += 1
     return made

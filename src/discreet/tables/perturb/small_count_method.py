@@ -22,6 +22,7 @@ from discreet.progress import checkpoint, onwards
 from discreet.relations import System
 from discreet.tables.method import Method, Outcome
 from discreet.tables.perturb.cover import Cover, cover_of_tables
+from discreet.tables.perturb.families import two_kinds
 from discreet.tables.perturb.inner_counts import codes_in, inner_counts
 from discreet.tables.perturb.small_counts import AT_ONCE, EXCHANGES, LARGEST_BASE, rounded_small_counts
 
@@ -122,7 +123,7 @@ class SmallCount(Method):
                 difference=self._differences(system.tables, cover, place),
                 at_once=self.at_once,
                 exchanges=self.exchanges,
-                near=marks[_widest(listing)],
+                groups=two_kinds(marks),
             )
         checkpoint("small counts", 1, 1)
         published = np.zeros(len(system), np.int64)
@@ -231,9 +232,3 @@ def _marks(listing: Mapping[str, tuple[str, ...]], codes: Codes) -> list[Draws]:
         marks = [hashlib.blake2b(repr((variable, w)).encode(), digest_size=8).digest() for w in words]
         columns.append(np.frombuffer(b"".join(marks), "<u8")[codes[:, k]] if len(codes) else np.zeros(0, np.uint64))
     return columns
-
-
-def _widest(listing: Mapping[str, tuple[str, ...]]) -> int:
-    """The variable with the most base codes, among the variables by name: cells of one code of it are few."""
-    lengths = [len(words) for _, words in sorted(listing.items())]
-    return lengths.index(max(lengths))

@@ -6,6 +6,7 @@ that all tables agree whatever is published.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from discreet.tables.perturb.exchanges import exchanged
 AT_ONCE = 1000
 LARGEST_BASE = 10_000
 EXCHANGES = 150
-"""On a table of 222,000 inner cells 0, 20, 60 and 120 sweeps leave mean deviations of 0.69, 0.56, 0.54 and 0.53."""
+"""On a table of 222,000 inner cells 0, 20, 60, 150 and 400 leave means of 0.738, 0.583, 0.568, 0.559 and 0.553."""
 
 
 class RoundedCounts(NamedTuple):
@@ -45,7 +46,7 @@ def rounded_small_counts(
     difference: Ints | None = None,
     at_once: int = AT_ONCE,
     exchanges: int = EXCHANGES,
-    near: Ints | Draws | None = None,
+    groups: Sequence[Ints | Draws] = (),
 ) -> RoundedCounts:
     """Round small inner counts so that no published count lies in 1 .. base - 1.
 
@@ -73,9 +74,10 @@ def rounded_small_counts(
     exchanges
         How often every candidate is offered an exchange that brings published counts nearer to the originals; 0 leaves
         it at the exchanges that the card describes.
-    near
-        One number for each inner cell, the same for cells that share many published cells, in any numbering that says
-        what the cells are and not where they stand; only the time depends on how well it is chosen.
+    groups
+        Kinds of families within which cells are exchanged, each one number for every inner cell, in any numbering that
+        says what the cells are and not where they stand; left out, all cells are one family, which takes longer. Small
+        families that share many published cells come first, large ones that share other cells after them.
 
     Notes
     -----
@@ -107,7 +109,7 @@ def rounded_small_counts(
         if not len(candidates):
             ordered = np.flatnonzero(touched)
             ordered = ordered[np.argsort(draw[ordered], kind="stable")]
-            exchanged(ordered, draw, cover, now, published, original, base, sweeps, near)
+            exchanged(ordered, draw, cover, now, published, original, base, sweeps, groups)
             sweeps = 0
             if not derivable:
                 break
