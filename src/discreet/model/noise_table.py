@@ -185,11 +185,11 @@ class NoiseTable:
         last = int(self.values[-1])
         if np.asarray(values).dtype.kind == "i" and last < LISTED:
             listed = np.searchsorted(self.values, np.arange(last + 1), side="right") - 1
-            found = listed[np.clip(values, 0, last)]
+            found = listed.take(values, mode="clip")
         else:
             found = np.searchsorted(self.values, values, side="right") - 1
-        beyond = values > last
-        if self.cycle > 1 and beyond.any():
+        if self.cycle > 1 and np.max(values, initial=0) > last:
+            beyond = values > last
             found[beyond] = len(self) - self.cycle + (np.asarray(values[beyond], np.int64) - last - 1) % self.cycle
         return found.astype(np.int64, copy=False)
 

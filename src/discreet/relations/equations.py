@@ -32,8 +32,11 @@ def table_equations(table: Table) -> Equations:
     """All equations of a table: every grouping of every variable, at every combination of the other codes."""
     from discreet.relations.kernels import along
 
-    codes, sizes = np.array(table.codes, np.int32, order="C"), np.array(table.shape, np.int64)
     hierarchies = table.spec.hierarchies
+    if not any(hierarchy.groupings for hierarchy in hierarchies):
+        none = np.zeros(0, np.int64)
+        return Equations(none, none, none, none, none, none, np.zeros(0, np.bool_), none)
+    codes, sizes = np.array(table.codes, np.int32, order="C"), np.array(table.shape, np.int64)
     parts, rows = [], 0
     for k, hierarchy in enumerate(hierarchies):
         starts, groupings, signs = hierarchy.members
