@@ -185,7 +185,7 @@ class NoiseTable:
         last = int(self.values[-1])
         if np.asarray(values).dtype.kind == "i" and last < LISTED:
             listed = np.searchsorted(self.values, np.arange(last + 1), side="right") - 1
-            found = listed.take(values, mode="clip")
+            found = listed.take(np.asarray(values, np.int64), mode="clip")
         else:
             found = np.searchsorted(self.values, values, side="right") - 1
         if self.cycle > 1 and np.max(values, initial=0) > last:
