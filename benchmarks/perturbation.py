@@ -107,7 +107,7 @@ def counts_pandas(folder: Path) -> Timing:
 def counts_peer(folder: Path, interpreter: str) -> Timing:
     """The package cell_key_perturbation itself, in an environment of its own."""
     script = Path(__file__).parent / "peers" / "cell_key_perturbation_counts.py"
-    done = subprocess.run([interpreter, str(script), str(folder)], capture_output=True, text=True, check=True)
+    done = subprocess.run([interpreter, str(script), str(folder)], stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     return Timing(*(found[name] for name in ("cold", "warm", "cold_cpu", "warm_cpu", "peak", "digest")))
 
@@ -117,7 +117,7 @@ def cell_key_counts(scale: float) -> Sequence[Measure]:
     """Perturbed counts of leaf cells, from a Parquet file with text codes to a frame with text codes.
 
     The peer is cell_key_perturbation itself where the variable DISCREET_PEER_CELL_KEY names an interpreter that has
-    it (``pip install cell_key_perturbation pyarrow``); otherwise its steps in pandas, without its checks.
+    it (``pip install cell_key_perturbation pandas pyarrow``); otherwise its steps in pandas, without its checks.
     """
     records = int(10_000_000 * scale)
     interpreter = os.environ.get(PEER)

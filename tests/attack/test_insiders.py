@@ -12,6 +12,7 @@ import discreet as ds
 from discreet.attack import External, Finding, attack_by_insiders
 from discreet.model.arrays import NO_LOWER
 from discreet.relations import build_system
+from discreet.relations.insiders import Contributing
 from tests.attack.brute_force import worst_insider
 
 
@@ -99,9 +100,9 @@ def singles(identity, count, amount):
     unsafe = np.zeros(size, np.bool_)
     unsafe[system.of[0][inner]] = True
     level = np.where(unsafe, 5, 0)
-    system = replace(
-        system, holder=holder, own=own, contributors=contributors, unsafe=unsafe, upper_level=level, lower_level=level
-    )
+    insiders = replace(system.insiders)
+    vars(insiders)["found"] = Contributing(contributors, holder, own)
+    system = replace(system, insiders=insiders, unsafe=unsafe, upper_level=level, lower_level=level)
     attack = External(system, unsafe)
     attack.run(False, 0)
     found = attack_by_insiders(attack, True, 0)

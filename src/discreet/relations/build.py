@@ -17,7 +17,8 @@ from discreet.model.tableset import TableSet, VariableEquation, as_set
 from discreet.model.units import unit_text
 from discreet.relations.equations import Equations, table_equations
 from discreet.relations.figures import hidden_sums
-from discreet.relations.identity import cell_identities
+from discreet.relations.identity import cell_identities, stands_alone
+from discreet.relations.insiders import Insiders
 from discreet.relations.system import FIGURE, System
 from discreet.relations.variables import Places, VariableRows, places, variable_rows
 
@@ -78,7 +79,7 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
         known_by=known_by,
         parts={},
         **protection,
-        **_insiders(tables, of, size, scales, matrix),
+        insiders=Insiders(tables, of, size, scales, matrix),
     )
     return _with_figures(system) if already.figures else system
 
@@ -142,10 +143,8 @@ def _with_figures(system: System) -> System:
         "lower_bound": np.array([found.lower for found in sums], np.int64),
         "upper_bound": np.array([found.upper for found in sums], np.int64),
         "given": np.ones(more, np.bool_),  # nobody sees it, so it moves for free
-        "holder": np.full((more, system.holder.shape[1]), -1, np.int64),
-        "own": np.zeros((more, system.own.shape[1]), np.int64),
         **{name: np.zeros(more, np.bool_) for name in ("empty", "unsafe", "forced", "known")},
-        **dict.fromkeys(("lower_level", "upper_level", "sliding_level", "contributors"), nothing),
+        **dict.fromkeys(("lower_level", "upper_level", "sliding_level"), nothing),
         "slack": nothing,
     }
     changes: dict[str, Any] = {name: np.concatenate((getattr(system, name), c)) for name, c in columns.items()}
@@ -156,6 +155,7 @@ def _with_figures(system: System) -> System:
         origin=np.concatenate((system.origin, origin)),
         parent=np.concatenate((system.parent, nothing - 1)),
         figure_of=figure_of,
+        insiders=replace(system.insiders, figures=more),
         **changes,
     )
 
@@ -238,14 +238,9 @@ def _slack(table: Table, equations: Equations) -> Ints:
     return np.full(rows, table.slack, np.int64)
 
 
-def _stands_alone(tables: TableSet, size: int) -> bool:
-    """Whether there is one table and each of its rows is a cell of its own: cells are then numbered as rows are."""
-    return len(tables) == 1 and len(tables.tables[0]) == size
-
-
 def _common_values(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> Ints:
     """Values in the common unit; shared cells must agree."""
-    alone = _stands_alone(tables, size)
+    alone = stands_alone(tables, size)
     value = np.zeros(size, np.int64)
     for table, cells, scale in zip(tables, of, scales, strict=True):
         if float(max(table.value.max(initial=0), -float(table.value.min(initial=0)))) * scale >= LARGEST:
@@ -298,7 +293,7 @@ def _protection(
 
     What earlier tables force or withhold besides is over; their unsafe cells stay unsafe.
     """
-    alone = _stands_alone(tables, size)
+    alone = stands_alone(tables, size)
     empty = np.ones(size, np.bool_)
     unsafe, forced, given = (np.zeros(size, np.bool_) for _ in range(3))
     levels = np.zeros((3, size), np.int64)
@@ -348,53 +343,6 @@ def _protection(
         "lower_bound": lower,
         "upper_bound": upper,
     }
-
-
-def _insiders(
-    tables: TableSet, of: list[Ints], size: int, scales: list[int], matrix: csr_array
-) -> dict[str, NDArray[Any]]:
-    """Who is in the distinct cells; where a cell stands in several tables, the table that knows most says it."""
-    width = max((t.holders.identity.shape[1] for t in tables if t.holders is not None), default=1)
-    contributors = np.zeros(size, np.int64)
-    holder, own = np.full((size, width), -1, np.int64), np.zeros((size, width), np.int64)
-    for table, cells in zip(tables, of, strict=True):
-        if table.holders is None and "holding" in table.contributions:
-            count = table.contributions["holding"].count
-            if _stands_alone(tables, size):
-                np.copyto(contributors, count)
-                continue
-            unknown = contributors[cells] == 0
-            contributors[cells[unknown]] = count[unknown]
-    sole = np.flatnonzero(contributors == 1)
-    if len(sole):
-        holder[sole, 0] = -2 - (_same_sole(matrix, contributors)[sole] if matrix.shape[0] else sole)
-    for table, cells, scale in zip(tables, of, scales, strict=True):
-        if table.holders is not None:
-            known = table.holders.identity.shape[1]
-            contributors[cells] = table.holders.count
-            holder[cells, :known] = table.holders.identity
-            own[cells, :known] = table.holders.amount * scale
-    return {"contributors": contributors, "holder": holder, "own": own}
-
-
-def _same_sole(matrix: csr_array, contributors: Ints) -> Ints:
-    """A number for the only contributor of each cell: a total with one contributor has it from one of its parts."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    total = np.zeros(matrix.shape[0], np.bool_)
-    total[row[(matrix.data < 0) & (contributors[matrix.indices] == 1)]] = True
-    mixed = np.zeros(matrix.shape[0], np.bool_)
-    mixed[row[contributors[matrix.indices] > 1]] = True
-    mixed |= np.bincount(row[matrix.data < 0], minlength=matrix.shape[0]) != 1
-    single = np.flatnonzero((total & ~mixed)[row] & (contributors[matrix.indices] == 1))
-    nodes = matrix.shape[0] + matrix.shape[1]
-    edges = coo_array(
-        (np.ones(len(single), np.int8), (row[single], matrix.indices[single] + matrix.shape[0])), shape=(nodes, nodes)
-    )
-    labels = connected_components(edges, directed=False)[1][matrix.shape[0] :]
-    return labels.astype(np.int64)
 
 
 def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[Ints, Ints]:

@@ -145,3 +145,8 @@ def number_rows(columns: Sequence[Ints]) -> tuple[Ints, int]:
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first))
     return rank[inverse], len(first)
+
+
+def stands_alone(tables: TableSet, size: int) -> bool:
+    """Whether there is one table and each of its rows is a cell of its own: cells are then numbered as rows are."""
+    return len(tables) == 1 and len(tables.tables[0]) == size

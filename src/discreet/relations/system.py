@@ -21,6 +21,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.model.units import unit_text
 from discreet.relations.distance import distance_in_relations
+from discreet.relations.insiders import Insiders
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -51,9 +52,8 @@ class System:
         Decimals of the common unit of all values, levels and bounds.
     unsafe, forced, given
         Cells that must be withheld, that must be published, and that a given pattern withholds.
-    contributors, holder, own
-        How many contributors a cell has (0 where nothing is known), the largest of them (-1 where there is none)
-        and what they contribute. A cell with one contributor of unknown identity has a holder below -1 of its own.
+    insiders
+        Who is in the cells: ``contributors``, ``holder`` and ``own`` ask it.
     present
         How many of the tables are to be published now; those behind them are of earlier releases.
     known, known_by
@@ -83,9 +83,7 @@ class System:
     sliding_level: Ints
     lower_bound: Ints
     upper_bound: Ints
-    contributors: Ints
-    holder: Ints
-    own: Ints
+    insiders: Insiders
     slack: Ints
     present: int
     known: Bools
@@ -96,6 +94,24 @@ class System:
 
     def __len__(self) -> int:
         return len(self.value)
+
+    @property
+    def contributors(self) -> Ints:
+        """How many contributors a cell has; 0 where nothing is known."""
+        return self.insiders.found.contributors
+
+    @property
+    def holder(self) -> Ints:
+        """The largest contributors of a cell, -1 where there is none.
+
+        A cell with one contributor of unknown identity has a holder below -1 of its own.
+        """
+        return self.insiders.found.holder
+
+    @property
+    def own(self) -> Ints:
+        """What the largest contributors contribute."""
+        return self.insiders.found.own
 
     @cached_property
     def home(self) -> Ints:
