@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.model.noise_table import NoiseTable
 from discreet.model.pattern import Pattern
-from discreet.model.release import PublicRelease, Release
+from discreet.model.public import PublicRelease
+from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,6 +17,7 @@ import discreet as ds
 from discreet.errors import Cancelled, DiscreetError, ParameterError
 from discreet.keys import VARIABLE
 from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS, NOT_ADDITIVE, Certificates
+from discreet.model.public import altered_table, in_rows_of
 from discreet.model.tableset import as_set
 from discreet.progress import Step, reporting
 from discreet.relations import build_system
@@ -168,12 +170,34 @@ def test_altered_values_are_marked_in_the_whole_table_and_add_up_where_claimed(m
     published = np.zeros(len(system), np.int64)
     finest = max(system.decimals, *(public.decimals for public in done.public.tables))
     for number, (public, table) in enumerate(zip(done.public.tables, as_set(tables(method, given)), strict=True)):
-        assert set(public.status) <= {"A", "E"}
-        assert np.array_equal(public.shown, ~table.empty)
-        published[system.of[number]] = public.value * 10 ** (finest - public.decimals)
-        assert np.all((public.value >= 0) | (table.attacker_bounds()[0] < 0))
+        assert set(public.status) == {"A"}
+        whole = in_rows_of(table, public).value
+        published[system.of[number]] = whole * 10 ** (finest - public.decimals)
+        assert np.all((whole >= 0) | (table.attacker_bounds()[0] < 0))
     if NOT_ADDITIVE not in done.verify().not_considered:
         assert not np.any(system.matrix @ published)
+
+
+@every_altering_pair
+def test_nobody_can_tell_a_cell_that_became_zero_from_one_that_was_empty(method, given):
+    """What is public is the same where the cells that became zero were empty from the beginning."""
+    custodian = release(method, given).custodian
+    for number, (table, public) in enumerate(zip(custodian.tables, custodian.public().tables, strict=True)):
+        gone = custodian.published[number] == 0
+        if custodian.intervals is not None:
+            gone &= (custodian.intervals[number][0] == 0) & (custodian.intervals[number][1] == 0)
+        gone[0] = False  # the grand total is always published
+        ends = None if custodian.intervals is None else custodian.intervals[number]
+        twin, values = table.with_(empty=gone), custodian.published[number]
+        if len(public) < len(table):
+            assert table.spec.cells == "nonempty"
+            twin, values = (
+                table.with_(codes=table.codes[~gone], value=table.value[~gone], empty=gone[~gone]),
+                values[~gone],
+            )
+            ends = None if ends is None else tuple(column[~gone] for column in ends)
+        other = altered_table(twin, values, custodian.decimals, ends, custodian.coverage)
+        assert pickle.dumps(other) == pickle.dumps(public)
 
 
 @every_method_for("all_cells")
@@ -181,7 +205,8 @@ def test_structural_zeros_stay_empty(method):
     table = as_set(tables(method, "all_cells")).tables[0]
     public = release(method, "all_cells").public.tables[0]
     assert table.empty.any()
-    assert np.array_equal(public.empty, table.empty)
+    assert not public.value[table.empty].any()
+    assert np.array_equal(public.empty, np.zeros(len(table), bool) if alters(method) else table.empty)
 
 
 @every_method_for("forced")

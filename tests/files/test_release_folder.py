@@ -13,7 +13,8 @@ import pytest
 
 from discreet.files.release_folder import proven_interval, write_release
 from discreet.model.evidence import DOWN, UP, Acceptance
-from discreet.model.release import Custodian, PublicRelease, public_table
+from discreet.model.public import PublicRelease, public_table
+from discreet.model.release import Custodian
 from discreet.verify import check_folder
 from discreet.verify.folder import read_custodian
 from tests.verify.by_hand import Case, box

@@ -9,7 +9,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ParameterError
-from discreet.model.release import PublicRelease, public_table
+from discreet.model.public import PublicRelease, public_table
 
 
 def shown(withheld: list[int], **changes):

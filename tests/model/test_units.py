@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InputError, ParameterError
-from discreet.model.release import rounded_units
+from discreet.model.public import rounded_units
 from discreet.model.units import (
     as_fraction,
     choose_decimals,

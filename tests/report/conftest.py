@@ -8,7 +8,8 @@ import pytest
 import discreet as ds
 from discreet.attack import Audit
 from discreet.generate import business_survey
-from discreet.model.release import Custodian, PublicRelease, Release, public_table
+from discreet.model.public import PublicRelease, public_table
+from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet
 

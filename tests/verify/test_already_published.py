@@ -14,7 +14,8 @@ import pytest
 
 import discreet as ds
 from discreet.model.already import AlreadyPublished
-from discreet.model.release import Release, public_table
+from discreet.model.public import public_table
+from discreet.model.release import Release
 from discreet.model.table import CellStatus
 from discreet.verify import check_folder, check_release
 from discreet.verify.verdict import Verdict

@@ -16,7 +16,8 @@ import pytest
 import discreet as ds
 from discreet.model.arrays import NO_LOWER, pointers
 from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Proofs, suppression_claim
-from discreet.model.release import Custodian, PublicRelease, Release, public_table
+from discreet.model.public import PublicRelease, public_table
+from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus
 from discreet.verify import check_folder, check_release
 from tests.battery.cases import INPUTS

@@ -24,7 +24,8 @@ from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Ints
 from discreet.model.evidence import Evidence
 from discreet.model.layout import FORMAT, acceptance_description, cell_columns, claim_description, table_description
-from discreet.model.release import Custodian, PublicRelease
+from discreet.model.public import PublicRelease
+from discreet.model.release import Custodian
 from discreet.progress import checkpoint
 
 OWN_FOLDERS = frozenset({"public", "custodian", "restricted"})

@@ -154,14 +154,22 @@ def redistributed_statement(
         f"{counted(facts['steps'], 'step')} "
         "in all; places stay occupied"
     )
+    kept = "the total is kept"
+    if facts["outliers"]:
+        text += f", but for {counted(facts['outliers'], 'outlier')}"
+    if facts["outlier_steps"]:
+        text += f", whose {what} moved {counted(facts['outlier_steps'], 'step')}"
     if magnitudes:
         rules = [f"{name} {record[name]}" for name in ("max_share", "dominance", "p") if record[name] is not None]
-        return f"{text}; the rules hold in every place ({', '.join(rules) or 'the threshold'}); the total is kept."
-    if facts["outliers"]:
-        steps = counted(facts["outlier_steps"], "step")
-        text += f", but for {counted(facts['outliers'], 'outlier')}, whose units moved {steps}"
-    return (
-        f"{text}; the total is kept but for {counted(facts['lost'], 'unit')} of outliers."
-        if facts["lost"]
-        else (f"{text}; the total is kept.")
-    )
+        text += f"; the rules hold in every place ({', '.join(rules) or 'the threshold'})"
+    if facts["lost"]:
+        kept += " but for the value" if magnitudes else f" but for {counted(facts['lost'], 'unit')}"
+        kept += " of outliers"
+    if record["areas"]:
+        told = (
+            "breaks a rule, and none has one altered place alone that broke one"
+            if magnitudes
+            else "tells a place to be small"
+        )
+        kept += f"; of {counted(len(record['areas']), 'area')} with published true totals, no total {told}"
+    return f"{text}; {kept}."

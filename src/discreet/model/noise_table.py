@@ -84,7 +84,7 @@ class NoiseTable:
             raise InputError("The rows of a noise table must ascend from 0.", hint="Give each value one row.")
         if not 1 <= self.cycle < max(len(self.values), 2):
             raise ParameterError(f"cycle={self.cycle} must lie in 1 .. {max(len(self.values) - 1, 1)}.")
-        if len(self.start) != len(self.values) + 1 or self.start[-1] != len(self.upper) != len(self.change):
+        if len(self.start) != len(self.values) + 1 or not self.start[-1] == len(self.upper) == len(self.change):
             raise InputError("The columns of the noise table do not fit together.")
         lengths = np.diff(self.start)
         if lengths.min() < 1:

@@ -6,7 +6,7 @@ import numpy as np
 
 from discreet.model.arrays import Ints, Status
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 from discreet.model.table import CellStatus, Table
 from discreet.report.heatmap import Heat, Side, heat_map
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.errors import ParameterError
-from discreet.model.release import PublicRelease, PublicTable
+from discreet.model.public import PublicRelease, PublicTable
 from discreet.report.heatmap import Heat
 from discreet.report.page import render
 from discreet.report.patterns import public_heat

@@ -13,6 +13,7 @@ from discreet.attack import Audit
 from discreet.errors import NeedsError, ParameterError, unknown_name
 from discreet.files.argus.jj import Instance, jj_weights, write_jj
 from discreet.files.argus.outputs import (
+    EMPTY_STATUS,
     KINDS,
     Options,
     OutputCells,
@@ -25,7 +26,8 @@ from discreet.files.argus.rda import metadata_text
 from discreet.files.hrc import write_hierarchy
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
 from discreet.model.noise_table import FRACTIONS
-from discreet.model.release import Release, rounded_units
+from discreet.model.public import in_rows_of, rounded_units
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.units import from_units
 from discreet.relations import System, build_system
@@ -111,6 +113,9 @@ def write_argus(
         audit = audit_release(release)
     cells = output_cells(release, mine, number, chosen, audit if chosen.audit else None)
     confidential = holds_withheld_values(name, cells, chosen) or isinstance(release, Table)
+    if cells.published is not None and not confidential:
+        # Nobody may tell a cell that became zero from one that was empty.
+        cells = replace(cells, status=np.where(cells.published == 0, EMPTY_STATUS, cells.status))
     if name == "cell_key":
         assert isinstance(release, Release)
         text = _cell_key_text(_with_keys(cells, release, number) if chosen.cell_key else cells, chosen)
@@ -153,7 +158,7 @@ def output_cells(
     found = table.contributions.get(level)
     published, shown = None, 0
     if isinstance(release, Release) and release.custodian.published is not None:
-        public = release.public[table.name]
+        public = in_rows_of(table, release.public[table.name])
         published, shown = public.value, public.decimals
     lower, upper = (None, None) if table.assessment is None else (table.assessment.lower, table.assessment.upper)
     return OutputCells(

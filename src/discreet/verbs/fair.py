@@ -18,6 +18,7 @@ from discreet.errors import NeedsError, ParameterError, counted, unknown_name
 from discreet.measures.fair import Fair, fair_comparison
 from discreet.model.arrays import Bools, Codes, Floats, Ints
 from discreet.model.inner import inner_codes
+from discreet.model.public import in_rows_of
 from discreet.model.release import Release
 from discreet.model.tableset import TableSet
 from discreet.relations import System
@@ -136,7 +137,9 @@ class Inner:
         """Risk and utility of a release of the tables; cells that are withheld are rebuilt from the others."""
         size = self.cover.shape[1]
         published, shown = np.zeros(size), np.ones(size, np.bool_)
-        for at, public in zip(self.place, release.public.tables, strict=True):
+        tables = release.custodian.tables
+        for at, table, mine in zip(self.place, tables, release.public.tables, strict=True):
+            public = in_rows_of(table, mine)
             published[at] = np.where(public.shown, public.value, 0) / 10.0**public.decimals
             shown[at] = public.shown | public.empty
         options: dict[str, Any] = {"beta": self.risk.beta, "by_units": self.risk.by_units, "rule": self.risk.rule}

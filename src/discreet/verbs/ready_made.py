@@ -156,7 +156,7 @@ def _spec(by: Mapping[str, Hierarchy], variable: str | None, options: dict[str, 
     except TypeError as error:
         raise ParameterError(
             f"from_cells does not know an option: {error}.",
-            hint="Besides its own parameters it takes name=, period=, where=, weight= and cost=.",
+            hint="Besides its own parameters it takes name=, period=, where=, weight=, cost= and cells=.",
         ) from None
 
 

@@ -118,6 +118,11 @@ def _placed(data: Microdata, specs: list[TableSpec]) -> tuple[Microdata, list[Ta
                 f"The records have a column {variable!r} already, and {variable!r} is to be made of coordinates.",
                 hint="Give the map's variable another name.",
             )
+        if any(spec.cells == "all" and variable in spec.by for spec in specs):
+            raise ParameterError(
+                f"cells='all' cannot be had by {variable!r}: its hexagons are those that the records lie in.",
+                hint="Leave cells out, or state all places with ds.Adjacency(codes, pairs).",
+            )
         codes = where.codes_of(*(coordinates(frame, column) for column in where.columns))
         by[variable] = where.hierarchy(codes)
         frame = frame.append_column(variable, pa.array(codes, pa.string()))

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import counted
 from discreet.model.already import known_digest
-from discreet.model.release import Custodian, PublicRelease, PublicTable
+from discreet.model.public import PublicRelease
+from discreet.model.release import Custodian
 from discreet.model.table import CellStatus, Table
 from discreet.verify.altered import Check, check_adjustment, check_altered, check_intervals, check_rounding
 from discreet.verify.cell_key import check_cell_key
@@ -18,6 +19,7 @@ from discreet.verify.dropped import check_dropped
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
 from discreet.verify.multiplied import check_multiplied
+from discreet.verify.public import cell_text, check_public
 from discreet.verify.redistributed import check_redistributed
 from discreet.verify.rules import Recheck
 from discreet.verify.small_counts import check_small_count
@@ -47,7 +49,7 @@ def check_release(custodian: Custodian, public: PublicRelease) -> Verdict:
     _check_sums(verdict, ground)
     _check_known(verdict, ground)
     _check_claims(verdict, ground, custodian, rechecks)
-    _check_public(verdict, custodian, public)
+    check_public(verdict, custodian, public)
     return verdict
 
 
@@ -73,15 +75,15 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
     hidden = (status == CellStatus.UNSAFE) | (status == CellStatus.SECONDARY)
     forced = status == CellStatus.FORCED
     for row in np.flatnonzero(recheck.unsafe & (status != CellStatus.UNSAFE) & ~forced).tolist():
-        verdict.refuse("rules", "a cell is unsafe under the stated rules but not marked unsafe", _name(table, row))
+        verdict.refuse("rules", "a cell is unsafe under the stated rules but not marked unsafe", cell_text(table, row))
     for row in np.flatnonzero((status == CellStatus.EMPTY) != (table.empty & ~hidden & ~forced)).tolist():
-        verdict.refuse("cells", "a cell's status does not fit whether it is empty", _name(table, row))
+        verdict.refuse("cells", "a cell's status does not fit whether it is empty", cell_text(table, row))
     if table.manual is None:
         odd = forced
     else:
         odd = forced != (table.manual == CellStatus.FORCED)
     for row in np.flatnonzero(odd).tolist():
-        verdict.refuse("cells", "a cell is published by force without being marked so", _name(table, row))
+        verdict.refuse("cells", "a cell is published by force without being marked so", cell_text(table, row))
     exceptions = int((recheck.unsafe & forced).sum())
     if exceptions:
         verdict.asserted.append(
@@ -110,7 +112,7 @@ def _check_levels(verdict: Verdict, table: Table, status: NDArray[Any], recheck:
     for side, stated in (("lower", assessment.lower), ("upper", assessment.upper)):
         needed = getattr(recheck, side)
         for row in np.flatnonzero(unsafe & np.asarray(needed > stated, np.bool_)).tolist():
-            verdict.refuse("levels", f"the stated {side} protection level is below the rules'", _name(table, row))
+            verdict.refuse("levels", f"the stated {side} protection level is below the rules'", cell_text(table, row))
         setattr(recheck, side, np.where(needed > stated, needed, stated.astype(object)))
 
 
@@ -164,92 +166,3 @@ def _check_claims(verdict: Verdict, ground: Ground, custodian: Custodian, rechec
             check_altered(verdict, ground, evidence, rechecks, ALTERING)
         else:
             check_evidence(verdict, ground, evidence, rechecks)
-
-
-# ---- what is public -----------------------------------------------------------------------------------------
-
-
-def _check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease) -> None:
-    """The public tables show exactly the published cells, with their values, and nothing else."""
-    before = len(verdict.refused)
-    names = [table.name for table in custodian.tables]
-    if [table.name for table in public.tables] != names:
-        verdict.refuse("public", f"the public tables are not those of the release ({', '.join(names)})")
-        return
-    for number, shown in enumerate(public.tables):
-        table, altered = custodian.tables.tables[number], custodian.published
-        if altered is None:
-            _check_public_table(verdict, table, custodian.withheld(number), shown)
-        else:
-            ends = None if custodian.intervals is None else custodian.intervals[number]
-            _check_altered_table(verdict, table, altered[number], custodian.decimals, shown, ends)
-    verdict.prove("the public tables show exactly the published cells and nothing else", before)
-
-
-def _same_cells(verdict: Verdict, table: Table, shown: PublicTable, altered: bool) -> bool:
-    if shown.variables != table.variables or len(shown) != len(table):
-        verdict.refuse("public", "the public table has other variables or another number of cells", table.name)
-        return False
-    lists = tuple(h.codes for h in table.spec.hierarchies)
-    if shown.code_lists != lists or not np.array_equal(shown.codes, table.codes):
-        verdict.refuse("public", "the public table lists other cells", table.name)
-        return False
-    if shown.altered != altered:
-        verdict.refuse("public", "the public table does not say whether its values are altered", table.name)
-    return True
-
-
-def _check_altered_table(
-    verdict: Verdict,
-    table: Table,
-    published: NDArray[np.int64],
-    decimals: int,
-    shown: PublicTable,
-    ends: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
-) -> None:
-    """A public table with altered values shows all cells that are not empty, exactly as they were altered."""
-    if not _same_cells(verdict, table, shown, altered=True):
-        return
-    empty = table.empty & (not published[table.empty].any())
-    for row in np.flatnonzero((shown.empty != empty) | (shown.shown == empty))[:20].tolist():
-        verdict.refuse("public", "a published cell is missing, or an empty one is shown", _name(table, row))
-    finest = max(decimals, shown.decimals)
-    pairs = [(published, shown.value)]
-    if ends is not None and shown.lower is not None and shown.upper is not None:
-        pairs += [(ends[0], shown.lower), (ends[1], shown.upper)]
-    elif ends is not None or shown.lower is not None or shown.upper is not None:
-        verdict.refuse("public", "the public table does not show the intervals that the custodian has", table.name)
-    for mine, theirs in pairs:
-        stated = np.where(empty, 0, mine.astype(object)) * 10 ** (finest - decimals)
-        seen = theirs.astype(object) * 10 ** (finest - shown.decimals)
-        for row in np.flatnonzero(np.asarray(stated != seen, np.bool_))[:20].tolist():
-            verdict.refuse("public", "a published value differs from the custodian's", _name(table, row))
-
-
-def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_], shown: PublicTable) -> None:
-    if not _same_cells(verdict, table, shown, altered=False):
-        return
-    for row in np.flatnonzero(hidden & (shown.shown | (shown.value != 0)))[:20].tolist():
-        verdict.refuse("public", "a withheld cell is shown", _name(table, row))
-    for row in np.flatnonzero((shown.shown != (~hidden & ~table.empty)) & ~hidden)[:20].tolist():
-        verdict.refuse("public", "a published cell is missing, or an empty one is shown", _name(table, row))
-    for row in np.flatnonzero(shown.empty != (table.empty & ~hidden))[:20].tolist():
-        verdict.refuse("public", "a cell is marked empty wrongly", _name(table, row))
-    wanted = table.decimals if table.spec.decimals is None else table.spec.decimals
-    if shown.decimals != wanted:
-        verdict.refuse("public", "the public table has another number of decimals", table.name)
-        return
-    rows = np.flatnonzero(shown.shown & ~hidden)
-    exact, seen = table.value[rows].astype(object), shown.value[rows].astype(object)
-    if wanted >= table.decimals:
-        wrong = seen != exact * 10 ** (wanted - table.decimals)
-    else:
-        step = 10 ** (table.decimals - wanted)
-        off = np.abs(2 * (seen * step - exact))
-        wrong = (off > step) | ((off == step) & (seen % 2 == 1))
-    for row in rows[np.asarray(wrong, np.bool_)][:20].tolist():
-        verdict.refuse("public", "a published value differs from the custodian's", _name(table, row))
-
-
-def _name(table: Table, row: int) -> str:
-    return f"{table.name}: {table.cell_name(row)}"

@@ -39,10 +39,12 @@ from discreet.model.layout import (
     empty_means,
     table_from,
 )
-from discreet.model.release import Custodian, PublicRelease, PublicTable, altered_decimals
+from discreet.model.public import PublicRelease, PublicTable, altered_decimals
+from discreet.model.release import Custodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation
 from discreet.verify.check import check_release
+from discreet.verify.public import codes_told, tells_all
 from discreet.verify.published import READERS, check_other_format
 from discreet.verify.verdict import Verdict
 
@@ -442,12 +444,18 @@ def _public(
     altered: bool,
     ends: tuple[list[int], list[int]] | None,
 ) -> PublicTable:
+    places = np.array(codes, np.int32).reshape(-1, len(table.variables))
+    lists = tuple(h.codes for h in table.spec.hierarchies)
+    if altered and not tells_all(table):
+        told = [sorted(codes_told(h, set(places[:, k].tolist()))) for k, h in enumerate(table.spec.hierarchies)]
+        places = np.column_stack([np.searchsorted(mine, places[:, k]) for k, mine in enumerate(told)]).astype(np.int32)
+        lists = tuple(tuple(listing[i] for i in mine) for listing, mine in zip(lists, told, strict=True))
     return PublicTable(
         name=table.name,
         variables=table.variables,
-        code_lists=tuple(h.codes for h in table.spec.hierarchies),
+        code_lists=lists,
         labels=tuple(h.labels for h in table.spec.hierarchies),
-        codes=np.array(codes, np.int32).reshape(-1, len(table.variables)),
+        codes=places,
         value=np.array(values, np.int64),
         decimals=decimals,
         shown=np.array(shown, np.bool_),

@@ -20,7 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from discreet.errors import InputError
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 from discreet.verify.verdict import Verdict
 
 Key = tuple[str, ...]
@@ -72,9 +72,21 @@ def _difference(found: Found, table: PublicTable) -> str:
             return "a cell has another value than in the csv file"
         if said and letters.get(said, said) != letters.get(status, status):
             return "a cell has another status than in the csv file"
-    if any(value is not None or status not in ("", "E") for value, status in found.values()):
+    if any(not _says_nothing(value, status, table.altered) for value, status in found.values()):
         return "a cell is shown that the csv file does not have"
     return ""
+
+
+def _says_nothing(value: Decimal | None, status: str, altered: bool) -> bool:
+    """Whether a place is as good as none: empty, or zero in a table of altered values, which does not list zeros."""
+    return status in ("", "E") if value is None else altered and value == 0
+
+
+def _refuse_other_codes(lists: Iterable[Iterable[str]], table: PublicTable) -> None:
+    """A code that no published cell has would tell that somebody has it."""
+    for named, known in zip(lists, table.code_lists, strict=False):
+        if not set(named) <= set(known):
+            raise ValueError("a code that the csv file does not have")
 
 
 def _expected(table: PublicTable) -> Iterable[tuple[Key, tuple[Decimal | None, str]]]:
@@ -92,9 +104,13 @@ def _expected(table: PublicTable) -> Iterable[tuple[Key, tuple[Decimal | None, s
 # ---- readers ----------------------------------------------------------------------------------------------------
 
 
-def _jsonstat(path: Path, _: PublicTable) -> Found:
+def _jsonstat(path: Path, table: PublicTable) -> Found:
     data = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal, parse_int=Decimal)
-    keys = list(product(*(data["dimension"][name]["category"]["index"] for name in data["id"])))
+    lists = [data["dimension"][name]["category"]["index"] for name in data["id"]]
+    labels = [data["dimension"][name]["category"]["label"] for name in data["id"]]
+    _refuse_other_codes(lists, table)
+    _refuse_other_codes(labels, table)
+    keys = list(product(*lists))
     given = data["value"]
     values = dict(enumerate(given)) if isinstance(given, list) else {int(k): v for k, v in given.items()}
     status = data["status"]
@@ -132,6 +148,7 @@ def _sdmx_json(path: Path, table: PublicTable) -> Found:
     data = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)["data"]
     structure = data["structures"][0]
     lists = [[_sdmx_code(v.get("id", "")) for v in d["values"]] for d in structure["dimensions"]["observation"]]
+    _refuse_other_codes(lists, table)
     status = [v["id"] for v in structure["attributes"]["observation"][0]["values"]]
     width = len(table.variables) + (table.lower is not None)
     found: Found = {}
@@ -144,13 +161,15 @@ def _sdmx_json(path: Path, table: PublicTable) -> Found:
 STATEMENT = re.compile(r'([A-Z0-9-]+)(?:\(((?:"[^"]*"\s*)+)\))?=((?:"[^"]*"|[^";])*);')
 
 
-def _px(path: Path, _: PublicTable) -> Found:
+def _px(path: Path, table: PublicTable) -> Found:
     head, data = path.read_text(encoding="utf-8").split("\nDATA=", 1)
     said: dict[tuple[str, str], list[str]] = {}
     for keyword, about, body in STATEMENT.findall(head):
         said[keyword, _px_text(about)] = [_px_text(part) for part in re.findall(r'(?:"[^"]*"\s*)+', body)]
     names = [*said.get(("STUB", ""), []), *said["HEADING", ""]]
-    keys = product(*(said["CODES", name] for name in names))
+    lists = [said["CODES", name] for name in names]
+    _refuse_other_codes(lists, table)
+    keys = product(*lists)
     cells = data.replace(";", " ").split()
     signs = {'"."': "E", '".."': "X"}
     return {

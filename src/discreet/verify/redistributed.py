@@ -36,6 +36,8 @@ def check_redistributed(a: Altered) -> None:
         found = _check_counts(verdict, table, evidence, old, new, threshold)
     else:
         found = _check_magnitudes(verdict, evidence, old, new, threshold)
+    if method["areas"]:
+        _check_areas(verdict, table, evidence, old, new, threshold)
     a.check_additive()
     magnitudes = table.spec.value is not None
     stated = {**facts, **found}
@@ -78,6 +80,8 @@ def _check_counts(
         verdict.refuse(KIND, "what moved does not lead from the original to the published counts", table.name)
     if np.any(moves["units"] < 1) or np.any(outliers["units"] < 1):
         verdict.refuse(KIND, "a move is of nothing", table.name)
+    if np.any(old[gone] >= threshold):
+        verdict.refuse(KIND, "a place with enough units was left out as an outlier", table.name)
     if np.any((new > 0) & (old == 0)) or (len(gone) and evidence.method["outliers"] == "none"):
         verdict.refuse(KIND, "other places are occupied than before", table.name)
     steps = [_steps(evidence.parts, part) for part in (moves, outliers)]
@@ -133,7 +137,10 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
         np.add.at(sums, evidence.parts[part]["place"], evidence.parts[part]["value"])
         if np.any(sums != values):
             verdict.refuse(KIND, f"the contributions do not add up to the {what} map")
-    if int(old.sum()) != int(new.sum()):
+    gone = set(np.flatnonzero((old > 0) & (new == 0)).tolist())
+    removed = gone if evidence.method["outliers"] == "suppress" else set()
+    lost = sum(int(old[i]) for i in removed)
+    if int(old.sum()) - lost != int(new.sum()):
         verdict.refuse(KIND, "the total is not kept")
     after = evidence.parts["repaired"]
     inside: dict[int, list[int]] = {}
@@ -144,12 +151,63 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
             verdict.refuse(KIND, "an occupied place has fewer contributors than the threshold")
         elif not _keeps(sorted(amounts, reverse=True), evidence.method):
             verdict.refuse(KIND, "a place breaks a rule")
-    who = [set(evidence.parts[part]["contributor"].tolist()) for part in ("contributions", "repaired")]
-    if who[0] != who[1]:
+    given = evidence.parts["contributions"]
+    held: dict[int, set[int]] = {}
+    for place, who in zip(given["place"].tolist(), given["contributor"].tolist(), strict=True):
+        held.setdefault(place, set()).add(who)
+    kept = set().union(*(who for place, who in held.items() if place not in removed and old[place] > 0))
+    if kept != set(after["contributor"].tolist()):
         verdict.refuse(KIND, "other contributors are in the map than before")
-    if set(inside) != set(np.flatnonzero(old > 0).tolist()):
+    if set(inside) != set(np.flatnonzero(old > 0).tolist()) - gone or (gone and evidence.method["outliers"] == "none"):
         verdict.refuse(KIND, "other places are occupied than before")
-    return {}
+    if any(len(held[place]) >= threshold for place in gone):
+        verdict.refuse(KIND, "a place with enough contributors was left out as an outlier")
+    return {"outliers": len(gone), "lost": lost}
+
+
+def _check_areas(verdict: Verdict, table: Table, evidence: Evidence, old: Ints, new: Ints, threshold: int) -> None:
+    """True totals of areas, and of the parts that they cut the map into, tell of no place that it is small."""
+    areas = [set(members) for _, members in evidence.method["areas"]]
+    parts: dict[tuple[bool, ...], list[int]] = {}
+    for i, code in enumerate(table.spec.hierarchies[0].base_codes):
+        parts.setdefault(tuple(code in area for area in areas), []).append(i)
+    told = _told_values if table.spec.value is not None else _told_counts
+    if told(evidence, list(parts.values()), old, new, threshold):
+        verdict.refuse(KIND, "totals of areas tell too much of a place", table.name)
+
+
+def _told_counts(evidence: Evidence, parts: list[list[int]], old: Ints, new: Ints, threshold: int) -> bool:
+    """Whether the others of a part need so much of its total that a place cannot have reached the threshold."""
+    taken = np.zeros(len(old), np.int64)
+    np.add.at(taken, evidence.parts["outlier_moves"]["target"], evidence.parts["outlier_moves"]["units"])
+    for inside in parts:
+        total, shown = sum(int(old[i]) for i in inside), [i for i in inside if new[i] > 0]
+        least = {i: max(int(new[i] - taken[i]), 1) if new[i] > threshold else 1 for i in shown}
+        spare = total - sum(least.values())
+        if any(new[i] <= threshold and spare + least[i] < threshold for i in shown):
+            return True
+        if not shown and 0 < total < threshold:
+            return True
+    return False
+
+
+def _told_values(evidence: Evidence, parts: list[list[int]], old: Ints, new: Ints, threshold: int) -> bool:
+    """Whether the total of a part breaks a rule, or is that of one altered place that does and others as they are."""
+    part_of = {i: number for number, inside in enumerate(parts) for i in inside}
+    together: dict[int, dict[int, int]] = {}
+    own: dict[int, dict[int, int]] = {}
+    given = evidence.parts["contributions"]
+    rows = zip(given["place"].tolist(), given["contributor"].tolist(), given["value"].tolist(), strict=True)
+    for place, who, value in rows:
+        for held in (together.setdefault(part_of[place], {}), own.setdefault(place, {})):
+            held[who] = held.get(who, 0) + value
+    altered = [[i for i in inside if old[i] != new[i]] for inside in parts]
+    known = [*together.values(), *(own[mine[0]] for mine in altered if len(mine) == 1)]
+    for held in known:
+        values = sorted((v for v in held.values() if v > 0), reverse=True)
+        if values and (len(values) < threshold or not _keeps(values, evidence.method)):
+            return True
+    return False
 
 
 def _keeps(values: list[int], method: Mapping[str, Any]) -> bool:

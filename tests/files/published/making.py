@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 
 ODD = st.sampled_from(
     [

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 
 from discreet.errors import OutputError
 from discreet.files.published import FORMATS, Heading, write_public
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 from discreet.verify.published import READERS, check_other_format
 from discreet.verify.verdict import Verdict
 from tests.files.published.making import one_table, public_tables

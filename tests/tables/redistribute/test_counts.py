@@ -103,7 +103,7 @@ def test_a_map_that_is_too_fine_is_refused_and_a_coarser_grid_is_found():
     assert (np.bincount(number) == counts).all()
     with pytest.raises(ProtectionError, match="too fine"):
         redistributed(counts, places, outliers="none")
-    wider = coarser_grid(grid, x, y, 3)
+    wider = coarser_grid(grid, x, y, lambda hexagons, _: 3 * len(hexagons) <= 60)
     assert wider is not None
     places, counts, _ = occupied_hexagons(wider.cells(x, y))
     assert (redistributed(counts, places, outliers="none").after >= 3).all()
@@ -180,7 +180,7 @@ def test_magnitudes_that_cannot_be_repaired_are_named():
     assert set(found.unresolved) == {0, 1}
     assert "equal contributors already exceed" in found.unresolved[0]
     alone = repaired_map(cell[:3], who[:3], value[:3], Hexagons(np.array([[0, 0]])), MapRules(3, max_share=0.5))
-    assert alone.unresolved == {0: "no neighbouring cell can take value"}
+    assert alone.unresolved == {0: "no other cell can take value"}
 
 
 def test_receiving_value_changes_no_ratio_and_groups_count_once():

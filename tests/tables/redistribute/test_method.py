@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +65,24 @@ def test_positions_are_published_as_hexagons_only():
     assert "<svg" in release.map_image()
 
 
+def test_outliers_leave_no_trace():
+    """Neither the row nor the code of a removed hexagon is public, in no format."""
+    frame = pa.table({"x": [0.0] * 7 + [1.0, 20.0], "y": [0.0] * 9})
+    release = ds.protect(ds.tabulate(frame, by={"place": GRID}).assess(), ds.Redistribute())
+    assert release.public.tables[0].code_lists == (("Total", "h0:0", "h1:0"),)
+    with tempfile.TemporaryDirectory() as folder:
+        release.save(Path(folder) / "out", formats=["csv", "jsonstat", "px", "sdmx-json"], report=True)
+        assert ds.check_folder(Path(folder) / "out").holds
+        for path in (Path(folder) / "out" / "public").iterdir():
+            assert b"h20" not in path.read_bytes()
+        written = Path(folder) / "out" / "public" / "count_by_place.jsonstat.json"
+        data = json.loads(written.read_text())
+        data["dimension"]["place"]["category"]["index"].append("h20:0")
+        data["size"] = [4]
+        written.write_text(json.dumps(data))
+        assert not ds.check_folder(Path(folder) / "out").holds
+
+
 def test_areas_with_neighbours_by_hand():
     release = ds.protect(row(1, 6, 2, 4), ds.Redistribute(3, outliers="none"))
     assert release.public.tables[0].value.tolist() == [13, 3, 3, 3, 4]
@@ -85,6 +106,35 @@ def test_maps_of_magnitudes_keep_all_rules():
     evidence = release.custodian.evidence[0]
     lying = replace(evidence, method={**evidence.method, "max_share": 0.2})
     assert not check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
+
+
+@pytest.mark.parametrize("outliers", ["suppress", "redistribute", "none"])
+def test_maps_of_magnitudes_handle_outliers(outliers):
+    """One contributor far away, and three at a lonely place of which one has nearly everything."""
+    x = [0.0] * 4 + [1.0] * 4 + [5.0] * 3 + [40.0]
+    sales = [10, 20, 30, 25, 15, 20, 18, 22, 90, 3, 2, 7]
+    frame = pa.table({"x": x, "y": [0.0] * 12, "firm": list(range(12)), "sales": sales})
+    table = ds.tabulate(frame, by={"place": GRID}, value="sales", contributor="firm").assess()
+    release = ds.protect(table, ds.Redistribute(3, outliers=outliers, max_share=0.6))
+    shown = dict(zip(*(release.to_frame()[name].to_pylist() for name in ("place", "value")), strict=True))
+    assert release.verify().holds
+    assert ("h40:0" in shown) == (outliers == "none")
+    assert shown["Total"] == sum(sales) - 7 * (outliers == "suppress")
+    assert shown["h5:0"] < 95
+    assert "of the value lies in other places" in release.summary()
+    evidence = release.custodian.evidence[0]
+    lying = replace(evidence, method={**evidence.method, "outliers": "none" if outliers != "none" else "suppress"})
+    assert (outliers == "none") == check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
+
+
+def test_a_place_with_enough_units_is_no_outlier():
+    release = ds.protect(row(4, 0, 0, 0, 0, 6, 5), ds.Redistribute(3, outliers="suppress"))
+    values = release.custodian.published[0].copy()
+    rows = [release.custodian.tables.tables[0].row(place=code) for code in ("Total", "c0")]
+    values[rows] -= 4
+    lying = replace(release.custodian, published=(values,))
+    refused = check_release(lying, lying.public()).refused
+    assert any("enough units" in str(one) for one in refused)
 
 
 @pytest.mark.parametrize("lie", ["units", "steps", "target", "admit"])
@@ -116,6 +166,26 @@ def test_a_map_that_is_too_fine_names_a_grid_that_works():
     size = float(str(error.value).split("size ")[1].split(" ")[0])
     wider = ds.tabulate(points(), by={"place": ds.HexGrid("x", "y", size)}).assess()
     assert ds.protect(wider, ds.Redistribute(outliers="none")).verify().holds
+
+
+def test_a_map_with_outliers_is_not_too_fine_where_the_others_suffice():
+    """Thirty lonely points beside two full hexagons: three units each on average is asked of what is left only."""
+    x = [0.0] * 8 + [1.0] * 8 + [10.0 * i for i in range(1, 31)]
+    frame = pa.table({"x": x, "y": [0.0] * len(x), "sales": [5] * len(x), "firm": list(range(len(x)))})
+    by = {"place": GRID}
+    counts = ds.tabulate(frame, by=by).assess()
+    sums = ds.tabulate(frame, by=by, value="sales", contributor="firm").assess()
+    for table in (counts, sums):
+        release = ds.protect(table, ds.Redistribute())
+        assert len(release.public.tables[0]) == 3
+        assert release.verify().holds
+        with pytest.raises(ProtectionError, match=r"too fine.*Hexagons of size"):
+            ds.protect(table, ds.Redistribute(outliers="none"))
+
+
+def test_hexagons_that_records_lie_in_are_not_all_there_are():
+    with pytest.raises(ParameterError, match="cells='all'"):
+        ds.tabulate(points(), by={"place": GRID}, cells="all")
 
 
 def test_bad_input_is_refused():

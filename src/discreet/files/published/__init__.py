@@ -17,7 +17,7 @@ from discreet.files.published.px import write_px
 from discreet.files.published.sdmx import write_sdmx_csv, write_sdmx_json
 from discreet.files.published.stat import write_dta, write_sav
 from discreet.files.published.xlsx import write_xlsx
-from discreet.model.release import PublicRelease, PublicTable
+from discreet.model.public import PublicRelease, PublicTable
 
 __all__ = ["FORMATS", "Heading", "check_formats", "write_public"]
 

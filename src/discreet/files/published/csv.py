@@ -6,7 +6,7 @@ from pathlib import Path
 
 from discreet.files.celltext import code_text_columns, units_text, write_text_columns
 from discreet.files.published.heading import Heading
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 
 
 def write_csv(path: Path, table: PublicTable, _heading: Heading) -> None:

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from discreet.model.arrays import Ints
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 from discreet.model.units import unit_text
 
 MEASURE = "measure"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from math import prod
 
 from discreet.errors import ParameterError
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 
 WITHHELD = "withheld for confidentiality"
 EMPTY = "no units in this cell"
@@ -57,6 +58,8 @@ def notes(table: PublicTable) -> list[str]:
     found = []
     if table.altered:
         found.append("All values of this table were altered to protect confidentiality.")
+        if len(table) < prod(len(codes) for codes in table.code_lists):
+            found.append("Cells that are not listed stand for zero, whether they were empty or not.")
     if bool((~table.shown & ~table.empty).any()):
         found.append("Some values are withheld to protect confidentiality.")
     if table.coverage is not None:

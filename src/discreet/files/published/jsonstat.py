@@ -10,7 +10,7 @@ import msgspec
 
 from discreet.files.published.cube import label_of, parents_of, places, sizes, stacked, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 
 
 def write_jsonstat(path: Path, table: PublicTable, heading: Heading) -> None:
@@ -34,7 +34,7 @@ def write_jsonstat(path: Path, table: PublicTable, heading: Heading) -> None:
         "size": size,
         "dimension": {variable: _dimension(cube, k) for k, variable in enumerate(cube.variables)},
         "value": [numbers.get(place) for place in range(prod(size))] if dense else _by_place(numbers),
-        "status": "A" if table.altered and not table.empty.any() else status,
+        "status": "A" if table.altered else status,
         "extension": {
             "decimals": table.decimals,
             "measure": table.measure or "count",

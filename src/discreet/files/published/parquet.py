@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.files.published.heading import Heading
 from discreet.model.arrays import Bools, Ints
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 from discreet.model.units import unit_text
 
 if TYPE_CHECKING:

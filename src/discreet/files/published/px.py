@@ -10,7 +10,8 @@ from pathlib import Path
 from discreet.errors import OutputError, counted
 from discreet.files.published.cube import dense_rows, label_of, parents_of, sizes, stacked, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
+from discreet.model.units import unit_text
 
 MOST_CELLS = 20_000_000
 """PX files state every place of the cube; beyond this many they are not written."""
@@ -21,6 +22,8 @@ NONE, HIDDEN = ".", ".."
 
 def write_px(path: Path, table: PublicTable, heading: Heading) -> None:
     """Write a table as a PX file in UTF-8: ``".."`` where withheld, ``"."`` where nobody is.
+
+    Tables of altered values have zeros for the cells that they do not list.
 
     Raises
     ------
@@ -67,15 +70,16 @@ def write_px(path: Path, table: PublicTable, heading: Heading) -> None:
 
 def _data(cube: PublicTable) -> Iterable[str]:
     texts, hidden = value_texts(cube), (~cube.shown & ~cube.empty).tolist()
+    missing = unit_text(0, cube.decimals) if cube.altered else f'"{NONE}"'
     width = sizes(cube)[-1]
     rows = dense_rows(cube).tolist()
     for start in range(0, len(rows), width):
-        yield " ".join(_datum(texts, hidden, row) for row in rows[start : start + width])
+        yield " ".join(_datum(texts, hidden, row, missing) for row in rows[start : start + width])
 
 
-def _datum(texts: list[str | None], hidden: list[bool], row: int) -> str:
+def _datum(texts: list[str | None], hidden: list[bool], row: int, missing: str) -> str:
     if row < 0:
-        return f'"{NONE}"'
+        return missing
     text = texts[row]
     return text if text is not None else f'"{HIDDEN if hidden[row] else NONE}"'
 

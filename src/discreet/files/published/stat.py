@@ -11,7 +11,7 @@ from typing import Any
 from discreet.errors import OutputError
 from discreet.files.published.cube import value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 from discreet.model.units import unit_text
 
 STATUS = {"V": "value", "A": "altered value", "X": WITHHELD, "E": EMPTY}

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.errors import OutputError, counted
 from discreet.files.published.cube import label_of, parents_of, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
-from discreet.model.release import PublicTable
+from discreet.model.public import PublicTable
 
 MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 1_048_576, 16_384, 32_767
 EXACT_DIGITS = 15

@@ -80,7 +80,7 @@ def redistributed(
     is_outlier = np.zeros(len(counts), np.bool_)
     outlier_moves, lost = _no_moves(), 0
     if outliers != "none":
-        is_outlier[_outliers(now, there, geometry, threshold, outlier_distance or threshold)] = True
+        is_outlier = outlier_cells(now, geometry, threshold, outlier_distance)
         gone = np.flatnonzero(is_outlier)
         if outliers == "redistribute":
             outlier_moves = _moved_outliers(now, gone, there[~is_outlier[there]], geometry)
@@ -125,9 +125,14 @@ def _no_moves() -> Moves:
 # ---- outliers ----------------------------------------------------------------------------------------------------
 
 
-def _outliers(now: Ints, there: Ints, geometry: Geometry, threshold: int, reach: int) -> Ints:
-    """Small cells with nothing within reach, and pairs of small neighbours with nothing else within reach of either."""
-    small = there[now[there] < threshold]
+def outlier_cells(counts: Ints, geometry: Geometry, threshold: int, outlier_distance: int | None = None) -> Bools:
+    """Small cells with nothing within reach, and pairs of small neighbours with nothing else within reach of either.
+
+    ``outlier_distance`` is how far cells reach; the threshold when left out.
+    """
+    reach = outlier_distance or threshold
+    there = np.flatnonzero(counts > 0)
+    small = there[counts[there] < threshold]
     near: dict[int, Ints] = {}
     for block in np.array_split(small, max(len(small) // 512, 1)):
         steps = geometry.distances(block, there)
@@ -142,7 +147,9 @@ def _outliers(now: Ints, there: Ints, geometry: Geometry, threshold: int, reach:
         adjacent = int(geometry.distances(np.array([cell]), np.array([other]))[0, 0]) == 1
         if adjacent and other in near and near[other].tolist() == [cell]:
             found.append(cell)
-    return np.array(sorted(found), np.int64)
+    result = np.zeros(len(counts), np.bool_)
+    result[found] = True
+    return result
 
 
 def _moved_outliers(now: Ints, gone: Ints, targets: Ints, geometry: Geometry) -> Moves:

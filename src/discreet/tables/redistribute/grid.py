@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Protocol
@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, unknown_name
-from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.arrays import Floats, Ints
 from discreet.model.geography import Geography
 from discreet.model.hierarchy import Hierarchy
 from discreet.tables.redistribute.flow import Network, network_of
@@ -243,16 +243,16 @@ def occupied_hexagons(points: Ints) -> tuple[Hexagons, Ints, Ints]:
     return Hexagons(cells), count.astype(np.int64), number.ravel().astype(np.int64)
 
 
-def coarser_grid(grid: HexGrid, x: Floats, y: Floats, threshold: int, keep: Bools | None = None) -> HexGrid | None:
-    """The least coarser grid, in steps of a quarter, on which every hexagon can hold its share; none if there is none.
+def coarser_grid(grid: HexGrid, x: Floats, y: Floats, works: Callable[[Hexagons, Ints], bool]) -> HexGrid | None:
+    """The least coarser grid, in steps of a quarter, that works; none if there is none.
 
-    The number of occupied hexagons must not exceed the number of points over the threshold.
+    ``works`` is told the occupied hexagons and the hexagon of each point.
     """
-    points = (x, y) if keep is None else (x[keep], y[keep])
     size = grid.size
     for _ in range(60):
         size *= 1.25
         wider = HexGrid(grid.x, grid.y, float(f"{size:.4g}"), grid.origin)
-        if len(np.unique(wider.cells(*points), axis=0)) * threshold <= len(points[0]):
+        hexagons, _, number = occupied_hexagons(wider.cells(x, y))
+        if works(hexagons, number):
             return wider
     return None

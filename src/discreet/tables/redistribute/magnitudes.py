@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, ProtectionError, counted
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
+from discreet.tables.redistribute.counts import Outliers, outlier_cells
 from discreet.tables.redistribute.grid import FAR, Geometry
 
 
@@ -68,6 +70,10 @@ class MapRules:
             if rest < self.p / 100 * v[0] * (1 - self.tolerance):
                 return "p"
         return ""
+
+    def sensitive(self, values: Floats) -> bool:
+        """Whether a cell of these contributions has too few of them or breaks another rule."""
+        return int((values > 0).sum()) < self.threshold or self.broken(values) != ""
 
     def hopeless(self, contributors: int) -> str:
         """Why a cell of so many contributors cannot be repaired by value, if it cannot."""
@@ -162,6 +168,63 @@ class _Cells:
         self.members[cell] = dict(zip(ids, values.tolist(), strict=True))
 
 
+class Placed(NamedTuple):
+    """Contributions without those of outliers, or with these elsewhere; which cells were outliers, and the moves."""
+
+    cell: Ints
+    contributor: Ints
+    value: Floats
+    outlier: Bools
+    moves: list[ContributorMove]
+
+
+def contributors_of(cell: Ints, contributor: Ints, value: Floats, cells: int) -> Ints:
+    """How many contributors every cell has; none where nothing is contributed."""
+    pairs = np.unique(np.stack([cell, contributor]), axis=1)
+    count = np.bincount(pairs[0], minlength=cells).astype(np.int64)
+    count[np.bincount(cell, value, cells) <= 0] = 0
+    return count
+
+
+def without_outliers(
+    cell: Ints,
+    contributor: Ints,
+    value: Floats,
+    geometry: Geometry,
+    *,
+    threshold: int,
+    outlier_distance: int | None,
+    outliers: Outliers,
+) -> Placed:
+    """Contributions of a map whose outliers, cells with few contributors far from all others, are removed or moved.
+
+    ``"redistribute"`` moves each contributor of an outlier to another of the closest cells, smaller ones first.
+    """
+    counts = contributors_of(cell, contributor, value, len(geometry))
+    outlier = np.zeros(len(geometry), np.bool_)
+    if outliers != "none":
+        outlier = outlier_cells(counts, geometry, threshold, outlier_distance)
+    if not outlier.any():
+        return Placed(cell, contributor, value, outlier, [])
+    inside = outlier[cell]
+    if outliers == "suppress":
+        return Placed(cell[~inside], contributor[~inside], value[~inside], outlier, [])
+    targets = np.flatnonzero((counts > 0) & ~outlier)
+    if not len(targets):
+        raise ProtectionError("All cells of the map are outliers.", hint="Use a coarser grid or suppress them.")
+    moved, moves = cell.copy(), []
+    for c, steps in _with_distances(np.flatnonzero(outlier), targets, geometry):
+        order = np.lexsort((targets, -counts[targets], steps))
+        rows = np.flatnonzero(cell == c)
+        who = np.unique(contributor[rows])
+        held = np.array([value[rows][contributor[rows] == one].sum() for one in who])
+        for k, one in enumerate(np.lexsort((who, held)).tolist()):
+            at = int(order[k % len(order)])
+            moved[rows[contributor[rows] == who[one]]] = targets[at]
+            moves.append(ContributorMove(int(who[one]), c, int(targets[at]), float(held[one]), int(steps[at])))
+    return Placed(moved, contributor, value, outlier, moves)
+
+
 def repaired_map(
     cell: Ints, contributor: Ints, value: Floats, geometry: Geometry, rules: MapRules, *, most_repairs: int = 1000
 ) -> RepairedMap:
@@ -191,8 +254,10 @@ def repaired_map(
     value_moves: list[ValueMove] = []
     unresolved: dict[int, str] = {}
     there = np.array(sorted(cells.members), np.int64)
-    for c in there.tolist():
-        _repair(c, cells, there, geometry, rules, most_repairs, value_moves, unresolved)
+    # What a cell takes in changes no rule's outcome there, so that it is known beforehand which ones are repaired.
+    broken = np.array([c for c in there.tolist() if rules.broken(cells.values(c)[1])], np.int64)
+    for c, steps in _with_distances(broken, there, geometry):
+        _repair(c, cells, there, steps, rules, most_repairs, value_moves, unresolved)
     rows = [(c, who, amount) for c, inside in sorted(cells.members.items()) for who, amount in sorted(inside.items())]
     columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
     return RepairedMap(
@@ -216,31 +281,47 @@ def _fill_up(cells: _Cells, geometry: Geometry, threshold: int) -> list[Contribu
         )
     moves: list[ContributorMove] = []
     there = np.array(sorted(members), np.int64)
-    few = sorted((c for c in members if len(members[c]) < threshold), key=lambda c: (len(members[c]), c))
-    for c in few:
-        steps = dict(zip(there.tolist(), geometry.distances(np.array([c]), there)[0].tolist(), strict=True))
+    size = np.array([len(members[c]) for c in there.tolist()], np.int64)
+    few = there[size < threshold]
+    few = few[np.lexsort((few, size[size < threshold]))]
+    for c, steps in _with_distances(few, there, geometry):
         while len(members[c]) < threshold:
-            offers = [
-                (steps[d], amount, d, who)
-                for d in members
-                if len(members[d]) > threshold and steps[d] < FAR
-                for who, amount in members[d].items()
-                if who not in members[c]
-            ]
-            if not offers:
+            offer = _nearest_offer(c, members, there, np.where(size > threshold, steps, FAR))
+            if offer is None:
                 raise ProtectionError("A cell finds no contributor to take in.", hint="Use a coarser grid.")
-            away, amount, donor, who = min(offers)
+            away, amount, donor, who = offer
             del members[donor][who]
+            size[np.searchsorted(there, donor)] -= 1
             members[c][who] = amount
             moves.append(ContributorMove(who, donor, c, amount, away))
     return moves
+
+
+def _with_distances(some: Ints, there: Ints, geometry: Geometry) -> Iterator[tuple[int, Ints]]:
+    """Some cells, each with its distances from all that are there."""
+    for block in np.array_split(some, max(len(some) // 512, 1)):
+        yield from zip(block.tolist(), geometry.distances(block, there) if len(block) else (), strict=True)
+
+
+def _nearest_offer(
+    c: int, members: Mapping[int, Mapping[int, float]], there: Ints, steps: Ints
+) -> tuple[int, float, int, int] | None:
+    """Distance, value, cell and identity of the smallest contributor of the nearest cells that is not there already."""
+    left = steps.copy()
+    while (away := int(left.min())) < FAR:
+        near = np.flatnonzero(left == away)
+        offers = [(m, d, who) for d in there[near].tolist() for who, m in members[d].items() if who not in members[c]]
+        if offers:
+            return (away, *min(offers))
+        left[near] = FAR
+    return None
 
 
 def _repair(
     c: int,
     cells: _Cells,
     there: Ints,
-    geometry: Geometry,
+    steps: Ints,
     rules: MapRules,
     most_repairs: int,
     moves: list[ValueMove],
@@ -251,9 +332,9 @@ def _repair(
     if not rule:
         return
     reason = rules.hopeless(int((values > 0).sum()))
-    target = None if reason else _receiver(c, cells, there, geometry, rules)
+    target = None if reason else _receiver(cells, there, steps, rules)
     if target is None:
-        unresolved[c] = reason or "no neighbouring cell can take value"
+        unresolved[c] = reason or "no other cell can take value"
         return
     handed: dict[str, float] = {}
     before = values.copy()
@@ -277,9 +358,13 @@ def _repair(
     moves.extend(ValueMove(c, target, amount, name) for name, amount in handed.items())
 
 
-def _receiver(c: int, cells: _Cells, there: Ints, geometry: Geometry, rules: MapRules) -> int | None:
-    """The neighbour that takes the value: one that breaks no rule if there is one, with the smallest contributor."""
-    near = there[geometry.distances(np.array([c]), there)[0] == 1].tolist()
-    if not near:
+def _receiver(cells: _Cells, there: Ints, steps: Ints, rules: MapRules) -> int | None:
+    """The neighbour that takes the value: one that breaks no rule if there is one, with the smallest contributor.
+
+    Where no neighbour is occupied, the nearest cells are taken for neighbours.
+    """
+    away = np.where(steps > 0, steps, FAR)
+    if int(away.min()) >= FAR:
         return None
+    near = there[away == away.min()].tolist()
     return int(min(near, key=lambda d: (rules.broken(cells.values(d)[1]) != "", min(cells.members[d].values()), d)))

@@ -22,9 +22,24 @@ from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.method import Method, Outcome
 from discreet.tables.perturb.sources import companies, encoded
-from discreet.tables.redistribute.counts import Moves, Redistributed, redistributed
-from discreet.tables.redistribute.grid import Adjacency, Geometry, Hexagons, HexGrid, coarser_grid, hexagon
-from discreet.tables.redistribute.magnitudes import MapRules, RepairedMap, repaired_map
+from discreet.tables.redistribute.areas import parts_of_map, told_small, told_values
+from discreet.tables.redistribute.counts import Moves, Redistributed, outlier_cells, redistributed
+from discreet.tables.redistribute.grid import (
+    Adjacency,
+    Geometry,
+    Hexagons,
+    HexGrid,
+    coarser_grid,
+    hexagon,
+    occupied_hexagons,
+)
+from discreet.tables.redistribute.magnitudes import (
+    MapRules,
+    RepairedMap,
+    contributors_of,
+    repaired_map,
+    without_outliers,
+)
 
 ALGORITHMS = ("nearest", "equal", "optimal")
 OUTLIERS = ("suppress", "redistribute", "none")
@@ -113,8 +128,6 @@ class Redistribute(Method):
         if isinstance(where, HexGrid):
             cells = np.array([hexagon(code) for code in codes], np.int64)
             parts: dict[str, dict[str, Ints]] = {"hexagons": {"q": cells[:, 0].copy(), "r": cells[:, 1].copy()}}
-            if table.spec.value is None:
-                self._refuse_too_fine(table, where)
         else:
             assert isinstance(where, Adjacency)
             place = {code: i for i, code in enumerate(where.codes)}
@@ -122,20 +135,36 @@ class Redistribute(Method):
             parts = {"neighbours": {"one": ends[:, 0].copy(), "two": ends[:, 1].copy()}}
         if table.spec.value is not None:
             parts["contributions"] = _contributions(table)
+        if isinstance(where, HexGrid):
+            self._refuse_too_fine(table, where, parts.get("contributions"))
         return parts
 
-    def _refuse_too_fine(self, table: Table, grid: HexGrid) -> None:
+    def _refuse_too_fine(self, table: Table, grid: HexGrid, given: Mapping[str, Ints] | None) -> None:
         """Name the coarser grid that would work, where this one is too fine."""
-        inner = table.spec.hierarchies[0].base[table.codes[:, 0]] & ~table.empty
-        if not isinstance(table.source, Microdata) or int(table.value[inner].sum()) >= self.threshold * inner.sum():
+        if not isinstance(table.source, Microdata):
             return
-        data = table.source
-        frame = read_columns(data.source, list(grid.columns), where=table.spec.where, delimiter=data.delimiter)
+        data, spec = table.source, table.spec
+        frame = read_columns(data.source, list(grid.columns), where=spec.where, delimiter=data.delimiter)
         x, y = (np.asarray(numbers(frame, column), np.float64) for column in grid.columns)
-        wider = coarser_grid(grid, x, y, self.threshold)
+        # A map of magnitudes needs contributors, one of counts needs records.
+        who = np.arange(len(x)) if given is None else companies(encoded(table), np.arange(len(x), dtype=np.int64))
+
+        def works(hexagons: Hexagons, number: Ints) -> bool:
+            counts = contributors_of(number, who, np.ones(len(who)), len(hexagons))
+            if self.outliers != "none":
+                gone = outlier_cells(counts, hexagons, self.threshold, self.outlier_distance)
+                counts = np.where(gone & (self.outliers == "suppress"), 0, counts)
+                return int(counts.sum()) >= self.threshold * int(((counts > 0) & ~gone).sum()) > 0
+            return int(counts.sum()) >= self.threshold * int((counts > 0).sum())
+
+        hexagons, _, number = occupied_hexagons(grid.cells(x, y))
+        if works(hexagons, number):
+            return
+        wider = coarser_grid(grid, x, y, works)
+        what = "unit" if given is None else "contributor"
         raise ProtectionError(
-            f"The map is too fine: {counted(int(inner.sum()), 'hexagon', 'hold')} less than "
-            f"{counted(self.threshold, 'unit')} each on average.",
+            f"The map is too fine: {counted(len(hexagons), 'hexagon', 'hold')} less than "
+            f"{counted(self.threshold, what)} each on average.",
             hint="No coarser grid works: there are too few points."
             if wider is None
             else f"Hexagons of size {wider.size:g} would work; state it, it is not a secret of single points.",
@@ -157,7 +186,7 @@ class Redistribute(Method):
         else:
             after, made, facts = self._repaired(counts, parts["contributions"], geometry, hierarchy.base_codes)
         checkpoint("redistribute", 1, 1)
-        self._audit(hierarchy.base_codes, counts)
+        self._audit(hierarchy.base_codes, counts, after, {**parts, **made})
         values = np.zeros(len(table), np.int64)
         values[rows[there]] = after[there]
         total = np.flatnonzero(~hierarchy.base[table.codes[:, 0]])
@@ -174,7 +203,7 @@ class Redistribute(Method):
             Certificates.none(),
             Proofs.none(),
             facts=facts,
-            findings=self._measured(counts, made, after) if not magnitudes else (),
+            findings=_moved_value(counts, after, facts) if magnitudes else self._measured(counts, made, after),
             parts={**{name: part for name, part in parts.items() if name not in made}, **made},
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
@@ -215,9 +244,16 @@ class Redistribute(Method):
     def _repaired(
         self, totals: Ints, given: Mapping[str, Ints], geometry: Geometry, codes: tuple[str, ...]
     ) -> tuple[Ints, Parts, dict[str, Any]]:
-        found: RepairedMap = repaired_map(
-            given["place"], given["contributor"], given["value"].astype(np.float64), geometry, self.rules
+        placed = without_outliers(
+            given["place"],
+            given["contributor"],
+            given["value"].astype(np.float64),
+            geometry,
+            threshold=self.threshold,
+            outlier_distance=self.outlier_distance,
+            outliers=self.outliers,
         )
+        found: RepairedMap = repaired_map(placed.cell, placed.contributor, placed.value, geometry, self.rules)
         if found.unresolved:
             names = listed((f"{codes[c]} ({why})" for c, why in found.unresolved.items()), SHOWN)
             raise ProtectionError(
@@ -225,40 +261,53 @@ class Redistribute(Method):
                 hint="Use a coarser grid, or weaker rules.",
             )
         whole = np.rint(found.value).astype(np.int64)
+        lost = int(totals[placed.outlier].sum()) if self.outliers == "suppress" else 0
         # Rounding every contributor changes the total a little; the largest one takes it.
-        whole[int(np.argmax(whole))] += int(totals.sum()) - int(whole.sum())
+        whole[int(np.argmax(whole))] += int(totals.sum()) - lost - int(whole.sum())
         after = np.zeros(len(totals), np.int64)
         np.add.at(after, found.cell, whole)
         facts = {
             "moved": len(found.contributor_moves),
             "steps": found.distance,
-            "outliers": 0,
-            "outlier_steps": 0,
-            "lost": 0,
+            "outliers": int(placed.outlier.sum()),
+            "outlier_steps": sum(move.steps for move in placed.moves),
+            "lost": lost,
             "repairs": len(found.value_moves),
         }
         repaired = {"place": found.cell, "contributor": found.contributor, "value": whole}
         return after, {"repaired": repaired}, facts
 
-    def _audit(self, codes: tuple[str, ...], counts: Ints) -> None:
-        """Refuse a map from which published totals of areas tell a small place."""
+    def _audit(self, codes: tuple[str, ...], counts: Ints, after: Ints, parts: Parts) -> None:
+        """Refuse a map of which published totals of areas tell a small or sensitive place."""
+        if not self.areas:
+            return
         place = {code: i for i, code in enumerate(codes)}
-        told = []
         for name, members in self.areas:
             for code in members:
                 if code not in place:
                     raise InputError(unknown_name("place", code, codes, f"area {name!r}"))
-            inside = counts[[place[code] for code in members]]
-            occupied = int((inside > 0).sum())
-            # Every occupied place holds at least one unit, so that none holds more than the rest of the total.
-            if occupied and int(inside.sum()) - (occupied - 1) < self.threshold:
-                told.append(name)
-        if told:
+        areas = [np.array([place[code] for code in members], np.int64) for _, members in self.areas]
+        part = parts_of_map(len(codes), areas)
+        if "contributions" in parts:
+            told = told_values(part, counts, after, parts["contributions"], self.rules.sensitive)
+        else:
+            received = np.zeros(len(codes), np.int64)
+            np.add.at(received, parts["outlier_moves"]["target"], parts["outlier_moves"]["units"])
+            told = told_small(part, counts, after, received, self.threshold)
+        if told.any():
+            names = [name for (name, _), inside in zip(self.areas, areas, strict=True) if told[inside].any()]
+            where = f": {listed(names, SHOWN)}" if names else " outside of all areas"
             raise ProtectionError(
-                f"{counted(len(told), 'area', 'have')} a published total that tells that a place in it is small: "
-                f"{listed(told, SHOWN)}.",
+                f"Published totals of areas tell too much of {counted(int(told.sum()), 'place')} of the map{where}.",
                 hint="Do not publish these totals, join areas, or use a coarser grid.",
             )
+
+
+def _moved_value(before: Ints, after: Ints, facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the repair of a map of magnitudes costs."""
+    moved = int(np.abs(after - before).sum() - facts["lost"]) / 2
+    share = f"{moved / max(int(before.sum()), 1):.3%}"
+    return (f"{share} of the value lies in other places than before, after {counted(facts['repairs'], 'repair')}",)
 
 
 def _geometry(parts: Parts, codes: tuple[str, ...]) -> Geometry:

@@ -1,0 +1,330 @@
+"""Public tables: what goes out, as types that hold nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from discreet.errors import InputError, ParameterError, ProtectionError, counted, unknown_name
+from discreet.model.arrays import LARGEST, Bools, Codes, Ints
+from discreet.model.display import html_of_columns, text_of_columns
+from discreet.model.table import Table, unit_number
+
+
+@dataclass(frozen=True, eq=False)
+class PublicTable:
+    """A table as the public sees it. Withheld values are not in it, not even hidden.
+
+    ``value`` is in units of ``10 ** -decimals``; withheld and empty cells hold zero there and are not ``shown``.
+    ``altered`` says of the whole table that its values are not the true ones, never of single cells; such a table has
+    no empty cells, because nobody may tell a cell that became zero from one that was empty (:func:`altered_table`).
+    ``lower`` and ``upper`` are ends of intervals that hold the true values, where a method publishes them; equal where
+    it is true. Where ``coverage`` is given they are ends of confidence intervals of estimates with that coverage
+    instead.
+    ``parents`` are the codes that codes stand under (-1 at the top), for headings; ``measure`` is the variable that is
+    summed, empty for counts, and ``period`` what period the table is about.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    code_lists: tuple[tuple[str, ...], ...]
+    labels: tuple[Mapping[str, str], ...]
+    codes: Codes
+    value: Ints
+    decimals: int
+    shown: Bools
+    empty: Bools
+    altered: bool = False
+    lower: Ints | None = None
+    upper: Ints | None = None
+    coverage: float | None = None
+    parents: tuple[tuple[int, ...], ...] = ()
+    measure: str = ""
+    period: str = ""
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def status(self) -> list[str]:
+        """``V`` value, ``A`` altered value (in the whole table), ``X`` withheld, ``E`` empty."""
+        value = "A" if self.altered else "V"
+        letters: list[str] = np.where(self.shown, value, np.where(self.empty, "E", "X")).tolist()
+        return letters
+
+    def columns(self, most: int | None = None) -> dict[str, list[Any]]:
+        """Plain columns: codes, value (``None`` where withheld or empty), status."""
+        rows = slice(0, most)
+        result: dict[str, list[Any]] = {}
+        for k, (variable, codes) in enumerate(zip(self.variables, self.code_lists, strict=True)):
+            result[variable] = [codes[i] for i in self.codes[rows, k].tolist()]
+        numbers = (unit_number(v, self.decimals) for v in self.value[rows].tolist())
+        result["value"] = [n if s else None for n, s in zip(numbers, self.shown[rows].tolist(), strict=True)]
+        if self.lower is not None and self.upper is not None:
+            exact = (self.lower == self.upper)[rows].tolist()
+            for name, ends in (("lower", self.lower), ("upper", self.upper)):
+                numbers = (unit_number(v, self.decimals) for v in ends[rows].tolist())
+                result[name] = [None if e else n for n, e in zip(numbers, exact, strict=True)]
+        result["status"] = self.status[rows]
+        return result
+
+    def __repr__(self) -> str:
+        what = "altered" if self.altered else f"{int((~self.shown & ~self.empty).sum()):,} withheld"
+        head = f"{self.name}: {counted(len(self), 'cell')}, {what}"
+        return f"{head}\n{text_of_columns(self.columns(12), len(self))}"
+
+    def _repr_html_(self) -> str:
+        return html_of_columns(self.columns(30), len(self), self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class PublicRelease:
+    """All that may leave the house: tables, and nothing that could lead back."""
+
+    tables: tuple[PublicTable, ...]
+
+    def __getitem__(self, name: str) -> PublicTable:
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise ParameterError(unknown_name("table", name, [table.name for table in self.tables], "the release"))
+
+    def means(self, total: str, count: str) -> dict[str, list[Any]]:
+        """Means of a magnitude: the published values of one table over the published counts of another.
+
+        They stand for the cells of the second and come from what is published, and say no more than that; ``None``
+        where nothing is left to count.
+
+        Parameters
+        ----------
+        total, count
+            Names of the two tables.
+        """
+        above, below = self[total], self[count]
+        if above.variables != below.variables:
+            raise ParameterError(
+                f"Tables {total!r} and {count!r} do not have the same cells.",
+                hint="Tabulate both by the same variables.",
+            )
+        columns = below.columns()
+        counts, status = columns.pop("value"), columns.pop("status")
+        summed = above.columns()
+        sums = dict(zip(zip(*(summed[name] for name in above.variables), strict=True), summed["value"], strict=True))
+        cells = list(zip(*(columns[name] for name in below.variables), strict=True))
+        missing = [cell for cell, letter in zip(cells, status, strict=True) if cell not in sums and letter != "E"]
+        if missing and not above.altered:
+            raise ParameterError(
+                f"Table {total!r} has no cell {', '.join(missing[0])}, which {count!r} has.",
+                hint="Tabulate both by the same variables.",
+            )
+        # A cell that a table of altered values does not list was published as zero.
+        pairs = [(sums.get(cell, 0), number) for cell, number in zip(cells, counts, strict=True)]
+        means = [None if s is None or not c else float(s) / float(c) for s, c in pairs]
+        return {**{name: columns[name] for name in below.variables}, "mean": means}
+
+    def __repr__(self) -> str:
+        return "\n".join(repr(table) for table in self.tables)
+
+
+def public_table(table: Table, withheld: Bools) -> PublicTable:
+    """The public view of a table."""
+    shown = ~withheld & ~table.empty
+    decimals = table.decimals if table.spec.decimals is None else table.spec.decimals
+    value = np.where(shown, rounded_units(table.value, table.decimals, decimals), 0)
+    return PublicTable(
+        name=table.name,
+        variables=table.variables,
+        code_lists=tuple(h.codes for h in table.spec.hierarchies),
+        labels=tuple(dict(h.labels) for h in table.spec.hierarchies),
+        codes=table.codes.copy(),
+        value=value,
+        decimals=decimals,
+        shown=shown,
+        empty=table.empty & ~withheld,
+        **_headings(table),
+    )
+
+
+def _headings(table: Table) -> dict[str, Any]:
+    """What headings say: how codes stand under one another, what is summed, and for which period."""
+    return {
+        "parents": tuple(tuple(h.parents.tolist()) for h in table.spec.hierarchies),
+        "measure": table.spec.value or "",
+        "period": table.spec.period,
+    }
+
+
+def altered_table(
+    table: Table,
+    published: Ints,
+    decimals: int,
+    intervals: tuple[Ints, Ints] | None = None,
+    coverage: float | None = None,
+) -> PublicTable:
+    """The public view of a table with altered values, in units of ``10 ** -decimals``, shown exactly.
+
+    A published zero says nothing of who is in a cell. Where every combination of codes was asked for, cells that became
+    zero and cells that were empty are zeros alike. Where only cells with records are listed, none of them is, and
+    neither are codes that have no other cell: that a code is known at all would tell that somebody has it.
+    """
+    everything = [published, *(intervals or ())]
+    shown = altered_decimals(table, np.concatenate(everything) if intervals else published, decimals)
+    rows = listed_rows(table, everything)
+    codes, lists = _used_codes(table, rows)
+    value, *ends = (_shown_exactly(column if rows is None else column[rows], decimals, shown) for column in everything)
+    return PublicTable(
+        name=table.name,
+        variables=table.variables,
+        code_lists=tuple(listing.codes for listing in lists),
+        labels=tuple(listing.labels for listing in lists),
+        codes=codes,
+        value=value,
+        decimals=shown,
+        shown=np.ones(len(value), np.bool_),
+        empty=np.zeros(len(value), np.bool_),
+        altered=True,
+        lower=ends[0] if ends else None,
+        upper=ends[1] if ends else None,
+        coverage=coverage,
+        **{**_headings(table), "parents": tuple(listing.parents for listing in lists)},
+    )
+
+
+def listed_rows(table: Table, columns: Sequence[Ints]) -> Ints | None:
+    """Rows that are published of a table with altered values; ``None`` stands for all. The grand total always is."""
+    if table.spec.cells == "all" and len(table) == prod(table.shape):
+        return None
+    there: Bools = columns[0] != 0
+    for column in columns[1:]:
+        there = there | (column != 0)
+    totals = [h.index.get(h.total or "", -1) for h in table.spec.hierarchies]
+    if min(totals) >= 0:
+        top = table.find(np.array([totals], np.int32))
+        there[top[top >= 0]] = True
+    if len(table) and not there.any():
+        raise ProtectionError(
+            f"All cells of table {table.name!r} would be published as zero.", hint="Choose a method that alters less."
+        )
+    return None if there.all() else np.flatnonzero(there)
+
+
+class _Listing(NamedTuple):
+    """Codes of a variable that the public is told, with their words and what they stand under."""
+
+    codes: tuple[str, ...]
+    labels: Mapping[str, str]
+    parents: tuple[int, ...]
+
+
+def _used_codes(table: Table, rows: Ints | None) -> tuple[Codes, list[_Listing]]:
+    """Codes of the listed cells in code lists that have no others, but for what stands above them."""
+    listings = [_Listing(h.codes, dict(h.labels), tuple(h.parents.tolist())) for h in table.spec.hierarchies]
+    if rows is None and (table.spec.cells == "all" or not len(table)):
+        return table.codes.copy(), listings
+    columns, shorter = [], []
+    for k, listing in enumerate(listings):
+        column = table.codes[:, k] if rows is None else table.codes[rows, k]
+        used = np.bincount(column, minlength=len(listing.codes)) > 0
+        for place in np.flatnonzero(used).tolist():
+            above = listing.parents[place]
+            while above >= 0 and not used[above]:
+                used[above] = True
+                above = listing.parents[above]
+        if used.all():
+            columns.append(column)
+            shorter.append(listing)
+            continue
+        number = (np.cumsum(used) - 1).astype(np.int32)
+        kept = np.flatnonzero(used).tolist()
+        codes = tuple(listing.codes[i] for i in kept)
+        parents = (listing.parents[i] for i in kept)
+        columns.append(number[column])
+        shorter.append(
+            _Listing(
+                codes,
+                {code: listing.labels[code] for code in codes if code in listing.labels},
+                tuple(int(number[p]) if p >= 0 else -1 for p in parents),
+            )
+        )
+    return np.column_stack(columns).astype(np.int32, copy=False), shorter
+
+
+def in_rows_of(table: Table, public: PublicTable) -> PublicTable:
+    """A public table with the rows and codes of the original; zero where it has altered values and does not list one.
+
+    Raises
+    ------
+    InputError
+        When the public table has cells that the original does not have, or lacks some without altered values.
+    """
+    strange = InputError(
+        f"Table {table.name!r} has other variables, codes or cells in the release.",
+        hint="Compare a release with the tables that it was made from.",
+    )
+    lists = tuple(h.codes for h in table.spec.hierarchies)
+    if public.variables != table.variables:
+        raise strange
+    if public.code_lists == lists and np.array_equal(public.codes, table.codes):
+        return public
+    places = []
+    for codes, hierarchy in zip(public.code_lists, table.spec.hierarchies, strict=True):
+        if not set(codes) <= set(hierarchy.codes):
+            raise strange
+        places.append(np.array([hierarchy.index[code] for code in codes], np.int32))
+    rows = table.find(np.column_stack([place[public.codes[:, k]] for k, place in enumerate(places)]))
+    if np.any(rows < 0) or not public.altered:
+        raise strange
+
+    def spread(column: Ints) -> Ints:
+        whole = np.zeros(len(table), np.int64)
+        whole[rows] = column
+        return whole
+
+    return replace(
+        public,
+        code_lists=lists,
+        labels=tuple(dict(h.labels) for h in table.spec.hierarchies),
+        parents=_headings(table)["parents"],
+        codes=table.codes,
+        value=spread(public.value),
+        shown=np.ones(len(table), np.bool_),
+        empty=np.zeros(len(table), np.bool_),
+        lower=None if public.lower is None else spread(public.lower),
+        upper=None if public.upper is None else spread(public.upper),
+    )
+
+
+def _shown_exactly(value: Ints, decimals: int, shown: int) -> Ints:
+    """Values in other units, in which they are whole."""
+    if shown >= decimals:
+        return rounded_units(value, decimals, shown)
+    result: Ints = value // np.int64(10 ** (decimals - shown))
+    return result
+
+
+def altered_decimals(table: Table, published: Ints, decimals: int) -> int:
+    """Decimals that altered values are shown with: those of the table, or more where these would round them."""
+    wanted = table.decimals if table.spec.decimals is None else table.spec.decimals
+    while wanted < decimals and np.any(published % 10 ** (decimals - wanted)):
+        wanted += 1
+    return wanted
+
+
+def rounded_units(value: Ints, decimals: int, wanted: int) -> Ints:
+    """Values in other units; fewer decimals round half to even."""
+    if wanted >= decimals:
+        if int(np.abs(value).max(initial=0)) * 10 ** (wanted - decimals) > LARGEST:
+            raise ParameterError(
+                f"The values are too large to be written exactly with {counted(wanted, 'decimal')}.",
+                hint="Give decimals= with fewer decimals.",
+            )
+        return value * np.int64(10 ** (wanted - decimals))
+    step = np.int64(10 ** (decimals - wanted))
+    quotient, rest = np.divmod(value, step)
+    up = (2 * rest > step) | ((2 * rest == step) & (quotient % 2 == 1))
+    result: Ints = quotient + up
+    return result
