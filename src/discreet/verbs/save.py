@@ -148,6 +148,12 @@ def summary(release: Release) -> str:
                 f"{table.name}: {counted(len(table), 'cell')}, {count[CellStatus.UNSAFE]:,} unsafe, none withheld, "
                 f"{int(shown.sum()):,} changed, all published as altered"
             )
+            hidden = len(table) - len(release.public.tables[number])
+            if hidden:
+                lines.append(
+                    f"  {counted(hidden, 'cell', 'are')} published as zero and not listed, just as empty cells are; "
+                    "cells='all' lists every combination of codes"
+                )
             continue
         published = count[CellStatus.SAFE] + count[CellStatus.FORCED]
         lines.append(

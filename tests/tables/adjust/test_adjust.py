@@ -11,6 +11,7 @@ import discreet as ds
 from discreet.errors import ParameterError, ProtectionError
 from discreet.measures import fit
 from discreet.model.arrays import NO_UPPER
+from discreet.model.public import in_rows_of
 from tests.tables.rounding.making import inside, table
 
 INNER = np.array(
@@ -67,7 +68,8 @@ def test_least_sum_of_moves_of_the_4_by_9_table():
 def test_fixed_margins_cost_no_more_there():
     done = ds.protect(marked(), ds.Adjust(zeros="movable", most=1, fixed="margins"))
     assert facts(done)["l1"] == 231350
-    public, original = done.public.tables[0], marked()
+    original = marked()
+    public = in_rows_of(original, done.public.tables[0])
     above = (original.codes == 0).any(axis=1)
     assert np.array_equal(public.value[above], original.value[above])
 

@@ -10,6 +10,7 @@ import pytest
 import discreet as ds
 from discreet.errors import ParameterError, ProtectionError
 from discreet.keys import VARIABLE, Key
+from discreet.model.public import in_rows_of
 from discreet.relations import build_system
 from discreet.tables.intervals.bounds import POWERS, hull, interval
 from discreet.verify import check_release
@@ -64,7 +65,8 @@ def release(monkeypatch):
 
 
 def test_intervals_hold_the_true_values_and_the_rest_is_exact(release):
-    public, table = release.public.tables[0], marked()
+    table = marked()
+    public = in_rows_of(table, release.public.tables[0])
     assert np.all((public.lower <= table.value) & (table.value <= public.upper))
     assert np.all((public.lower <= public.value) & (public.value <= public.upper))
     assert np.all(public.lower >= 0)

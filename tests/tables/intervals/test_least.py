@@ -10,6 +10,7 @@ import pytest
 import discreet as ds
 from discreet.errors import ProtectionError
 from discreet.keys import VARIABLE, Key
+from discreet.model.public import in_rows_of
 from discreet.relations import build_system
 from discreet.tables.intervals.least import values_within
 from discreet.verify import check_release
@@ -36,7 +37,8 @@ def test_the_4_by_9_table_has_the_least_width_and_less_than_half_of_the_other_wa
 
 
 def test_levels_are_kept_and_the_true_value_is_not_in_the_middle(release):
-    given, public, middle = marked(), release.public.tables[0], 0
+    given, middle = marked(), 0
+    public = in_rows_of(given, release.public.tables[0])
     for cell, level in LEVELS.items():
         row = given.row(v0=f"a{cell[0]}", v1=f"b{cell[1]}")
         fall, rise = INNER[cell] - public.lower[row], public.upper[row] - INNER[cell]
@@ -53,7 +55,7 @@ def test_values_follow_from_the_intervals_alone(release):
     first = values_within(system, low, high)
     other = replace(system, value=first)
     assert np.array_equal(values_within(other, low, high), first)
-    assert np.array_equal(release.public.tables[0].value, first)
+    assert np.array_equal(in_rows_of(marked(), release.public.tables[0]).value, first)
     assert not np.array_equal(first, system.value)
     assert not np.any(system.matrix @ first)
 

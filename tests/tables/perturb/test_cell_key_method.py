@@ -13,6 +13,7 @@ import pytest
 import discreet as ds
 import discreet.tables.perturb.method as method_module
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError
+from discreet.model.public import in_rows_of
 from discreet.tables.perturb.record_keys import record_keys
 from discreet.verify import check_release
 
@@ -43,7 +44,7 @@ def counts(frame: pa.Table | None = None, key: str | None = "rkey", **options: o
 
 def shown(release: ds.Release, **codes: str) -> int:
     table = release.custodian.tables.tables[0]
-    return int(release.public.tables[0].value[table.row(**codes)])
+    return int(in_rows_of(table, release.public.tables[0]).value[table.row(**codes)])
 
 
 def test_the_same_records_get_the_same_noise_in_any_table():

@@ -10,6 +10,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.model.public import in_rows_of
 from discreet.verify import check_release
 
 PARTY = ds.Hierarchy.flat(list("ABC"))
@@ -34,8 +35,8 @@ def voters() -> pa.Table:
 
 
 def row_of_b(release: ds.Release) -> tuple[int, ...]:
-    age, sex = release.public.tables
     tables = release.custodian.tables.tables
+    age, sex = (in_rows_of(*pair) for pair in zip(tables, release.public.tables, strict=True))
     found = [age.value[tables[0].row(party="B", age=code)] for code in ("young", "middle", "old")]
     found += [sex.value[tables[1].row(party="B", sex=code)] for code in ("m", "f", "Total")]
     return tuple(int(v) for v in found)
@@ -51,8 +52,9 @@ def test_totals_of_the_card():
     release = ds.protect(ds.Microdata(voters()), ds.SmallCount(insecure_seed=3), tables=SPECS)
     assert release.verify().holds
     tables = release.custodian.tables.tables
-    ages = [int(release.public.tables[0].value[tables[0].row(age=a)]) for a in AGE.base_codes]
-    sexes = [int(release.public.tables[1].value[tables[1].row(sex=s)]) for s in ("m", "f", "Total")]
+    by_age, by_sex = (in_rows_of(*pair).value for pair in zip(tables, release.public.tables, strict=True))
+    ages = [int(by_age[tables[0].row(age=a)]) for a in AGE.base_codes]
+    sexes = [int(by_sex[tables[1].row(sex=s)]) for s in ("m", "f", "Total")]
     assert [*ages, *sexes] in ([8, 35, 14, 28, 29, 57], [5, 35, 17, 31, 26, 57])
 
 
@@ -77,8 +79,10 @@ def test_the_order_of_variables_and_codes_is_nothing():
     one = ds.protect(ds.Microdata(voters()), ds.SmallCount(), tables=SPECS, key=key)
     two = ds.protect(ds.Microdata(voters()), ds.SmallCount(), tables=other, key=key)
     for party in "ABC":
-        row = [r.custodian.tables[name].row(party=party) for r in (one, two) for name in ("age",)]
-        assert one.public["age"].value[row[0]] == two.public["age"].value[row[1]]
+        tables = [r.custodian.tables["age"] for r in (one, two)]
+        rows = [table.row(party=party) for table in tables]
+        mine, other = (in_rows_of(t, r.public["age"]).value for t, r in zip(tables, (one, two), strict=True))
+        assert mine[rows[0]] == other[rows[1]]
 
 
 def test_earlier_publications_are_kept_and_made_up_for():

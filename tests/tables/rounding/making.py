@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 import discreet as ds
+from discreet.model.public import in_rows_of
 
 
 def table(inner: Any, *, counts: bool = False, name: str = "t", hierarchies: Sequence[ds.Hierarchy] = ()) -> ds.Table:
@@ -29,7 +30,7 @@ def table(inner: Any, *, counts: bool = False, name: str = "t", hierarchies: Seq
 
 def inside(release: ds.Release, shape: tuple[int, ...]) -> np.ndarray:
     """Published values of the inner cells of a flat table."""
-    public = release.public.tables[0]
+    public = in_rows_of(release.custodian.tables.tables[0], release.public.tables[0])
     inner = (public.codes > 0).all(axis=1)
     result = np.zeros(shape, np.int64)
     result[tuple((public.codes[inner] - 1).T)] = public.value[inner]
