@@ -57,6 +57,14 @@ def test_a_noise_table_that_does_not_sum_to_one(tmp_path):
         ds.read_noise_table(tmp_path / "noise.csv")
 
 
+@pytest.mark.parametrize("column", ["upper", "change", "start"])
+def test_a_noise_table_whose_columns_do_not_fit_together(column):
+    record = ds.NoiseTable.maximum_entropy(D=2, V=1).record()
+    record[column] = [*record[column], record[column][-1]]
+    with pytest.raises(InputError, match="fit together"):
+        ds.CellKey(noise=record)
+
+
 @pytest.mark.parametrize(
     "method",
     [
@@ -75,14 +83,6 @@ def test_negative_counts_of_ready_made_tables(method):
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0], ids=["zero", "negative"])
-@pytest.mark.parametrize("column", ["upper", "change", "start"])
-def test_a_noise_table_whose_columns_do_not_fit_together(column):
-    record = ds.NoiseTable.maximum_entropy(D=2, V=1).record()
-    record[column] = [*record[column], record[column][-1]]
-    with pytest.raises(InputError, match="fit together"):
-        ds.CellKey(noise=record)
-
-
 @pytest.mark.parametrize("method", [ds.CellKey(), ds.DropAdd("id")], ids=["cell_key", "drop_add"])
 def test_weights_that_are_not_above_zero(method, weight):
     with pytest.raises(InputError, match="'w'"):
