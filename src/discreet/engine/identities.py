@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.jit import kernel
 from discreet.model.arrays import Ints
 
 BITS = 62
@@ -52,6 +53,27 @@ def identities_of(values: Any) -> Ints:
     digests = b"".join([md5(text, usedforsecurity=False).digest()[:8] for text in other])
     result[~whole] = np.frombuffer(digests, ">u8") & np.uint64(2**BITS - 1)
     return result
+
+
+@kernel("i8(i8[::1])")
+def doubles(values: Ints) -> int:
+    """How many numbers stand there again; a hash table, which takes a third of the time that sorting takes."""
+    bits = 1
+    while 1 << bits < 2 * len(values):
+        bits += 1
+    used = np.zeros(1 << bits, np.bool_)
+    held = np.empty(1 << bits, np.int64)
+    again = 0
+    for value in values:
+        at = np.int64((np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits))
+        while used[at] and held[at] != value:
+            at = (at + 1) & ((1 << bits) - 1)
+        if used[at]:
+            again += 1
+        else:
+            used[at] = True
+            held[at] = value
+    return again
 
 
 def _texts(values: Any) -> Any:

@@ -175,7 +175,9 @@ def altered_table(
     shown = altered_decimals(table, np.concatenate(everything) if intervals else published, decimals)
     rows = listed_rows(table, everything)
     codes, lists = _used_codes(table, rows)
-    value, *ends = (_shown_exactly(column if rows is None else column[rows], decimals, shown) for column in everything)
+    value, *ends = (
+        _shown_exactly(column.copy() if rows is None else column.take(rows), decimals, shown) for column in everything
+    )
     return PublicTable(
         name=table.name,
         variables=table.variables,
@@ -225,32 +227,28 @@ def _used_codes(table: Table, rows: Ints | None) -> tuple[Codes, list[_Listing]]
     listings = [_Listing(h.codes, dict(h.labels), tuple(h.parents.tolist())) for h in table.spec.hierarchies]
     if rows is None and (table.spec.cells == "all" or not len(table)):
         return table.codes.copy(), listings
-    columns, shorter = [], []
+    codes = table.codes.copy() if rows is None else table.codes.take(rows, axis=0)
     for k, listing in enumerate(listings):
-        column = table.codes[:, k] if rows is None else table.codes[rows, k]
-        used = np.bincount(column, minlength=len(listing.codes)) > 0
+        used = np.zeros(len(listing.codes), np.bool_)
+        used[codes[:, k]] = True
         for place in np.flatnonzero(used).tolist():
             above = listing.parents[place]
             while above >= 0 and not used[above]:
                 used[above] = True
                 above = listing.parents[above]
         if used.all():
-            columns.append(column)
-            shorter.append(listing)
             continue
         number = (np.cumsum(used) - 1).astype(np.int32)
         kept = np.flatnonzero(used).tolist()
-        codes = tuple(listing.codes[i] for i in kept)
+        words = tuple(listing.codes[i] for i in kept)
         parents = (listing.parents[i] for i in kept)
-        columns.append(number[column])
-        shorter.append(
-            _Listing(
-                codes,
-                {code: listing.labels[code] for code in codes if code in listing.labels},
-                tuple(int(number[p]) if p >= 0 else -1 for p in parents),
-            )
+        codes[:, k] = number[codes[:, k]]
+        listings[k] = _Listing(
+            words,
+            {word: listing.labels[word] for word in words if word in listing.labels},
+            tuple(int(number[p]) if p >= 0 else -1 for p in parents),
         )
-    return np.column_stack(columns).astype(np.int32, copy=False), shorter
+    return codes, listings
 
 
 def in_rows_of(table: Table, public: PublicTable) -> PublicTable:
@@ -300,6 +298,8 @@ def in_rows_of(table: Table, public: PublicTable) -> PublicTable:
 
 def _shown_exactly(value: Ints, decimals: int, shown: int) -> Ints:
     """Values in other units, in which they are whole."""
+    if shown == decimals:
+        return value
     if shown >= decimals:
         return rounded_units(value, decimals, shown)
     result: Ints = value // np.int64(10 ** (decimals - shown))

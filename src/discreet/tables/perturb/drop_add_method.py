@@ -14,7 +14,7 @@ from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
 from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
 from discreet.keys import Key
-from discreet.model.arrays import Codes, Floats, Ints
+from discreet.model.arrays import Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
 from discreet.model.noise_claims import SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
@@ -160,7 +160,7 @@ class DropAdd(Method):
         return {"altered": columns}
 
     def _perturbed(
-        self, table: Table, records: Records, codes: Codes, leaf: Ints, numbers: Draws, key: Key, plain: bool
+        self, table: Table, records: Records, codes: Ints, leaf: Ints, numbers: Draws, key: Key, plain: bool
     ) -> Perturbed:
         weight = np.ones(len(leaf)) if records.weight is None else records.weight[0] / 10.0 ** records.weight[1]
         replicates = np.stack([numbers_of(table, c) for c in self.replicates], axis=1) if self.replicates else None
@@ -176,7 +176,7 @@ class DropAdd(Method):
             return Perturbed(kept * (weight.sum() / kept.sum()), moved, sub)
         shape = tuple(len(h.base_codes) for h in table.spec.hierarchies)
         answer = dropped_and_added(
-            codes.astype(np.int64), shape, numbers, key.secret, self.rule, weighted=not plain, version=self.version
+            codes, shape, numbers, key.secret, self.rule, weighted=not plain, version=self.version
         )
         if plain and replicates is None:
             # Counts need not know which records were chosen.
@@ -184,7 +184,7 @@ class DropAdd(Method):
             moved[leaf] = answer.moved[tuple(codes.T)]
             return Perturbed(weight, moved, None)
         made = perturbed_weights(
-            codes.astype(np.int64),
+            codes,
             answer,
             numbers,
             weight,
@@ -233,15 +233,13 @@ class DropAdd(Method):
         return Outcome(np.zeros(len(system), np.bool_), evidence, published, intervals, notes=(AVERAGING, *notes))
 
 
-def _finest(records: Records, table: Table) -> tuple[Codes, Ints]:
+def _finest(records: Records, table: Table) -> tuple[Ints, Ints]:
     """Base codes of each record, numbered from 0, and the row of its finest cell."""
     keys = np.concatenate([block.cells.copy() for block in records.blocks(table.spec.by)])
-    columns, rest = [], keys
-    for hierarchy in reversed(table.spec.hierarchies):
-        rest, code = np.divmod(rest, len(hierarchy))
-        place = np.cumsum(hierarchy.base) - 1
-        columns.append(place[code].astype(np.int32))
-    return np.column_stack(columns[::-1]), row_finder(table.keys, table.shape)(keys).astype(np.int64)
+    rows = row_finder(table.keys, table.shape)(keys).astype(np.int64)
+    # The codes of every cell are looked up by its row, of which there are fewer than records.
+    columns = [(np.cumsum(hierarchy.base) - 1)[table.codes[:, k]] for k, hierarchy in enumerate(table.spec.hierarchies)]
+    return np.ascontiguousarray(np.column_stack(columns)[rows]), rows
 
 
 def _added_up(table: Table, finest: Ints) -> Ints:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from discreet.engine.draws import draws, fractions, whole_numbers
-from discreet.engine.identities import identities_of
+from discreet.engine.identities import doubles, identities_of
 from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Floats, Ints
 from discreet.model.noise_table import FRACTIONS
@@ -70,8 +70,7 @@ def stable_identities(ids: Any) -> Ints:
             hint="Every record needs one that it keeps for good.",
         )
     found = identities_of(column)
-    ordered = np.sort(found)
-    same = int((np.diff(ordered) == 0).sum())
+    same = doubles(found)
     if same:
         distinct = len(column.unique())
         if distinct < len(column):
@@ -120,7 +119,7 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
         units, space = given, modulus
     n = len(units)
     if modulus is None:
-        equal = int((np.diff(np.sort(units)) == 0).sum())
+        equal = doubles(units)
         expected = n * (n - 1) / 2 / space
         if equal > FEW + expected + 6 * np.sqrt(expected):
             raise InputError(
