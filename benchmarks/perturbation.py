@@ -368,8 +368,9 @@ def drop_add(scale: float) -> Sequence[Measure]:
 def map_ours(points: int, algorithm: str) -> Timing:
     import numpy as np
 
+    from discreet.model.geography import HexGrid
     from discreet.tables.redistribute.counts import redistributed
-    from discreet.tables.redistribute.grid import HexGrid, occupied_hexagons
+    from discreet.tables.redistribute.grid import occupied_hexagons
 
     rng = np.random.default_rng(1)
     x, y = rng.normal(0, 1, points), rng.normal(0, 1, points)

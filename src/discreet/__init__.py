@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from discreet.keys import Key
     from discreet.model.already import PublishedCells
     from discreet.model.figure import Figure
+    from discreet.model.geography import Adjacency, HexGrid
     from discreet.model.hierarchy import Grouping, Hierarchy
     from discreet.model.microdata import Microdata
     from discreet.model.spec import TableSpec
@@ -48,11 +49,9 @@ if TYPE_CHECKING:
         ZeroUnsafe,
     )
     from discreet.tables import (
-        Adjacency,
         Adjust,
         CellKey,
         DropAdd,
-        HexGrid,
         Intervals,
         MagnitudeNoise,
         Method,
@@ -99,6 +98,7 @@ _HOME = {
     "discreet.keys": ("Key",),
     "discreet.model.already": ("PublishedCells",),
     "discreet.model.figure": ("Figure",),
+    "discreet.model.geography": ("Adjacency", "HexGrid"),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
     "discreet.model.microdata": ("Microdata",),
     "discreet.model.spec": ("TableSpec",),
@@ -116,11 +116,9 @@ _HOME = {
         "ZeroUnsafe",
     ),
     "discreet.tables": (
-        "Adjacency",
         "Adjust",
         "CellKey",
         "DropAdd",
-        "HexGrid",
         "Intervals",
         "MagnitudeNoise",
         "Method",

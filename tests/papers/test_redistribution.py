@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from discreet.measures.redistribution import map_measures
+from discreet.model.geography import HexGrid
 from discreet.tables.redistribute.counts import redistributed
-from discreet.tables.redistribute.grid import Hexagons, HexGrid, occupied_hexagons
+from discreet.tables.redistribute.grid import Hexagons, occupied_hexagons
 from discreet.tables.redistribute.magnitudes import MapRules, repaired_map
 
 ROW = np.array([1, 8, 3, 4, 4, 2, 9, 1, 2, 1])

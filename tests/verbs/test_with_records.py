@@ -78,3 +78,54 @@ def test_the_command_line_takes_the_records(tmp_path):
     arrow_csv.write_csv(people().slice(2), tmp_path / "people.csv")
     done = CliRunner().invoke(main, ["verify", str(tmp_path / "out"), "--data", str(tmp_path / "people.csv")])
     assert done.exit_code == 5
+
+
+def test_what_the_records_show_is_no_longer_asserted(tmp_path):
+    data = ds.Microdata(people())
+    for name, method in METHODS.items():
+        release = ds.protect(data, method, tables=[spec(name)])
+        before, after = release.verify(), release.verify(data=data)
+        assert any("contributor counts" in text for text in before.asserted)
+        assert len(before.asserted) >= 2
+        assert not after.asserted
+
+
+def test_who_contributes_is_held_against_the_records():
+    frame = people().append_column("firm", pa.array(np.arange(300) // 3))
+    firms = ds.Microdata(frame, contributor="firm")
+    table = ds.tabulate(firms, by={"area": AREA, "sex": SEX}, value="sales").assess(ds.PPercent(10))
+    release = ds.protect(table, ds.Suppress())
+    assert not [text for text in release.verify(data=firms).asserted if text.startswith("table ")]
+    unnamed = release.verify(data=ds.Microdata(frame))
+    assert unnamed.holds
+    assert any("contributor counts" in text for text in unnamed.asserted)
+    other = frame.set_column(frame.column_names.index("firm"), "firm", pa.array(np.arange(300) // 5))
+    refused = release.verify(data=ds.Microdata(other, contributor="firm")).refused
+    assert any("who contributes" in str(refusal) for refusal in refused)
+
+
+@pytest.mark.parametrize("value", [None, "sales"])
+def test_a_saved_map_is_binned_anew_from_the_records(value, tmp_path):
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(0, 2, (2, 300))
+    frame = people().append_column("x", pa.array(x)).append_column("y", pa.array(y))
+    data = ds.Microdata(frame, contributor="id")
+    by = {"place": ds.HexGrid("x", "y", size=1.5, origin=(0.5, 0.0))}
+    ds.protect(data, ds.Redistribute(3), tables=[ds.TableSpec(by=by, value=value)]).save(tmp_path / "out")
+    loaded = ds.load(tmp_path / "out")
+    assert loaded.custodian.tables.tables[0].spec.places == by
+    assert loaded.verify(data=data).holds
+    assert loaded.replay().verify().holds
+    moved = frame.set_column(frame.column_names.index("x"), "x", pa.array(np.append(x[:-1], x[-1] + 3)))
+    assert not loaded.verify(data=ds.Microdata(moved, contributor="id")).holds
+
+
+def test_a_key_that_was_made_is_announced(monkeypatch, tmp_path):
+    monkeypatch.delenv(VARIABLE)
+    release = ds.protect(ds.Microdata(people()), METHODS["small_count"], tables=[spec("")])
+    assert "A new secret key was made" in release.summary()
+    release.save(tmp_path / "out")
+    kept = replace(METHODS["small_count"], key_file=str(tmp_path / "out" / "custodian" / "key.txt"))
+    again = ds.protect(ds.Microdata(people()), kept, tables=[spec("")])
+    assert "A new secret key" not in again.summary()
+    assert np.array_equal(again.custodian.published[0], release.custodian.published[0])

@@ -15,6 +15,7 @@ from discreet.errors import InputError, counted
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints, Status
 from discreet.model.condition import parse_conditions
 from discreet.model.evidence import Acceptance, Claim
+from discreet.model.geography import geography_from
 from discreet.model.hierarchy import Grouping, Hierarchy
 from discreet.model.spec import TableSpec
 from discreet.model.table import NOBODY, Assessment, CellStatus, Contributions, Holders, Table
@@ -159,6 +160,7 @@ def table_description(table: Table) -> dict[str, Any]:
         "cost": spec.cost,
         "shown_decimals": spec.decimals,
         "cells": spec.cells,
+        "places": {variable: where.record() for variable, where in spec.places.items()},
         "top": spec.top,
         "levels": list(spec.levels),
         "holders": spec.holders,
@@ -189,6 +191,7 @@ def table_from(description: Mapping[str, Any], codes: NDArray[np.int32], data: M
         cost=description["cost"],
         decimals=description["shown_decimals"],
         cells=description["cells"],
+        places={variable: geography_from(record) for variable, record in description["places"].items()},
         top=description["top"],
         levels=tuple(description["levels"]),
         holders=description["holders"],

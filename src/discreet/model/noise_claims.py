@@ -53,7 +53,15 @@ def noise_claim(
 
 
 def cell_key_statement(
-    *, forbidden: int, largest: str, mean: str, variance: str, magnitudes: bool, additive: str | None, moved: str
+    *,
+    forbidden: int,
+    largest: str,
+    mean: str,
+    variance: str,
+    counts: bool,
+    magnitudes: bool,
+    additive: str | None,
+    moved: str,
 ) -> str:
     """What cell keys may state.
 
@@ -63,22 +71,25 @@ def cell_key_statement(
         How many small counts never occur as results.
     largest, mean, variance
         Largest change, largest distance of a mean from zero and largest variance of the noise table of counts.
-    magnitudes
-        Whether there are tables of magnitudes.
+    counts, magnitudes
+        Whether there are tables of counts, and of magnitudes.
     additive
         How additivity was restored, if it was.
     moved
         How far values moved for that, at most and on average.
     """
-    text = (
-        "every count is changed by what the noise table has for its row and cell key (changes of at most "
-        f"{largest}, means within {mean} of zero, variances of at most {variance}); empty cells stay empty"
-    )
+    parts = []
+    if counts:
+        parts.append(
+            "every count is changed by what the noise table has for its row and cell key (changes of at most "
+            f"{largest}, means within {mean} of zero, variances of at most {variance})"
+        )
     if magnitudes:
-        text += "; every magnitude is changed in proportion to its largest contributions, and keeps its sign"
+        parts.append("every magnitude is changed in proportion to its largest contributions, and keeps its sign")
+    text = "; ".join([*parts, "empty cells stay empty"])
     if additive is not None:
         return f"{text}. Values were then moved until all relations add up ({additive}), {moved}."
-    if forbidden:
+    if forbidden and counts:
         text += f"; no count is published as 1 .. {forbidden}" if forbidden > 1 else "; no count is published as 1"
     return f"{text}."
 

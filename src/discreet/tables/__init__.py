@@ -9,18 +9,15 @@ from discreet.tables.perturb.method import CellKey
 from discreet.tables.perturb.noise_method import MultiplicativeNoise
 from discreet.tables.perturb.small_count_method import SmallCount
 from discreet.tables.perturb.swap_method import Swap
-from discreet.tables.redistribute.grid import Adjacency, HexGrid
 from discreet.tables.redistribute.method import Redistribute
 from discreet.tables.rounding import Round
 from discreet.tables.suppress import Suppress
 
 __all__ = [
     "METHODS",
-    "Adjacency",
     "Adjust",
     "CellKey",
     "DropAdd",
-    "HexGrid",
     "Intervals",
     "MagnitudeNoise",
     "Method",

@@ -17,7 +17,7 @@ from discreet.files.statistical import is_statistical, statistical_metadata
 from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, PublishedCells
 from discreet.model.figure import Figure
-from discreet.model.geography import Geography
+from discreet.model.geography import Adjacency, Geography, HexGrid
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.pattern import Pattern
@@ -25,7 +25,6 @@ from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.tables.method import Method
-from discreet.tables.redistribute.grid import Adjacency, HexGrid
 from discreet.verbs.already import Found, Item
 from discreet.verbs.argus_recipe import ArgusKitchen
 from discreet.verbs.compare import Tried, method_name, unlike

@@ -30,6 +30,11 @@ from discreet.verbs.cost_variables import with_cost_variable
 from discreet.verbs.given_files import with_files_read
 from discreet.verbs.tabulate import tabulate
 
+MADE_KEY = (
+    "A new secret key was made, and is saved with the release (custodian/key.txt). Give it as key_file= to later "
+    "releases: with another key the same units are altered in another way, and both together tell more."
+)
+
 
 def protect(
     subject: Table | TableSet | Microdata,
@@ -109,7 +114,8 @@ def protect(
         status[outcome.withheld[cells] & ~table.unsafe] = CellStatus.SECONDARY
         statuses.append(status)
     log = _log(whole, [method], outcome.evidence.effort)
-    log |= {"notes": list(outcome.notes), "already_published": list(already.together_with())}
+    notes = [*outcome.notes, *([MADE_KEY] if key is not None and key.made else [])]
+    log |= {"notes": notes, "already_published": list(already.together_with())}
     if key is not None:
         log["key"] = {"fingerprint": key.fingerprint, "made": key.made, "insecure": key.insecure}
     published = _published(system, outcome)

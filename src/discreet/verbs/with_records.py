@@ -8,6 +8,7 @@ from discreet.errors import InputError, NeedsError
 from discreet.keys import Key, find_key
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release
+from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.tables.method import Method, method_from_record
 from discreet.verbs.tabulate import tabulate
@@ -31,6 +32,11 @@ def check_with_records(verdict: Verdict, release: Release, data: Microdata) -> V
             verdict.refuse(CHECK, "the custodian's cells are not those of the records", theirs.name)
     if len(verdict.refused) > before:
         return verdict
+    for mine, theirs in zip(again, tables, strict=True):
+        if _same_contributions(mine, theirs):
+            verdict.shown_by_records("cells", f"table {theirs.name}: ")
+        elif data.contributor is not None:
+            verdict.refuse(CHECK, "who contributes to the custodian's cells is not what the records say", theirs.name)
     verdict.prove("the custodian's cells are those of the records", before)
     for evidence in release.custodian.evidence:
         if not evidence.parts:
@@ -46,7 +52,23 @@ def check_with_records(verdict: Verdict, release: Release, data: Microdata) -> V
             if any(c not in stored or not np.array_equal(stored[c], column) for c, column in columns.items()):
                 verdict.refuse(CHECK, f"what the method took from the records ({name}) is not what they give")
         verdict.prove(f"what {evidence.claim.method} took from the records is what they give", before)
+        if len(verdict.refused) == before:
+            verdict.shown_by_records("method")
     return verdict
+
+
+def _same_contributions(mine: Table, theirs: Table) -> bool:
+    """Whether two tables have the same contributors: how many, the largest contributions, and whose they are."""
+    for level, found in theirs.contributions.items():
+        other = mine.contributions.get(level)
+        if other is None or not np.array_equal(found.count, other.count) or not np.array_equal(found.top, other.top):
+            return False
+    if theirs.holders is None:
+        return True
+    return mine.holders is not None and all(
+        np.array_equal(getattr(mine.holders, name), getattr(theirs.holders, name))
+        for name in ("identity", "amount", "count")
+    )
 
 
 def _assessed_like(again: TableSet, tables: TableSet) -> TableSet:

@@ -122,6 +122,7 @@ def check_cell_key(a: Altered) -> None:
         largest=f"{max(int(noise.change.max()), -int(noise.change.min())) / noise.step:g}",
         mean=f"{float(mean):.2g}",
         variance=f"{float(variance):.6g}",
+        counts=any(table.spec.value is None for table in ground.tables),
         magnitudes=any(table.spec.value is not None for table in ground.tables),
         additive=additive,
         moved=f"by at most {facts.get('moved_most')} and {facts.get('moved_sum')} in all",
@@ -137,7 +138,7 @@ def check_cell_key(a: Altered) -> None:
         once = np.unique(ground.cells, return_index=True)[1]
         _check_moved(verdict, evidence, moved[once], ((most - least) * scale)[once])
         a.refuse_where((true >= 0) & (published < 0), "a value became negative")
-    verdict.asserted.append("the cell keys are the sums of the keys of the records in each cell")
+    verdict.take_for_granted("the cell keys are the sums of the keys of the records in each cell", "method")
     verdict.prove(f"{allowed.statement} ({counted(rows, 'cell')})", before)
 
 

@@ -95,7 +95,9 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
         f"levels follow from the stated rules: {'; '.join(_in_words(rule) for rule in recheck.checked) or 'none'}",
         before,
     )
-    verdict.asserted.append(f"table {table.name}: values, contributor counts and largest contributions of the cells")
+    verdict.take_for_granted(
+        f"table {table.name}: values, contributor counts and largest contributions of the cells", "cells"
+    )
     return recheck
 
 

@@ -45,7 +45,7 @@ def check_dropped(a: Altered) -> None:
         wrong = finest & np.asarray(published != true + moved, np.bool_)
         a.refuse_where(wrong, "a count is not that of the records that are left")
     else:
-        verdict.asserted.append("which records were dropped or doubled, and their weights")
+        verdict.take_for_granted("which records were dropped or doubled, and their weights", "method")
         if table.spec.value is None:
             _check_total(verdict, table, true, published, int(finest.sum()))
     a.refuse_where(a.empty & (published != 0), "an empty cell got a value")
@@ -67,7 +67,7 @@ def check_dropped(a: Altered) -> None:
     insecure = bool(evidence.facts.get("insecure"))
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=insecure, left_out=left_out)
     a.claims(claim)
-    verdict.asserted.append("the draws are those of the records in the cell, its margins and the universe")
+    verdict.take_for_granted("the draws are those of the records in the cell, its margins and the universe", "method")
     verdict.prove(f"{claim.statement} ({counted(int(finest.sum()), 'finest cell')})", before)
 
 
@@ -86,7 +86,7 @@ def _check_intervals(a: Altered) -> float | None:
     for sign, end in ((-1, ends[0]), (1, ends[1])):
         off = np.abs(sign * (end - a.published).astype(np.float64) - reach)
         a.refuse_where(off > 0.5 + 1e-9 * np.abs(reach), "a confidence interval is not that of its standard error")
-    a.verdict.asserted.append("the standard errors are those of the replicate weights")
+    a.verdict.take_for_granted("the standard errors are those of the replicate weights", "method")
     return coverage
 
 

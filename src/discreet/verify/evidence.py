@@ -92,7 +92,8 @@ def _check_proof(
         if stated.coalitions:
             check_coalitions(verdict, ground, entries, targets, shown, levels, knowledge.whole, insiders, full)
         named = [t.name for t in ground.tables if t.holders is not None]
-        verdict.asserted += [f"table {name}: who contributes to its cells, and how much" for name in named]
+        for name in named:
+            verdict.take_for_granted(f"table {name}: who contributes to its cells, and how much", "cells")
     return int((~targets.waived).sum())
 
 

@@ -75,6 +75,7 @@ def check_folder(folder: Path | str) -> Verdict:
         return verdict
     verdict.proved += claims.proved
     verdict.asserted += claims.asserted
+    verdict.of_records |= claims.of_records
     verdict.refused += claims.refused
     verdict.attackers += claims.attackers
     verdict.together_with += claims.together_with

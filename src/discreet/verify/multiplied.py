@@ -58,8 +58,9 @@ def check_multiplied(a: Altered) -> None:
     statement = multiplied_statement(float(least), float(most), p, found)
     claim = noise_claim(KIND, statement, additive=True, **a.marks)
     a.claims(claim)
-    verdict.asserted.append(
-        "factors and directions of single records, own shares where there are weights, and the two largest companies"
+    verdict.take_for_granted(
+        "factors and directions of single records, own shares where there are weights, and the two largest companies",
+        "method",
     )
     verdict.prove(f"{claim.statement} ({counted(len(published), 'cell')})", before)
 

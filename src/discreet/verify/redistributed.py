@@ -47,7 +47,7 @@ def check_redistributed(a: Altered) -> None:
         verdict.refuse("claim", "the release does not admit what the threshold itself tells")
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=False, left_out=left_out)
     a.claims(claim)
-    verdict.asserted.append("the place of every record")
+    verdict.take_for_granted("the place of every record", "method")
     verdict.prove(f"{claim.statement} ({int((new > 0).sum())} occupied places)", before)
 
 

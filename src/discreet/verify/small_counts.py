@@ -54,7 +54,7 @@ def check_small_count(a: Altered) -> None:
     a.check_additive()
     for column, values, what in ((before_, true, "original"), (after, published, "published")):
         _check_finest(verdict, ground, inner, column, values, what)
-    verdict.asserted.append("the inner cells are those of the records")
+    verdict.take_for_granted("the inner cells are those of the records", "method")
     verdict.prove(f"{claim.statement} ({counted(len(before_), 'inner cell')})", before)
 
 

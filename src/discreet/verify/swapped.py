@@ -47,7 +47,9 @@ def check_swapped(a: Altered) -> None:
         **a.marks,
     )
     a.claims(claim)
-    verdict.asserted.append("which households were exchanged, that their profiles agree, and how many there are")
+    verdict.take_for_granted(
+        "which households were exchanged, that their profiles agree, and how many there are", "method"
+    )
     verdict.prove(f"{claim.statement} ({int(np.concatenate(same).sum())} unchanged cells)", before)
 
 

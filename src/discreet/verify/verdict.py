@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from discreet.errors import VerificationError, counted
 
@@ -22,10 +22,14 @@ class Refusal:
 
 @dataclass
 class Verdict:
-    """The outcome of a check. It names what was proved, against whom, and what was only asserted."""
+    """The outcome of a check. It names what was proved, against whom, and what was only asserted.
+
+    ``of_records`` tells of some assertions that the records would show them: those of cells, or of what a method took.
+    """
 
     proved: list[str] = field(default_factory=list)
     asserted: list[str] = field(default_factory=list)
+    of_records: dict[str, str] = field(default_factory=dict)
     refused: list[Refusal] = field(default_factory=list)
     attackers: list[str] = field(default_factory=list)
     not_considered: list[str] = field(default_factory=list)
@@ -47,6 +51,16 @@ class Verdict:
         """Add what was shown, unless something was refused since there were ``since`` refusals."""
         if len(self.refused) == since:
             self.proved.append(text)
+
+    def take_for_granted(self, text: str, kind: Literal["cells", "method"]) -> None:
+        """Add what only the records could show."""
+        self.asserted.append(text)
+        self.of_records[text] = kind
+
+    def shown_by_records(self, kind: Literal["cells", "method"], about: str = "") -> None:
+        """Take back what was asserted for want of the records, of texts that begin in some way."""
+        settled = [t for t, mine in self.of_records.items() if mine == kind and t.startswith(about)]
+        self.asserted = [text for text in self.asserted if text not in settled]
 
     def require(self) -> Verdict:
         """The verdict itself; an error that names the first reasons when the claim does not hold."""

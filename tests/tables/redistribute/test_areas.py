@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import ProtectionError
+from discreet.model.geography import Adjacency
 from discreet.tables.redistribute.areas import parts_of_map, told_small
 from discreet.tables.redistribute.counts import redistributed
-from discreet.tables.redistribute.grid import Adjacency
+from discreet.tables.redistribute.grid import Neighbours
 from discreet.verify import check_release
 
 
@@ -42,7 +43,7 @@ def valued_map(*places: dict[str, int]) -> ds.Table:
 def test_told_places_are_those_that_are_small_in_every_map_that_fits(counts, member, outliers):
     before = np.array(counts)
     try:
-        found = redistributed(before, in_a_row(len(counts)), threshold=3, outliers=outliers)
+        found = redistributed(before, Neighbours(in_a_row(len(counts))), threshold=3, outliers=outliers)
     except ProtectionError:
         return
     areas = [np.flatnonzero([member >> (4 * k + i) & 1 for i in range(len(counts))]) for k in range(2)]

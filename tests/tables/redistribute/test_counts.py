@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from discreet.errors import InputError, ParameterError, ProtectionError
 from discreet.measures.redistribution import map_measures
+from discreet.model.geography import Adjacency, HexGrid
 from discreet.tables.redistribute.counts import redistributed
-from discreet.tables.redistribute.grid import Adjacency, Hexagons, HexGrid, coarser_grid, occupied_hexagons
+from discreet.tables.redistribute.grid import Hexagons, Neighbours, coarser_grid, occupied_hexagons
 from discreet.tables.redistribute.magnitudes import MapRules, repaired_map
 from discreet.tables.redistribute.transport import cheapest_shipment
 
@@ -78,7 +79,7 @@ def test_the_flow_is_as_cheap_as_the_linear_program(seed, areas):
     counts, places = random_map(seed)
     if areas:
         edges = np.argwhere(places.distances(np.arange(len(places)), np.arange(len(places))) == 1)
-        geometry = Adjacency([str(k) for k in range(len(places))], [(str(a), str(b)) for a, b in edges])
+        geometry = Neighbours(Adjacency([str(k) for k in range(len(places))], [(str(a), str(b)) for a, b in edges]))
     else:
         geometry = places
     small, donors = np.flatnonzero(counts < 3), np.flatnonzero(counts > 3)
@@ -134,14 +135,14 @@ def test_a_grid_from_the_data_warns_and_is_rounded():
 
 def test_areas_with_neighbours_work_like_hexagons():
     codes = [str(k) for k in range(5)]
-    areas = Adjacency(codes, [(str(k), str(k + 1)) for k in range(4)])
+    areas = Neighbours(Adjacency(codes, [(str(k), str(k + 1)) for k in range(4)]))
     row = Hexagons(np.array([[k, 0] for k in range(5)]))
     counts = np.array([1, 8, 3, 6, 2])
     for algorithm in ("nearest", "optimal"):
         one, two = (redistributed(counts, g, outliers="none", algorithm=algorithm) for g in (areas, row))
         assert one.after.tolist() == two.after.tolist()
         assert one.moves.distance == two.moves.distance
-    island = Adjacency([*codes, "island"], [(str(k), str(k + 1)) for k in range(4)])
+    island = Neighbours(Adjacency([*codes, "island"], [(str(k), str(k + 1)) for k in range(4)]))
     with pytest.raises(ProtectionError, match="reached"):
         redistributed(np.array([3, 8, 3, 6, 3, 1]), island, outliers="none")
     with pytest.raises(ParameterError, match="no area '9'"):

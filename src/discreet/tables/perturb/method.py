@@ -268,6 +268,7 @@ class CellKey(Method):
             largest=f"{max(noise.largest, -noise.least):g}",
             mean=f"{float(mean):.2g}",
             variance=f"{float(variance):.6g}",
+            counts=any(table.spec.value is None for table in system.tables),
             magnitudes=any(table.spec.value is not None for table in system.tables),
             additive=self.additive,
             moved=f"by at most {facts['moved_most']} and {facts['moved_sum']} in all",

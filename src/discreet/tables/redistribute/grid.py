@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, unknown_name
 from discreet.model.arrays import Floats, Ints
-from discreet.model.geography import Geography
-from discreet.model.hierarchy import Hierarchy
+from discreet.model.geography import Adjacency, HexGrid
 from discreet.tables.redistribute.flow import Network, network_of
 
 FAR = 2**30
@@ -31,118 +28,6 @@ class Geometry(Protocol):
 
     def network(self) -> Network:
         """All places that a path may lead over, and which of them the cells are."""
-
-
-@dataclass(frozen=True)
-class HexGrid(Geography):
-    """A grid of hexagons with a corner at the top.
-
-    Size and origin are stated, not taken from the data: a grid that is fitted to the data gives its extremes away.
-
-    Parameters
-    ----------
-    x, y
-        Names of the columns of coordinates.
-    size
-        Width of a hexagon, in units of the coordinates.
-    origin
-        Centre of the hexagon (0, 0).
-    """
-
-    coordinates: ClassVar[bool] = True
-    x: str
-    y: str
-    size: float
-    origin: tuple[float, float] = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "origin", tuple(self.origin))
-        if not (np.isfinite(self.size) and self.size > 0):
-            raise ParameterError(f"size={self.size} must be greater than zero.", hint="Give the width of a hexagon.")
-        if len(self.origin) != 2 or not np.isfinite(self.origin).all():
-            raise ParameterError(f"origin={self.origin} must be two numbers.")
-
-    @classmethod
-    def fitted(cls, x: str, y: str, points: tuple[Floats, Floats], bins: int) -> HexGrid:
-        """A grid with so many hexagons across the data, rounded outwards to round numbers; it warns."""
-        if bins < 1:
-            raise ParameterError(f"bins={bins} must be at least 1.")
-        _refuse_missing(*points)
-        width = float(np.ptp(points[0])) or float(np.ptp(points[1])) or 1.0
-        size = _round_up(width / bins)
-        corner = tuple(float(np.floor(float(np.min(axis)) / size) * size) for axis in points)
-        warnings.warn(
-            "The grid is fitted to the data, which says where its extremes lie. State size and origin for a release.",
-            stacklevel=2,
-        )
-        return cls(x, y, size, (corner[0], corner[1]))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The two columns of coordinates."""
-        return (self.x, self.y)
-
-    def codes_of(self, *coordinates: Floats) -> list[str]:
-        """Codes such as ``h3:-2``, the axial coordinates of the hexagon of each record."""
-        return [f"h{q}:{r}" for q, r in self.cells(*coordinates).tolist()]
-
-    def hierarchy(self, codes: Sequence[str] = ()) -> Hierarchy:
-        """Hexagons that occur, in the order of their coordinates, labelled by their centres, under a total."""
-        cells = sorted({hexagon(code) for code in codes})
-        radius = self.size / np.sqrt(3)
-        labels = {
-            f"h{q}:{r}": f"{self.origin[0] + radius * np.sqrt(3) * (q + r / 2):.10g}, "
-            f"{self.origin[1] + radius * 1.5 * r:.10g}"
-            for q, r in cells
-        }
-        return Hierarchy.flat(list(labels) or ["h0:0"], labels=labels)
-
-    def cells(self, x: Floats, y: Floats) -> Ints:
-        """Axial coordinates (q, r) of the hexagon of each point, one row a point.
-
-        Examples
-        --------
-        >>> HexGrid("x", "y", 2.0).cells(np.array([0.0, 2.1]), np.array([0.0, 0.0])).tolist()
-        [[0, 0], [1, 0]]
-        """
-        _refuse_missing(x, y)
-        radius = self.size / np.sqrt(3)
-        across, up = x - self.origin[0], y - self.origin[1]
-        q = (across * np.sqrt(3) / 3 - up / 3) / radius
-        r = (2 * up / 3) / radius
-        return _rounded(q, r)
-
-
-def hexagon(code: str) -> tuple[int, int]:
-    """Axial coordinates that a code stands for."""
-    q, _, r = code.removeprefix("h").partition(":")
-    return int(q), int(r)
-
-
-def _refuse_missing(x: Floats, y: Floats) -> None:
-    missing = ~(np.isfinite(x) & np.isfinite(y))
-    if missing.any():
-        raise InputError(
-            f"{int(missing.sum())} points have no coordinates, first in record {int(np.argmax(missing)) + 1}.",
-            hint="Leave such records out with a filter, and say how many they are.",
-        )
-
-
-def _round_up(number: float) -> float:
-    scale = 10.0 ** np.floor(np.log10(number))
-    return float(next(step * scale for step in (1, 2, 2.5, 5, 10) if step * scale >= number * (1 - 1e-12)))
-
-
-def _rounded(q: Floats, r: Floats) -> Ints:
-    """The hexagon that holds a fractional position: the coordinate with the largest error follows from the others."""
-    s = -q - r
-    whole = [np.rint(axis) for axis in (q, r, s)]
-    error = [np.abs(a - b) for a, b in zip(whole, (q, r, s), strict=True)]
-    first = (error[0] > error[1]) & (error[0] > error[2])
-    second = ~first & (error[1] > error[2])
-    new_q = np.where(first, -whole[1] - whole[2], whole[0])
-    new_r = np.where(second, -new_q - whole[2], whole[1])
-    return np.stack([new_q, new_r], axis=1).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,51 +59,18 @@ class Hexagons:
 
 
 @dataclass(frozen=True, eq=False)
-class Adjacency(Geography):
-    """Areas with neighbours: grid squares, municipalities. A step leads to a neighbour.
+class Neighbours:
+    """Areas with neighbours. A step leads to a neighbour."""
 
-    Parameters
-    ----------
-    codes
-        The areas.
-    pairs
-        Pairs of neighbours, by code.
-    """
-
-    codes: tuple[str, ...]
-    pairs: tuple[tuple[str, str], ...]
-
-    def __init__(self, codes: Sequence[str], pairs: Sequence[tuple[str, str]]) -> None:
-        object.__setattr__(self, "codes", tuple(codes))
-        object.__setattr__(self, "pairs", tuple((str(a), str(b)) for a, b in pairs))
-        if len(set(self.codes)) < len(self.codes):
-            raise ParameterError("An area stands there twice.", hint="List each code once.")
-        known = set(self.codes)
-        for pair in self.pairs:
-            for code in pair:
-                if code not in known:
-                    raise ParameterError(unknown_name("area", code, self.codes))
+    areas: Adjacency
 
     def __len__(self) -> int:
-        return len(self.codes)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Records have codes already."""
-        return ()
-
-    def codes_of(self, *coordinates: Floats) -> list[str]:
-        """Records have codes already."""
-        return []
-
-    def hierarchy(self, codes: Sequence[str] = ()) -> Hierarchy:
-        """All areas under a total."""
-        return Hierarchy.flat(self.codes)
+        return len(self.areas.codes)
 
     @cached_property
     def _ends(self) -> Ints:
-        index = {code: at for at, code in enumerate(self.codes)}
-        ends = np.array([[index[a], index[b]] for a, b in self.pairs], np.int64).reshape(-1, 2)
+        index = {code: at for at, code in enumerate(self.areas.codes)}
+        ends = np.array([[index[a], index[b]] for a, b in self.areas.pairs], np.int64).reshape(-1, 2)
         return np.unique(np.concatenate([ends, ends[:, ::-1]]), axis=0)
 
     def network(self) -> Network:

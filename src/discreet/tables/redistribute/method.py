@@ -14,6 +14,7 @@ from discreet.keys import Key
 from discreet.measures.redistribution import map_measures
 from discreet.model.arrays import Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.geography import Adjacency, HexGrid, hexagon
 from discreet.model.microdata import Microdata
 from discreet.model.noise_claims import noise_claim, redistributed_statement
 from discreet.model.table import Table
@@ -24,15 +25,7 @@ from discreet.tables.method import Method, Outcome
 from discreet.tables.perturb.sources import companies, encoded
 from discreet.tables.redistribute.areas import parts_of_map, told_small, told_values
 from discreet.tables.redistribute.counts import Moves, Redistributed, outlier_cells, redistributed
-from discreet.tables.redistribute.grid import (
-    Adjacency,
-    Geometry,
-    Hexagons,
-    HexGrid,
-    coarser_grid,
-    hexagon,
-    occupied_hexagons,
-)
+from discreet.tables.redistribute.grid import Geometry, Hexagons, Neighbours, coarser_grid, occupied_hexagons
 from discreet.tables.redistribute.magnitudes import (
     MapRules,
     RepairedMap,
@@ -315,7 +308,7 @@ def _geometry(parts: Parts, codes: tuple[str, ...]) -> Geometry:
     if "hexagons" in parts:
         return Hexagons(np.column_stack([parts["hexagons"]["q"], parts["hexagons"]["r"]]))
     ends = zip(parts["neighbours"]["one"].tolist(), parts["neighbours"]["two"].tolist(), strict=True)
-    return Adjacency(codes, [(codes[a], codes[b]) for a, b in ends])
+    return Neighbours(Adjacency(codes, [(codes[a], codes[b]) for a, b in ends]))
 
 
 def _contributions(table: Table) -> dict[str, Ints]:
