@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import discreet as ds
@@ -50,6 +51,14 @@ def test_with_all_cells_zeros_of_all_kinds_look_alike():
     assert found["W", "m"] == found["W", "f"] == found["N", "f"] == (0, "A")
     assert len(found) == len(AREA) * len(SEX)
     assert "not listed" not in release.summary()
+
+
+def test_ready_made_cells_with_every_combination_keep_their_zeros():
+    every = ds.tabulate(people(), by={"area": AREA, "sex": SEX}, cells="all").to_frame().drop(["status"])
+    ready = ds.Table.from_cells(every, by={"area": AREA, "sex": SEX}, counts=True).assess()
+    assert len(ds.protect(ready, ds.Round(base=3, levels=False)).public.tables[0]) == len(AREA) * len(SEX)
+    some = ds.Table.from_cells(every.filter(pc.field("value") > 0), by={"area": AREA, "sex": SEX}, counts=True).assess()
+    assert ds.protect(some, ds.Round(base=3, levels=False)).public.tables[0].value.all()
 
 
 def test_the_grand_total_is_always_listed():

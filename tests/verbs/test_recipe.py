@@ -68,6 +68,25 @@ def test_a_recipe_gives_what_the_api_gives(folder):
     assert (folder / "out" / "public" / "turnover.csv").is_file()
 
 
+def test_codes_of_tables_with_all_cells_are_stated_where_values_are_altered(folder):
+    region = ds.run_recipe(folder / "recipe.toml").release.custodian.tables.tables[0].spec.by["region"].base_codes
+    rounded = RECIPE.replace('method = "suppress"', 'method = "round"\nbase = 1000\nlevels = false')
+    everything = rounded.replace('value = "turnover"', 'value = "turnover"\ncells = "all"')
+    (folder / "recipe.toml").write_text(everything)
+    with pytest.raises(ParameterError, match=r"every code of 'region' that any record has.*region = \['\.\.\.'\]"):
+        ds.run_recipe(folder / "recipe.toml")
+    stated = everything.replace("[hierarchies]\n", f"[hierarchies]\nregion = {json.dumps([*region, 'nowhere'])}\n")
+    (folder / "recipe.toml").write_text(stated)
+    public = ds.run_recipe(folder / "recipe.toml").release.public.tables[0]
+    assert "nowhere" in public.code_lists[1]
+    assert len(public) == len(public.code_lists[0]) * len(public.code_lists[1])
+    (folder / "recipe.toml").write_text(rounded)
+    assert ds.run_recipe(folder / "recipe.toml").release.public.tables[0].value[1:].all()
+    (folder / "recipe.toml").write_text(everything.replace("file =", "cells =").replace('contributor = "holding"', ""))
+    with pytest.raises(ParameterError, match="cells are given"):
+        ds.run_recipe(folder / "recipe.toml")
+
+
 def test_running_twice_gives_the_same_seal(folder):
     first = ds.run_recipe(folder / "recipe.toml")
     assert ds.run_recipe(folder / "recipe.toml").seal == first.seal

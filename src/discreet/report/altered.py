@@ -93,8 +93,9 @@ def altered_page(
         tables=parts,
         images=images,
         facts=facts,
-        said=[text for evidence in custodian.evidence for text in evidence.findings],
+        said=[*(text for e in custodian.evidence for text in e.findings), *custodian.log.get("notes", ())],
         places=places,
+        arrows="moves" in custodian.evidence[0].parts,
         loss_names=[name for name, _ in ALTERED],
         **common,
     )

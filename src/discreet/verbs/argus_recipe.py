@@ -50,9 +50,9 @@ class Finder(Protocol):
         ...
 
 
-def _coordinates(part: str | HierarchyPart) -> list[str]:
+def _coordinates(part: str | list[str] | HierarchyPart) -> list[str]:
     """Columns of coordinates that a variable is made of."""
-    grid = None if isinstance(part, str) else part.hexagons
+    grid = part.hexagons if isinstance(part, HierarchyPart) else None
     return [] if grid is None else [grid.x, grid.y]
 
 
@@ -66,7 +66,7 @@ def _named(recipe: Recipe, parameters: Sequence[str]) -> list[str]:
     parts = recipe.hierarchies.values()
     if parameters is NUMBERS_OF_METHODS:
         return found + [column for part in parts for column in _coordinates(part)]
-    return found + [column for part in parts if not isinstance(part, str) for column in part.columns or ()]
+    return found + [column for part in parts if isinstance(part, HierarchyPart) for column in part.columns or ()]
 
 
 def refuse_argus_keys(recipe: Recipe) -> None:

@@ -24,7 +24,7 @@ from discreet.model.pattern import Pattern
 from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
-from discreet.tables.method import Method
+from discreet.tables.method import METHODS, Method
 from discreet.verbs.already import Found, Item
 from discreet.verbs.argus_recipe import ArgusKitchen
 from discreet.verbs.compare import Tried, method_name, unlike
@@ -96,11 +96,33 @@ class Kitchen:
             return Adjacency(sorted(codes | {code for pair in pairs for code in pair}), pairs)
         return self.hierarchy(variable, source)
 
+    def refuse_found_codes(self) -> None:
+        """Refuse tables of altered values that list every code where codes are those that the data have.
+
+        A code that one record has would be published, although the record itself is hidden.
+        """
+        if self.recipe.data.cells is not None and any(part.cells == "all" for part in self.recipe.tables):
+            raise ParameterError(
+                "cells = 'all' is for tables of records, and the cells are given.",
+                hint="Leave it out; a file that has every combination of codes keeps its zeros.",
+            )
+        if not any(METHODS[record["method"]].alters for record in self.recipe.protect):
+            return
+        for variable in dict.fromkeys(v for part in self.recipe.tables if part.cells == "all" for v in part.by):
+            part = self.recipe.hierarchies.get(variable, HierarchyPart())
+            if isinstance(part, HierarchyPart) and part.file is None and part.parents is None:
+                raise ParameterError(
+                    f"cells = 'all' would publish every code of {variable!r} that any record has.",
+                    hint=f"State them in [hierarchies], {variable} = ['...'] or a file; or leave cells out.",
+                )
+
     def hierarchy(self, variable: str, source: Any) -> Hierarchy:
         """The hierarchy of a variable; plain codes of the data under a total where the recipe has none."""
         if self.argus.described and variable not in self.recipe.hierarchies:
             return self.argus.hierarchy(variable)
         part = self.recipe.hierarchies.get(variable, HierarchyPart())
+        if isinstance(part, list):
+            return Hierarchy.flat(part)
         part = HierarchyPart(file=part) if isinstance(part, str) else part
         options: dict[str, Any] = {"missing": frozenset(part.missing)}
         if part.labels is not None:

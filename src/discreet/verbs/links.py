@@ -12,7 +12,7 @@ from pathlib import Path
 from discreet.errors import InputError, counted, listed
 from discreet.files.argus.text import read_text_lines, wrong
 from discreet.model.tableset import VariableEquation
-from discreet.verbs.recipe_parts import Recipe
+from discreet.verbs.recipe_parts import HierarchyPart, Recipe
 
 MOST_TABLES = 20_000
 SPANNING = re.compile(r"spanning_(\d+)")
@@ -166,7 +166,9 @@ def tables_of_recipe(recipe: Recipe, prefix: str = "") -> list[TableMetadata]:
 
 def _tree(recipe: Recipe, variable: str) -> str:
     part = recipe.hierarchies.get(variable, "")
-    return part if isinstance(part, str) else part.file or ""
+    if isinstance(part, HierarchyPart):
+        return part.file or ""
+    return part if isinstance(part, str) else ""
 
 
 def read_table_metadata(path: str | Path) -> list[TableMetadata]:

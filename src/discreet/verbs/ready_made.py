@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -88,6 +89,11 @@ def table_from_cells(
         Further fields of :class:`~discreet.TableSpec`: ``name``, ``period``, ``where``, ``weight``, and ``cost``, the
         column that says what withholding a cell costs, where it is not called ``cost``.
 
+    Notes
+    -----
+    Cells that have every combination of codes, zeros among them, are a table of all cells: methods that alter values
+    then publish zeros, where they otherwise list none.
+
     Raises
     ------
     InputError
@@ -130,7 +136,8 @@ def table_from_cells(
     _refuse_missing_totals(table, equations)
     _refuse_missing_parts(table, equations)
     build_system(table).check_additive()
-    return table
+    whole = len(table) == prod(table.shape) and not table.value.all()
+    return table.with_(spec=table.spec.with_(cells="all")) if whole else table
 
 
 def _read(cells: Any, variables: list[str], value: str, delimiter: str, cost: str | None) -> pa.Table:
@@ -156,7 +163,7 @@ def _spec(by: Mapping[str, Hierarchy], variable: str | None, options: dict[str, 
     except TypeError as error:
         raise ParameterError(
             f"from_cells does not know an option: {error}.",
-            hint="Besides its own parameters it takes name=, period=, where=, weight=, cost= and cells=.",
+            hint="Besides its own parameters it takes name=, period=, where=, weight= and cost=.",
         ) from None
 
 

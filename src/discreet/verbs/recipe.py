@@ -100,6 +100,7 @@ def prepare(kitchen: Kitchen) -> TableSet:
 def _tabulated(kitchen: Kitchen, variables: Sequence[str], rules: list[Rule]) -> list[Table]:
     """Tables of records or of ready-made cells, not yet assessed."""
     recipe = kitchen.recipe
+    kitchen.refuse_found_codes()
     source = kitchen.source()
     hierarchies: dict[str, Any] = {v: kitchen.dimension(v, source) for v in variables}
     by = [{v: hierarchies[v] for v in part.by} for part in recipe.tables]

@@ -200,7 +200,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     tables: list[TablePart]
     protect: list[dict[str, Any]]
     output: OutputPart
-    hierarchies: dict[str, str | HierarchyPart] = {}
+    hierarchies: dict[str, str | list[str] | HierarchyPart] = {}
     rules: list[dict[str, Any]] = []
     assess: AssessPart = msgspec.field(default_factory=AssessPart)
     links: list[LinkPart] = []

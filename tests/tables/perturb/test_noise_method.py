@@ -215,3 +215,17 @@ def test_a_recipe_adds_noise(tmp_path):
         """
     )
     assert ds.run_recipe(tmp_path / "recipe.toml").verdict.holds
+
+
+def test_weights_below_one_are_named_and_contributions_below_zero_cut():
+    frame = pa.table({"id": [1, 2, 3], "area": ["N", "N", "S"], "sales": [100, 50, 70], "w": [0.05, 1.0, 2.0]})
+    spec = ds.TableSpec(by={"area": ds.Hierarchy.flat(["N", "S"])}, value="sales")
+    data = ds.Microdata(frame, weight="w")
+    releases = [
+        ds.protect(data, ds.MultiplicativeNoise("id", 1.5, 1.9, insecure_seed=seed), tables=[spec]) for seed in range(8)
+    ]
+    assert all("1 contribution has a weight below 1" in release.summary() for release in releases)
+    assert {"0 were cut" in release.summary() for release in releases} == {True, False}
+    assert all((release.public.tables[0].value >= 0).all() and release.verify().holds for release in releases)
+    plain = ds.protect(ds.Microdata(frame), ds.MultiplicativeNoise("id", insecure_seed=1), tables=[spec])
+    assert "weight below 1" not in plain.summary()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -116,13 +117,14 @@ class MultiplicativeNoise(Method):
         refuse_tied(tables, type(self).__name__)
         parts = []
         kept: dict[int, int] = {}
+        odd = {"light": 0, "cut": 0}
         for number, table in enumerate(tables):
             checkpoint("noise", number, len(tables))
-            parts.append(self._sums(table, key, kept))
+            parts.append(self._sums(table, key, kept, odd))
         checkpoint("noise", len(tables), len(tables))
-        return stacked(parts)
+        return {**stacked(parts), "records": {name: np.array([count], np.int64) for name, count in odd.items()}}
 
-    def _sums(self, table: Table, key: Key, kept: dict[int, int]) -> dict[str, Ints]:
+    def _sums(self, table: Table, key: Key, kept: dict[int, int], odd: dict[str, int]) -> dict[str, Ints]:
         zeros = np.zeros(len(table), np.int64)
         if table.spec.value is None:
             return {"value": table.value, "own": zeros, "first": zeros, "second": zeros}
@@ -134,7 +136,10 @@ class MultiplicativeNoise(Method):
                 hint="Values with signs need another method.",
             )
         factor = self._factors(records, table, key, amounts.own, kept)
-        noisy = np.maximum(amounts.summed + np.rint(amounts.own * (factor - 1)).astype(np.int64), 0)
+        noisy = amounts.summed + np.rint(amounts.own * (factor - 1)).astype(np.int64)
+        odd["light"] += int(((amounts.summed < amounts.own) & (amounts.own > 0)).sum())
+        odd["cut"] += int((noisy < 0).sum())
+        noisy = np.maximum(noisy, 0)
         own = tabulated_with(records, table, amounts.own)
         first, second = own.contributions["holding"].top[:, 0], own.contributions["holding"].top[:, 1]
         if table.spec.weight or self.known_weight is not None:
@@ -181,7 +186,7 @@ class MultiplicativeNoise(Method):
         """Publish what was added up from the multiplied records."""
         columns = system.parts["altered"]
         published = np.zeros(len(system), np.int64)
-        notes, first = [], 0
+        notes, first = _light(system.parts["records"]), 0
         facts: dict[str, Any] = {"insecure": key is not None and key.insecure, "too_noisy": 0}
         facts |= {"sensitive": 0, "unprotected": 0} if self.p is not None else {}
         for table, cells in zip(system.tables, system.of, strict=True):
@@ -228,6 +233,15 @@ class MultiplicativeNoise(Method):
             rest = rest + abs(step / 2 - abs(value - step * ((value / step + Fraction(1, 2)) // 1)))
         result: NDArray[Any] = as_fraction(self.p) / 100 * one - rest
         return result
+
+
+def _light(odd: Mapping[str, Ints]) -> list[str]:
+    """What is odd about the records: noise is made for weights of at least 1."""
+    light, cut = int(odd["light"][0]), int(odd["cut"][0])
+    if not light:
+        return []
+    words = counted(light, "contribution", "have")
+    return [f"{words} a weight below 1: the noise is larger than the share that they stand for; {cut} were cut at zero"]
 
 
 def _named(table: Table, rows: Bools, what: str) -> list[str]:
