@@ -57,7 +57,8 @@ def custodian_map(custodian: Custodian, label: str) -> str:
 
     def draw(axes: Axes) -> None:
         most = float(np.log1p(max(before.max(initial=1), after.max(initial=1))))
-        for shift, counts, title in ((0.0, before, "before"), (apart, after, "after" if moves is None else "after, with moves")):
+        words = "after" if moves is None else "after, with moves"
+        for shift, counts, title in ((0.0, before, "before"), (apart, after, words)):
             _hexagons(axes, x + shift, y, counts, most)
             axes.text((left + right) / 2 + shift, top + 1.5, title, ha="center")
         if moves is not None:
