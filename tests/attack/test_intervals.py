@@ -135,7 +135,7 @@ def test_the_full_table_leaves_no_more_room_than_a_part_of_it(seed):
     system, withheld = protected(survey(seed, 100), seed)
     full = attack_intervals(system, withheld)
     some = np.random.default_rng(seed).random(system.matrix.shape[0]) < 0.5
-    part = replace(system, matrix=system.matrix[np.flatnonzero(some)], defining=np.ones(int(some.sum()), np.bool_))
+    part = system.related(matrix=system.matrix[np.flatnonzero(some)], defining=np.ones(int(some.sum()), np.bool_))
     wide = attack_intervals(part, withheld)
     assert (wide.lower <= full.lower + 1e-6).all()
     assert (wide.upper >= full.upper - 1e-6).all()

@@ -196,9 +196,14 @@ def altered_table(
     )
 
 
+def _lists_all(table: Table) -> bool:
+    """Whether readers know which cells there are, because all combinations of codes were asked for."""
+    return not len(table) or (table.spec.cells == "all" and len(table) == prod(table.shape))
+
+
 def listed_rows(table: Table, columns: Sequence[Ints]) -> Ints | None:
     """Rows that are published of a table with altered values; ``None`` stands for all. The grand total always is."""
-    if table.spec.cells == "all" and len(table) == prod(table.shape):
+    if _lists_all(table):
         return None
     there: Bools = columns[0] != 0
     for column in columns[1:]:
@@ -207,7 +212,7 @@ def listed_rows(table: Table, columns: Sequence[Ints]) -> Ints | None:
     if min(totals) >= 0:
         top = table.find(np.array([totals], np.int32))
         there[top[top >= 0]] = True
-    if len(table) and not there.any():
+    if not there.any():
         raise ProtectionError(
             f"All cells of table {table.name!r} would be published as zero.", hint="Choose a method that alters less."
         )
@@ -225,7 +230,7 @@ class _Listing(NamedTuple):
 def _used_codes(table: Table, rows: Ints | None) -> tuple[Codes, list[_Listing]]:
     """Codes of the listed cells in code lists that have no others, but for what stands above them."""
     listings = [_Listing(h.codes, dict(h.labels), tuple(h.parents.tolist())) for h in table.spec.hierarchies]
-    if rows is None and (table.spec.cells == "all" or not len(table)):
+    if _lists_all(table):
         return table.codes.copy(), listings
     codes = table.codes.copy() if rows is None else table.codes.take(rows, axis=0)
     for k, listing in enumerate(listings):
@@ -300,7 +305,7 @@ def _shown_exactly(value: Ints, decimals: int, shown: int) -> Ints:
     """Values in other units, in which they are whole."""
     if shown == decimals:
         return value
-    if shown >= decimals:
+    if shown > decimals:
         return rounded_units(value, decimals, shown)
     result: Ints = value // np.int64(10 ** (decimals - shown))
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from discreet.relations.equations import Equations, table_equations
 from discreet.relations.figures import hidden_sums
 from discreet.relations.identity import cell_identities, stands_alone
 from discreet.relations.insiders import Insiders
+from discreet.relations.relating import Relating, Relations
 from discreet.relations.system import FIGURE, System
 from discreet.relations.variables import Places, VariableRows, places, variable_rows
 
@@ -53,25 +54,17 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
     scales = [10 ** (decimals - table.decimals) for table in tables]
     value = _common_values(tables, of, size, scales)
 
-    parts = [_table_rows(number, *given) for number, given in enumerate(zip(tables, of, scales, strict=True))]
+    relating = Relating(partial(_relations, tables, of, size, scales))
     if tables.equations:
-        where = places(tables)
-        parts += [_equation_rows(number, tables, of, scales, where) for number in range(len(tables.equations))]
-    rows = parts[0] if len(parts) == 1 else _together(parts)
-    matrix = _matrix(rows.row, rows.cell, rows.coefficient, (len(rows.origin), size))
-    keep, slack = _distinct_rows(matrix, rows.defining, rows.slack)
+        relating.found  # noqa: B018  # equations between variables that cannot be are refused at once
     protection = _protection(tables, of, size, scales, len(now))
     known, known_by = _known(already, now, of, protection["given"])
     system = System(
         tables=tables,
         of=tuple(of),
-        matrix=matrix if len(keep) == matrix.shape[0] else matrix[keep],
-        defining=rows.defining[keep],
-        origin=rows.origin[keep],
-        parent=rows.parent[keep],
+        relating=relating,
         decimals=decimals,
         value=value,
-        slack=slack,
         present=len(now),
         already=already,
         figure_of=np.zeros(0, np.int64),
@@ -79,9 +72,27 @@ def build_system(tables: Table | TableSet, already: AlreadyPublished | None = No
         known_by=known_by,
         parts={},
         **protection,
-        insiders=Insiders(tables, of, size, scales, matrix),
+        insiders=Insiders(tables, of, size, scales, relating),
     )
     return _with_figures(system) if already.figures else system
+
+
+def _relations(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -> Relations:
+    """All relations of tables and of equations between variables, each once."""
+    parts = [_table_rows(number, *given) for number, given in enumerate(zip(tables, of, scales, strict=True))]
+    if tables.equations:
+        where = places(tables)
+        parts += [_equation_rows(number, tables, of, scales, where) for number in range(len(tables.equations))]
+    rows = parts[0] if len(parts) == 1 else _together(parts)
+    matrix = _matrix(rows.row, rows.cell, rows.coefficient, (len(rows.origin), size))
+    keep, slack = _distinct_rows(matrix, rows.defining, rows.slack)
+    return Relations(
+        matrix if len(keep) == matrix.shape[0] else matrix[keep],
+        rows.defining[keep],
+        rows.origin[keep],
+        rows.parent[keep],
+        slack,
+    )
 
 
 def _matrix(row: Ints, cell: Ints, coefficient: Ints, shape: tuple[int, int]) -> csr_array:
@@ -145,15 +156,17 @@ def _with_figures(system: System) -> System:
         "given": np.ones(more, np.bool_),  # nobody sees it, so it moves for free
         **{name: np.zeros(more, np.bool_) for name in ("empty", "unsafe", "forced", "known")},
         **dict.fromkeys(("lower_level", "upper_level", "sliding_level"), nothing),
-        "slack": nothing,
     }
     changes: dict[str, Any] = {name: np.concatenate((getattr(system, name), c)) for name, c in columns.items()}
-    return replace(
-        system,
+    wider_system = system.related(
         matrix=matrix,
         defining=np.concatenate((system.defining, np.ones(more, np.bool_))),
         origin=np.concatenate((system.origin, origin)),
         parent=np.concatenate((system.parent, nothing - 1)),
+        slack=np.concatenate((system.slack, nothing)),
+    )
+    return replace(
+        wider_system,
         figure_of=figure_of,
         insiders=replace(system.insiders, figures=more),
         **changes,

@@ -12,6 +12,7 @@ import numpy as np
 from discreet.model.arrays import Ints
 from discreet.model.tableset import TableSet
 from discreet.relations.identity import stands_alone
+from discreet.relations.relating import Relating
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -36,7 +37,7 @@ class Insiders:
     of: Sequence[Ints]
     size: int
     scales: Sequence[int]
-    matrix: csr_array
+    relating: Relating
     figures: int = 0
 
     @cached_property
@@ -57,7 +58,8 @@ class Insiders:
                 contributors[cells[unknown]] = count[unknown]
         sole = np.flatnonzero(contributors == 1)
         if len(sole):
-            holder[sole, 0] = -2 - (_same_sole(self.matrix, contributors)[sole] if self.matrix.shape[0] else sole)
+            matrix = self.relating.found.matrix
+            holder[sole, 0] = -2 - (_same_sole(matrix, contributors)[sole] if matrix.shape[0] else sole)
         for table, cells, scale in zip(tables, of, self.scales, strict=True):
             if table.holders is not None:
                 known = table.holders.identity.shape[1]

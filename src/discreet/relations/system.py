@@ -7,9 +7,9 @@ several hierarchies, signed sums and equations between variables are all rows of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from discreet.model.tableset import TableSet
 from discreet.model.units import unit_text
 from discreet.relations.distance import distance_in_relations
 from discreet.relations.insiders import Insiders
+from discreet.relations.relating import Relating
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -40,14 +41,8 @@ class System:
         The tables, as a set.
     of
         For every table the number of each row's cell in the system.
-    matrix
-        Relations: one row an equation, one column a cell; ``matrix @ value`` is zero.
-    defining
-        Rows that imply all others where tables are complete down to their base codes.
-    origin
-        For every row (table, variable, grouping, sample row); variable -1 is an equation between variables.
-    parent
-        For every row the cell that it explains by others, -1 where that is not there.
+    relating
+        Relations between the cells: ``matrix``, ``defining``, ``origin``, ``parent`` and ``slack`` ask it.
     decimals
         Decimals of the common unit of all values, levels and bounds.
     unsafe, forced, given
@@ -68,10 +63,7 @@ class System:
 
     tables: TableSet
     of: tuple[Ints, ...]
-    matrix: csr_array
-    defining: Bools
-    origin: Ints
-    parent: Ints
+    relating: Relating
     decimals: int
     value: Ints
     empty: Bools
@@ -84,7 +76,6 @@ class System:
     lower_bound: Ints
     upper_bound: Ints
     insiders: Insiders
-    slack: Ints
     present: int
     known: Bools
     known_by: tuple[tuple[str, Ints], ...]
@@ -94,6 +85,36 @@ class System:
 
     def __len__(self) -> int:
         return len(self.value)
+
+    @property
+    def matrix(self) -> csr_array:
+        """Relations: one row an equation, one column a cell; ``matrix @ value`` is zero."""
+        return self.relating.found.matrix
+
+    @property
+    def defining(self) -> Bools:
+        """Rows that imply all others where tables are complete down to their base codes."""
+        return self.relating.found.defining
+
+    @property
+    def origin(self) -> Ints:
+        """For every row (table, variable, grouping, sample row); variable -1 is an equation between variables."""
+        return self.relating.found.origin
+
+    @property
+    def parent(self) -> Ints:
+        """For every row the cell that it explains by others, -1 where that is not there."""
+        return self.relating.found.parent
+
+    @property
+    def slack(self) -> Ints:
+        """How far each row may be from adding up, in units."""
+        return self.relating.found.slack
+
+    def related(self, **changes: Any) -> System:
+        """The same cells with other relations."""
+        changed = replace(self.relating.found, **changes)
+        return replace(self, relating=Relating(lambda: changed))
 
     @property
     def contributors(self) -> Ints:

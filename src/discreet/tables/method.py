@@ -42,8 +42,8 @@ class Outcome:
 class Method(ABC):
     """Base of all methods. A method is made with its parameters, which are checked at once.
 
-    ``kind`` is its name in recipes, ``alters`` whether it publishes values other than the true ones. ``needs`` and
-    ``secret`` are attributes of the class where they do not depend on the parameters.
+    ``kind`` is its name in recipes, ``alters`` whether it publishes values other than the true ones. ``needs``,
+    ``relates`` and ``secret`` are attributes of the class where they do not depend on the parameters.
     """
 
     kind: ClassVar[str]
@@ -53,6 +53,15 @@ class Method(ABC):
     def needs(self) -> tuple[str, ...]:
         """What tables must carry besides their cells: names of :data:`discreet.tables.needs.NEEDS`."""
         return ()
+
+    @property
+    def relates(self) -> bool:
+        """Whether it looks at relations between cells.
+
+        They are many in large tables. Where a method does not look at them, they are not worked out to see whether
+        tables add up that the engine has just added up itself.
+        """
+        return True
 
     @property
     def secret(self) -> bool:

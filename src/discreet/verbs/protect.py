@@ -105,7 +105,8 @@ def protect(
         check_needs(whole, method)
         parts = method.supply(whole, key)
     system = build_system(whole, already)
-    system.check_additive()
+    if method.relates or not all(isinstance(table.source, Microdata) for table in whole):
+        system.check_additive()
     system.check_bounds()
     outcome = method.run(replace(system, parts=parts) if parts else system, key)
     statuses = []

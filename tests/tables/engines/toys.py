@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -106,8 +105,7 @@ def attacked_in_subtables(system: System, withheld: np.ndarray) -> Iterator[Inte
             inside = np.zeros(len(system), bool)
             inside[cells[cells >= 0]] = True
             if np.any(system.unsafe & inside):
-                alone = replace(
-                    system,
+                alone = system.related(
                     matrix=matrix,
                     defining=np.ones(matrix.shape[0], bool),
                     origin=np.zeros((matrix.shape[0], 4), np.int64),

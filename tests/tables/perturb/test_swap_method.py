@@ -114,6 +114,9 @@ def test_a_recipe_swaps(tmp_path):
         version = 1
         [data]
         file = "people.csv"
+        [hierarchies]
+        area = ["N1", "N2", "N3", "S1", "S2", "S3"]
+        job = ["a", "b", "c"]
         [[tables]]
         by = ["area", "job"]
         cells = "all"

@@ -86,6 +86,7 @@ class DropAdd(Method):
 
     kind: ClassVar[str] = "drop_add"
     alters: ClassVar[bool] = True
+    relates: ClassVar[bool] = False
     secret: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("records",)
     identifier: str

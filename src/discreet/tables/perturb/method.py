@@ -122,6 +122,11 @@ class CellKey(Method):
         return self.identifier is not None
 
     @property
+    def relates(self) -> bool:
+        """Only where values are moved until they add up."""
+        return self.additive is not None
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """Record keys, or records that they can be made of."""
         return ("record_keys",) if self.identifier is None else ("records",)

@@ -75,6 +75,7 @@ class MultiplicativeNoise(Method):
 
     kind: ClassVar[str] = "multiplicative_noise"
     alters: ClassVar[bool] = True
+    relates: ClassVar[bool] = False
     secret: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("records",)
     identifier: str

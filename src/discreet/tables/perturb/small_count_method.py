@@ -65,6 +65,7 @@ class SmallCount(Method):
 
     kind: ClassVar[str] = "small_count"
     alters: ClassVar[bool] = True
+    relates: ClassVar[bool] = False
     secret: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("counts",)
     base: int = 3

@@ -66,6 +66,7 @@ class Swap(Method):
 
     kind: ClassVar[str] = "swap"
     alters: ClassVar[bool] = True
+    relates: ClassVar[bool] = False
     secret: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("records",)
     area: str

@@ -77,6 +77,7 @@ class Redistribute(Method):
 
     kind: ClassVar[str] = "redistribute"
     alters: ClassVar[bool] = True
+    relates: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ("places",)
     threshold: int = 3
     outliers: Literal["suppress", "redistribute", "none"] = "suppress"

@@ -122,7 +122,7 @@ def _moves_without(
     nothing = np.zeros(len(system), np.bool_)
     defining = system.defining & (system.origin[:, 1] != FIGURE)
     bound = furthest_move(
-        replace(system, known=nothing, defining=defining), attackers, cell, direction, level, insiders
+        replace(system.related(defining=defining), known=nothing), attackers, cell, direction, level, insiders
     )
     return bound is None or bound.most >= level
 
