@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
@@ -300,3 +301,29 @@ def test_no_rows_are_no_rows():
 
     keep, slack = _distinct_rows(csr_array((0, 3), dtype=np.int64), np.zeros(0, np.bool_), np.zeros(0, np.int64))
     assert (len(keep), len(slack)) == (0, 0)
+
+
+def test_relations_are_worked_out_once_and_only_when_asked_for():
+    system = build_system(ds.examples.small_table())
+    assert "found" not in vars(system.relating)
+    other = replace(system, unsafe=~system.unsafe)
+    assert other.matrix is system.matrix
+    fewer = system.related(defining=~system.defining)
+    assert fewer.matrix is system.matrix
+    assert np.array_equal(fewer.defining, ~system.defining)
+
+
+@pytest.mark.parametrize("method", [ds.CellKey(identifier="id", insecure_seed=1), ds.SmallCount(insecure_seed=1)])
+def test_methods_that_look_at_no_relations_do_not_have_them_worked_out(method, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise AssertionError("relations were asked for")
+
+    frame = pa.table({"id": range(30), "area": ["N", "S", "S"] * 10, "sex": ["m", "f"] * 15})
+    by = {"area": ds.Hierarchy.flat(["N", "S"]), "sex": ds.Hierarchy.flat(["m", "f"])}
+    table = ds.tabulate(frame, by=by).assess()
+    monkeypatch.setattr("discreet.relations.build._relations", refuse)
+    ds.protect(table, method)
+    with pytest.raises(AssertionError, match="asked for"):
+        ds.protect(table, ds.Round(base=3))
+    with pytest.raises(AssertionError, match="asked for"):
+        ds.protect(table.with_(source=None), ds.SmallCount(insecure_seed=1))
