@@ -16,6 +16,7 @@ import pytest
 import discreet as ds
 from discreet.model.arrays import NO_LOWER, pointers
 from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Proofs, suppression_claim
+from discreet.model.layout import FORMAT
 from discreet.model.public import PublicRelease, public_table
 from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus
@@ -354,7 +355,7 @@ def reseal(folder: Path) -> None:
             data = path.read_bytes()
             files[name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
     manifest = folder / "custodian" / "manifest.json"
-    manifest.write_text(json.dumps({"format": 1, "files": files}))
+    manifest.write_text(json.dumps({"format": FORMAT, "files": files}))
     seal = hashlib.sha256(manifest.read_bytes()).hexdigest()
     (folder / "custodian" / "manifest.sha256").write_text(seal + "\n")
 

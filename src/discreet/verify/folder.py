@@ -96,7 +96,10 @@ def _check_files(verdict: Verdict, folder: Path) -> None:
         return
     listing = json.loads(manifest.read_text(encoding="utf-8"))
     if listing.get("format") != FORMAT:
-        raise InputError(f"The release has format {listing.get('format')!r}; this version reads {FORMAT}.")
+        raise InputError(
+            f"The release has format {listing.get('format')!r}; this version reads {FORMAT}.",
+            hint="Make it anew, or check it with the version that wrote it.",
+        )
     files: Mapping[str, Mapping[str, Any]] = listing["files"]
     for name, entry in files.items():
         path = folder / name
