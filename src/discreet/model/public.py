@@ -173,7 +173,7 @@ def altered_table(
     """
     everything = [published, *(intervals or ())]
     shown = altered_decimals(table, np.concatenate(everything) if intervals else published, decimals)
-    rows = listed_rows(table, everything)
+    rows = _listed_rows(table, everything)
     codes, lists = _used_codes(table, rows)
     value, *ends = (
         _shown_exactly(column.copy() if rows is None else column.take(rows), decimals, shown) for column in everything
@@ -201,7 +201,7 @@ def _lists_all(table: Table) -> bool:
     return not len(table) or (table.spec.cells == "all" and len(table) == prod(table.shape))
 
 
-def listed_rows(table: Table, columns: Sequence[Ints]) -> Ints | None:
+def _listed_rows(table: Table, columns: Sequence[Ints]) -> Ints | None:
     """Rows that are published of a table with altered values; ``None`` stands for all. The grand total always is."""
     if _lists_all(table):
         return None

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from importlib.util import find_spec
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -62,7 +63,7 @@ def check_other_format(verdict: Verdict, path: Path, table: PublicTable, suffix:
 def _difference(found: Found, table: PublicTable) -> str:
     """What is wrong with a file, if anything."""
     expected = dict(_expected(table))
-    letters = {"A": "V"}
+    stated, letters = len(found), {"A": "V"}
     for key, (value, status) in expected.items():
         seen, said = found.pop(key, (None, "missing"))
         exact = key[-1] in ENDS[1:] and seen is None and table.lower is not None
@@ -72,14 +73,15 @@ def _difference(found: Found, table: PublicTable) -> str:
             return "a cell has another value than in the csv file"
         if said and letters.get(said, said) != letters.get(status, status):
             return "a cell has another status than in the csv file"
-    if any(not _says_nothing(value, status, table.altered) for value, status in found.values()):
+    if table.altered:
+        # Zeros beside the listed cells tell nothing where they stand at every place, and something where only at some.
+        places = prod(len(codes) for codes in table.code_lists) * (len(ENDS) if table.lower is not None else 1)
+        silent = stated == places and all(value == 0 for value, _ in found.values())
+    else:
+        silent = all(value is None and status in ("", "E") for value, status in found.values())
+    if found and not silent:
         return "a cell is shown that the csv file does not have"
     return ""
-
-
-def _says_nothing(value: Decimal | None, status: str, altered: bool) -> bool:
-    """Whether a place is as good as none: empty, or zero in a table of altered values, which does not list zeros."""
-    return status in ("", "E") if value is None else altered and value == 0
 
 
 def _refuse_other_codes(lists: Iterable[Iterable[str]], table: PublicTable) -> None:
@@ -191,7 +193,9 @@ def _parquet(path: Path, table: PublicTable) -> Found:
 STAT_CHILD = """
 import json, sys, pyreadstat
 read = pyreadstat.read_sav if sys.argv[1].endswith(".sav") else pyreadstat.read_dta
-print(json.dumps({name: list(column) for name, column in read(sys.argv[1], output_format="dict")[0].items()}))
+data, about = read(sys.argv[1], output_format="dict")
+labels = {name: [str(code) for code in words] for name, words in about.variable_value_labels.items()}
+print(json.dumps([{name: list(column) for name, column in data.items()}, labels]))
 """
 """Run in a process of its own: the library that knows these formats crashes on some damaged files."""
 
@@ -202,8 +206,10 @@ def _stat(path: Path, table: PublicTable) -> Found:
     done = subprocess.run([sys.executable, "-c", STAT_CHILD, str(path)], capture_output=True, check=False)
     if done.returncode != 0:
         raise ValueError(f"the reader ended with {done.returncode}")
-    data = json.loads(done.stdout)
-    return _long(data, list(data)[: len(table.variables)], table)
+    data, labels = json.loads(done.stdout)
+    variables = list(data)[: len(table.variables)]
+    _refuse_other_codes([labels.get(name, ()) for name in variables], table)
+    return _long(data, variables, table)
 
 
 def _long(data: Mapping[str, Any], variables: Iterable[str], table: PublicTable) -> Found:
@@ -284,6 +290,12 @@ def _crossed(grid: dict[tuple[int, int], tuple[str, bool]], table: PublicTable) 
     marks = sorted(row for (row, column), cell in grid.items() if (column, cell) == (0, (table.variables[0], True)))
     wanted = [(code, True) for code in codes]
     head = next(row for row in marks if row and [grid.get((row, first + i)) for i in range(width)] == wanted)
+    known = {tuple(c[i] for c, i in zip(table.code_lists, row, strict=False)) for row in table.codes[:, :-1].tolist()}
+    if any(column >= first + width for _, column in grid):
+        raise ValueError("a column that the csv file does not have")
+    named = {row for row, column in grid if down and row > head and column < first}
+    if not {tuple(grid.get((row, 2 * k), ("", True))[0] for k in range(down)) for row in named} <= known:
+        raise ValueError("a row that the csv file does not have")
     step = Decimal(1).scaleb(-table.decimals)
     found: Found = {}
     for (row, column), (text, is_text) in grid.items():

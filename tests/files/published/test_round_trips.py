@@ -6,18 +6,22 @@ import csv
 import json
 import re
 import tempfile
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import openpyxl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import discreet as ds
 from discreet.errors import OutputError
 from discreet.files.published import FORMATS, Heading, write_public
-from discreet.model.public import PublicTable
+from discreet.model.public import PublicTable, in_rows_of
 from discreet.verify.published import READERS, check_other_format
 from discreet.verify.verdict import Verdict
 from tests.files.published.making import one_table, public_tables
@@ -33,6 +37,62 @@ def cells(table: PublicTable) -> dict[tuple[str, ...], tuple[Decimal | None, str
         value = Decimal(int(table.value[i])).scaleb(-table.decimals) if table.shown[i] else None
         found[key] = (value, table.status[i])
     return found
+
+
+def rounded() -> tuple[ds.Table, PublicTable]:
+    """A rounded table of people, one of whom is lost in a cell that the public table does not list."""
+    people = pa.table({"area": ["N"] * 13 + ["S"] * 9, "sex": ["m"] * 12 + ["f"] * 10})
+    by = {"area": ds.Hierarchy.flat(["N", "S"], labels={"N": "North"}), "sex": ds.Hierarchy.flat(["m", "f"])}
+    release = ds.protect(ds.tabulate(people, by=by).assess(), ds.Round(base=3, levels=False))
+    return release.custodian.tables.tables[0], release.public.tables[0]
+
+
+def refusals(name: str, written: PublicTable, table: PublicTable) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"t{FORMATS[name].suffix}"
+        FORMATS[name].write(path, written, Heading())
+        verdict = Verdict()
+        check_other_format(verdict, path, table, FORMATS[name].suffix)
+        return [str(refusal) for refusal in verdict.refused]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_zeros_that_only_some_places_have_are_refused(name):
+    table, public = rounded()
+    leaky = in_rows_of(table, public)
+    assert len(leaky) > len(public)
+    assert refusals(name, public, public) == []
+    # A PX file states every place of the cube, and so tells nothing of this one.
+    assert bool(refusals(name, leaky, public)) == (name != "px")
+
+
+@pytest.mark.parametrize("name", ["xlsx", "jsonstat", "sdmx-json", "px", "sav"])
+def test_codes_that_no_listed_cell_has_are_refused(name):
+    _, public = rounded()
+    lists, parents = (("Total", "N", "S", "W"), *public.code_lists[1:]), ((-1, 0, 0, 0), *public.parents[1:])
+    labels = ({"N": "North", "W": "West"}, {})
+    for k in range(2):  # once down and once across
+        order = slice(None, None, -1) if k else slice(None)
+        codes = np.ascontiguousarray(public.codes[:, order])
+        plain = {"variables": public.variables[order], "code_lists": public.code_lists[order]}
+        right = replace(public, codes=codes, labels=public.labels[order], parents=public.parents[order], **plain)
+        wrong = replace(right, code_lists=lists[order], labels=labels[order], parents=parents[order])
+        silent = name == "xlsx" and k == 0  # codes without a row do not reach the sheet
+        assert refusals(name, right, right) == []
+        assert bool(refusals(name, wrong, right)) != silent
+
+
+def test_a_row_of_a_sheet_without_values_is_refused():
+    _, public = rounded()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.xlsx"
+        FORMATS["xlsx"].write(path, public, Heading())
+        book = openpyxl.load_workbook(path)
+        book["Table"].append(["W", "West"])
+        book.save(path)
+        verdict = Verdict()
+        check_other_format(verdict, path, public, ".xlsx")
+    assert not verdict.holds
 
 
 @pytest.mark.parametrize("name", OTHERS)
