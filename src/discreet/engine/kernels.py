@@ -186,12 +186,12 @@ def _enter(
     known: Ints, cell: int, kept: int, amount: int, weighted: int, consents: bool, asked: int, absolute: bool
 ) -> None:
     """Enter one contributor's sum into a cell; ``asked`` has bit 0 for request 1 and bit 1 for request 2."""
+    if amount < 0:
+        known[cell, NEGATIVE] = 1
     if absolute:
         amount, weighted = abs(amount), abs(weighted)
     known[cell, COUNT] += 1
     known[cell, TOTAL] += weighted if known.shape[1] > TOP + kept else amount
-    if amount < 0:
-        known[cell, NEGATIVE] = 1
     _insert(known, cell, kept, amount, weighted)
     # Zero at least: -1 would say that nobody is there who withholds consent or asks for protection.
     if not consents:

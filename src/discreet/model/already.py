@@ -58,12 +58,20 @@ class PublishedCells:
 
 @dataclass(frozen=True, eq=False)
 class EarlierTable:
-    """A table of an earlier release: ``original`` is its name there, ``status`` what became of its cells."""
+    """A table of an earlier release: ``original`` is its name there, ``status`` what became of its cells.
+
+    Without a release it is a table that nobody publishes and published ones stand on: all of its cells are withheld.
+    """
 
     release: str
     original: str
     table: Table
     status: Status
+
+    @property
+    def unseen(self) -> bool:
+        """Whether nobody publishes it."""
+        return not self.release
 
     @property
     def published(self) -> Bools:
@@ -130,7 +138,8 @@ class AlreadyPublished:
 
     def together_with(self) -> tuple[str, ...]:
         """What a claim is made together with, in words."""
-        return tuple(str(item) for item in (*self.tables, *self.known, *self.figures))
+        seen = (earlier for earlier in self.tables if not earlier.unseen)
+        return tuple(str(item) for item in (*seen, *self.known, *self.figures))
 
     def left_out(self) -> tuple[str, ...]:
         """What was given and could not be considered, in words."""

@@ -64,6 +64,9 @@ UNCOUNTED = "contributors of tables that do not say how many contributors a cell
 EARLIER = "what was published before or elsewhere"
 FURTHER = "anything else that was published before or elsewhere"
 OTHER_UNIVERSES = "differences between tables of different universes, periods or weights"
+CYCLE = "that tables whose variables form a cycle stand on one table by all of these variables without negative cells"
+CYCLE_INSIDERS = "what contributors know of the table that others stand on, whose variables form a cycle"
+NOT_ZERO = "that a withheld count is not zero: empty cells are shown as empty"
 STATEMENT = "Every unsafe cell keeps its protection level over the relations of all tables together."
 STATEMENT_TOGETHER = (
     "Every unsafe cell, of these tables and of those published before, keeps its protection level over the relations "
@@ -97,6 +100,8 @@ def suppression_claim(
     coalitions: bool = False,
     unnamed_pairs: bool = False,
     sums: tuple[bool, bool] = (False, True),
+    cycle: bool = False,
+    counts: bool = False,
 ) -> Claim:
     """What suppression may claim.
 
@@ -122,12 +127,21 @@ def suppression_claim(
         Whether there are cells with several contributors of whom none is named.
     sums
         Whether sums of withheld cells are safe too in some tables, and whether they are left out in some.
+    cycle
+        Whether variables of some tables form a cycle without a table behind it.
+    counts
+        Whether there are tables of counts.
     """
     together = () if already is None else already.together_with()
     external = EXTERNAL if known_within is None else EXTERNAL_WITHIN.format(f"{known_within:g}")
     left_out = [OTHER_UNIVERSES] if universes else []
+    left_out += [CYCLE] if cycle else []
+    left_out += [NOT_ZERO] if counts else []
     left_out.append(FURTHER if together else EARLIER)
     left_out += [] if already is None else already.left_out()
+    unseen = already is not None and any(earlier.unseen for earlier in already.tables)
+    if insiders is not None and (cycle or unseen):
+        left_out.append(CYCLE_INSIDERS)
     if insiders is None:
         left_out.append(CONTRIBUTORS)
     else:
@@ -231,7 +245,7 @@ def _left_as_it_is(method: Mapping[str, Any]) -> Iterator[str]:
 
 
 def rounding_claim(
-    base: str, *, additive: bool, reach: int, levels: bool, drawn: bool, universes: bool, insecure: bool
+    base: str, *, additive: bool, reach: int, levels: bool, drawn: bool, universes: bool, insecure: bool, cycle: bool
 ) -> Claim:
     """What rounding may claim.
 
@@ -249,6 +263,8 @@ def rounding_claim(
         Whether chance or an objective chose among the neighbouring multiples.
     universes, insecure
         Whether there are tables of several universes; whether draws came from a seed.
+    cycle
+        Whether variables of some tables form a cycle.
     """
     statement = f"Every value is a multiple of {base} and less than {reach} x {base} from the true one."
     if additive:
@@ -260,13 +276,14 @@ def rounding_claim(
         "" if levels else NO_LEVELS,
         LIKELY if drawn else "",
         INSECURE if insecure else "",
+        CYCLE if cycle and levels else "",
     )
     return Claim("round", statement, (ROUNDING_READER,), _left_out(universes, *left_out))
 
 
-def intervals_claim(*, universes: bool, insecure: bool) -> Claim:
-    """What interval publication may claim."""
-    left_out = _left_out(universes, MADE_INTERVALS, INSECURE if insecure else "")
+def intervals_claim(*, universes: bool, insecure: bool, cycle: bool) -> Claim:
+    """What interval publication may claim; ``cycle`` says whether variables of some tables form one."""
+    left_out = _left_out(universes, MADE_INTERVALS, INSECURE if insecure else "", CYCLE if cycle else "")
     return Claim("intervals", HELD, (EXTERNAL,), left_out)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError, counted, listed, unknown_name
-from discreet.model.arrays import Bools, Codes, Ints, pointers
+from discreet.model.arrays import Bools, Codes, Ints, Status, pointers
 
 
 @dataclass(frozen=True)
@@ -321,6 +321,14 @@ class Hierarchy:
             owner[order],
             sign[order],
         )
+
+    @cached_property
+    def direction(self) -> Status:
+        """For every code 1 where it only adds base codes, -1 where it only subtracts them, 0 where it does both."""
+        starts, _, sign = self.cover
+        owner = np.repeat(np.arange(len(self.codes)), np.diff(starts))
+        added, taken = (np.bincount(owner[mine], minlength=len(self.codes)) > 0 for mine in (sign > 0, sign < 0))
+        return np.where(taken, np.where(added, 0, -1), 1).astype(np.int8)
 
     @cached_property
     def same_as(self) -> Codes:

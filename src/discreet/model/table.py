@@ -237,19 +237,39 @@ class Table:
     def attacker_bounds(self) -> tuple[Ints, Ints]:
         """What everybody knows of each cell before publication: at least, at most.
 
-        Given bounds count; where none are given, cells are known to be at least zero in a table without negative
-        values and contributions.
+        Given bounds count; where none are given, each cell is known not to be below zero unless it has a negative
+        contribution, is negative itself, or is a difference. A cell that only subtracts is known not to be above zero.
         """
-        signed = self.spec.absolute or any(bool(found.negative.any()) for found in self.contributions.values())
-        floor = NO_LOWER if signed or bool(np.any(self.value < 0)) else 0
-        lower = np.full(len(self), floor, np.int64)
-        upper = np.full(len(self), NO_UPPER, np.int64)
+        lower, upper = self._natural_bounds()
         if self.lower_bound is not None:
             given = self.lower_bound > NO_LOWER
             lower[given] = self.lower_bound[given]
         if self.upper_bound is not None:
             upper = np.minimum(upper, self.upper_bound)
         return lower, upper
+
+    def _natural_bounds(self) -> tuple[Ints, Ints]:
+        """Zero as the floor or ceiling of each cell, as far as its own codes and contributions allow."""
+        adds, takes = self.value >= 0, np.zeros(len(self), np.bool_)
+        found = self._contributions_to_value()
+        if found is not None:
+            adds &= ~found.negative
+        directions = [hierarchy.direction for hierarchy in self.spec.hierarchies]
+        if any((direction < 1).any() for direction in directions):
+            way = np.ones(len(self), np.int8)
+            for k, direction in enumerate(directions):
+                way *= direction[self.codes[:, k]]
+            takes = (way < 0) & (self.value <= 0)
+            if found is not None and not self.spec.absolute:
+                takes &= ~(found.top > 0).any(axis=1)
+            adds &= way > 0
+        return np.where(adds, np.int64(0), NO_LOWER), np.where(takes, np.int64(0), NO_UPPER)
+
+    def _contributions_to_value(self) -> Contributions | None:
+        """Contributions to the value itself, of holdings where they are known; a shadow's say nothing of it."""
+        if self.spec.shadow is not None:
+            return None
+        return self.contributions.get("holding", self.contributions.get("record"))
 
     def with_(self, **changes: Any) -> Table:
         """The same table with some columns changed."""

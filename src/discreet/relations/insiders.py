@@ -30,7 +30,8 @@ class Contributing(NamedTuple):
 class Insiders:
     """Who is in the cells of tables, worked out when somebody first asks: methods that only change values never do.
 
-    ``figures`` is the number of last cells that stand in no table; nobody is in them.
+    ``figures`` is the number of last cells that stand in no table; nobody is in them. Amounts are whole numbers of
+    ``unit`` where that is given for each cell.
     """
 
     tables: TableSet
@@ -39,6 +40,7 @@ class Insiders:
     scales: Sequence[int]
     relating: Relating
     figures: int = 0
+    unit: Ints | None = None
 
     @cached_property
     def found(self) -> Contributing:
@@ -66,6 +68,8 @@ class Insiders:
                 contributors[cells] = table.holders.count
                 holder[cells, :known] = table.holders.identity
                 own[cells, :known] = table.holders.amount * scale
+        if self.unit is not None:
+            own //= self.unit[:, None]
         return Contributing(contributors, holder, own)
 
 

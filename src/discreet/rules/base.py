@@ -130,8 +130,8 @@ def contributions_for(table: Table, level: str, rule: Rule, top: int = 0) -> Con
 
 
 def refuse_negative(table: Table, negative: Bools, rule: Rule) -> None:
-    """Concentration makes no sense with negative contributions."""
-    if negative.any():
+    """Concentration makes no sense with negative contributions, unless the rules look at absolute ones."""
+    if negative.any() and not table.spec.absolute:
         row = int(np.argmax(negative))
         raise InputError(
             f"Rule {rule.kind!r} cannot take negative contributions; {counted(int(negative.sum()), 'cell')} of table "

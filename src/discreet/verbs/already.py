@@ -18,13 +18,14 @@ from discreet.model.tableset import TableSet, VariableEquation
 from discreet.relations.identity import cell_identities
 from discreet.verbs.load import load
 from discreet.verbs.published_cells import known_cells
+from discreet.verbs.unseen import with_unseen
 
 Item = Release | PublishedCells | Figure | str | Path
 Items = Item | Iterable[Item] | Mapping[str, Item] | AlreadyPublished | None
 
 
 def gather(tables: TableSet, items: Items) -> AlreadyPublished:
-    """Everything that is already published, with its cells found in the tables.
+    """Everything that is already published, with its cells found in the tables, and unseen tables that they stand on.
 
     Parameters
     ----------
@@ -41,12 +42,12 @@ def gather(tables: TableSet, items: Items) -> AlreadyPublished:
         When a release is of another universe, or a file does not fit the tables.
     """
     if items is None or isinstance(items, AlreadyPublished):
-        return AlreadyPublished() if items is None else items
+        return with_unseen(tables, AlreadyPublished() if items is None else items)
     found = Found(tables)
     named = list(items.items()) if isinstance(items, Mapping) else [("", item) for item in _several(items)]
     for name, item in named:
         found.take(name, item)
-    return found.gathered()
+    return with_unseen(tables, found.gathered())
 
 
 def _several(items: Any) -> list[Any]:
@@ -100,6 +101,8 @@ class Found:
         self.releases.append(name)
         custodian, names = release.custodian, {}
         for earlier in custodian.already.tables:
+            if earlier.unseen:
+                continue
             names[earlier.table.name] = self._table(earlier.release, earlier.original, earlier)
         for table, status in zip(custodian.tables, custodian.status, strict=True):
             names[table.name] = self._table(name, table.name, EarlierTable(name, table.name, table, status))

@@ -91,6 +91,7 @@ def protect(
     already = gather(whole, already_published)
     whole = with_cost_variable(whole, method)
     if method.alters:
+        already = replace(already, tables=tuple(earlier for earlier in already.tables if not earlier.unseen))
         _refuse_beside_altered(whole, already, method)
     if key is not None and not isinstance(key, Key):
         raise ParameterError(

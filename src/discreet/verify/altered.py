@@ -14,7 +14,9 @@ from discreet.errors import counted
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools
 from discreet.model.evidence import Claim, Evidence, adjustment_claim, intervals_claim, rounding_claim
 from discreet.model.table import CellStatus
+from discreet.verify.bounds import bounds_of
 from discreet.verify.certificates import check_certificates, read_certificates
+from discreet.verify.cycles import has_open_cycle
 from discreet.verify.evidence import check_claim
 from discreet.verify.known import Ground, Knowledge
 from discreet.verify.proofs import check_levels, levels_of, name_cells, read_proofs
@@ -170,7 +172,7 @@ def _bounds(ground: Ground, decimals: int) -> tuple[Numbers, Numbers]:
     low, high = [], []
     for table in ground.tables:
         scale = 10 ** (decimals - table.decimals)
-        lower, upper = table.attacker_bounds()
+        lower, upper = bounds_of(table)
         low.append(np.where(lower > NO_LOWER, lower.astype(object) * scale, -(10**60)))
         high.append(np.where(upper < NO_UPPER, upper.astype(object) * scale, 10**60))
     return np.concatenate(low), np.concatenate(high)
@@ -200,6 +202,7 @@ def check_rounding(a: Altered) -> None:
         reach=reach,
         levels=levels,
         drawn=rule != "conventional",
+        cycle=has_open_cycle(a.ground),
         **a.marks,
     )
     before = a.claims(allowed)
@@ -241,7 +244,7 @@ def _check_proofs_within(a: Altered, low: Numbers, high: Numbers) -> int:
         return 0
     known = Knowledge.of(ground, evidence.decimals, None)
     rise, fall = (np.minimum(np.maximum(room, 0), NO_UPPER - 1).astype(np.int64) for room in (high - true, true - low))
-    known = Knowledge(np.minimum(known.rise, rise), np.minimum(known.fall, fall), known.whole)
+    known = Knowledge(np.minimum(known.rise, rise), np.minimum(known.fall, fall), known.step)
     before = len(verdict.refused)
     moved = check_certificates(verdict, ground, entries, known, targets.certificate, targets.row[targets.of])
     if len(verdict.refused) > before:
@@ -267,7 +270,7 @@ def rounding_interval(true: Numbers, published: Numbers, step: int, reach: int, 
 def check_intervals(a: Altered) -> None:
     """Intervals hold both values, other values are true, and levels are kept against who knows all of them."""
     verdict, ground, evidence, true, published = a.verdict, a.ground, a.evidence, a.true, a.published
-    allowed = intervals_claim(**a.marks)
+    allowed = intervals_claim(**a.marks, cycle=has_open_cycle(a.ground))
     before = a.claims(allowed)
     if ground.intervals is None:
         verdict.refuse("intervals", "there are no intervals")

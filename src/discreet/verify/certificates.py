@@ -127,7 +127,7 @@ def check_certificates(
     order = np.argsort(certificate, kind="stable")
     asked_start = pointers(np.bincount(certificate, minlength=len(entries.denominator)))
     asked_row = own(row[order])
-    rows = (own(ground.hidden, np.bool_), knowledge.whole, knowledge.rise, knowledge.fall, ground.twin)
+    rows = (own(ground.hidden, np.bool_), knowledge.step, knowledge.rise, knowledge.fall, ground.twin)
     relations = (ground.relations.start, ground.relations.relation, ground.relations.positive)
     stamp = np.full(len(ground.hidden), -1, np.int64)
     problems = np.zeros((6 * kernels.MOST, 2), np.int64)

@@ -14,7 +14,9 @@ from discreet.model.public import PublicRelease
 from discreet.model.release import Custodian
 from discreet.model.table import CellStatus, Table
 from discreet.verify.altered import Check, check_adjustment, check_altered, check_intervals, check_rounding
+from discreet.verify.bounds import check_floors
 from discreet.verify.cell_key import check_cell_key
+from discreet.verify.cycles import check_unseen, unseen_numbers
 from discreet.verify.dropped import check_dropped
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
@@ -43,10 +45,13 @@ ALTERING: dict[str, Check] = {
 def check_release(custodian: Custodian, public: PublicRelease) -> Verdict:
     """Re-check every claim of a release from the custodian's cells and the evidence."""
     verdict = Verdict()
-    pairs = zip(custodian.whole, custodian.whole_status, strict=True)
-    rechecks = [_check_cells(verdict, table, status) for table, status in pairs]
     ground = Ground(custodian)
+    unseen = unseen_numbers(ground)
+    pairs = enumerate(zip(custodian.whole, custodian.whole_status, strict=True))
+    rechecks = [Recheck(t) if n in unseen else _check_cells(verdict, t, status) for n, (t, status) in pairs]
+    check_unseen(verdict, ground)
     _check_sums(verdict, ground)
+    check_floors(verdict, ground.tables, ground.relations)
     _check_known(verdict, ground)
     _check_claims(verdict, ground, custodian, rechecks)
     check_public(verdict, custodian, public)
@@ -145,7 +150,8 @@ def _check_known(verdict: Verdict, ground: Ground) -> None:
         if known_digest(ground.tables[known.table], known.rows) != known.fingerprint:
             verdict.refuse("known", "the cells that a file publishes are not those of its fingerprint", known.source)
         verdict.asserted.append(f"that {known} is all that it publishes of the tables")
-    verdict.asserted += [f"that {earlier} is what was published" for earlier in ground.already.tables]
+    seen = (earlier for earlier in ground.already.tables if not earlier.unseen)
+    verdict.asserted += [f"that {earlier} is what was published" for earlier in seen]
     out = int((ground.unsafe & ground.known & ground.now).sum())
     if out:
         verdict.asserted.append(f"{counted(out, 'unsafe cell', 'are')} known from what was published before")

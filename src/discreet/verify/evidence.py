@@ -14,6 +14,7 @@ from discreet.model.arrays import Ints
 from discreet.model.evidence import INSIDERS, Claim, Evidence, judged_sums, suppression_claim
 from discreet.verify.certificates import check_certificates, read_certificates
 from discreet.verify.coalitions import check_coalitions, has_unnamed_pairs
+from discreet.verify.cycles import has_open_cycle, unseen_numbers
 from discreet.verify.figures import Placed, check_certificates_of_figures, check_figures
 from discreet.verify.impossible import check_impossible
 from discreet.verify.joint import check_joint
@@ -118,19 +119,23 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
     if not max(table.decimals for table in tables) <= evidence.decimals <= FINEST:
         verdict.refuse("certificates", "the units of the evidence do not fit those of the tables")
         return None
-    counted = [table.holders is not None or "holding" in table.contributions for table in tables]
+    unseen = set(unseen_numbers(ground))
+    seen = [table for number, table in enumerate(tables) if number not in unseen]
+    counted = [table.holders is not None or "holding" in table.contributions for table in seen]
     if not any(counted):
         insiders = None
     claim = suppression_claim(
         insiders,
         within,
         universes=len({table.spec.identity[1:] for table in tables}) > 1,
+        cycle=has_open_cycle(ground),
+        counts=any(table.spec.value is None for table in tables),
         unnamed=any(table.holders is None and "holding" in table.contributions for table in tables),
         uncounted=not all(counted),
         accepted=len(evidence.accepted),
         already=ground.already,
         coalitions=coalitions,
-        unnamed_pairs=any(map(has_unnamed_pairs, tables)),
+        unnamed_pairs=any(map(has_unnamed_pairs, seen)),
         sums=judged_sums(tables[: ground.present], joint),
     )
     return Stated(insiders, coalitions, joint, None if within is None else Fraction(str(within)), claim)

@@ -38,7 +38,7 @@ def note(problems: Ints, count: int, kind: int, where: int) -> int:
 
 
 _ENTRIES = "i8[::1], i8[::1], i8[::1], i8[::1]"
-_ROWS = "b1[::1], b1[::1], i8[::1], i8[::1], i8[::1]"
+_ROWS = "b1[::1], i8[::1], i8[::1], i8[::1], i8[::1]"
 
 
 @kernel(
@@ -54,7 +54,7 @@ def check_certificates(
     amount: NDArray[Any],
     both: Bools,
     hidden: Bools,
-    whole: Bools,
+    step: Ints,
     rise: Ints,
     fall: Ints,
     twin: Ints,
@@ -72,7 +72,8 @@ def check_certificates(
 ) -> int:
     """Check certificates ``begin .. end``, and look up how far they move the cells that proofs ask of.
 
-    A row may rise and fall by ``rise`` and ``fall``; ``twin`` leads in a ring through the rows that mean the same.
+    A row may rise and fall by ``rise`` and ``fall``, where ``step`` is not 0 only by multiples of it; ``twin`` leads in
+    a ring through the rows that mean the same.
     ``stamp``, ``at`` and ``sums`` are scratch space: the last certificate that changes a row, by how much, and the
     sums of the relations, which are left at zero.
     """
@@ -89,7 +90,7 @@ def check_certificates(
             up = down if down * d == a else down + 1
             if up > rise[r] or -down > fall[r] or (both[c] and (-down > rise[r] or up > fall[r])):
                 count = note(problems, count, BOUND, r)
-            if whole[r] and up != down:
+            if step[r] > 0 and (up != down or down % step[r] != 0):
                 count = note(problems, count, WHOLE, r)
             for j in range(relation_start[r], relation_start[r + 1]):
                 if positive[j]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Ints
 from discreet.model.release import Custodian
-from discreet.model.table import NOBODY, CellStatus, Table
+from discreet.model.table import NOBODY, CellStatus
+from discreet.verify.bounds import bounds_of, natural_bounds
 from discreet.verify.relations import Meaning, Relations
 
 NEVER_SEEN = 2**62
@@ -147,20 +148,26 @@ class Knowledge:
     ----------
     rise, fall
         How far it can move; ``NEVER_SEEN`` where there is no limit.
-    whole
-        Rows that are known to be whole numbers of units: unweighted counts.
+    step
+        How many units rows are known to move by, or a multiple of that: one person or firm for unweighted counts,
+        0 where a row may move by any amount.
     """
 
     rise: Ints
     fall: Ints
-    whole: Bools
+    step: Ints
+
+    @property
+    def whole(self) -> Bools:
+        """Rows that are known to be whole numbers."""
+        return self.step > 0
 
     @classmethod
     def of(cls, ground: Ground, decimals: int, within: Fraction | None) -> Knowledge:
         """From the bounds of the tables, and what everybody knows besides, in per cent of the value."""
         tables = ground.tables.tables
         value = ground.scaled([table.value for table in tables], decimals)
-        bounds = [table.attacker_bounds() for table in tables]
+        bounds = [bounds_of(table) for table in tables]
         floored = np.concatenate([low > NO_LOWER for low, _ in bounds])
         capped = np.concatenate([high < NO_UPPER for _, high in bounds])
         low = ground.scaled([np.where(low > NO_LOWER, low, 0) for low, _ in bounds], decimals)
@@ -171,13 +178,9 @@ class Knowledge:
             off = np.abs(value).astype(object) * share.numerator // share.denominator
             known = _limited(off, np.ones(len(off), np.bool_))
             fall, rise = np.minimum(fall, known), np.minimum(rise, known)
-        whole = np.repeat([is_whole(table, decimals) for table in tables], ground.sizes)
-        return cls(rise, fall, whole.astype(np.bool_))
-
-
-def is_whole(table: Table, decimals: int) -> bool:
-    """Whether everybody knows the cells to be whole numbers of the evidence's units."""
-    return table.spec.value is None and not table.spec.weight and table.decimals == decimals
+        one = min(10**decimals, NEVER_SEEN)
+        step = [one if table.spec.value is None and not table.spec.weight else 0 for table in tables]
+        return cls(rise, fall, np.repeat(step, ground.sizes).astype(np.int64))
 
 
 def _limited(room: NDArray[Any], known: Bools) -> Ints:
@@ -238,8 +241,8 @@ class Insiders:
         count = np.maximum(count, listed)
         alone = np.where(listed > 0, holder.max(axis=1), len(names) + _unnamed(ground, count))
         tables = ground.tables.tables
-        bounds = [table.attacker_bounds()[0] for table in tables]
-        natural = np.concatenate([table.with_(lower_bound=None).attacker_bounds()[0] for table in tables])
+        bounds = [bounds_of(table)[0] for table in tables]
+        natural = np.concatenate([natural_bounds(table)[0] for table in tables])
         low = np.concatenate(bounds)
         value = ground.scaled([table.value for table in tables], decimals)
         # Others contribute nothing or more; where cells can be negative, at least what the cell is known to be.

@@ -30,14 +30,33 @@ class Meaning:
         self.variables = list(dict.fromkeys(v for table in tables for v in table.variables))
         self.universe = [table.spec.identity[1:] for table in tables]
         self._known: dict[tuple[Any, ...], int] = {}
+        self._sums: dict[tuple[Any, str], dict[str, tuple[tuple[str, int], ...]]] = {}
+        self._memo: dict[tuple[Any, str], dict[str, frozenset[tuple[str, int]]]] = {}
         self.codes = [[self._numbers(i, v) for v in self.variables] for i in range(len(tables))]
 
     def _numbers(self, number: int, variable: str) -> Ints:
         """Numbers of the codes that a table has of a variable; only the total where it does not have it."""
+        hierarchies = self._hierarchies(number, variable)
+        own = self.tables.tables[number].spec.by.get(variable)
+        totals = [h.total for h in hierarchies if h.total is not None]
+        wanted = own.codes if own is not None else tuple(totals[:1])
+        key = (self.universe[number], variable)
+        meanings = (self.base_codes(number, variable, code) for code in wanted)
+        listed = [self._known.setdefault((*key, meaning), len(self._known)) for meaning in meanings]
+        return np.array(listed or [self._known.setdefault((*key, None), len(self._known))], np.int64)
+
+    def _hierarchies(self, number: int, variable: str) -> list[Hierarchy]:
+        """Hierarchies of a variable in all tables of one universe."""
         mates = [t for t, u in zip(self.tables, self.universe, strict=True) if u == self.universe[number]]
-        hierarchies = [t.spec.by[variable] for t in mates if variable in t.spec.by]
-        sums = {g.parent: g.parts for h in reversed(hierarchies) for g in reversed(h.groupings)}
-        memo: dict[str, frozenset[tuple[str, int]]] = {}
+        return [t.spec.by[variable] for t in mates if variable in t.spec.by]
+
+    def base_codes(self, number: int, variable: str, code: str) -> frozenset[tuple[str, int]]:
+        """The base codes that a code of a table's variable sums, with their signs, as all tables together know it."""
+        key = (self.universe[number], variable)
+        if key not in self._sums:
+            hierarchies = self._hierarchies(number, variable)
+            self._sums[key] = {g.parent: g.parts for h in reversed(hierarchies) for g in reversed(h.groupings)}
+        sums, memo = self._sums[key], self._memo.setdefault(key, {})
 
         def meaning(code: str) -> frozenset[tuple[str, int]]:
             if code not in memo:
@@ -50,12 +69,7 @@ class Meaning:
                 )
             return memo[code]
 
-        own = self.tables.tables[number].spec.by.get(variable)
-        totals = [h.total for h in hierarchies if h.total is not None]
-        wanted = own.codes if own is not None else tuple(totals[:1])
-        key = (self.universe[number], variable)
-        listed = [self._known.setdefault((*key, meaning(code)), len(self._known)) for code in wanted]
-        return np.array(listed or [self._known.setdefault((*key, None), len(self._known))], np.int64)
+        return meaning(code)
 
     def columns(self, number: int) -> list[Ints]:
         """Numbers of every cell of a table, one column a variable."""
@@ -144,6 +158,18 @@ class Relations:
     def variable(self) -> Ints:
         """For each relation the variable of its table that it sums over; -1 for equations between variables."""
         return np.repeat([k for _, k, _ in self._blocks], np.diff(self._ends, prepend=0)).astype(np.int64)
+
+    @cached_property
+    def exactly_added(self) -> Bools:
+        """Relations that are sums of a table to the last unit, of which no part is subtracted."""
+        parts = []
+        for whose, k, block in self._blocks:
+            plain = np.zeros(len(block.sample), np.bool_)
+            if isinstance(whose, Table) and whose.slack is None:
+                adds = [all(sign > 0 for _, sign in g.parts) for g in whose.spec.hierarchies[k].groupings]
+                plain = np.array(adds, np.bool_)[block.grouping]
+            parts.append(plain)
+        return np.concatenate(parts)
 
     @property
     def table_sum(self) -> Bools:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.model.table import DECLARED_SAFE, CellStatus, Contributions, Table
+from discreet.verify.bounds import bounds_of
 
 Wide = NDArray[Any]
 CONCENTRATION = ("dominance", "max_share", "p_percent", "prior_posterior")
@@ -47,7 +48,7 @@ class Recheck:
         self.exempt = 0
         self.declared = 0
         self.counts = table.spec.value is None
-        self.floor, self.ceiling = table.attacker_bounds()
+        self.floor, self.ceiling = bounds_of(table)
         assessment = table.assessment
         if assessment is None:
             return
@@ -171,10 +172,13 @@ class Recheck:
             # unsafe: total - summed < share * largest; level: the difference
             above = largest * share.numerator - (total - summed) * share.denominator
             below = share.denominator
-        # The rule refuses negative contributions: no release could have passed over such a cell.
-        unsafe = (np.asarray(above > 0, np.bool_) & open_) | found.negative
+        unsafe = (np.asarray(above > 0, np.bool_) & open_) | self._not_allowed(found)
         level = _ceil(above, below) if self.table.spec.shadow is None else self._in_proportion(above, below, total)
         return Result(unsafe, level, level)
+
+    def _not_allowed(self, found: Contributions) -> NDArray[np.bool_]:
+        """Cells with negative contributions, which rules refuse unless they look at absolute ones."""
+        return found.negative & (not self.table.spec.absolute)
 
     def _total(self, found: Contributions) -> Wide:
         """The sum that the rules look at; it is the value itself unless they look at something else."""
@@ -234,7 +238,7 @@ class Recheck:
             return None
         asked = found.requested != -1
         total = self._total(found)
-        unsafe = asked.any(axis=1) & ((found.count < _whole(rule, "n")) | found.negative)
+        unsafe = asked.any(axis=1) & ((found.count < _whole(rule, "n")) | self._not_allowed(found))
         for j, p in enumerate((_number(rule, "p1"), _number(rule, "p2", rule["p1"]))):
             more = found.requested[:, j].astype(object) * 100 * p.denominator > total * p.numerator
             unsafe |= asked[:, j] & np.asarray(more, np.bool_)

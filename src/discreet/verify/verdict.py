@@ -25,6 +25,7 @@ class Verdict:
     """The outcome of a check. It names what was proved, against whom, and what was only asserted.
 
     ``of_records`` tells of some assertions that the records would show them: those of cells, or of what a method took.
+    ``known`` says what attackers are taken to know of the cells of each table before anything is published.
     """
 
     proved: list[str] = field(default_factory=list)
@@ -34,6 +35,7 @@ class Verdict:
     attackers: list[str] = field(default_factory=list)
     not_considered: list[str] = field(default_factory=list)
     together_with: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -83,6 +85,7 @@ class Verdict:
             "attackers": self.attackers,
             "not_considered": self.not_considered,
             "together_with": self.together_with,
+            "known": self.known,
         }
 
     def __str__(self) -> str:
@@ -90,6 +93,7 @@ class Verdict:
         lines += [f"  refused   {refusal}" for refusal in self.refused[:20]]
         lines += [f"  proved    {text}" for text in self.proved]
         lines += [f"  against   {text}" for text in self.attackers]
+        lines += [f"  known beforehand: {text}" for text in self.known]
         lines += [f"  together with {text}" for text in self.together_with]
         lines += [f"  not considered: {text}" for text in self.not_considered]
         lines += [f"  asserted, not re-checked: {text}" for text in self.asserted]

@@ -155,7 +155,7 @@ def test_what_was_not_found_is_not_called_impossible():
     table = survey()
     system = build_system(table)
     cell = int(np.argmax(system.unsafe))
-    found = classify(system, Attackers(system, None, None), {cell: Unprotected(0)})
+    found = classify(system, Attackers(system, None, None, np.zeros(len(system), np.bool_)), {cell: Unprotected(0)})
     assert found[0].kind == "undecided"
 
 
@@ -187,7 +187,7 @@ def test_tables_of_millions_of_cells_are_searched_with_lattices_from_the_beginni
 def test_small_tables_are_searched_several_times_and_the_best_of_all_is_taken():
     table = survey(500, seed=3)
     system = build_system(table)
-    cost, attackers = system.cost("value"), Attackers(system, "nonzero", None)
+    cost, attackers = system.cost("value"), Attackers(system, "nonzero", None, np.zeros(len(system), np.bool_))
     once = certify(system, cost, attackers, Limits())
     often = certify_often(system, cost, attackers, Limits())
     assert often.effort["searches"] > 1

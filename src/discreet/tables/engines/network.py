@@ -137,7 +137,7 @@ def _graph(system: System) -> _Graph:
 def _sides(system: System) -> tuple[int, Bools, int]:
     """Which variable has the hierarchy, which of its codes are the finest, and the total of the other one."""
     if len(system.tables) != 1 or system.tables.equations:
-        raise NeedsError(f"algorithm='network' takes one table, not {len(system.tables)} linked ones.", hint=OTHERS)
+        raise NeedsError(f"algorithm='network' takes one table, not {system.present} linked ones.", hint=OTHERS)
     if len(system.figure_of):
         raise NeedsError("algorithm='network' cannot take figures that are already published.", hint=OTHERS)
     table = system.tables.tables[0]

@@ -16,6 +16,7 @@ from discreet.model.evidence import Certificates, Evidence, Proofs, intervals_cl
 from discreet.model.units import unit_text
 from discreet.progress import checkpoint
 from discreet.relations import System
+from discreet.relations.cycles import has_open_cycle
 from discreet.relations.marks import cell_marks
 from discreet.tables.adjust import Adjust
 from discreet.tables.adjust.moves import fixed_cells, share_of
@@ -206,7 +207,9 @@ class Intervals(Method):
         facts: Mapping[str, Any],
     ) -> Evidence:
         claim = intervals_claim(
-            universes=len({table.spec.identity[1:] for table in system.tables}) > 1, insecure=key.insecure
+            universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            insecure=key.insecure,
+            cycle=has_open_cycle(system.tables),
         )
         width = intervals[1] - intervals[0]
         facts = {

@@ -16,6 +16,7 @@ from discreet.model.arrays import LARGEST, NO_LOWER, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Proofs, rounding_claim
 from discreet.progress import checkpoint
 from discreet.relations import System
+from discreet.relations.cycles import has_open_cycle
 from discreet.relations.interior import finest_cells, interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.levels import prove_levels
@@ -150,6 +151,7 @@ class Round(Method):
             levels=self.levels,
             drawn=self.rule != "conventional",
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            cycle=has_open_cycle(system.tables),
             insecure=insecure,
         )
         facts: dict[str, Any] = {

@@ -23,13 +23,15 @@ class Attackers:
         out; ``None``: outsiders only.
     known_within
         Everybody knows each cell to within so many per cent of its value.
+    integral
+        Cells that everybody knows to be whole numbers of units: unweighted counts.
     """
 
-    def __init__(self, system: System, insiders: str | None, known_within: float | None) -> None:
+    def __init__(self, system: System, insiders: str | None, known_within: float | None, integral: Bools) -> None:
         self.insiders = insiders
         self.value = system.value
         self.lower, self.upper = known_bounds(system, known_within)
-        self.integral = integral_cells(system)
+        self.integral = integral
         self.contributors, self.holder = system.contributors, system.holder
         finite = self.lower > NO_LOWER
         # Others contribute nothing or more; where cells can be negative, at least what the cell is known to be.
@@ -113,12 +115,3 @@ class Attackers:
             if self.lower[c] > NO_LOWER:
                 least[c] = max(least.get(c, int(self.lower[c])), int(self.base[c]) + own)
         return cell[alone], np.array(list(least), np.int64), np.array(list(least.values()), np.int64)
-
-
-def integral_cells(system: System) -> Bools:
-    """Cells that everybody knows to be whole numbers of units: unweighted counts."""
-    result = np.zeros(len(system), np.bool_)
-    for table, cells in zip(system.tables, system.of, strict=True):
-        if table.spec.value is None and not table.spec.weight and table.decimals == system.decimals:
-            result[cells] = True
-    return result

@@ -12,11 +12,13 @@ import numpy as np
 
 from discreet.errors import NeedsError, ParameterError, ProtectionError, listed, unknown_name
 from discreet.keys import Key
-from discreet.model.arrays import Bools, Floats
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.evidence import Evidence, judged_sums, suppression_claim
 from discreet.model.table import NOBODY, Table
 from discreet.relations import System
+from discreet.relations.cycles import has_open_cycle
 from discreet.relations.identity import cell_identities
+from discreet.relations.whole_counts import in_whole_counts
 from discreet.tables.engines import SETTINGS as ENGINES
 from discreet.tables.engines import check_settings, propose
 from discreet.tables.engines.standards import Standards, standards
@@ -199,7 +201,7 @@ class Suppress(Method):
             refuse_without_scip()
         accept = self._read("accept")
         counted = _counted(system)
-        system, hidden, cost, notes, attackers = self._prepared(system)
+        system, hidden, cost, notes, attackers, unit = self._prepared(system)
         insiders = attackers.insiders
         proposed = self._proposed(hidden, cost, attackers)
         if proposed is not None:
@@ -220,15 +222,17 @@ class Suppress(Method):
             error = failures_error(system, left)
             raise short_error(error, proposed, self.algorithm) if proposed and as_proposed else error
         taken = with_reasons(system, attackers, pattern.unprotected, failures, taken)
-        certificates, proofs = certificates_and_proofs(system, pattern.families)
+        certificates, proofs = certificates_and_proofs(system, pattern.families, unit)
         claim = suppression_claim(
             insiders,
             self.known_within,
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            cycle=has_open_cycle(system.tables),
+            counts=any(table.spec.value is None for table in system.tables),
             unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
             uncounted=not all(counted),
             coalitions=coalitions,
-            unnamed_pairs=any(_unnamed_pairs(table) for table in system.tables),
+            unnamed_pairs=any(_unnamed_pairs(table) for table in _seen(system)),
             accepted=len(taken),
             already=system.already,
             sums=judged_sums(system.tables.tables[: system.present], self.joint),
@@ -251,14 +255,14 @@ class Suppress(Method):
         """The pattern alone: what an engine proposes as it stands, or the certified one; nothing is claimed of it."""
         if self.algorithm not in ENGINES or self.repair:
             return self.run(system).withheld
-        _, hidden, cost, _, attackers = self._prepared(system)
+        _, hidden, cost, _, attackers, _ = self._prepared(system)
         known = replace(hidden, lower_bound=attackers.lower, upper_bound=attackers.upper)
         found = propose(self.algorithm, known, cost, **self.settings).withheld
         return _one_pattern(system, found | hidden.unsafe | hidden.given)
 
     def attacked(self, system: System, withheld: Bools) -> Standards:
         """What attackers who know what this method says they do find of a pattern, over all relations."""
-        attackers = self._prepared(system).attackers
+        system, _, _, _, attackers, _ = self._prepared(system)
         known = replace(system, lower_bound=attackers.lower, upper_bound=attackers.upper)
         return standards(known, withheld, levels=self.insiders == "full")
 
@@ -267,13 +271,14 @@ class Suppress(Method):
         hints, prefer = self._read("hints"), self._read("prefer")
         insiders = self.insiders if any(_counted(system)) else None
         system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
+        system, whole, unit = in_whole_counts(system)
         # What was published before cannot be hidden; it is withheld from these tables and reported.
         out = system.unsafe & system.known
         hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
         kind = Coalitions if self.coalitions and insiders is not None else Attackers
-        attackers = kind(hidden, insiders, self.known_within)
+        attackers = kind(hidden, insiders, self.known_within, whole)
         _know_figures(system, attackers)
-        return _Prepared(system, hidden, cost, notes, attackers)
+        return _Prepared(system, hidden, cost, notes, attackers, unit)
 
     def _proposed(self, system: System, cost: Floats, attackers: Attackers) -> Proposed | None:
         """What an engine proposes, where one was asked."""
@@ -302,18 +307,28 @@ class Suppress(Method):
 
 
 class _Prepared(NamedTuple):
-    """A system with its costs, the same without what is out already, and the attackers."""
+    """A system with its costs, the same without what is out already, the attackers, and the step of each cell.
+
+    Amounts of counts are whole numbers of steps; times ``unit`` they are in units of the tables.
+    """
 
     system: System
     hidden: System
     cost: Floats
     notes: tuple[str, ...]
     attackers: Attackers
+    unit: Ints
 
 
 def _counted(system: System) -> list[bool]:
-    """For every table whether it says how many contributors a cell has."""
-    return [t.holders is not None or "holding" in t.contributions for t in system.tables]
+    """For every table that somebody publishes whether it says how many contributors a cell has."""
+    return [t.holders is not None or "holding" in t.contributions for t in _seen(system)]
+
+
+def _seen(system: System) -> list[Table]:
+    """Tables that are published now or were before."""
+    unseen = sum(earlier.unseen for earlier in system.already.tables)
+    return list(system.tables)[: len(system.tables) - unseen]
 
 
 def _unnamed_pairs(table: Table) -> bool:

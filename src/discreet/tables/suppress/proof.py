@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.model.arrays import Ints, pointers, ranges
+from discreet.model.arrays import LARGEST, Ints, pointers, ranges
 from discreet.model.evidence import Certificates, Proofs
 from discreet.relations import System
 from discreet.solve.small import Alternative
 from discreet.tables.suppress.families import Member
 
 
-def certificates_and_proofs(system: System, families: dict[int, list[Member]]) -> tuple[Certificates, Proofs]:
-    """The evidence for all unsafe cells, in the order of the tables' rows."""
+def certificates_and_proofs(
+    system: System, families: dict[int, list[Member]], unit: Ints
+) -> tuple[Certificates, Proofs]:
+    """The evidence for all unsafe cells, in the order of the tables' rows; amounts are multiplied by ``unit``."""
     listed, number = _distinct(families)
     reverse = {number[id(m.alternative)] for family in families.values() for m in family if m.sign < 0}
-    return _certificates(system, listed, reverse), _proofs(system, families, number)
+    return _certificates(system, listed, reverse, unit), _proofs(system, families, number)
 
 
 def _distinct(families: dict[int, list[Member]]) -> tuple[list[Alternative], dict[int, int]]:
@@ -30,15 +32,17 @@ def _distinct(families: dict[int, list[Member]]) -> tuple[list[Alternative], dic
     return listed, number
 
 
-def _certificates(system: System, found: list[Alternative], reverse: set[int]) -> Certificates:
+def _certificates(system: System, found: list[Alternative], reverse: set[int], unit: Ints) -> Certificates:
     """Alternatives by table and row: every place where a changed cell stands."""
     if not found:
         return Certificates.none()
     lengths = np.array([len(a.cells) for a in found], np.int64)
     cells = np.concatenate([a.cells for a in found]).astype(np.int64)
-    wide = any(a.amount.dtype == object for a in found)
+    times = unit[cells]
+    largest = max((int(np.abs(a.amount).max(initial=0)) for a in found if a.amount.dtype != object), default=0)
+    wide = any(a.amount.dtype == object for a in found) or largest * int(times.max(initial=1)) >= LARGEST
     kind = object if wide else np.int64
-    amount = np.concatenate([a.amount.astype(kind) for a in found])
+    amount = np.concatenate([a.amount.astype(kind) for a in found]) * times
     place_start, place_table, place_row = _places(system)
     count = np.diff(place_start)[cells]
     entry = np.repeat(np.arange(len(cells), dtype=np.int64), count)
