@@ -60,7 +60,7 @@ def magnitudes(
         count=np.array([len(cell) for cell in cells], np.int64),
         total=total,
         top=largest,
-        negative=np.array([any(x < 0 for x in cell) for cell in own], np.bool_),
+        negative=np.array([any(x < 0 for x in cell) for cell in raw], np.bool_),
         unwaived=unwaived,
         requested=requested,
     )

@@ -126,8 +126,8 @@ def test_the_upper_level_does_not_stop_at_what_everybody_knows():
     assert assessed(table, ds.PPercent(10)) == [(10, 10)]
 
 
-def test_in_a_table_with_negative_values_the_lower_level_does_not_stop_at_zero():
-    assert assessed(magnitudes([10], [-5]), ds.MinContributors(3, range=200)) == [(20, 20), (10, 10)]
+def test_the_lower_level_of_a_negative_cell_does_not_stop_at_zero_and_that_of_its_neighbour_does():
+    assert assessed(magnitudes([10], [-5]), ds.MinContributors(3, range=200)) == [(10, 20), (10, 10)]
 
 
 def test_levels_that_do_not_fit_into_64_bits_are_refused():

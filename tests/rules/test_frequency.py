@@ -38,7 +38,7 @@ def test_the_level_is_a_percentage_of_the_value_rounded_up():
 
 
 def test_the_level_is_at_least_one_unit_and_ignores_the_sign_of_the_value():
-    assert assessed(magnitudes([0], [-101]), ds.MinContributors(3)) == [(1, 1), (31, 31)]
+    assert assessed(magnitudes([0], [-101]), ds.MinContributors(3)) == [(0, 1), (31, 31)]
 
 
 def test_a_level_above_the_value_reaches_down_to_zero_only():

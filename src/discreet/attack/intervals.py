@@ -19,6 +19,7 @@ from discreet.attack.settle import Ends, Levels, settle
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
+from discreet.relations.whole_counts import whole_cells
 from discreet.relations.components import components
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class External:
     def intervals(self, exact: bool) -> Intervals:
         """What was found."""
         required, value = self.required, self.required.value
-        shown = np.where(self.wanted, self.shown, np.nan)
+        shown = np.where(self.wanted, self._in_whole_numbers(), np.nan)
         with np.errstate(invalid="ignore"):
             missed = np.where(shown < required.enough, required.level - shown, 0.0)
             both = shown.sum(axis=0)
@@ -222,6 +223,13 @@ class External:
             value,
             exact,
         )
+
+
+    def _in_whole_numbers(self) -> Floats:
+        """How far cells were shown to move; counts as far as the last whole number on the way."""
+        whole = whole_cells(self.system)[self.cells]
+        step = 10.0**self.system.decimals
+        return np.where(whole, np.floor(self.shown / step + TOLERANCE) * step, self.shown)
 
 
 class Reporter:

@@ -24,12 +24,18 @@ class InWholeCounts(NamedTuple):
     unit: Ints
 
 
-def in_whole_counts(system: System) -> InWholeCounts:
-    """The system with unweighted counts in steps of one, so that amounts times ``unit`` are in units of the system."""
+def whole_cells(system: System) -> Bools:
+    """Cells that everybody knows to be whole numbers: unweighted counts."""
     whole = np.zeros(len(system), np.bool_)
     for table, cells in zip(system.tables, system.of, strict=True):
         if table.spec.value is None and not table.spec.weight:
             whole[cells] = True
+    return whole
+
+
+def in_whole_counts(system: System) -> InWholeCounts:
+    """The system with unweighted counts in steps of one, so that amounts times ``unit`` are in units of the system."""
+    whole = whole_cells(system)
     unit = np.where(whole, np.int64(10**system.decimals), np.int64(1))
     if system.decimals == 0 or not whole.any():
         return InWholeCounts(system, whole, np.ones(len(system), np.int64))

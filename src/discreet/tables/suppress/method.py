@@ -81,8 +81,8 @@ class Suppress(Method):
         a weight, a shadow variable or absolute amounts, are left out, which the release then says; so are patterns of
         engines that are not repaired.
     known_within
-        Everybody knows each cell to within so many per cent of its value; left out, only that cells of a table without
-        negative values are not below zero.
+        Everybody knows each cell to within so many per cent of its value; left out, only that a cell is not below zero,
+        unless it has a negative contribution, is negative or is a difference.
     effort
         How many linear programs may be spent on a good pattern; beyond that the pattern is completed in the cheapest
         way, and is as safe, only dearer.
