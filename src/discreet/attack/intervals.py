@@ -224,7 +224,6 @@ class External:
             exact,
         )
 
-
     def _in_whole_numbers(self) -> Floats:
         """How far cells were shown to move; counts as far as the last whole number on the way."""
         whole = whole_cells(self.system)[self.cells]
