@@ -59,12 +59,13 @@ def attack(case: RandomSet, release: ds.Release) -> Iterator[Found]:
     insiders = None if aside else case.method["insiders"]
     for value in dict.fromkeys(value for _, value in case.tables):
         tables = list(_published(case, release, value))
-        whole = value is None and not case.weighted
+        aside = any("whole numbers of their last decimal" in text for text in claim.not_considered)
+        whole = not case.weighted and (value is None or not aside)
         for group in _groups(tables, claim):
             unseen = Unseen(case.trees, [shown for shown, _ in group])
-            yield from _outsiders(case, unseen, group, whole)
+            yield from _outsiders(case, unseen, group, 10.0**-case.decimals if value else 1.0, whole)
             if insiders == "full" and not case.weighted and not case.negative and value is not None:
-                yield from _insiders(case, unseen, group, whole)
+                yield from _insiders(case, unseen, group)
 
 
 def _groups(tables: list, claim) -> Iterator[list]:
@@ -113,15 +114,15 @@ def _targets(table: ds.Table) -> Iterator[tuple[int, tuple[str, ...], float, flo
         yield row, codes, table.value[row] / unit, low, high
 
 
-def _outsiders(case: RandomSet, unseen: Unseen, group: list, whole: bool) -> Iterator[Found]:
+def _outsiders(case: RandomSet, unseen: Unseen, group: list, unit: float, whole: bool) -> Iterator[Found]:
     value = group[0][0].value
     floor = np.zeros(len(unseen.cells))
     for (cell, _), amount in _amounts(case, unseen, value).items():
         if amount < 0:
             floor[cell] = -np.inf
-    programs = Programs(unseen, floor, whole)
+    programs = Programs(unseen, floor, unit if whole else None)
     tables = None
-    if whole and not unseen.limits and len(case.records["firm"]) <= 14:
+    if whole and value is None and not unseen.limits and len(case.records["firm"]) <= 14:
         try:
             tables = all_tables(unseen, floor, len(case.records["firm"]))
         except TooMany:
@@ -139,7 +140,7 @@ def _outsiders(case: RandomSet, unseen: Unseen, group: list, whole: bool) -> Ite
                     yield Found(case.seed, who, f"{shown.name} {codes}", true, least, most, (low, high))
 
 
-def _insiders(case: RandomSet, unseen: Unseen, group: list, whole: bool) -> Iterator[Found]:
+def _insiders(case: RandomSet, unseen: Unseen, group: list) -> Iterator[Found]:
     """Every firm knows what it has in every base cell; upper levels must hold against it where it is not alone."""
     amounts = _amounts(case, unseen, group[0][0].value)
     for firm in sorted({firm for _, firm in amounts}):
@@ -147,7 +148,7 @@ def _insiders(case: RandomSet, unseen: Unseen, group: list, whole: bool) -> Iter
         for (cell, who), amount in amounts.items():
             if who == firm:
                 floor[cell] = amount
-        programs = Programs(unseen, floor, whole)
+        programs = Programs(unseen, floor, None)
         for shown, table in group:
             for _, codes, true, _, high in _targets(table):
                 row = unseen.row(shown, codes)

@@ -36,7 +36,7 @@ MARGINS = {("a0", "Total"): 3, ("a1", "Total"): 4, ("Total", "b0"): 2, ("Total",
 
 def test_the_attacker_with_programs_finds_what_margins_leave_open() -> None:
     unseen, shown = _unseen(FOUR | MARGINS)
-    programs = Programs(unseen, np.zeros(4), whole=True)
+    programs = Programs(unseen, np.zeros(4), unit=1.0)
     assert programs.ends(unseen.row(shown, ("a0", "b0"))) == (0.0, 2.0)
     assert programs.ends(unseen.row(shown, ("a1", "b1"))) == (2.0, 4.0)
 
@@ -50,7 +50,7 @@ def test_the_attacker_who_lists_all_tables_finds_the_same() -> None:
 
 def test_a_withheld_cell_that_margins_give_away_is_found() -> None:
     unseen, shown = _unseen(FOUR | {("a0", "b1"): 2} | MARGINS)
-    assert Programs(unseen, np.zeros(4), whole=True).ends(unseen.row(shown, ("a0", "b0"))) == (1.0, 1.0)
+    assert Programs(unseen, np.zeros(4), unit=1.0).ends(unseen.row(shown, ("a0", "b0"))) == (1.0, 1.0)
 
 
 def test_a_release_made_before_its_tables_were_known_to_stand_on_one_would_be_found() -> None:

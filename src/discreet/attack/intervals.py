@@ -19,8 +19,8 @@ from discreet.attack.settle import Ends, Levels, settle
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.relations.whole_counts import whole_cells
 from discreet.relations.components import components
+from discreet.relations.whole_counts import whole_cells
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -66,6 +66,7 @@ FURTHER = "anything else that was published before or elsewhere"
 OTHER_UNIVERSES = "differences between tables of different universes, periods or weights"
 CYCLE = "that tables whose variables form a cycle stand on one table by all of these variables without negative cells"
 CYCLE_INSIDERS = "what contributors know of the table that others stand on, whose variables form a cycle"
+FRACTIONS = "that values are whole numbers of their last decimal, where alternatives move them by fractions of it"
 NOT_ZERO = "that a withheld count is not zero: empty cells are shown as empty"
 STATEMENT = "Every unsafe cell keeps its protection level over the relations of all tables together."
 STATEMENT_TOGETHER = (
@@ -102,6 +103,7 @@ def suppression_claim(
     sums: tuple[bool, bool] = (False, True),
     cycle: bool = False,
     counts: bool = False,
+    fractions: bool = False,
 ) -> Claim:
     """What suppression may claim.
 
@@ -131,12 +133,15 @@ def suppression_claim(
         Whether variables of some tables form a cycle without a table behind it.
     counts
         Whether there are tables of counts.
+    fractions
+        Whether certificates move values by fractions of their last decimal.
     """
     together = () if already is None else already.together_with()
     external = EXTERNAL if known_within is None else EXTERNAL_WITHIN.format(f"{known_within:g}")
     left_out = [OTHER_UNIVERSES] if universes else []
     left_out += [CYCLE] if cycle else []
     left_out += [NOT_ZERO] if counts else []
+    left_out += [FRACTIONS] if fractions else []
     left_out.append(FURTHER if together else EARLIER)
     left_out += [] if already is None else already.left_out()
     unseen = already is not None and any(earlier.unseen for earlier in already.tables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -130,6 +130,7 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
         universes=len({table.spec.identity[1:] for table in tables}) > 1,
         cycle=has_open_cycle(ground),
         counts=any(table.spec.value is None for table in tables),
+        fractions=_moves_by_fractions(ground, evidence),
         unnamed=any(table.holders is None and "holding" in table.contributions for table in tables),
         uncounted=not all(counted),
         accepted=len(evidence.accepted),
@@ -139,6 +140,20 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
         sums=judged_sums(tables[: ground.present], joint),
     )
     return Stated(insiders, coalitions, joint, None if within is None else Fraction(str(within)), claim)
+
+
+def _moves_by_fractions(ground: Ground, evidence: Evidence) -> bool:
+    """Whether a certificate moves a row by less than a whole number of the last decimal that its table has."""
+    c = evidence.certificates
+    if read_certificates(Verdict(), ground, c) is None:
+        return False  # they are refused where the proof is looked at
+    units = [10 ** (evidence.decimals - table.decimals) for table in ground.tables]
+    if max(units) * max((int(d) for d in c.denominator.tolist()), default=1) == 1:
+        return False
+    length = np.diff(c.start)
+    exact: Any = np.int64 if max(units) * int(c.denominator.max(initial=1)) < 2**62 else object
+    step = np.repeat(c.denominator.astype(exact), length) * np.array(units, exact)[c.entry_table]
+    return bool(np.any(np.asarray(c.amount % step != 0, np.bool_)))
 
 
 def check_claim(verdict: Verdict, allowed: Claim, claim: Claim) -> None:

@@ -30,7 +30,7 @@ from discreet.tables.suppress.coalitions import Coalitions
 from discreet.tables.suppress.complete import complete
 from discreet.tables.suppress.costs import charge, plain_hints, plain_preference, refuse_cost
 from discreet.tables.suppress.joint import Sum, protect_sums
-from discreet.tables.suppress.proof import certificates_and_proofs
+from discreet.tables.suppress.proof import certificates_and_proofs, has_fractions
 from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern, propose_pattern, short_error
 from discreet.tables.suppress.proposed import notes as proposed_notes
 from discreet.tables.suppress.reasons import with_reasons
@@ -229,6 +229,7 @@ class Suppress(Method):
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
             cycle=has_open_cycle(system.tables),
             counts=any(table.spec.value is None for table in system.tables),
+            fractions=has_fractions(system, certificates),
             unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
             uncounted=not all(counted),
             coalitions=coalitions,

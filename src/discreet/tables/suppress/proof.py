@@ -20,6 +20,18 @@ def certificates_and_proofs(
     return _certificates(system, listed, reverse, unit), _proofs(system, families, number)
 
 
+def has_fractions(system: System, certificates: Certificates) -> bool:
+    """Whether certificates move cells by fractions of the last decimal that their table has."""
+    finer = [10 ** (system.decimals - table.decimals) for table in system.tables]
+    largest = max(finer) * max(certificates.denominator.tolist(), default=1)
+    if largest == 1:
+        return False
+    kind = object if largest >= LARGEST else np.int64
+    of = np.repeat(np.arange(len(certificates), dtype=np.int64), np.diff(certificates.start))
+    step = certificates.denominator.astype(kind)[of] * np.array(finer, kind)[certificates.entry_table]
+    return bool(np.any(certificates.amount % step != 0))
+
+
 def _distinct(families: dict[int, list[Member]]) -> tuple[list[Alternative], dict[int, int]]:
     """All alternatives, each once, and the number of each by its identity."""
     number: dict[int, int] = {}
