@@ -17,10 +17,10 @@ from discreet.relations import build_system
 from discreet.report import custodian_report
 from discreet.rules.base import rule_from_record
 from discreet.tables.method import method_from_record
+from discreet.trust import SigningKey
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import protect
 from discreet.verbs.with_records import check_with_records
-from discreet.trust import SigningKey
 from discreet.verify import Verdict, check_folder, check_release
 
 
