@@ -156,6 +156,13 @@ def _read_cells(path: Path, entry: Mapping[str, Any]) -> Cells:
         (ends[0], ends[1]) if len(ends) == 2 else None,
         (data["lower"], data["upper"]),
     )
+    unused = (
+        (table.weighted is None and table.weight_decimals)
+        or (table.key_sum is None and table.key_modulus)
+        or (table.cost is None and table.spec.cost is not None)
+    )
+    if unused:
+        raise InputError(f"The description of {path.name!r} speaks of columns that it does not have.")
     known = cell_columns(found.table, found.status, *found.left, found.published, 0, found.ends)
     if list(kinds) != [column.name for column in known]:
         raise InputError(f"The cell file {path.name!r} has other columns than its description says.")

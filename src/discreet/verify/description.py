@@ -135,7 +135,7 @@ EVIDENCE = record(
         "decimals": DECIMALS,
         "effort": by_name(whole()),
         "accepted": many(ACCEPTED),
-        "facts": by_name(plain),
+        "facts": by_name(plain, names=text("[a-z0-9_]+", most=60)),
         "findings": TEXTS,
         "files": by_name(FILE),
         "parts": by_name(many(SOME, least=1)),

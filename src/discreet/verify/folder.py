@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -63,6 +64,9 @@ def check_folder(folder: Path | str, *, seal: str | None = None, public_key: Pat
     if verdict.refused or read is None:
         return verdict
     custodian, public, stated = read
+    facts = [Noted(evidence.facts) for evidence in custodian.evidence]
+    pairs = zip(custodian.evidence, facts, strict=True)
+    custodian = replace(custodian, evidence=tuple(replace(evidence, facts=noted) for evidence, noted in pairs))
     verdict.proved.append("evidence and files belong together (digests)")
     if kept is None and key is None:
         verdict.asserted.append(
@@ -72,9 +76,33 @@ def check_folder(folder: Path | str, *, seal: str | None = None, public_key: Pat
     if claims is None:
         return verdict
     verdict.add(claims)
+    for evidence, noted in zip(custodian.evidence, facts, strict=True):
+        if noted.unread():
+            verdict.asserted.append(f"what {evidence.claim.method} says of its work: {noted.unread()}")
     if verdict.holds:
         _guarded(verdict, "claims", lambda: check_intervals(verdict, custodian, stated))
     return verdict
+
+
+class Noted(Mapping[str, Any]):
+    """Facts that remember which of them were looked at: the others are only asserted, and the verdict says so."""
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self.facts, self.seen = facts, set[str]()
+
+    def __getitem__(self, name: str) -> Any:
+        self.seen.add(name)
+        return self.facts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.facts)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def unread(self) -> str:
+        """What nobody looked at, in words."""
+        return ", ".join(f"{name} {str(self.facts[name])[:60]}" for name in self.facts if name not in self.seen)
 
 
 def _guarded(verdict: Verdict, check: str, work: Callable[[], Result]) -> Result | None:

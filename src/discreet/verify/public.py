@@ -29,6 +29,27 @@ def check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease) 
             ends = None if custodian.intervals is None else custodian.intervals[number]
             _check_altered_table(verdict, table, altered[number], custodian.decimals, shown, ends)
     verdict.prove("the public tables show exactly the published cells and nothing else", before)
+    if custodian.tables.one_pattern and custodian.published is None:
+        _check_one_pattern(verdict, custodian)
+
+
+def _check_one_pattern(verdict: Verdict, custodian: Custodian) -> None:
+    """Where one pattern was asked for, a cell that is withheld in one value variable is withheld in all."""
+    before, cells = len(verdict.refused), {}
+    tables = list(enumerate(custodian.tables))
+    places = {
+        number: [(table.spec.identity[1:], table.variables, table.spec_codes(codes)) for codes in table.codes.tolist()]
+        for number, table in tables
+    }
+    for number, _ in tables:
+        for place, hidden in zip(places[number], custodian.withheld(number).tolist(), strict=True):
+            cells[place] = cells.get(place, False) or hidden
+    for number, table in tables:
+        hidden, empty = custodian.withheld(number).tolist(), table.empty.tolist()
+        for row, place in enumerate(places[number]):
+            if cells[place] and not hidden[row] and not empty[row]:
+                verdict.refuse("pattern", "a cell is withheld in another value variable only", cell_text(table, row))
+    verdict.prove("the same cells are withheld in all value variables", before)
 
 
 def _same_cells(verdict: Verdict, table: Table, shown: PublicTable) -> bool:
