@@ -163,6 +163,9 @@ def _read_cells(path: Path, entry: Mapping[str, Any]) -> Cells:
     )
     if unused:
         raise InputError(f"The description of {path.name!r} speaks of columns that it does not have.")
+    assessed = table.assessment
+    if assessed is not None and np.any(assessed.hits >> len(assessed.rules)):
+        raise InputError(f"The cell file {path.name!r} says that a cell breaks a rule that is not stated.")
     known = cell_columns(found.table, found.status, *found.left, found.published, 0, found.ends)
     if list(kinds) != [column.name for column in known]:
         raise InputError(f"The cell file {path.name!r} has other columns than its description says.")
