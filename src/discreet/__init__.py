@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from discreet.verbs.protect import protect
     from discreet.verbs.recipe import run_recipe
     from discreet.verbs.repair import repair
-    from discreet.verbs.save import replay, save
+    from discreet.verbs.save import replay, save, sign
     from discreet.verbs.tabulate import tabulate
     from discreet.verbs.tune import family, tune
     from discreet.verbs.utility import utility
@@ -147,7 +147,7 @@ _HOME = {
     "discreet.verbs.protect": ("protect",),
     "discreet.verbs.recipe": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),
-    "discreet.verbs.save": ("replay", "save"),
+    "discreet.verbs.save": ("replay", "save", "sign"),
     "discreet.verbs.tabulate": ("tabulate",),
     "discreet.verbs.tune": ("family", "tune"),
     "discreet.verbs.utility": ("utility",),

@@ -71,7 +71,23 @@ class Case:
         status = np.full(len(table), CellStatus.SAFE, np.int8)
         status[table.codes.min(axis=1) > 0] = CellStatus.SECONDARY
         status[[self.row(cell) for cell in self.levels]] = CellStatus.UNSAFE
-        return Custodian(ds.TableSet([table]), (status,), (self.evidence(),), {})
+        evidence = self.evidence()
+        log = {
+            "discreet": "0",
+            "assess": [
+                {
+                    "table": table.name,
+                    "rules": [dict(rule) for rule in table.assessment.rules],
+                    "profile": table.assessment.profile,
+                    "options": dict(table.assessment.options),
+                }
+            ],
+            "protect": [dict(evidence.method)],
+            "effort": dict(evidence.effort),
+            "notes": [],
+            "already_published": [],
+        }
+        return Custodian(ds.TableSet([table]), (status,), (evidence,), log)
 
     def _table(self) -> ds.Table:
         rows, columns = self.value.shape
@@ -106,7 +122,7 @@ class Case:
             },
             lower_bound=low,
             upper_bound=high,
-            assessment=Assessment((), "", {}, unsafe, none, none, none, sliding),
+            assessment=Assessment((), "handbook", {}, unsafe, none, none, none, sliding),
         )
 
     def evidence(self) -> Evidence:

@@ -301,4 +301,6 @@ def test_a_reason_in_other_words_is_refused(tmp_path, field, new):
     accepted[0]["because"]["relations"][0][field] = json.loads(new)
     path.write_text(json.dumps(description), encoding="utf-8")
     reseal(tmp_path / "out")
-    assert "not well formed" in str(check_folder(tmp_path / "out"))
+    [refusal] = check_folder(tmp_path / "out").refused
+    assert refusal.check == "files"
+    assert "not well formed" in refusal.message or f"because.relations[0].{field} is not" in refusal.message

@@ -80,15 +80,26 @@ def export(folder: Path, file: Path, form: str | None, table: str | None) -> Non
 @click.option("--contributor", help="Their column of contributors.")
 @click.option("--weight", help="Their column of weights.")
 @click.option("--record-key", help="Their column of record keys.")
+@click.option("--seal", help="The seal of the release as you kept it: refuse one that was changed and sealed anew.")
+@click.option(
+    "--public-key", type=click.Path(path_type=Path), help="The office's public key: refuse what it did not sign."
+)
 @JSON
 def verify(
-    folder: Path, data: Path | None, contributor: str | None, weight: str | None, record_key: str | None, as_json: bool
+    folder: Path,
+    data: Path | None,
+    contributor: str | None,
+    weight: str | None,
+    record_key: str | None,
+    seal: str | None,
+    public_key: Path | None,
+    as_json: bool,
 ) -> None:
     """Re-check a saved release in FOLDER with the independent checker."""
     from discreet.verify import check_folder
 
     with errors(as_json):
-        verdict = check_folder(folder)
+        verdict = check_folder(folder, seal=seal, public_key=public_key)
         if data is not None and verdict.holds:
             from discreet.model.microdata import Microdata
             from discreet.verbs.load import load
@@ -99,6 +110,30 @@ def verify(
         click.echo(json.dumps(verdict.to_dict()) if as_json else str(verdict))
         if not verdict.holds:
             sys.exit(5)
+
+
+@main.command("signing-key")
+@click.argument("file", type=click.Path(path_type=Path))
+def signing_key(file: Path) -> None:
+    """Make a key to sign releases with in FILE, and its public key in FILE.pub."""
+    from discreet.trust import make_keys
+
+    with errors(False):
+        public = make_keys(file)
+        click.echo(f"{file} signs; keep it secret. {file}.pub checks signatures; give it to anybody.")
+        click.echo(f"Fingerprint of the public key: {public.fingerprint}")
+
+
+@main.command()
+@FOLDER
+@click.option("--key", type=click.Path(path_type=Path), required=True, help="The signing key.")
+def sign(folder: Path, key: Path) -> None:
+    """Sign the saved release in FOLDER, once it is verified."""
+    from discreet.verbs.save import sign as sign_saved
+
+    with errors(False):
+        sign_saved(folder, key)
+        click.echo(f"Signed: {folder}/custodian/manifest.sig")
 
 
 @main.command()

@@ -21,8 +21,11 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def safe_code(code: str) -> str:
-    """A code as text that a spreadsheet does not run: an apostrophe goes before what looks like a formula."""
-    return "'" + code if code.startswith(FORMULA) else code
+    """A code or name as text that a spreadsheet does not run: an apostrophe goes before what looks like a formula.
+
+    One more goes before a code that has such an apostrophe itself, so that no two codes are written alike.
+    """
+    return "'" + code if code.lstrip("'").startswith(FORMULA) else code
 
 
 def units_text(units: Ints, decimals: int, shown: Bools | None = None) -> pa.Array:
@@ -73,11 +76,11 @@ def code_text_columns(codes: NDArray[np.int32], lists: Sequence[Sequence[str]]) 
 
 
 def write_text_columns(path: Path, names: Sequence[str], columns: Sequence[pa.Array]) -> None:
-    """Write text columns as csv with a header. Fields must be quoted already where csv asks for it."""
+    """Write text columns as csv with a header. Fields must be safe and quoted already where csv asks for it."""
     import pyarrow.compute as pc
 
     with path.open("wb") as stream:
-        stream.write((",".join(quoted(name) for name in names) + "\n").encode())
+        stream.write((",".join(quoted(safe_code(name)) for name in names) + "\n").encode())
         for start in range(0, len(columns[0]), CHUNK):
             lines = pc.binary_join_element_wise(*(column.slice(start, CHUNK) for column in columns), ",")
             stream.write("\n".join([*lines.to_pylist(), ""]).encode())

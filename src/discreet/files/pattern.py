@@ -106,7 +106,10 @@ def read_pattern(
     own = is_own(names)
     if own:
         theirs.setdefault("status", OWN_STATUS)
-    wanted = _variables(variables, names, own)
+    for header in names:  # names of variables that a spreadsheet would run stand behind an apostrophe
+        if own and _plain(header) != header:
+            theirs.setdefault(_plain(header), header)
+    wanted = _variables(variables, [_plain(header) for header in names] if own else names, own)
     status_column = None if all_are is not None else theirs.get("status", "status")
     table_column = theirs.get("table", "table") if not table and theirs.get("table", "table") in names else None
     if status_column is not None and status_column not in names:
@@ -189,7 +192,7 @@ def _encoded(frame: pa.Table, name: str) -> tuple[tuple[str, ...], Codes]:
 
 def _plain(code: str) -> str:
     """A code without the apostrophe that keeps spreadsheets from running it."""
-    return code[1:] if code.startswith("'") and code[1:].startswith(FORMULA) else code
+    return code[1:] if code.startswith("'") and code.lstrip("'").startswith(FORMULA) else code
 
 
 def _status(frame: pa.Table, column: str | None, letters: str | Mapping[str, str], all_are: str | None) -> Status:

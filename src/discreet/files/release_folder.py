@@ -27,9 +27,10 @@ from discreet.model.layout import FORMAT, acceptance_description, cell_columns, 
 from discreet.model.public import PublicRelease
 from discreet.model.release import Custodian
 from discreet.progress import checkpoint
+from discreet.trust import SigningKey
 
 OWN_FOLDERS = frozenset({"public", "custodian", "restricted"})
-MANIFEST, SEAL = "manifest.json", "manifest.sha256"
+MANIFEST, SEAL, SIGNATURE = "manifest.json", "manifest.sha256", "manifest.sig"
 KEY_FILE = "key.txt"
 """A key that was made for the release; keys from elsewhere are not copied."""
 RESTRICTED = {"sdmx-csv": lambda found, heading: csv_text(found, heading).encode(), "sdmx-json": json_text}
@@ -44,6 +45,7 @@ def write_release(
     formats: Sequence[str] = ("csv",),
     restricted: Sequence[str] = (),
     heading: Heading | None = None,
+    sign: SigningKey | None = None,
 ) -> str:
     """Write a release into ``folder`` and return its seal.
 
@@ -64,6 +66,8 @@ def write_release(
         Formats of transmissions with true values and confidentiality flags, in ``restricted/``.
     heading
         What some formats state besides the table.
+    sign
+        The office's key, which signs the list of files.
     """
     formats, heading = check_formats(formats), heading or Heading()
     for name in restricted:
@@ -84,7 +88,9 @@ def write_release(
     try:
         _publish(staging, public, custodian, formats, heading)
         _transmit(staging, custodian, restricted, heading)
-        seal = _fill(staging, custodian, extra or {})
+        seal = _fill(staging, custodian, extra or {}, heading)
+        if sign is not None:
+            _sign(staging, sign)
         checkpoint("save", 1, 1)
         _put_in_place(staging, folder)
     except OSError as error:
@@ -137,7 +143,7 @@ def _transmit(staging: Path, custodian: Custodian, formats: Sequence[str], headi
             (folder / f"{names[table.name]}{FORMATS[name].suffix}").write_bytes(RESTRICTED[name](found, heading))
 
 
-def _fill(staging: Path, custodian: Custodian, extra: Mapping[str, str]) -> str:
+def _fill(staging: Path, custodian: Custodian, extra: Mapping[str, str], heading: Heading) -> str:
     closed = staging / "custodian"
     closed.mkdir(mode=0o700)
     names = file_names([table.name for table in custodian.whole])
@@ -156,6 +162,7 @@ def _fill(staging: Path, custodian: Custodian, extra: Mapping[str, str]) -> str:
     altered = {} if custodian.published is None else {"published_decimals": custodian.decimals}
     description = {
         "format": FORMAT,
+        "heading": vars(heading),
         "tables": [{"file": f"{names[t.name]}.csv", **table_description(t), **altered} for t in custodian.tables],
         "equations": [str(equation) for equation in custodian.tables.equations],
         "one_pattern": custodian.tables.one_pattern,
@@ -301,6 +308,26 @@ def _seal(staging: Path) -> str:
         _sync(staging / "custodian" / name)
     staging.chmod(0o755)
     return seal
+
+
+def sign_release(folder: Path, key: SigningKey) -> None:
+    """Sign the list of files of a saved release; what was signed before is signed anew."""
+    if not (folder / "custodian" / MANIFEST).is_file():
+        raise OutputError(f"{folder.name!r} is not a saved release.", hint="Give the folder that holds custodian/.")
+    try:
+        _sign(folder, key)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+
+
+def _sign(folder: Path, key: SigningKey) -> None:
+    closed = folder / "custodian"
+    text = key.signature((closed / MANIFEST).read_bytes())
+    with tempfile.NamedTemporaryFile("w", dir=folder.parent, prefix=f".{folder.name}.", delete=False) as stream:
+        stream.write(text)
+    place = Path(stream.name)  # readable by its owner only, and put in its place in one step
+    _sync(place)
+    place.replace(closed / SIGNATURE)
 
 
 def file_digest(path: Path) -> str:

@@ -20,7 +20,7 @@ from discreet.model.hierarchy import Grouping, Hierarchy
 from discreet.model.spec import TableSpec
 from discreet.model.table import NOBODY, Assessment, CellStatus, Contributions, Holders, Table
 
-FORMAT = 2
+FORMAT = 3
 PUBLIC_COLUMNS = ("value", "status")
 PUBLIC_INTERVAL_COLUMNS = ("value", "lower", "upper", "status")
 INTERVAL_COLUMNS = ("published_lower", "published_upper")

@@ -133,8 +133,10 @@ class PublicRelease:
 def public_table(table: Table, withheld: Bools) -> PublicTable:
     """The public view of a table."""
     shown = ~withheld & ~table.empty
-    decimals = table.decimals if table.spec.decimals is None else table.spec.decimals
-    value = np.where(shown, rounded_units(table.value, table.decimals, decimals), 0)
+    declared = table.spec.decimals
+    decimals = least_decimals(table.value[shown], table.decimals) if declared is None else declared
+    value = np.where(shown, table.value, 0)
+    value = rounded_units(value, table.decimals, decimals)
     return PublicTable(
         name=table.name,
         variables=table.variables,
@@ -172,7 +174,7 @@ def altered_table(
     neither are codes that have no other cell: that a code is known at all would tell that somebody has it.
     """
     everything = [published, *(intervals or ())]
-    shown = altered_decimals(table, np.concatenate(everything) if intervals else published, decimals)
+    shown = max(least_decimals(np.concatenate(everything), decimals), table.spec.decimals or 0)
     rows = _listed_rows(table, everything)
     codes, lists = _used_codes(table, rows)
     value, *ends = (
@@ -311,9 +313,17 @@ def _shown_exactly(value: Ints, decimals: int, shown: int) -> Ints:
     return result
 
 
-def altered_decimals(table: Table, published: Ints, decimals: int) -> int:
-    """Decimals that altered values are shown with: those of the table, or more where these would round them."""
-    wanted = table.decimals if table.spec.decimals is None else table.spec.decimals
+def least_decimals(published: Ints, decimals: int) -> int:
+    """Least number of decimals that writes published values exactly.
+
+    What is withheld, or was true before it was altered, must not decide: a reader would learn of its decimals.
+
+    Examples
+    --------
+    >>> least_decimals(np.array([1250, 300]), 3)
+    2
+    """
+    wanted = 0
     while wanted < decimals and np.any(published % 10 ** (decimals - wanted)):
         wanted += 1
     return wanted

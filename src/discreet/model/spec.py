@@ -45,7 +45,8 @@ class TableSpec:
     cost
         Variable that says how much a cell is worth when cells are withheld.
     decimals
-        Decimals of the published value; those of the variable when left out. Inside, values are exact.
+        Decimals of the published value; when left out, as few as write the published values exactly, so that withheld
+        ones have no say in it. Inside, values are exact.
     cells
         ``"nonempty"`` keeps cells that have a record, ``"all"`` every combination of codes.
     top

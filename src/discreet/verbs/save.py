@@ -9,7 +9,7 @@ from typing import Any
 from discreet.errors import InputError, counted
 from discreet.files.frames import to_frame as frame_of
 from discreet.files.published import Heading
-from discreet.files.release_folder import refuse_foreign, write_release
+from discreet.files.release_folder import refuse_foreign, sign_release, write_release
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
@@ -17,10 +17,11 @@ from discreet.relations import build_system
 from discreet.report import custodian_report
 from discreet.rules.base import rule_from_record
 from discreet.tables.method import method_from_record
+from discreet.trust import SigningKey
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import protect
 from discreet.verbs.with_records import check_with_records
-from discreet.verify import Verdict, check_release
+from discreet.verify import Verdict, check_folder, check_release
 
 
 def save(
@@ -31,6 +32,7 @@ def save(
     formats: Sequence[str] = ("csv",),
     restricted: Sequence[str] = (),
     heading: Heading | None = None,
+    sign: str | Path | None = None,
 ) -> str:
     """Write a release: ``public/`` for the world, ``custodian/`` (mode 0700) for the house.
 
@@ -53,16 +55,36 @@ def save(
         ``"sdmx-json"`` with true values and ``CONF_STATUS``.
     heading
         Agency, units, source and time that some formats state.
+    sign
+        File of the office's signing key (``discreet signing-key`` makes one): the release is signed with it, so that
+        nobody else can change it unnoticed.
 
     Returns
     -------
     str
-        The seal: the digest of the list of all files.
+        The seal: the digest of the list of all files. Keep it elsewhere: whoever may write into the folder can change
+        files and seal them anew, and ``discreet verify --seal`` finds that out.
     """
     refuse_foreign(Path(folder))
+    key = None if sign is None else SigningKey.from_file(sign)
     page = custodian_report(release) if report is True else report
     extra = {"custodian/report.html": page} if page else {}
-    return write_release(Path(folder), release.public, release.custodian, extra, formats, restricted, heading)
+    return write_release(Path(folder), release.public, release.custodian, extra, formats, restricted, heading, key)
+
+
+def sign(folder: str | Path, key: str | Path) -> None:
+    """Sign a saved release with an office's key; one that does not prove its claims is not signed.
+
+    Parameters
+    ----------
+    folder
+        The release.
+    key
+        File of the signing key, in PEM; ``discreet signing-key`` makes one.
+    """
+    signing = SigningKey.from_file(key)
+    check_folder(folder).require()
+    sign_release(Path(folder), signing)
 
 
 def verify(release: Release, data: Microdata | None = None) -> Verdict:

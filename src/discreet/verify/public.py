@@ -29,6 +29,27 @@ def check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease) 
             ends = None if custodian.intervals is None else custodian.intervals[number]
             _check_altered_table(verdict, table, altered[number], custodian.decimals, shown, ends)
     verdict.prove("the public tables show exactly the published cells and nothing else", before)
+    if custodian.tables.one_pattern and custodian.published is None:
+        _check_one_pattern(verdict, custodian)
+
+
+def _check_one_pattern(verdict: Verdict, custodian: Custodian) -> None:
+    """Where one pattern was asked for, a cell that is withheld in one value variable is withheld in all."""
+    before, cells = len(verdict.refused), {}
+    tables = list(enumerate(custodian.tables))
+    places = {
+        number: [(table.spec.identity[1:], table.variables, table.spec_codes(codes)) for codes in table.codes.tolist()]
+        for number, table in tables
+    }
+    for number, _ in tables:
+        for place, hidden in zip(places[number], custodian.withheld(number).tolist(), strict=True):
+            cells[place] = cells.get(place, False) or hidden
+    for number, table in tables:
+        hidden, empty = custodian.withheld(number).tolist(), table.empty.tolist()
+        for row, place in enumerate(places[number]):
+            if cells[place] and not hidden[row] and not empty[row]:
+                verdict.refuse("pattern", "a cell is withheld in another value variable only", cell_text(table, row))
+    verdict.prove("the same cells are withheld in all value variables", before)
 
 
 def _same_cells(verdict: Verdict, table: Table, shown: PublicTable) -> bool:
@@ -64,6 +85,8 @@ def _check_altered_table(
         return
     if shown.empty.any() or not shown.shown.all():
         verdict.refuse("public", "a cell is marked empty among altered values", table.name)
+    if shown.decimals != max(_least(np.concatenate(mine), decimals), table.spec.decimals or 0):
+        verdict.refuse("public", "the public table has another number of decimals", table.name)
     finest = max(decimals, shown.decimals)
     for column, theirs in zip(mine, (shown.value, shown.lower, shown.upper), strict=False):
         assert theirs is not None
@@ -127,7 +150,7 @@ def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_
         verdict.refuse("public", "a published cell is missing, or an empty one is shown", cell_text(table, row))
     for row in np.flatnonzero(shown.empty != (table.empty & ~hidden))[:20].tolist():
         verdict.refuse("public", "a cell is marked empty wrongly", cell_text(table, row))
-    wanted = table.decimals if table.spec.decimals is None else table.spec.decimals
+    wanted = _decimals_of(table, table.value[~hidden & ~table.empty], table.decimals)
     if shown.decimals != wanted:
         verdict.refuse("public", "the public table has another number of decimals", table.name)
         return
@@ -141,6 +164,32 @@ def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_
         wrong = (off > step) | ((off == step) & (seen % 2 == 1))
     for row in rows[np.asarray(wrong, np.bool_)][:20].tolist():
         verdict.refuse("public", "a published value differs from the custodian's", cell_text(table, row))
+
+
+def public_decimals(custodian: Custodian, number: int) -> int:
+    """Decimals of a public table: those declared, or as few as write its published values exactly.
+
+    Other values must not decide, for a reader would learn of their decimals.
+    """
+    table = custodian.tables.tables[number]
+    if custodian.published is None:
+        open_ = ~custodian.withheld(number) & ~table.empty
+        return _decimals_of(table, table.value[open_], table.decimals)
+    ends = () if custodian.intervals is None else custodian.intervals[number]
+    everything = np.concatenate([custodian.published[number], *ends])
+    return max(_least(everything, custodian.decimals), table.spec.decimals or 0)
+
+
+def _decimals_of(table: Table, published: NDArray[np.int64], decimals: int) -> int:
+    return _least(published, decimals) if table.spec.decimals is None else table.spec.decimals
+
+
+def _least(published: NDArray[np.int64], decimals: int) -> int:
+    """Decimals without zeros at the end of all values."""
+    for spare in range(decimals, 0, -1):
+        if not np.any(published.astype(object) % 10**spare):
+            return decimals - spare
+    return decimals
 
 
 def cell_text(table: Table, row: int) -> str:

@@ -8,6 +8,16 @@ from typing import Any, Literal
 from discreet.errors import VerificationError, counted
 
 
+def one_line(text: str) -> str:
+    """Text that stays on its line: signs that break lines, or turn or hide text, are written as their numbers.
+
+    Labels and findings come from others; none of them may print a line that looks like one of the checker's.
+    """
+    return "".join(
+        sign if sign.isprintable() or sign == "\u00a0" else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
 @dataclass(frozen=True)
 class Refusal:
     """One reason why a claim does not hold, with the cell or file it is about."""
@@ -17,7 +27,7 @@ class Refusal:
     where: str = ""
 
     def __str__(self) -> str:
-        return f"{self.check}: {self.message}{f' ({self.where})' if self.where else ''}"
+        return one_line(f"{self.check}: {self.message}{f' ({self.where})' if self.where else ''}")
 
 
 @dataclass
@@ -64,6 +74,16 @@ class Verdict:
         settled = [t for t, mine in self.of_records.items() if mine == kind and t.startswith(about)]
         self.asserted = [text for text in self.asserted if text not in settled]
 
+    def add(self, other: Verdict) -> None:
+        """Add what another check found."""
+        self.proved += other.proved
+        self.asserted += other.asserted
+        self.of_records |= other.of_records
+        self.refused += other.refused
+        self.attackers += other.attackers
+        self.together_with += other.together_with
+        self.not_considered += other.not_considered
+
     def require(self) -> Verdict:
         """The verdict itself; an error that names the first reasons when the claim does not hold."""
         if self.refused:
@@ -97,6 +117,6 @@ class Verdict:
         lines += [f"  together with {text}" for text in self.together_with]
         lines += [f"  not considered: {text}" for text in self.not_considered]
         lines += [f"  asserted, not re-checked: {text}" for text in self.asserted]
-        return "\n".join(lines)
+        return "\n".join(map(one_line, lines))
 
     __repr__ = __str__

@@ -1,0 +1,5 @@
+"""Trust: who says so. Signatures that nobody can renew who does not hold the key."""
+
+from discreet.trust.signature import PublicKey, SigningKey, make_keys, read_signature
+
+__all__ = ["PublicKey", "SigningKey", "make_keys", "read_signature"]

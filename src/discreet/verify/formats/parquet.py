@@ -1,0 +1,89 @@
+"""Public tables as Parquet files, written a second time."""
+
+from __future__ import annotations
+
+import io
+import re
+from decimal import Decimal
+from typing import Any
+
+from discreet.verify.formats.shown import Different, Shown
+
+MAKER = re.compile(rb"(.)parquet-cpp-arrow version [0-9]+\.[0-9]+\.[0-9]+(?=[^0-9.])", re.DOTALL)
+"""Where a file names the version of the library that wrote it, with the length of the name before it."""
+
+
+def check_parquet(found: bytes, shown: Shown) -> None:
+    """A Parquet file is byte for byte what the cells give, but for the version of the library that wrote it."""
+    import pyarrow.parquet as pq
+
+    expected, sink = _table(shown), io.BytesIO()
+    pq.write_table(expected, sink, compression="zstd")
+    if _without_maker(sink.getvalue()) == _without_maker(found):
+        return
+    raise Different(_where(expected, found))
+
+
+def _without_maker(data: bytes) -> tuple[bytes, bytes] | None:
+    """A file without the name of its maker: what stands before the last part, and that part."""
+    long = int.from_bytes(data[-8:-4], "little")
+    if data[-4:] != b"PAR1" or not 0 < long <= len(data) - 12:
+        return None
+    end = data[-8 - long : -8]
+    named = list(MAKER.finditer(end))
+    if len(named) != 1 or named[0][1][0] != len(named[0][0]) - 1:
+        return None
+    return data[: -8 - long], end[: named[0].start()] + end[named[0].end() :]
+
+
+def _table(shown: Shown) -> Any:
+    import pyarrow as pa
+
+    table = shown.table
+    columns: dict[str, Any] = {}
+    for variable, codes in zip(table.variables, zip(*shown.cells(), strict=True), strict=True):
+        columns[variable] = pa.array(codes, pa.string())
+    if not len(table):
+        columns = {variable: pa.array([], pa.string()) for variable in table.variables}
+    columns["value"] = _numbers(shown.numbers(), table.decimals)
+    if table.lower is not None:
+        ends = shown.ends()
+        columns["lower"] = _numbers([low for low, _ in ends], table.decimals)
+        columns["upper"] = _numbers([high for _, high in ends], table.decimals)
+    columns["status"] = pa.array(table.status, pa.string())
+    words = shown.words
+    about = {"table": table.name, "period": table.period}
+    about |= {"agency": words.agency, "units": words.units, "source": words.source}
+    return pa.table(columns).replace_schema_metadata(about)
+
+
+def _numbers(texts: list[str], decimals: int) -> Any:
+    import pyarrow as pa
+
+    if decimals == 0:
+        return pa.array([int(text) if text else None for text in texts], pa.int64())
+    return pa.array([Decimal(text) if text else None for text in texts], pa.decimal128(38, decimals))
+
+
+def _where(expected: Any, found: bytes) -> str:
+    """Where a file differs, as far as it can be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        given = pq.read_table(pa.BufferReader(found))
+    except (OSError, ValueError, KeyError, pa.ArrowException):
+        return "the file cannot be read"
+    for name in given.schema.names:
+        if name not in expected.schema.names:
+            return f"the column {name!r} is not one that the release has"
+    if not given.schema.equals(expected.schema):
+        return "columns or their types are not those of the release"
+    if given.schema.metadata != expected.schema.metadata:
+        return "what the file says of itself (metadata) is not what the release says"
+    if given.num_rows != expected.num_rows:
+        return f"the file has {given.num_rows:,} rows and not {expected.num_rows:,}"
+    for name in expected.schema.names:
+        if not given[name].equals(expected[name]):
+            return f"column {name!r} is not what the published cells give"
+    return "the file holds more than its rows, or was written in another way than releases are"
