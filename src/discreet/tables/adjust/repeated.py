@@ -1,4 +1,4 @@
-"""Readers who know an adjustment, the unsafe cells and the rule, and repeat it for every table that could lie behind it.
+"""Readers who know an adjustment, the unsafe cells and the rule, and repeat it for every table that could be behind it.
 
 Without a secret draw the same table always gives the same publication. Whoever finds one table alone that gives it has
 the true one; somebody who finds two does not know which.
