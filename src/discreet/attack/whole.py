@@ -175,7 +175,7 @@ class _Program:
         each = np.array([turn[int(k)] for k in of], np.int64)
         m, extra = len(chosen), len(gaps)
         top = coo_array(matrix * unit[None, :])
-        spots = [(top.data, top.row, top.col)]
+        spots: list[tuple[Any, Any, Any]] = [(top.data, top.row, top.col)]
         if m:
             # move - sum of chosen moves = 0, and one is chosen
             first = np.array(list(gaps), np.int64)

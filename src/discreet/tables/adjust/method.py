@@ -33,7 +33,7 @@ from discreet.tables.adjust.moves import (
     whole,
 )
 from discreet.tables.adjust.programs import Answer, Programs, Row
-from discreet.tables.adjust.repeated import ALONE, left_alone
+from discreet.tables.adjust.repeated import ALONE, TOO_LARGE, left_alone
 from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.rounding.controlled import LEVELS, Problem, Search, round_controlled
 
@@ -233,12 +233,21 @@ class Adjust(Method):
             least, most = known_of_others(published, Fraction(str(self.limit)))
             lower = np.where(system.unsafe, lower, np.maximum(lower, least))
             upper = np.where(system.unsafe, upper, np.minimum(upper, most))
+        if self.most is not None:
+            # Who knows how far cells may move is taken to know the levels, too.
+            up, down = (whole(level, Fraction(str(self.most))) for level in needed(system))
+            lower = np.where(system.unsafe, np.maximum(lower, published - up), lower)
+            upper = np.where(system.unsafe, np.minimum(upper, published + down), upper)
         known &= ~system.unsafe
         lower, upper = np.where(known, system.value, lower), np.where(known, system.value, upper)
         knows = "which cells are unsafe and what was left as it is, but not the levels"
+        if self.most is not None:
+            knows = "which cells are unsafe, what was left as it is, and how far unsafe cells move at most"
         if self.randomised:
             return Reading(lower, upper, knows, (KNOWN_LEVELS,))
         alone = left_alone(self, system, published)
+        if alone is None and self.most is None and self.limit is None and self.fixed == "none":
+            return NotAudited(TOO_LARGE)
         if alone is None:
             return Reading(lower, upper, knows, (KNOWN_LEVELS, REPEATED))
         return Reading(lower, upper, knows, (KNOWN_LEVELS,), certain=(alone, ALONE))

@@ -22,11 +22,15 @@ ALONE = (
     "a reader who also knows the rule and repeats the adjustment is left with, no other table having been found that "
     "gives the same publication"
 )
-CELLS, UNSAFE = 400, 30
+TOO_LARGE = (
+    "nothing bounds the moves, and the table is too large to repeat the adjustment for all tables that could lie "
+    "behind it; a reader who does may be left with the true one (randomised=True draws the moves)"
+)
+CELLS, UNSAFE = 200, 30
 """Tables of more cells or unsafe cells are not looked at."""
-TRIES = 16
-"""So many choices of directions are tried for another table; all of them for up to four unsafe cells."""
-ROUNDS = 4
+TRIES = 8
+"""So many choices of directions are tried for another table; all of them for up to three unsafe cells."""
+ROUNDS = 3
 """Weights and limits depend on the values: so many times a table is worked back from them."""
 
 

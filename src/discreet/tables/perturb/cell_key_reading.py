@@ -16,6 +16,10 @@ from discreet.tables.perturb.magnitude_noise import MagnitudeNoise
 
 SAME_KEY = "what the equal or different noise of a sum and of its parts tells of more than one part together"
 CONTRIBUTIONS = "readers who know how large the largest contributions are, or how many there are"
+BOTH_SIGNS = (
+    "contributions of both signs can be larger than their sum, so that no share of a value bounds the noise of "
+    "magnitudes that may be negative"
+)
 FEWEST_OF_NONE = 10**9
 """Stands for noise tables that are not for counts."""
 NEVER_BELOW = 1e-9
@@ -182,17 +186,14 @@ def _factors(noise: NoiseTable, threshold: int) -> tuple[float, float]:
 
 
 def read_magnitudes(system: System, cells: Ints, shown: Publication, noise: MagnitudeNoise, unit: float) -> Told:
-    """What is told of magnitudes: noise is at most a share of the value, and no value changes its sign.
-
-    Contributions of both signs can be larger than their sum, so that nothing is told of cells that may be negative.
-    """
-    lower, upper = system.lower_bound.copy(), system.upper_bound.copy()
-    mine = cells[system.lower_bound[cells] >= 0]
+    """What is told of magnitudes that are not negative: noise is at most a share of the value, which keeps its sign."""
+    lower, upper, mine = system.lower_bound.copy(), system.upper_bound.copy(), cells
     scale = 10.0**-system.decimals
     rise, fall = _largest_noise(noise)
     # The noise was rounded to units of the table.
     half = 0.5 * unit
-    low, high = shown.low[mine] * scale - half, shown.high[mine] * scale + half
+    low: Floats = shown.low[mine].astype(np.float64) * scale - half
+    high: Floats = shown.high[mine].astype(np.float64) * scale + half
     least = _invert(lambda v: v + rise(v), low, up=False)
     most = np.full(len(mine), np.inf)
     if _share_at_last(noise) < 1:

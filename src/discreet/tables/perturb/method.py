@@ -32,6 +32,7 @@ from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.additive import Additive, by_least_squares, by_whole_units
 from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts, perturbed_weighted_counts
 from discreet.tables.perturb.cell_key_reading import (
+    BOTH_SIGNS,
     CONTRIBUTIONS,
     SAME_KEY,
     Publication,
@@ -369,6 +370,8 @@ class CellKey(Method):
         lower, upper, whole = system.lower_bound, system.upper_bound, None
         counts, others = [], []
         for table, cells in zip(system.tables, system.of, strict=True):
+            if table.spec.value is not None and np.any(system.lower_bound[cells] < 0):
+                return NotAudited(BOTH_SIGNS)
             if table.spec.value is not None:
                 others.append(read_magnitudes(system, cells, shown, self.magnitudes, 10.0**-table.decimals))
             elif table.weighted is not None:
