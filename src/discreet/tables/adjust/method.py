@@ -54,6 +54,9 @@ DEFAULT_NODES, NODES_WITHOUT_ASKING = 1_000, 100
 class Adjust(Method):
     """Move every unsafe cell at least its level up or down, and the other cells as little as keeps all relations.
 
+    Without ``randomised`` nothing is drawn: a reader who knows the method, the unsafe cells and the rule can repeat it
+    for every table that could lie behind the publication, and may be left with the true one alone.
+
     Parameters
     ----------
     objective
