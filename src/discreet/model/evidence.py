@@ -197,6 +197,10 @@ ROUNDING_READER = (
 )
 KNOWN_LEVELS = "readers who know the protection levels or how the moves were found"
 LEFT = "readers who know what was left as it is ({}): it bounds what moved, and an audit tells how closely"
+REPEATED = (
+    "readers who repeat the method on every table that fits and keep those that give the same publication: without a "
+    "secret draw they may be left with the true one alone"
+)
 LIKELY = "what the rounding's probabilities or its objective make more likely"
 NOT_ADDITIVE = "that published sums differ from the sums of published values"
 NO_LEVELS = "protection levels: cells may be known more closely than their level"
@@ -230,7 +234,9 @@ def adjustment_claim(method: Mapping[str, Any], *, forced: bool, universes: bool
     """
     kept = [*_left_as_it_is(method), *(["cells published by force"] if forced else [])]
     left = LEFT.format(", ".join(kept)) if kept else ""
-    return Claim("adjust", MOVED, (READER,), _left_out(universes, KNOWN_LEVELS, left, INSECURE if insecure else ""))
+    repeated = "" if method.get("randomised") else REPEATED
+    left_out = _left_out(universes, KNOWN_LEVELS, repeated, left, INSECURE if insecure else "")
+    return Claim("adjust", MOVED, (READER,), left_out)
 
 
 def _left_as_it_is(method: Mapping[str, Any]) -> Iterator[str]:
@@ -250,7 +256,16 @@ def _left_as_it_is(method: Mapping[str, Any]) -> Iterator[str]:
 
 
 def rounding_claim(
-    base: str, *, additive: bool, reach: int, levels: bool, drawn: bool, universes: bool, insecure: bool, cycle: bool
+    base: str,
+    *,
+    additive: bool,
+    reach: int,
+    levels: bool,
+    drawn: bool,
+    secret: bool,
+    universes: bool,
+    insecure: bool,
+    cycle: bool,
 ) -> Claim:
     """What rounding may claim.
 
@@ -266,6 +281,8 @@ def rounding_claim(
         Whether unsafe cells are shown to keep their levels.
     drawn
         Whether chance or an objective chose among the neighbouring multiples.
+    secret
+        Whether it was chance: then nobody can repeat it.
     universes, insecure
         Whether there are tables of several universes; whether draws came from a seed.
     cycle
@@ -280,6 +297,7 @@ def rounding_claim(
         "" if additive else NOT_ADDITIVE,
         "" if levels else NO_LEVELS,
         LIKELY if drawn else "",
+        REPEATED if drawn and not secret else "",
         INSECURE if insecure else "",
         CYCLE if cycle and levels else "",
     )

@@ -203,6 +203,7 @@ def check_rounding(a: Altered) -> None:
         levels=levels,
         drawn=rule != "conventional",
         cycle=has_open_cycle(a.ground),
+        secret=rule not in ("conventional", "controlled") or method.get("objective") == "random",
         **a.marks,
     )
     before = a.claims(allowed)
