@@ -19,6 +19,10 @@ from discreet.model.evidence import (
 NOISE_READER = "readers without the records and the key: nothing is claimed of what they can work out"
 SINGLE_WEIGHTS = "what standard errors tell of the replicate weights of single records"
 DRAWN = "that the draws were not looked at and repeated until they pleased"
+ONE_FACTOR = (
+    "readers who know one variable of a company: all variables of a record have the same factor, so that they compute "
+    "the others from cells of that company alone (factors='variable' draws them apart)"
+)
 
 
 def noise_claim(
@@ -111,9 +115,10 @@ def small_count_statement(base: int, *, fixed: bool, facts: Mapping[str, Any]) -
 def multiplied_statement(a: float, b: float, p: float | None, facts: Mapping[str, Any]) -> str:
     """What multiplicative noise may state of factors in a zone, and of the extended p% rule where it is asked for."""
     text = (
-        f"every record's own share was multiplied by a factor {a - 1:.6g} to {b - 1:.6g} away from 1, all records of a "
-        "company in one direction: no value moved by more than the largest factor allows, and one of a single "
-        "contributor by no less than the least; counts are unchanged; all relations add up"
+        f"every record's own share was multiplied by a factor {a - 1:.6g} to {b - 1:.6g} away from 1 and its move "
+        "rounded up to a whole unit, all records of a company in one direction: no value moved by more than the largest "
+        "factor and a unit a record, and one of a single contributor by no less than the least factor of its own share, "
+        "or to zero (values of several contributors may stand as they were); counts are unchanged; all relations add up"
     )
     if p is not None:
         text += (
