@@ -11,7 +11,7 @@ from discreet.attack.insiders import Finding
 from discreet.attack.intervals import Intervals
 from discreet.errors import counted
 from discreet.files.frames import to_frame
-from discreet.model.arrays import Ints, Status
+from discreet.model.arrays import Bools, Ints, Status
 from discreet.model.evidence import COALITIONS, CONTRIBUTORS, EXTERNAL, INSIDERS, NOT_JOINT, TOGETHER
 from discreet.relations import System
 
@@ -47,6 +47,15 @@ class Audit:
         Sums of withheld cells that are known and unsafe themselves, in words; None when they were not considered.
     hidden
         How values are hidden, in a word.
+    not_audited
+        Why nobody looked at all: the method does not say what its readers can tell. Empty where somebody did.
+    not_considered
+        What else was left out, in words.
+    certain
+        For every withheld cell whether readers can tell it exactly by other means than relations, and how, in words;
+        None where that was not looked at.
+    unsettled
+        Unsafe cells of which whole numbers would have to be tried that were too many; they do not count as kept.
     """
 
     system: System
@@ -58,10 +67,19 @@ class Audit:
     together: Status | None = None
     sums: tuple[str, ...] | None = None
     hidden: str = "withheld"
+    not_audited: str = ""
+    not_considered: tuple[str, ...] = ()
+    certain: tuple[Bools, str] | None = None
+    unsettled: Bools | None = None
 
     @property
     def holds(self) -> bool:
-        """Whether every unsafe cell that was looked at is known to nobody and keeps its level against all attackers."""
+        """Whether every unsafe cell that was looked at is known to nobody and keeps its level against all attackers.
+
+        Never where nobody looked.
+        """
+        if self.not_audited or self.told or self.undecided:
+            return False
         exact = self.intervals.recoverable & self.system.unsafe[self.intervals.cells]
         known = len(self.published) + self.revealed
         alone = self.short_insiders or self.recoverable_insiders
@@ -73,6 +91,16 @@ class Audit:
         """Whether both ends of the interval of every withheld cell of the tables were computed."""
         seen = self.intervals.looked_at | ~(self.system.now | self.system.unsafe)[self.intervals.cells]
         return self.intervals.exact and bool(seen.all())
+
+    @property
+    def told(self) -> int:
+        """How many unsafe cells readers can tell exactly by other means than bounds and relations."""
+        return 0 if self.certain is None else int(self.certain[0].sum())
+
+    @property
+    def undecided(self) -> int:
+        """How many unsafe cells nobody settled, because too many whole numbers would have to be tried."""
+        return 0 if self.unsettled is None else int(self.unsettled.sum())
 
     @property
     def withheld_cells(self) -> Ints:
@@ -167,11 +195,23 @@ class Audit:
             "recoverable_together": self.recoverable_together,
             "unsafe_sums": len(self.sums or ()),
             "revealed": self.revealed,
+            "told": self.told,
+            "undecided": self.undecided,
+            "not_audited": int(bool(self.not_audited)),
         }
 
     def summary(self) -> str:
         """The audit in a few lines, without confidential values."""
         count = self.counts()
+        if self.not_audited:
+            return "\n".join(
+                [
+                    f"NOT AUDITED: {counted(count['withheld'], f'distinct {self.hidden} cell')} ({count['unsafe']:,} "
+                    "unsafe), of which nobody knows what readers can work out",
+                    f"  why: {self.not_audited}",
+                    *(f"  not considered: {text}" for text in self.not_considered),
+                ]
+            )
         sampled = count["looked_at"] < count["unsafe"]
         lines = [
             f"Audit of {counted(count['withheld'], f'distinct {self.hidden} cell')} ({count['unsafe']:,} unsafe), "
@@ -185,6 +225,10 @@ class Audit:
             f"  unsafe cells short of their level: {self.short:,}",
             f"  {'unsafe' if sampled else self.hidden} cells that can be worked out exactly: {self.recoverable:,}",
         ]
+        if self.certain is not None:
+            lines.append(f"  unsafe cells that {self.certain[1]}: {self.told:,}")
+        if self.undecided:
+            lines.append(f"  unsafe cells that are not settled, and must count as short: {self.undecided:,}")
         if INSIDERS["full"] in self.attackers:
             lines.append(f"  unsafe cells short of their level against an insider: {self.short_insiders:,}")
         if self.insiders is not None:
@@ -205,6 +249,7 @@ class Audit:
             lines.append(f"  not considered: {COALITIONS}")
         if self.sums is None:
             lines.append(f"  not considered: {NOT_JOINT}")
+        lines += [f"  not considered: {text}" for text in self.not_considered]
         return "\n".join(lines)
 
     __repr__ = summary

@@ -22,6 +22,8 @@ EARLIER = click.option(
     multiple=True,
     help="Folder of an earlier release to be protected together with; may be given several times.",
 )
+NOT_AUDITED = 7
+"""Exit code of an audit that did not look."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -395,7 +397,11 @@ def audit(
     sample: int | None,
     as_json: bool,
 ) -> None:
-    """Work out what an attacker can deduce from the saved release in FOLDER."""
+    """Work out what an attacker can deduce from the saved release in FOLDER.
+
+    The exit code is 5 where attackers find unsafe cells too closely, and 7 where nobody looked, because the method does
+    not say what its readers can tell.
+    """
     from discreet.cli.cells import write_new
     from discreet.verbs.audit import AS_RELEASED
     from discreet.verbs.audit import audit as audit_release
@@ -413,16 +419,9 @@ def audit(
         if output is not None:
             write_new(output, found.to_frame())
         click.echo(json.dumps(found.counts()) if as_json else found.summary())
-        if (
-            len(found.published)
-            or found.revealed
-            or found.short
-            or found.recoverable
-            or found.short_insiders
-            or found.recoverable_insiders
-            or found.short_together
-            or found.recoverable_together
-        ):
+        if found.not_audited:
+            sys.exit(NOT_AUDITED)
+        if found.recoverable or not found.holds:
             sys.exit(5)
 
 

@@ -178,6 +178,10 @@ ROUNDING_READER = (
 )
 KNOWN_LEVELS = "readers who know the protection levels or how the moves were found"
 LEFT = "readers who know what was left as it is ({}): it bounds what moved, and an audit tells how closely"
+REPEATED = (
+    "readers who repeat the method on every table that fits and keep those that give the same publication: without a "
+    "secret draw they may be left with the true one alone"
+)
 LIKELY = "what the rounding's probabilities or its objective make more likely"
 NOT_ADDITIVE = "that published sums differ from the sums of published values"
 NO_LEVELS = "protection levels: cells may be known more closely than their level"

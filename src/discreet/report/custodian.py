@@ -125,7 +125,8 @@ def _common(release: Release, audit: Audit | None, recipe: str, title: str, verd
         "refusals_more": max(len(verdict.refused) - REFUSALS, 0),
         "bounds": findings.bounds_words(custodian.tables.tables),
         "several": len(custodian.tables) > 1,
-        "audited": audit is not None and (audit.complete or custodian.published is not None),
+        "audited": audit is not None and not audit.not_audited and (audit.complete or custodian.published is not None),
+        "not_audited": "" if audit is None else audit.not_audited,
         "audit": _audit_numbers(audit),
         "methods": [_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
         "python": python_steps(custodian.tables, custodian.log),
@@ -295,6 +296,9 @@ def _audit_numbers(audit: Audit | None) -> dict[str, Any]:
         "recoverable": audit.recoverable,
         "short": audit.short,
         "attackers": audit.attackers,
+        "told": None if audit.certain is None else (audit.told, audit.certain[1]),
+        "undecided": audit.undecided,
+        "not_considered": audit.not_considered,
     }
 
 

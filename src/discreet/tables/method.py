@@ -38,6 +38,45 @@ class Outcome:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a reader who knows a method can tell of each cell of a system from its altered values.
+
+    Parameters
+    ----------
+    lower, upper
+        The least and most that each cell can be, in units of the system.
+    knows
+        What of the method the reader knows, in words that go on "knows the publication, the relations, the bounds of
+        each cell, and ...".
+    not_considered
+        What readers may know or do besides, and the audit leaves out.
+    start, values
+        For every cell the whole values that it can have, in units of the system and in order: ``values[start[c] :
+        start[c + 1]]``. An empty list says no more than the bounds. Left out where numbers need not be whole.
+    certain
+        Unsafe cells that readers can tell exactly by other means than bounds and relations, and how, in words.
+    """
+
+    lower: Ints
+    upper: Ints
+    knows: str
+    not_considered: tuple[str, ...] = ()
+    start: Ints | None = None
+    values: Ints | None = None
+    certain: tuple[Bools, str] | None = None
+
+
+@dataclass(frozen=True)
+class NotAudited:
+    """Nobody has worked out what a reader who knows a method can tell; ``why`` says so in words."""
+
+    why: str
+
+
+NO_READING = "discreet has no attacker who knows this method, so that nothing is said of what readers can work out"
+
+
 @dataclass(frozen=True)
 class Method(ABC):
     """Base of all methods. A method is made with its parameters, which are checked at once.
@@ -88,9 +127,22 @@ class Method(ABC):
         """
         return {}
 
-    def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
-        """What somebody who knows the method can tell of each cell from an altered value: at least, at most."""
-        return system.lower_bound, system.upper_bound
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
+        """What somebody who knows the method and its public parameters can tell of each cell from altered values.
+
+        A method that does not say it is reported as not audited: bounds that say nothing would pass for an audit.
+
+        Parameters
+        ----------
+        system
+            Cells and relations, with the true values: the audit needs them, and a reader may be taken to know more
+            than there is to know, never less.
+        published
+            Altered values of all cells, in units of ``evidence.decimals``.
+        evidence
+            What the method left behind.
+        """
+        return NotAudited(NO_READING)
 
     def record(self) -> dict[str, Any]:
         """The method as plain data."""

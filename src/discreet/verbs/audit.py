@@ -10,15 +10,15 @@ import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
 from discreet.attack.knowledge import known_bounds
-from discreet.errors import ParameterError, counted, listed
+from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.model.arrays import Bools, Status
-from discreet.model.evidence import EXTERNAL, EXTERNAL_WITHIN, INSIDERS, JOINT, TOGETHER, judged_sums
+from discreet.model.evidence import EXTERNAL, EXTERNAL_WITHIN, INSIDERS, JOINT, MADE_INTERVALS, TOGETHER, judged_sums
 from discreet.model.pattern import Pattern
 from discreet.model.release import Custodian, Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
-from discreet.tables.method import method_from_record
+from discreet.tables.method import NotAudited, Reading, method_from_record
 from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verbs.already import Items, gather
 from discreet.verbs.patterns import on_tables
@@ -106,6 +106,9 @@ def audit(
         insiders = claimed.insiders
     if coalitions is None:
         coalitions = claimed.coalitions and insiders is not None
+    if isinstance(subject, Release) and subject.custodian.published is not None:
+        _refuse_given(pattern, already_published)
+        return _audit_altered(subject.custodian, sample, exact, seed)
     system, withheld = _withheld(subject, pattern, already_published)
     exposed = np.flatnonzero(system.unsafe & ~withheld & ~system.known)
     # Secondary cells that only earlier releases withhold may come to light; their unsafe cells may not.
@@ -114,18 +117,10 @@ def audit(
         wanted = _sample(system, withheld, sample, seed)
     if exact is None:
         exact = sample is None and int(withheld.sum()) <= EXACT_UP_TO
-    altered = isinstance(subject, Release) and subject.custodian.published is not None
-    if altered and sample is None:
-        wanted = system.unsafe[withheld]
-    if not altered:
-        system = _everybody_knows(system, within)
+    system = _everybody_knows(system, within)
     attack = External(system, withheld, wanted)
-    if altered:
-        attack.show_plain_moves()
     attack.run(exact, seed)
     found = attack.intervals(exact)
-    if altered:
-        return Audit(system, found, (METHOD_KNOWN,), why_no_insiders="the values are altered", hidden="altered")
     outsider = EXTERNAL if within is None else EXTERNAL_WITHIN.format(f"{within:g}")
     sums = None
     if (claimed.joint if joint is None else joint) and sample is None:
@@ -160,7 +155,8 @@ def _unsafe_sums(system: System, withheld: Bools) -> tuple[str, ...] | None:
 
 SHOWN = 5
 """So many cells of a sum are named."""
-METHOD_KNOWN = "external: knows the publication, the relations, the bounds of each cell, and the method"
+METHOD_KNOWN = "external: knows the publication, the relations, the bounds of each cell, and {}"
+INTERVALS_KNOWN = "that every published interval holds the true value"
 
 
 class _Claimed(NamedTuple):
@@ -219,16 +215,8 @@ def _withheld(
 ) -> tuple[System, Bools]:
     """Cells and relations, and which cells nobody is told."""
     if isinstance(subject, Release):
-        if pattern is not None:
-            raise ParameterError("A release has its own pattern.", hint="Give the tables and a pattern.")
-        if already_published is not None:
-            raise ParameterError(
-                "A release says itself what it is published together with.",
-                hint="Protect its tables anew with already_published=.",
-            )
+        _refuse_given(pattern, already_published)
         custodian = subject.custodian
-        if custodian.published is not None:
-            return _behind_altered(custodian)
         system = build_system(custodian.tables, custodian.already)
         return system, system.withheld([custodian.withheld(number) for number in range(len(custodian.tables))])
     if not isinstance(subject, Table | TableSet):
@@ -248,23 +236,67 @@ def _withheld(
     return system, system.withheld(hidden)
 
 
-def _behind_altered(custodian: Custodian) -> tuple[System, Bools]:
-    """Cells with what somebody who knows the method can tell of each; no true value is told."""
-    assert custodian.published is not None
+def _refuse_given(pattern: Pattern | None, already_published: Items) -> None:
+    """A release brings its own pattern, and what it is published together with."""
+    if pattern is not None:
+        raise ParameterError("A release has its own pattern.", hint="Give the tables and a pattern.")
+    if already_published is not None:
+        raise ParameterError(
+            "A release says itself what it is published together with.",
+            hint="Protect its tables anew with already_published=.",
+        )
+
+
+def _audit_altered(custodian: Custodian, sample: int | None, exact: bool | None, seed: int) -> Audit:
+    """What readers who know the method can work out of altered values; no true value is told."""
     system = build_system(custodian.tables, custodian.already)
-    published = system.value.copy()
-    for cells, values in zip(system.of, custodian.published, strict=True):
-        published[cells] = values
-    method = method_from_record(custodian.evidence[0].method)
-    if custodian.intervals is None or custodian.coverage is not None:
-        lower, upper = method.limits(system, published)
-    else:
+    told = _reading(custodian, system)
+    if isinstance(told, NotAudited):
+        nothing = External(system, ~system.empty, np.zeros(int((~system.empty).sum()), np.bool_))
+        return Audit(system, nothing.intervals(False), (), hidden="altered", not_audited=told.why)
+    off = np.flatnonzero((system.value < told.lower) | (system.value > told.upper))
+    if len(off):
+        raise InputError(
+            f"{counted(len(off), 'published value', 'are')} not what the method makes of the true ones, first "
+            f"{system.cell_name(int(off[0]))}.",
+            hint="Verify the release first: release.verify().",
+        )
+    known = (system.empty | (told.lower == told.upper)) & ~system.unsafe
+    system = replace(system, lower_bound=told.lower, upper_bound=told.upper)
+    wanted = system.unsafe[~known] if sample is None else _sample(system, ~known, sample, seed)
+    if exact is None:
+        exact = sample is None and int((~known).sum()) <= EXACT_UP_TO
+    attack = External(system, ~known, wanted)
+    attack.show_plain_moves()
+    attack.run(exact, seed)
+    certain = None if told.certain is None else (told.certain[0][attack.cells] & attack.wanted, told.certain[1])
+    return Audit(
+        system,
+        attack.intervals(exact),
+        (METHOD_KNOWN.format(told.knows),),
+        why_no_insiders="the values are altered",
+        hidden="altered",
+        not_considered=told.not_considered,
+        certain=certain,
+    )
+
+
+def _reading(custodian: Custodian, system: System) -> Reading | NotAudited:
+    """What readers can tell of each cell: from published intervals that hold the true values, or from the method."""
+    assert custodian.published is not None
+    if custodian.intervals is not None and custodian.coverage is None:
         lower, upper = system.value.copy(), system.value.copy()
         for cells, (low, high) in zip(system.of, custodian.intervals, strict=True):
             lower[cells], upper[cells] = low, high
         lower, upper = np.maximum(lower, system.lower_bound), np.minimum(upper, system.upper_bound)
-    told = (system.empty | (lower == upper)) & ~system.unsafe
-    return replace(system, lower_bound=lower, upper_bound=upper), ~told
+        return Reading(lower, upper, INTERVALS_KNOWN, (MADE_INTERVALS,))
+    if len(custodian.evidence) != 1:
+        return NotAudited(f"the values went through {counted(len(custodian.evidence), 'method')}")
+    evidence = custodian.evidence[0]
+    published = system.value * 10 ** (evidence.decimals - system.decimals)
+    for cells, values in zip(system.of, custodian.published, strict=True):
+        published[cells] = values
+    return method_from_record(evidence.method).reading(system, published, evidence)
 
 
 def _sample(system: System, withheld: Bools, sample: int, seed: int) -> Bools:

@@ -214,9 +214,13 @@ class _Job:
         found = None
         if self.attack:
             found = audit(release, sample=self.sample, seed=self.seed)
+        note = {}
+        if found is not None and found.not_audited:
+            # Nothing found by nobody is no risk of zero: the measures of attackers stay empty.
+            found, note = None, {"note": f"not audited: {found.not_audited}"}
         custodian = release.custodian
         system = build_system(custodian.tables, custodian.already) if found is None else found.system
-        return measured(Seen(release, system, found)) | self.extra.measured(release, system)
+        return measured(Seen(release, system, found)) | self.extra.measured(release, system) | note
 
 
 def _flag(refused: Sequence[object]) -> str:

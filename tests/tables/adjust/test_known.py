@@ -83,6 +83,7 @@ def test_what_a_limit_tells_holds_every_value_that_could_have_moved_there(percen
 def test_a_limit_narrows_what_is_known():
     release = ds.protect(marked(), ds.Adjust(limit=2))
     system = build_system(release.custodian.tables)
-    low, high = ds.Adjust(limit=2).limits(system, release.custodian.published[0])
+    found = ds.Adjust(limit=2).reading(system, release.custodian.published[0], release.custodian.evidence[0])
+    low, high = found.lower, found.upper
     assert np.all((low <= system.value) & (system.value <= high))
     assert (high - low)[~system.unsafe].max() < 60

@@ -14,7 +14,7 @@ import numpy as np
 from discreet.errors import NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
-from discreet.model.evidence import Certificates, Evidence, Proofs, adjustment_claim
+from discreet.model.evidence import KNOWN_LEVELS, REPEATED, Certificates, Evidence, Proofs, adjustment_claim
 from discreet.model.units import unit_text
 from discreet.progress import checkpoint
 from discreet.relations import System
@@ -33,7 +33,7 @@ from discreet.tables.adjust.moves import (
     whole,
 )
 from discreet.tables.adjust.programs import Answer, Programs, Row
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.rounding.controlled import LEVELS, Problem, Search, round_controlled
 
 OBJECTIVES = ("l1", "l2", "linf", "compromise", "variance", "correlation", "mdi")
@@ -207,7 +207,7 @@ class Adjust(Method):
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
 
-    def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
         """What was left as it is is known, and the other cells within the limit; of unsafe cells nothing is.
 
         That is somebody who does not know the levels, but which cells are unsafe.
@@ -222,7 +222,9 @@ class Adjust(Method):
             lower = np.where(system.unsafe, lower, np.maximum(lower, least))
             upper = np.where(system.unsafe, upper, np.minimum(upper, most))
         known &= ~system.unsafe
-        return np.where(known, system.value, lower), np.where(known, system.value, upper)
+        lower, upper = np.where(known, system.value, lower), np.where(known, system.value, upper)
+        beyond = (KNOWN_LEVELS,) if self.randomised else (KNOWN_LEVELS, REPEATED)
+        return Reading(lower, upper, "which cells are unsafe, and what was left as it is", beyond)
 
     def weights(self, system: System) -> Floats:
         """What a unit of each cell costs."""

@@ -26,7 +26,7 @@ from discreet.model.tableset import TableSet
 from discreet.model.units import unit_text
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.additive import Additive, by_least_squares, by_whole_units
 from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts, perturbed_weighted_counts
 from discreet.tables.perturb.entropy import maximum_entropy
@@ -309,14 +309,20 @@ class CellKey(Method):
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, made.value)
 
-    def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
         """What a published count tells of each cell: it is no further away than the largest changes."""
         plain = all(table.spec.value is None and table.weighted is None for table in system.tables)
         if self.additive is not None or self.threshold or not plain:
-            return system.lower_bound, system.upper_bound
+            return NotAudited(
+                "cell keys of magnitudes, weighted counts, a threshold or additive values are not looked at"
+            )
         noise, unit = self.table, 10**system.decimals
         low, high = published - int(noise.largest) * unit, published - int(noise.least) * unit
-        return np.maximum(low, system.lower_bound), np.minimum(high, system.upper_bound)
+        return Reading(
+            np.maximum(low, system.lower_bound),
+            np.minimum(high, system.upper_bound),
+            "the largest changes of the noise",
+        )
 
 
 @lru_cache(maxsize=32)

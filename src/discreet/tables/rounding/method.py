@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import LARGEST, NO_LOWER, Floats, Ints
-from discreet.model.evidence import Certificates, Evidence, Proofs, rounding_claim
+from discreet.model.evidence import LIKELY, REPEATED, Certificates, Evidence, Proofs, rounding_claim
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.interior import finest_cells, interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.levels import prove_levels
-from discreet.tables.method import Method, Outcome, names_of
+from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
 from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_at_once, round_controlled
 from discreet.tables.rounding.families import lines
 from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles, round_cheaply
@@ -168,11 +168,18 @@ class Round(Method):
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
 
-    def limits(self, system: System, published: Ints) -> tuple[Ints, Ints]:
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
         """What a published multiple tells of each cell."""
         step = self._step(system)
         worst = int((np.abs(published - system.value) // step).max(initial=0))
-        return self._limits(system, published, step, worst + 1)
+        lower, upper = self._limits(system, published, step, worst + 1)
+        return Reading(lower, upper, "the base and rule of the rounding", self._beyond())
+
+    def _beyond(self) -> tuple[str, ...]:
+        """What readers may do besides."""
+        if self.rule == "conventional":
+            return ()
+        return (LIKELY,) if self.secret else (LIKELY, REPEATED)
 
     def _limits(self, system: System, published: Ints, step: int, reach: int) -> tuple[Ints, Ints]:
         """The least and most that a cell can be, for somebody who also knows which cells are further away."""
