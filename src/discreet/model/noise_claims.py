@@ -183,9 +183,9 @@ def redistributed_statement(
         kept += " of outliers"
     if record["areas"]:
         told = (
-            "breaks a rule, and none has one altered place alone that broke one"
+            "breaks a rule or comes, less the places shown, too close to what broke one"
             if magnitudes
-            else "tells a place to be small"
+            else "tells a place to be small, or that there are units where no place is shown"
         )
         kept += f"; of {counted(len(record['areas']), 'area')} with published true totals, no total {told}"
     return f"{text}; {kept}."

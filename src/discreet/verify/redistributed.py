@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ KIND = "redistribute"
 TOPPED_UP = "what the threshold itself tells"
 NEAR = 1e-6
 """Rules for magnitudes are tested up to this share, and a unit a contributor."""
+NEAREST = 10
+"""Remainders of maps without a p% rule come no closer to a sensitive value than so many per cent."""
 
 
 def check_redistributed(a: Altered) -> None:
@@ -166,7 +169,7 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
 
 
 def _check_areas(verdict: Verdict, table: Table, evidence: Evidence, old: Ints, new: Ints, threshold: int) -> None:
-    """True totals of areas, and of the parts that they cut the map into, tell of no place that it is small."""
+    """True totals of areas, and of the parts that they cut the map into, tell of no place, shown or not, too much."""
     areas = [set(members) for _, members in evidence.method["areas"]]
     parts: dict[tuple[bool, ...], list[int]] = {}
     for i, code in enumerate(table.spec.hierarchies[0].base_codes):
@@ -177,36 +180,62 @@ def _check_areas(verdict: Verdict, table: Table, evidence: Evidence, old: Ints, 
 
 
 def _told_counts(evidence: Evidence, parts: list[list[int]], old: Ints, new: Ints, threshold: int) -> bool:
-    """Whether the others of a part need so much of its total that a place cannot have reached the threshold."""
+    """Whether the others of a part leave too little of its total for a place, shown or not, to be large.
+
+    Of units in places that are not shown a reader must be able to think that there are none, or enough.
+    """
     taken = np.zeros(len(old), np.int64)
     np.add.at(taken, evidence.parts["outlier_moves"]["target"], evidence.parts["outlier_moves"]["units"])
+    elsewhere = sum(threshold - 1 for n in new.tolist() if n == threshold)
+    missing = int(old.sum()) - int(new.sum())
     for inside in parts:
         total, shown = sum(int(old[i]) for i in inside), [i for i in inside if new[i] > 0]
         least = {i: max(int(new[i] - taken[i]), 1) if new[i] > threshold else 1 for i in shown}
         spare = total - sum(least.values())
-        if any(new[i] <= threshold and spare + least[i] < threshold for i in shown):
+        if any(spare + least[i] < threshold for i in shown):
             return True
-        if not shown and 0 < total < threshold:
+        if not any(old[i] > 0 and new[i] == 0 for i in inside):
+            continue
+        if not shown:
+            return True
+        rest = total - sum(int(new[i]) if new[i] > threshold else 1 for i in shown)
+        most = total - len(shown) if evidence.method["outliers"] == "redistribute" else min(rest, missing)
+        if rest > elsewhere or most < threshold:
             return True
     return False
 
 
 def _told_values(evidence: Evidence, parts: list[list[int]], old: Ints, new: Ints, threshold: int) -> bool:
-    """Whether the total of a part breaks a rule, or is that of one altered place that does and others as they are."""
-    part_of = {i: number for number, inside in enumerate(parts) for i in inside}
-    together: dict[int, dict[int, int]] = {}
+    """Whether the total of a part, or what is left of it when places are taken away, tells of contributors too much."""
     own: dict[int, dict[int, int]] = {}
     given = evidence.parts["contributions"]
     rows = zip(given["place"].tolist(), given["contributor"].tolist(), given["value"].tolist(), strict=True)
     for place, who, value in rows:
-        for held in (together.setdefault(part_of[place], {}), own.setdefault(place, {})):
-            held[who] = held.get(who, 0) + value
-    altered = [[i for i in inside if old[i] != new[i]] for inside in parts]
-    known = [*together.values(), *(own[mine[0]] for mine in altered if len(mine) == 1)]
-    for held in known:
-        values = sorted((v for v in held.values() if v > 0), reverse=True)
-        if values and (len(values) < threshold or not _keeps(values, evidence.method)):
+        held = own.setdefault(place, {})
+        held[who] = held.get(who, 0) + value
+    p = evidence.method["p"]
+    near = Fraction(str(NEAREST if p is None else p)) / 100
+
+    def held_in(places: list[int]) -> list[int]:
+        together: dict[int, int] = {}
+        for place in places:
+            for who, value in own.get(place, {}).items():
+                together[who] = together.get(who, 0) + value
+        return sorted((v for v in together.values() if v > 0), reverse=True)
+
+    def breaks(values: list[int]) -> bool:
+        return bool(values) and (len(values) < threshold or _dominated(values, evidence.method))
+
+    for inside in parts:
+        if breaks(held_in(inside)) or breaks(held_in([i for i in inside if old[i] > 0 and old[i] != new[i]])):
             return True
+        off = sum(int(old[i]) - int(new[i]) for i in inside)
+        gone = [i for i in inside if old[i] > 0 and new[i] == 0]
+        for some in [*([i] for i in inside if old[i] > 0), *([gone] if gone else [])]:
+            values = held_in(some)
+            error = abs(off - sum(int(old[i]) - int(new[i]) for i in some))
+            if breaks(values) and error < near * values[0]:
+                return True
     return False
 
 
@@ -219,3 +248,14 @@ def _keeps(values: list[int], method: Mapping[str, Any]) -> bool:
     if dominance is not None and sum(values[: int(dominance[0])]) > dominance[1] * total + slack:
         return False
     return p is None or total - sum(values[:2]) + slack >= p / 100 * values[0]
+
+
+def _dominated(values: list[int], method: Mapping[str, Any]) -> bool:
+    """Whether true contributions, largest first, break a rule of dominance; they are not rounded, so exactly."""
+    total = sum(values)
+    share, dominance, p = method["max_share"], method["dominance"], method["p"]
+    if share is not None and values[0] > Fraction(str(share)) * total:
+        return True
+    if dominance is not None and sum(values[: int(dominance[0])]) >= Fraction(str(dominance[1])) * total:
+        return True
+    return p is not None and total - sum(values[:2]) < Fraction(str(p)) / 100 * values[0]

@@ -1,7 +1,8 @@
 """What published true totals of areas tell of a map whose places were altered.
 
 Areas may overlap. The attacker is taken to know the true total of every part that they cut the map into, the part
-outside of all areas included: that is what nested areas tell, and more than crossing ones do.
+outside of all areas included: that is what nested areas tell, and more than crossing ones do. Every remainder counts: a
+total less what any of the places beside it must have held, whether the rest is shown or not.
 """
 
 from __future__ import annotations
@@ -21,8 +22,15 @@ def parts_of_map(places: int, areas: Sequence[Ints]) -> Ints:
     return np.unique(member, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
 
-def told_small(part: Ints, before: Ints, after: Ints, received: Ints, threshold: int) -> Bools:
-    """Places of a map of counts that the totals of parts tell to hold less than the threshold.
+NEAR = 10.0
+"""A sensitive value is told when a remainder comes closer than so many per cent of its largest contribution, unless the
+p% rule of the map says how close."""
+
+
+def told_small(
+    part: Ints, before: Ints, after: Ints, received: Ints, threshold: int, *, kept: bool = False
+) -> Bools:
+    """Places of a map of counts that the totals of parts tell to hold less than the threshold, or to be left out.
 
     Parameters
     ----------
@@ -34,33 +42,57 @@ def told_small(part: Ints, before: Ints, after: Ints, received: Ints, threshold:
         Units that each place took in from outliers.
     threshold
         Places are filled up to it.
+    kept
+        Whether the units of outliers went to other places; otherwise they are missing in the published total.
 
     Notes
     -----
     A place that shows more than the threshold was not filled up, and held at least what it shows; one that shows the
-    threshold held at least one unit. What the others must have held is taken from the total of the part.
+    threshold held at least one unit. What the others must have held is taken from the total of the part. What units
+    above these can have moved to filled places of other parts is known too, so that the remainder of a part that no
+    place shown can have held lies where no place is shown: it must be possible that there is none, or that they are
+    enough.
 
     Examples
     --------
     >>> told_small(np.array([0, 0, 1]), np.array([8, 1, 9]), np.array([8, 3, 7]), np.zeros(3, int), 3).tolist()
     [False, True, False]
+    >>> told_small(np.array([0, 0]), np.array([7, 2]), np.array([7, 0]), np.zeros(2, int), 3).tolist()
+    [False, True]
     """
-    total = np.bincount(part, before).astype(np.int64)
     listed = after > 0
+    total = _sums(part, before)
     least = np.where(after > threshold, np.maximum(after - received, 1), np.where(listed, 1, 0))
-    most = total[part] - (np.bincount(part, least).astype(np.int64)[part] - least)
-    unlisted = (np.bincount(part, listed) == 0)[part] & (before > 0)
-    result: Bools = (listed & (after <= threshold) & (most < threshold)) | (unlisted & (total[part] < threshold))
+    most = total[part] - (_sums(part, least)[part] - least)
+    small = listed & (most < threshold)
+    # What is left out: units of outliers may have come to any place, but nobody is told to which.
+    held = np.where(after > threshold, after, np.where(listed, 1, 0))
+    spare = int((after - held).sum())
+    remainder, places = total - _sums(part, held), _sums(part, listed)
+    at_least = np.where(places > 0, np.maximum(remainder - spare, 0), total)
+    lost = int(before.sum() - after.sum())
+    at_most = np.where(places > 0, total - places if kept else np.minimum(remainder, lost), total)
+    missing = ~listed & (before > 0) & ((at_least > 0) | (at_most < threshold))[part]
+    result: Bools = small | missing
+    return result
+
+
+def _sums(part: Ints, values: Ints | Bools) -> Ints:
+    """Sums of whole numbers by part."""
+    result = np.zeros(int(part.max(initial=-1)) + 1, np.int64)
+    np.add.at(result, part, values)
     return result
 
 
 def told_values(
-    part: Ints, before: Ints, after: Ints, given: Mapping[str, Ints], sensitive: Callable[[Floats], bool]
+    part: Ints,
+    before: Ints,
+    after: Ints,
+    given: Mapping[str, Ints],
+    sensitive: Callable[[Floats], bool],
+    near: float = NEAR,
 ) -> Bools:
     """Places of a map of magnitudes whose value the totals of parts tell although it is sensitive.
-
-    The total of a part must not be sensitive itself, and where one place of a part alone was altered, the total less
-    what the map shows of the others is its true value.
 
     Parameters
     ----------
@@ -70,14 +102,49 @@ def told_values(
         True contributions: ``place``, ``contributor`` and ``value``.
     sensitive
         Whether the values of contributors, one each, break a rule.
+    near
+        How close to a sensitive value a remainder may not come, in per cent of its largest contribution.
+
+    Notes
+    -----
+    Told are totals that break a rule themselves; the altered places of a part where they do so together, because the
+    total less the others is what they hold; and places, or all that are left out of a part, of which the total less
+    what the map shows of the others is too close to the truth.
     """
-    changed = before != after
-    alone = np.bincount(part, changed)[part] == 1
-    told: Bools = np.isin(part, _sensitive(part[given["place"]], given, sensitive))
-    told &= before > 0
-    own = _sensitive(given["place"], given, sensitive)
-    told[own] |= (alone & changed)[own]
+    there = before > 0
+    changed = there & (before != after)
+    told: Bools = there & np.isin(part, _sensitive(part[given["place"]], given, sensitive))
+    inside = _only(given, changed)
+    told |= changed & np.isin(part, _sensitive(part[inside["place"]], inside, sensitive))
+    off = before - after
+    error = np.abs(_sums(part, off)[part] - off)
+    largest = _largest(given, given["place"], len(before))
+    own = np.zeros(len(before), np.bool_)
+    own[_sensitive(given["place"], given, sensitive)] = True
+    told |= own & (100 * error < near * largest)
+    gone = there & (after == 0)
+    inside = _only(given, gone)
+    unseen = _sensitive(part[inside["place"]], inside, sensitive)
+    shown_off = np.abs(_sums(part, np.where(gone, 0, off)))
+    close = 100 * shown_off < near * _largest(inside, part[inside["place"]], len(shown_off))
+    told |= gone & np.isin(part, unseen) & close[part]
     return told
+
+
+def _only(given: Mapping[str, Ints], places: Bools) -> dict[str, Ints]:
+    """Contributions to some places."""
+    rows = places[given["place"]]
+    return {name: column[rows] for name, column in given.items()}
+
+
+def _largest(given: Mapping[str, Ints], group: Ints, groups: int) -> Ints:
+    """The largest contribution of one contributor to each group."""
+    pairs, number = np.unique(np.stack([group, given["contributor"]]), axis=1, return_inverse=True)
+    held = np.zeros(pairs.shape[1], np.int64)
+    np.add.at(held, number.ravel(), given["value"])
+    result = np.zeros(groups, np.int64)
+    np.maximum.at(result, pairs[0], held)
+    return result
 
 
 def _sensitive(group: Ints, given: Mapping[str, Ints], sensitive: Callable[[Floats], bool]) -> Ints:

@@ -23,7 +23,7 @@ from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.method import Method, Outcome
 from discreet.tables.perturb.sources import companies, encoded
-from discreet.tables.redistribute.areas import parts_of_map, told_small, told_values
+from discreet.tables.redistribute.areas import NEAR, parts_of_map, told_small, told_values
 from discreet.tables.redistribute.counts import Moves, Redistributed, outlier_cells, redistributed
 from discreet.tables.redistribute.grid import Geometry, Hexagons, Neighbours, coarser_grid, occupied_hexagons
 from discreet.tables.redistribute.magnitudes import (
@@ -283,17 +283,21 @@ class Redistribute(Method):
         areas = [np.array([place[code] for code in members], np.int64) for _, members in self.areas]
         part = parts_of_map(len(codes), areas)
         if "contributions" in parts:
-            told = told_values(part, counts, after, parts["contributions"], self.rules.sensitive)
+            near = NEAR if self.p is None else self.p
+            told = told_values(part, counts, after, parts["contributions"], self.rules.sensitive, near)
         else:
             received = np.zeros(len(codes), np.int64)
             np.add.at(received, parts["outlier_moves"]["target"], parts["outlier_moves"]["units"])
-            told = told_small(part, counts, after, received, self.threshold)
+            told = told_small(
+                part, counts, after, received, self.threshold, kept=self.outliers == "redistribute"
+            )
         if told.any():
             names = [name for (name, _), inside in zip(self.areas, areas, strict=True) if told[inside].any()]
             where = f": {listed(names, SHOWN)}" if names else " outside of all areas"
             raise ProtectionError(
                 f"Published totals of areas tell too much of {counted(int(told.sum()), 'place')} of the map{where}.",
-                hint="Do not publish these totals, join areas, or use a coarser grid.",
+                hint="Do not publish these totals, join areas, move outliers instead of leaving them out "
+                "(outliers='redistribute'), or use a coarser grid.",
             )
 
 
