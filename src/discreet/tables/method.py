@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from types import NoneType
 from typing import Any, ClassVar
 
+from discreet.attack.whole import Whole
 from discreet.errors import ParameterError, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import Bools, Ints
@@ -51,9 +52,8 @@ class Reading:
         each cell, and ...".
     not_considered
         What readers may know or do besides, and the audit leaves out.
-    start, values
-        For every cell the whole values that it can have, in units of the system and in order: ``values[start[c] :
-        start[c + 1]]``. An empty list says no more than the bounds. Left out where numbers need not be whole.
+    whole
+        Which numbers cells can be where counts are whole; left out for other values.
     certain
         Unsafe cells that readers can tell exactly by other means than bounds and relations, and how, in words.
     """
@@ -62,8 +62,7 @@ class Reading:
     upper: Ints
     knows: str
     not_considered: tuple[str, ...] = ()
-    start: Ints | None = None
-    values: Ints | None = None
+    whole: Whole | None = None
     certain: tuple[Bools, str] | None = None
 
 

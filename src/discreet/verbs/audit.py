@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
 from discreet.attack.knowledge import known_bounds
+from discreet.attack.whole import attack_whole
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.model.arrays import Bools, Status
 from discreet.model.evidence import EXTERNAL, EXTERNAL_WITHIN, INSIDERS, JOINT, MADE_INTERVALS, TOGETHER, judged_sums
@@ -269,6 +270,7 @@ def _audit_altered(custodian: Custodian, sample: int | None, exact: bool | None,
     attack = External(system, ~known, wanted)
     attack.show_plain_moves()
     attack.run(exact, seed)
+    unsettled = None if told.whole is None else attack_whole(attack, told.whole, exact)
     certain = None if told.certain is None else (told.certain[0][attack.cells] & attack.wanted, told.certain[1])
     return Audit(
         system,
@@ -278,6 +280,7 @@ def _audit_altered(custodian: Custodian, sample: int | None, exact: bool | None,
         hidden="altered",
         not_considered=told.not_considered,
         certain=certain,
+        unsettled=unsettled,
     )
 
 

@@ -29,6 +29,16 @@ from discreet.relations import System
 from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.additive import Additive, by_least_squares, by_whole_units
 from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts, perturbed_weighted_counts
+from discreet.tables.perturb.cell_key_reading import (
+    CONTRIBUTIONS,
+    OTHER_TABLES,
+    OTHER_VERSIONS,
+    SAME_KEY,
+    Publication,
+    read_counts,
+    read_magnitudes,
+    read_weighted,
+)
 from discreet.tables.perturb.entropy import maximum_entropy
 from discreet.tables.perturb.magnitude_noise import MagnitudeNoise, as_columns, from_columns, noise_table
 from discreet.tables.perturb.record_keys import check_record_keys, record_keys
@@ -310,19 +320,31 @@ class CellKey(Method):
         return Outcome(np.zeros(len(system), np.bool_), evidence, made.value)
 
     def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
-        """What a published count tells of each cell: it is no further away than the largest changes."""
-        plain = all(table.spec.value is None and table.weighted is None for table in system.tables)
-        if self.additive is not None or self.threshold or not plain:
-            return NotAudited(
-                "cell keys of magnitudes, weighted counts, a threshold or additive values are not looked at"
-            )
-        noise, unit = self.table, 10**system.decimals
-        low, high = published - int(noise.largest) * unit, published - int(noise.least) * unit
-        return Reading(
-            np.maximum(low, system.lower_bound),
-            np.minimum(high, system.upper_bound),
-            "the largest changes of the noise",
-        )
+        """What published values tell of each cell: counts by the rows of the noise table, magnitudes by their shares."""
+        moved = "0" if self.additive is None else str(evidence.facts["moved_most"])
+        shown = Publication.of(system, published, evidence.decimals, moved)
+        lower, upper, whole = system.lower_bound, system.upper_bound, None
+        counts, others = [], []
+        for table, cells in zip(system.tables, system.of, strict=True):
+            if table.spec.value is not None:
+                others.append(read_magnitudes(system, cells, shown, self.magnitudes, 10.0**-table.decimals))
+            elif table.weighted is not None:
+                others.append(read_weighted(system, cells, shown, self.table, self.threshold, table.decimals))
+            else:
+                counts.append(cells)
+        if counts:
+            exact = self.additive is None
+            told = read_counts(system, np.unique(np.concatenate(counts)), shown, self.table, self.threshold, exact)
+            others, whole = [*others, told], told.whole
+        for told in others:
+            lower, upper = np.maximum(lower, told.lower), np.minimum(upper, told.upper)
+        knows = "the noise tables: which changes every count can have, and the largest share of a magnitude"
+        if self.additive is not None:
+            knows += ", and how far values moved at most until they added up"
+        beyond = [OTHER_TABLES, OTHER_VERSIONS]
+        beyond += [SAME_KEY] if counts else []
+        beyond += [CONTRIBUTIONS] if any(table.spec.value is not None for table in system.tables) else []
+        return Reading(lower, upper, knows, tuple(beyond), whole)
 
 
 @lru_cache(maxsize=32)

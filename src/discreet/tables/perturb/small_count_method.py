@@ -20,10 +20,11 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint, onwards
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.cover import Cover, cover_of_tables
 from discreet.tables.perturb.families import two_kinds
 from discreet.tables.perturb.inner_counts import codes_in, inner_counts
+from discreet.tables.perturb.small_count_reading import read_small_counts
 from discreet.tables.perturb.small_counts import AT_ONCE, EXCHANGES, LARGEST_BASE, rounded_small_counts
 
 
@@ -155,6 +156,10 @@ class SmallCount(Method):
             parts={"inner": {**inner, "rounded": now}},
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
+        """What rounded counts tell of each cell."""
+        return read_small_counts(system, published, self.base, self.pre_rounded)
 
     def _fixed(self, listing: Mapping[str, tuple[str, ...]], codes: Codes) -> Ints | None:
         """Values of inner cells that are fixed, -1 elsewhere."""

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.attack.whole import Whole, whole_steps
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import LARGEST, NO_LOWER, Floats, Ints
-from discreet.model.evidence import LIKELY, REPEATED, Certificates, Evidence, Proofs, rounding_claim
+from discreet.model.evidence import KNOWN_LEVELS, LIKELY, REPEATED, Certificates, Evidence, Proofs, rounding_claim
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.interior import finest_cells, interior
@@ -173,13 +174,15 @@ class Round(Method):
         step = self._step(system)
         worst = int((np.abs(published - system.value) // step).max(initial=0))
         lower, upper = self._limits(system, published, step, worst + 1)
-        return Reading(lower, upper, "the base and rule of the rounding", self._beyond())
+        whole = Whole(whole_steps(system))
+        return Reading(lower, upper, "the base and rule of the rounding", self._beyond(), whole)
 
     def _beyond(self) -> tuple[str, ...]:
         """What readers may do besides."""
         if self.rule == "conventional":
             return ()
-        return (LIKELY,) if self.secret else (LIKELY, REPEATED)
+        levels = (KNOWN_LEVELS,) if self.levels and self.rule == "controlled" else ()
+        return (LIKELY, *levels) if self.secret else (LIKELY, *levels, REPEATED)
 
     def _limits(self, system: System, published: Ints, step: int, reach: int) -> tuple[Ints, Ints]:
         """The least and most that a cell can be, for somebody who also knows which cells are further away."""
