@@ -50,9 +50,7 @@ class Survey(NamedTuple):
     def inside(self, area: str, kind: str) -> list[int]:
         """Records of a cell."""
         rows = zip(self.columns["area"], self.columns["kind"], strict=True)
-        return [
-            i for i, (x, y) in enumerate(rows) if area in ("Total", f"area{x}") and kind in ("Total", f"kind{y}")
-        ]
+        return [i for i, (x, y) in enumerate(rows) if area in ("Total", f"area{x}") and kind in ("Total", f"kind{y}")]
 
 
 def survey(rng: np.random.Generator) -> Survey:
@@ -75,11 +73,10 @@ def published(case: Survey, values: tuple[str, ...], key: ds.Key, **options: obj
     """The release; None where the method refuses the survey."""
     data = ds.Microdata(case.frame(), contributor="company")
     specs = [ds.TableSpec(by=case.by(), value=value, name=value) for value in values]
-    method = ds.MultiplicativeNoise("id", float(case.a), float(case.b), **options)
     tables = ds.tabulate(data, specs=specs).assess(ds.PPercent(10))
     try:
-        return ds.protect(tables, method, key=key)
-    except DiscreetError:
+        return ds.protect(tables, ds.MultiplicativeNoise("id", float(case.a), float(case.b), **options), key=key)
+    except (DiscreetError, TypeError):
         return None
 
 
@@ -145,7 +142,7 @@ def reader(case: Survey, release: ds.Release) -> Counter[str]:
     found: Counter[str] = Counter()
     table = release.custodian.tables.tables[0]
     audit = ds.audit(release).to_frame("pyarrow").to_pydict()
-    verdict = dict(zip(audit["cell"], audit["verdict"], strict=True))
+    kept = [name for name, verdict in zip(audit["cell"], audit["verdict"], strict=True) if verdict == "kept"]
     for area, kind, shown in cells(release, 0):
         rows = case.inside(area, kind)
         owners = {case.columns["company"][i] for i in rows}
@@ -157,8 +154,8 @@ def reader(case: Survey, release: ds.Release) -> Counter[str]:
         assert true in left, (case, area, kind, shown)
         short = true - min(left) < table.assessment.lower[row] or max(left) - true < table.assessment.upper[row]
         found["read"] += 1
-        found["short for the reader"] += short
-        found["wrongly kept"] += short and verdict.get(table.cell_name(row), "").endswith("kept")
+        found["short for the reader"] += int(short)
+        found["wrongly kept by audit"] += int(short and any(name.endswith(table.cell_name(row)) for name in kept))
     return found
 
 
@@ -177,6 +174,13 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
         found += moved
         found["releases with a short cell"] += moved["short"] > 0
         found += second_variable(case, release)
+        apart = published(case, ("sales", "staff"), key, factors="variable")
+        if apart is not None and apart.verify().holds:
+            found["pairs drawn apart"] += second_variable(case, apart)["pairs"]
+            found["computed, drawn apart"] += second_variable(case, apart)["computed"]
+        alone = published(case, ("sales",), key)
+        if alone is not None:
+            found += reader(case, alone)
     return found
 
 

@@ -116,9 +116,10 @@ def multiplied_statement(a: float, b: float, p: float | None, facts: Mapping[str
     """What multiplicative noise may state of factors in a zone, and of the extended p% rule where it is asked for."""
     text = (
         f"every record's own share was multiplied by a factor {a - 1:.6g} to {b - 1:.6g} away from 1 and its move "
-        "rounded up to a whole unit, all records of a company in one direction: no value moved by more than the largest "
-        "factor and a unit a record, and one of a single contributor by no less than the least factor of its own share, "
-        "or to zero (values of several contributors may stand as they were); counts are unchanged; all relations add up"
+        "rounded up to a whole unit, all records of a company in one direction: no value moved by more than the "
+        "largest factor and a unit a record, and one of a single contributor by no less than the least factor of its "
+        "own share, or to zero (values of several contributors may stand as they were); counts are unchanged; all "
+        "relations add up"
     )
     if p is not None:
         text += (

@@ -58,6 +58,11 @@ class DropAddRule:
         if self.rounding not in ("ceil", "above"):
             raise ParameterError(f"rounding={self.rounding!r} is not known.", hint="Use 'ceil' or 'above'.")
 
+    @property
+    def exact_rate(self) -> Fraction:
+        """The rate as the number that was written."""
+        return Fraction(str(self.rate)) if isinstance(self.rate, float) else Fraction(self.rate)
+
     def caps(self, count: Ints) -> Ints:
         """The largest number of records that may change in cells of so many, exactly.
 
@@ -66,7 +71,7 @@ class DropAddRule:
         >>> DropAddRule(0.07).caps(np.array([0, 1, 100])).tolist()
         [0, 1, 7]
         """
-        share = Fraction(str(self.rate)) if isinstance(self.rate, float) else Fraction(self.rate)
+        share = self.exact_rate
         top, bottom = share.numerator, share.denominator
         product = count * top
         result: Ints = -(-product // bottom) if self.rounding == "ceil" else product // bottom + 1

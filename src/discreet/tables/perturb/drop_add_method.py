@@ -9,19 +9,20 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from discreet.attack.whole import Whole, whole_steps
 from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
 from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
 from discreet.keys import Key
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import NO_UPPER, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
 from discreet.model.noise_claims import SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome, names_of
+from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
 from discreet.tables.perturb.drop_add import (
     AVERAGING,
     EQUAL_WEIGHTS,
@@ -32,7 +33,14 @@ from discreet.tables.perturb.drop_add import (
     perturbed_weights,
     replicate_interval,
 )
+from discreet.tables.perturb.readings import Ends, Shown, moved_above_share, moved_by_share, read_cells
 from discreet.tables.perturb.sources import encoded, identities, numbers_of, refuse_tied
+
+WEIGHTED = (
+    "weights and values of the records that were dropped or doubled are not known to readers, and nobody has worked "
+    "out what adjusted weights tell them"
+)
+SINGLE_UNIVERSE = "readers who subtract the answers of two universes that differ by few records (see ds.attack.sliver_attack)"
 
 
 class Perturbed(NamedTuple):
@@ -232,6 +240,36 @@ class DropAdd(Method):
             parts=system.parts,
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published, intervals, notes=(AVERAGING, *notes))
+
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
+        """Counts of records can be what q makes them; of weighted estimates and sums nobody has worked it out."""
+        table = system.tables.tables[0]
+        if table.spec.value is not None or table.weighted is not None:
+            return NotAudited(WEIGHTED)
+        moved = moved_by_share if self.rounding == "ceil" else moved_above_share
+        q, share = self.subsample, self.rule.exact_rate
+        finest = np.logical_and.reduce([h.base[table.codes[:, k]] for k, h in enumerate(table.spec.hierarchies)])
+
+        def told(shown: Shown) -> Ends:
+            if q is not None:
+                return _dropped(shown, q)
+            low, high = moved(shown.value, share)
+            # Smaller cells and margins would have been refused; of a cell that shows nothing all may be gone.
+            low = np.where(shown.value > 0, np.maximum(low, self.min_cell), low)
+            high = np.where((shown.value == 0) & (high < self.min_cell), 0, high)
+            sums = np.minimum(max(self.min_cell, self.min_margin), table.value).astype(object)
+            return np.where(finest, low, sums), np.where(finest, high, NO_UPPER)
+
+        lower, upper = read_cells(system, published, told)
+        words = f"that exactly {q} records were dropped" if q is not None else f"the rate {self.rate} and its rounding"
+        return Reading(lower, upper, words, (AVERAGING, SINGLE_UNIVERSE), Whole(whole_steps(system)))
+
+
+def _dropped(shown: Shown, q: int) -> Ends:
+    """What can have been where exactly q records are missing in all."""
+    total = [h.index.get(h.total or "", -1) for h in shown.table.spec.hierarchies]
+    top = (shown.table.codes == np.array(total)).all(axis=1)
+    return np.where(top, shown.value + q, shown.value), shown.value + q
 
 
 def _finest(records: Records, table: Table) -> tuple[Ints, Ints]:

@@ -23,7 +23,8 @@ from discreet.model.units import as_fraction
 from discreet.progress import checkpoint
 from discreet.records.noise import SHAPES, NoiseZone, Shape, balanced_directions, multipliers, whole_moves
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome, names_of
+from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
+from discreet.tables.perturb.readings import Ends, Shown, moved_by_share, read_cells
 from discreet.tables.perturb.sources import (
     companies,
     encoded,
@@ -34,6 +35,15 @@ from discreet.tables.perturb.sources import (
     tabulated_with,
 )
 
+BALANCED = (
+    "directions were chosen so that the noise of large companies cancels, which tells readers more than the factors "
+    "do, and nobody has worked out how much"
+)
+OWN_KNOWN = "(and which part of each value is own shares)"
+SAME_RECORDS = (
+    "readers who follow single records from one cell to another: a record has the same factor and its company the same "
+    "direction in all of them"
+)
 SHOWN = 10
 FACTORS = ("record", "variable")
 
@@ -238,14 +248,13 @@ class MultiplicativeNoise(Method):
                 notes += _named(table, short, "are sensitive but moved less than the extended p% rule asks for")
         statement = multiplied_statement(self.a, self.b, self.p, facts)
         universes = len({table.spec.identity[1:] for table in system.tables}) > 1
-        shared = self.factors == "record" and len({t.spec.value for t in system.tables} - {None}) > 1
         claim = noise_claim(
             self.kind,
             statement,
             additive=True,
             universes=universes,
             insecure=facts["insecure"],
-            left_out=(ONE_FACTOR,) if shared else (),
+            left_out=(ONE_FACTOR,) if self._one_factor(system) else (),
         )
         evidence = Evidence(
             self.record(),
@@ -258,6 +267,33 @@ class MultiplicativeNoise(Method):
             parts=system.parts,
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published, notes=tuple(notes))
+
+    # ---- what it tells -------------------------------------------------------------------------------------
+
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
+        """Values can be what the largest factor makes them; counts are what they were."""
+        if self.balance:
+            return NotAudited(BALANCED)
+        own, share = evidence.parts["altered"]["own"], as_fraction(self.b) - 1
+
+        def told(shown: Shown) -> Ends:
+            if shown.table.spec.value is None:
+                return shown.value, shown.value
+            if not shown.table.spec.weight:
+                return moved_by_share(shown.value, share)
+            mine = own[shown.rows].astype(object)
+            reach = -(-mine * share.numerator // share.denominator)
+            return shown.value - reach, shown.value + reach
+
+        lower, upper = read_cells(system, published, told)
+        shared = (ONE_FACTOR,) if self._one_factor(system) else ()
+        weights = (OWN_KNOWN,) if any(table.spec.weight for table in system.tables) else ()
+        knows = f"that own shares were multiplied by factors of at most {self.b:g} and at least {2 - self.b:.6g}"
+        return Reading(lower, upper, " ".join([knows, *weights]), (*shared, SAME_RECORDS))
+
+    def _one_factor(self, system: System) -> bool:
+        """Whether several variables have the same factors."""
+        return self.factors == "record" and len({table.spec.value for table in system.tables} - {None}) > 1
 
     def _needed(self, table: Table, first: Ints, second: Ints) -> NDArray[Any]:
         """The change that the extended p% rule asks for, exactly and in units; at most zero where a cell is safe."""

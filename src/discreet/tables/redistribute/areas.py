@@ -27,9 +27,7 @@ NEAR = 10.0
 p% rule of the map says how close."""
 
 
-def told_small(
-    part: Ints, before: Ints, after: Ints, received: Ints, threshold: int, *, kept: bool = False
-) -> Bools:
+def told_small(part: Ints, before: Ints, after: Ints, received: Ints, threshold: int, *, kept: bool = False) -> Bools:
     """Places of a map of counts that the totals of parts tell to hold less than the threshold, or to be left out.
 
     Parameters
