@@ -1,9 +1,9 @@
 """Attackers of drop/add-up-to-q: counting, asking again under other names, averaging, subtracting universes.
 
-- *reader*: for every count, all true counts from which at most q records up or down lead to it, one by one, against what
-  ``audit`` says; the same for q records dropped of the universe;
-- *other names*: the same cells asked by a variable twice, with one that has a single code, or in another order must have
-  the same noise, or it averages out for nothing;
+- *reader*: for every count, all true counts from which at most q records up or down lead to it, one by one, against
+  what ``audit`` says; the same for q records dropped of the universe;
+- *other names*: the same cells asked by a variable twice, with one that has a single code, or in another order must
+  have the same noise, or it averages out for nothing;
 - *averaging*: the mean of a cell over tables with other variables, which the claim admits;
 - *slivers*: universes that differ by one record, subtracted from each other.
 
@@ -111,7 +111,9 @@ def attack_names(rng: np.random.Generator) -> Counter[str]:
         assert release is not None
         shown = counts(release)
         at = variables.index("area") if "area" in variables else variables.index("twin")
-        answers.append(tuple(sum(v for c, v in shown.items() if "Total" not in c and c[at] == a) for a in CODES["area"]))
+        answers.append(
+            tuple(sum(v for c, v in shown.items() if "Total" not in c and c[at] == a) for a in CODES["area"])
+        )
     found: Counter[str] = Counter(questions=len(asked), other_noise=sum(one != answers[0] for one in answers))
     turned = [answered(frame, some, key, rate=0.1) for some in (["area", "sex"], ["sex", "area"])]
     one, two = (counts(release) for release in turned if release is not None)
@@ -130,7 +132,9 @@ def attack_averages(rng: np.random.Generator) -> Counter[str]:
         for codes, value in counts(release).items():
             if codes[0] != "Total" and all(c == "Total" for c in codes[1:]):
                 sums[codes[0]].append(value)
-        found["averages admitted"] += any("averages out" in t for t in release.custodian.evidence[0].claim.not_considered)
+        found["averages admitted"] += any(
+            "averages out" in t for t in release.custodian.evidence[0].claim.not_considered
+        )
         found["answers averaged"] += 1
     true = Counter(frame["area"].to_pylist())
     for area, values in sums.items():
@@ -158,7 +162,11 @@ def attack_slivers(rng: np.random.Generator, tries: int = 8) -> Counter[str]:
             truth = int(codes == (row["area"], row["sex"]))
             right += all_of[codes] - away[codes] == truth
             found["sliver cells"] += 1
-            true = int(whole.custodian.tables.tables[0].value[whole.custodian.tables.tables[0].row(area=codes[0], sex=codes[1])])
+            true = int(
+                whole.custodian.tables.tables[0].value[
+                    whole.custodian.tables.tables[0].row(area=codes[0], sex=codes[1])
+                ]
+            )
             found["expected right, in millions"] += round(1e6 / (2 * cap(true, Fraction(1, 20), "ceil") + 1))
         found["right"] += right
         found["whole slivers"] += 1

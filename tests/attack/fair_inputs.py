@@ -1,6 +1,6 @@
 """An attacker of the fair comparison: does it find every certain guess, and does it refuse what it cannot judge?
 
-The expected inner table, risk and utility are worked out anew: additive values by an active-set solver on dense matrices,
+The expected inner table and the risk are worked out anew: additive values by an active-set solver on dense matrices,
 cells that must be zero by linear programs, certain guesses from these zeros alone, expected frequencies by proportional
 fitting. A risk that is stated lower than it is would be a wrong "safe". Bad inputs must be refused, not judged.
 

@@ -179,7 +179,8 @@ def attack_counts(case: Map, release: ds.Release, outliers: str) -> Counter[str]
             found["remainders told exactly"] += told and low == high
             found["remainders told to be there"] += low > 0
     found["maps that tell"] = int(
-        found["places told to be small"] + found["remainders told to be small"] + found["remainders told to be there"] > 0
+        found["places told to be small"] + found["remainders told to be small"] + found["remainders told to be there"]
+        > 0
     )
     return found
 

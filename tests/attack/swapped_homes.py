@@ -1,8 +1,9 @@
 """An attacker of record swapping: integer programs over all populations that may lie behind the published tables.
 
-The reader knows the tables, that homes of one person exchanged areas with homes of the same profile in the same region,
-how many homes each area has of each profile, and how many pairs moved. For every cell the least and most that it can have
-held is found in whole numbers, and compared with what ``audit`` calls kept. A swap that changed no cell must not pass.
+The reader knows the tables, that homes of one person exchanged areas with homes of the same profile in the same
+region, how many homes each area has of each profile, and how many pairs moved. For every cell the least and most that
+it can have held is found in whole numbers, and compared with what ``audit`` calls kept. A swap that changed no cell
+must not pass.
 
 ``python -m tests.attack.swapped_homes --count 1000`` runs it.
 """

@@ -19,6 +19,10 @@ from discreet.model.evidence import (
 NOISE_READER = "readers without the records and the key: nothing is claimed of what they can work out"
 SINGLE_WEIGHTS = "what standard errors tell of the replicate weights of single records"
 DRAWN = "that the draws were not looked at and repeated until they pleased"
+ONE_WEIGHT = (
+    "cells whose records all stand for the same: adjusting the weights to the number of records undoes their noise, "
+    "and they are published as they are but for the calibration of all weights"
+)
 ONE_FACTOR = (
     "readers who know one variable of a company: all variables of a record have the same factor, so that they compute "
     "the others from cells of that company alone (factors='variable' draws them apart)"

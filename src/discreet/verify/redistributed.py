@@ -185,27 +185,36 @@ def _check_areas(verdict: Verdict, table: Table, evidence: Evidence, old: Ints, 
 
 
 def _told_counts(evidence: Evidence, parts: list[list[int]], old: Ints, new: Ints, threshold: int) -> bool:
-    """Whether the others of a part leave too little of its total for a place, shown or not, to be large.
+    """Whether totals leave too little for a place, shown or not, to be large.
 
-    Of units in places that are not shown a reader must be able to think that there are none, or enough.
+    Of places that are not shown a reader must be able to think that they hold nothing, or enough.
     """
     taken = np.zeros(len(old), np.int64)
     np.add.at(taken, evidence.parts["outlier_moves"]["target"], evidence.parts["outlier_moves"]["units"])
-    elsewhere = sum(threshold - 1 for n in new.tolist() if n == threshold)
-    missing = int(old.sum()) - int(new.sum())
-    for inside in parts:
-        total, shown = sum(int(old[i]) for i in inside), [i for i in inside if new[i] > 0]
-        least = {i: max(int(new[i] - taken[i]), 1) if new[i] > threshold else 1 for i in shown}
-        spare = total - sum(least.values())
-        if any(spare + least[i] < threshold for i in shown):
+    moved = evidence.method["outliers"] == "redistribute"
+    shown = [[i for i in inside if new[i] > 0] for inside in parts]
+    open_ = [len(some) < len(inside) for some, inside in zip(shown, parts, strict=True)]
+    total = [sum(int(old[i]) for i in inside) for inside in parts]
+    least = {i: max(int(new[i] - taken[i]), 1) if new[i] > threshold else 1 for some in shown for i in some}
+    rest = [t - sum(least[i] for i in some) for t, some in zip(total, shown, strict=True)]
+    # What places can have held beyond the least: all of them together, less what parts without a gap must have had.
+    free = int(new.sum() - taken.sum()) - sum(least.values())
+    free -= sum(r for r, gap in zip(rest, open_, strict=True) if not gap)
+    rich = [sum(int(new[i]) if new[i] > threshold else 1 for i in some) for some in shown]
+    lack = [r - t for r, t in zip(rich, total, strict=True)]
+    lacking = sum(one if gap else max(one, 0) for one, gap in zip(lack, open_, strict=True))
+    for k, inside in enumerate(parts):
+        beyond = min(rest[k], free) if open_[k] else rest[k]
+        if any(least[i] + beyond < threshold for i in shown[k]):
             return True
         if not any(old[i] > 0 and new[i] == 0 for i in inside):
             continue
-        if not shown:
-            return True
-        rest = total - sum(int(new[i]) if new[i] > threshold else 1 for i in shown)
-        most = total - len(shown) if evidence.method["outliers"] == "redistribute" else min(rest, missing)
-        if rest > elsewhere or most < threshold:
+        if moved:
+            low, high = lacking - lack[k], total[k] - len(shown[k])
+        else:
+            others = sum(r for j, r in enumerate(rest) if j != k and open_[j] and shown[j])
+            low, high = rest[k] - beyond, rest[k] - max(free - others, 0)
+        if not shown[k] or low > 0 or high < threshold:
             return True
     return False
 

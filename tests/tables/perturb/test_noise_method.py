@@ -161,7 +161,12 @@ def test_one_factor_for_all_variables_is_admitted(factors):
     """Whoever knows the tons of a single record divides its factor out of the value, unless they are drawn apart."""
     n = 30
     frame = pa.table(
-        {"id": range(n), "area": [f"c{i}" for i in range(n)], "value": [10**6 + i for i in range(n)], "tons": [5000] * n}
+        {
+            "id": range(n),
+            "area": [f"c{i}" for i in range(n)],
+            "value": [10**6 + i for i in range(n)],
+            "tons": [5000] * n,
+        }
     )
     by = {"area": ds.Hierarchy.flat([f"c{i}" for i in range(n)])}
     release = ds.protect(
@@ -237,6 +242,24 @@ def test_the_checker_refuses_what_was_not_done(lie):
         statement = evidence.claim.statement.replace("cells are sensitive", "cells could be sensitive")
         lying = replace(evidence, claim=replace(evidence.claim, statement=statement))
     assert not check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
+
+
+def test_audits_take_factors_for_known():
+    """A company alone in a cell is known to within the zone of the factors, and counts exactly."""
+    tables = ds.tabulate(data(shipments(16), weight=None), specs=[spec(), spec(None, name="counts")])
+    tables = tables.assess(ds.PPercent(10), ds.MinContributors(3))
+    release = ds.protect(tables, ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY)
+    audit = ds.audit(release)
+    assert not audit.holds
+    columns = audit.columns()
+    names = ("cell", "value", "lower", "upper", "verdict")
+    found = {name: rest for name, *rest in zip(*(columns[c] for c in names), strict=True)}
+    assert all(low <= value <= high for value, low, high, _ in found.values())
+    assert all(high <= 1.51 * low + 3 for value, low, high, _ in found.values())
+    assert {verdict for name, (*_, verdict) in found.items() if name.startswith("counts")} == {"recoverable"}
+    balanced = ds.audit(ds.protect(tables, ds.MultiplicativeNoise("id", balance=["area"]), key=KEY))
+    assert "cancels" in balanced.not_audited
+    assert not balanced.holds
 
 
 def test_bad_input_is_refused():

@@ -152,11 +152,25 @@ def test_a_place_that_an_outlier_came_to_may_have_held_less_than_it_shows():
 def test_the_checker_looks_at_totals_itself():
     done = ds.protect(counted_map(8, 1, 9), ds.Redistribute(outliers="none", areas={"all": ["c0", "c1", "c2"]}))
     assert done.verify().holds
-    assert "no total tells a place to be small" in done.summary()
+    assert "no total tells a place to be small, or that there are units where no place is shown" in done.summary()
     evidence = done.custodian.evidence[0]
     for areas in ([["west", ["c0", "c1"]]], [["only", ["c1"]]], []):
         lying = replace(evidence, method={**evidence.method, "areas": areas})
         assert not check_release(replace(done.custodian, evidence=(lying,)), done.public).holds
+
+
+def test_audits_of_maps_know_the_threshold_and_the_totals():
+    """A place on the threshold held at least one unit; what is not shown held less than the threshold."""
+    table = counted_map(8, 1, 0, 0, 0, 2).assess(ds.MinFrequency(3))
+    audit = ds.audit(ds.protect(table, ds.Redistribute()))
+    columns = audit.columns()
+    ends = {
+        name: (low, high) for name, low, high in zip(*(columns[c] for c in ("cell", "lower", "upper")), strict=True)
+    }
+    assert sorted(ends.values()) == [(0, 2), (1, 3)]
+    assert not audit.holds
+    values = ds.audit(ds.protect(valued_map(SAFE, {"x": 9, "y": 1}), ds.Redistribute()))
+    assert "nobody has worked out" in values.not_audited
 
 
 SAFE = {"a": 50, "b": 40, "c": 45, "d": 30}

@@ -26,8 +26,8 @@ AVERAGING = (
     "Limit how many tables may contain a cell."
 )
 EQUAL_WEIGHTS = (
-    "All weights are equal: adjustment and calibration undo the noise, and weighted estimates are the original ones. "
-    "Publish perturbed counts times the weight instead."
+    "All weights are equal, or all records of each cell stand for the same: adjustment and calibration undo the noise, "
+    "and weighted estimates are the original ones. Publish perturbed counts times the weight instead."
 )
 
 

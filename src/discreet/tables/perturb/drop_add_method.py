@@ -13,11 +13,11 @@ from discreet.attack.whole import Whole, whole_steps
 from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
-from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, unknown_name
 from discreet.keys import Key
 from discreet.model.arrays import NO_UPPER, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
-from discreet.model.noise_claims import SINGLE_WEIGHTS, dropped_statement, noise_claim
+from discreet.model.noise_claims import ONE_WEIGHT, SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
@@ -40,7 +40,9 @@ WEIGHTED = (
     "weights and values of the records that were dropped or doubled are not known to readers, and nobody has worked "
     "out what adjusted weights tell them"
 )
-SINGLE_UNIVERSE = "readers who subtract the answers of two universes that differ by few records (see ds.attack.sliver_attack)"
+SINGLE_UNIVERSE = (
+    "readers who subtract the answers of two universes that differ by few records (see ds.attack.sliver_attack)"
+)
 
 
 class Perturbed(NamedTuple):
@@ -164,7 +166,9 @@ class DropAdd(Method):
             totals = np.stack([summed(column) for column in found.replicates.T]).astype(np.float64)
             interval = replicate_interval(columns["value"].astype(np.float64), totals, scale=self.scale)
             columns["error"] = np.rint(interval.error).astype(np.int64)
-        columns["equal_weights"] = np.full(len(table), int(not plain and _all_equal(records.weight)), np.int64)
+        undone = not plain and self.subsample is None
+        weight = 1 if records.weight is None else records.weight[0]
+        columns["equal_weights"] = _all_equal(leaf, own * weight, len(table)) * int(undone)
         checkpoint("drop and add", 2, 2)
         return {"altered": columns}
 
@@ -213,6 +217,9 @@ class DropAdd(Method):
         insecure = key is not None and key.insecure
         moved = int(np.abs(columns["moved"]).sum())
         plain = table.spec.value is None and table.weighted is None
+        if not plain and np.array_equal(published, system.value):
+            raise ProtectionError("The table would be published as it is.", hint=EQUAL_WEIGHTS)
+        undone = int(columns["equal_weights"].sum())
         facts: dict[str, Any] = {"moved": moved, "insecure": insecure}
         intervals, coverage, left_out = None, None, [AVERAGING]
         if "error" in columns:
@@ -222,13 +229,15 @@ class DropAdd(Method):
             reach = np.zeros(len(system), np.int64)
             reach[system.of[0]] = np.rint(NormalDist().inv_cdf((1 + coverage) / 2) * columns["error"])
             intervals = (published - reach, published + reach)
+        if undone:
+            left_out.append(ONE_WEIGHT)
         statement = dropped_statement(
             str(self.rate), self.rounding, self.subsample, plain=plain, moved=moved, coverage=coverage
         )
         claim = noise_claim(
             self.kind, statement, additive=True, universes=False, insecure=insecure, left_out=tuple(left_out)
         )
-        notes = [EQUAL_WEIGHTS] if columns["equal_weights"].any() and table.spec.value is None else []
+        notes = [f"{counted(undone, 'finest cell', 'hold')} records that all stand for the same"] if undone else []
         evidence = Evidence(
             self.record(),
             claim,
@@ -290,5 +299,9 @@ def _added_up(table: Table, finest: Ints) -> Ints:
     return result
 
 
-def _all_equal(weight: tuple[Ints, int] | None) -> bool:
-    return weight is None or bool(np.all(weight[0] == weight[0][0]))
+def _all_equal(leaf: Ints, amount: Floats, cells: int) -> Ints:
+    """Finest cells whose records all stand for the same, in whose rows there is 1."""
+    low, high = np.full(cells, np.inf), np.full(cells, -np.inf)
+    np.minimum.at(low, leaf, amount)
+    np.maximum.at(high, leaf, amount)
+    return (low == high).astype(np.int64)

@@ -46,10 +46,9 @@ def told_small(part: Ints, before: Ints, after: Ints, received: Ints, threshold:
     Notes
     -----
     A place that shows more than the threshold was not filled up, and held at least what it shows; one that shows the
-    threshold held at least one unit. What the others must have held is taken from the total of the part. What units
-    above these can have moved to filled places of other parts is known too, so that the remainder of a part that no
-    place shown can have held lies where no place is shown: it must be possible that there is none, or that they are
-    enough.
+    threshold held at least one unit; all of them together held what they show. What the others must have held is taken
+    from the total of the part. Of the remainder that lies where no place is shown it must be possible that it is
+    nothing, or that it is enough.
 
     Examples
     --------
@@ -60,19 +59,36 @@ def told_small(part: Ints, before: Ints, after: Ints, received: Ints, threshold:
     """
     listed = after > 0
     total = _sums(part, before)
-    least = np.where(after > threshold, np.maximum(after - received, 1), np.where(listed, 1, 0))
-    most = total[part] - (_sums(part, least)[part] - least)
-    small = listed & (most < threshold)
-    # What is left out: units of outliers may have come to any place, but nobody is told to which.
-    held = np.where(after > threshold, after, np.where(listed, 1, 0))
-    spare = int((after - held).sum())
-    remainder, places = total - _sums(part, held), _sums(part, listed)
-    at_least = np.where(places > 0, np.maximum(remainder - spare, 0), total)
-    lost = int(before.sum() - after.sum())
-    at_most = np.where(places > 0, total - places if kept else np.minimum(remainder, lost), total)
-    missing = ~listed & (before > 0) & ((at_least > 0) | (at_most < threshold))[part]
-    result: Bools = small | missing
+    least, reach = most_beyond(part, total, after, received, threshold)
+    small = listed & (least + reach[part] < threshold)
+    there, unseen = _sums(part, listed) > 0, _sums(part, ~listed) > 0
+    if kept:
+        # Units of outliers may have come to any place; nobody is told to which.
+        held = np.where(after > threshold, after, np.where(listed, 1, 0))
+        short = _sums(part, held) - total
+        others = int(np.where(unseen, short, np.maximum(short, 0)).sum()) - short
+        at_least, at_most = np.maximum(others, 0), total - _sums(part, listed)
+    else:
+        left = total - _sums(part, least)
+        elsewhere = int(left[unseen & there].sum()) - left
+        spare = int(after.sum() - least.sum() - left[~unseen].sum())
+        at_least, at_most = left - reach, left - np.maximum(spare - elsewhere, 0)
+    told = ~there | (at_least > 0) | (at_most < threshold)
+    result: Bools = small | (~listed & (before > 0) & told[part])
     return result
+
+
+def most_beyond(part: Ints, total: Ints, after: Ints, received: Ints, threshold: int) -> tuple[Ints, Ints]:
+    """What places must have held, and how much more the places of each part can have held together.
+
+    Parts of which all places are shown held exactly their total; the others what these leave of the units that places
+    on the threshold can have got.
+    """
+    listed = after > 0
+    least = np.where(after > threshold, np.maximum(after - received, 1), np.where(listed, 1, 0))
+    left, unseen = total - _sums(part, least), _sums(part, ~listed) > 0
+    spare = int(after.sum() - received.sum() - least.sum()) - int(left[~unseen].sum())
+    return least, np.where(unseen, np.minimum(left, spare), left)
 
 
 def _sums(part: Ints, values: Ints | Bools) -> Ints:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from discreet.model.arrays import NO_UPPER, Ints
-from discreet.tables.redistribute.areas import parts_of_map
+from discreet.tables.redistribute.areas import most_beyond, parts_of_map
 
 
 def held_before(
@@ -51,8 +51,8 @@ def held_before(
     most = held + int((shown - held).sum())
     if areas:
         part = parts_of_map(len(true), areas)
-        left = np.bincount(part, true - least).astype(np.int64)
-        most = np.minimum(most, least + left[part])
+        total = np.bincount(part, true).astype(np.int64)
+        most = np.minimum(most, least + most_beyond(part, total, shown, received, threshold)[1][part])
     unseen = 0 if outliers == "none" else threshold - 1
     return least, np.where(listed, most, unseen)
 
