@@ -205,7 +205,9 @@ def attack_values(case: Map, release: ds.Release, p: float | None) -> Counter[st
         for group in [*([code] for code in some if held[code]), *([unseen] if unseen else [])]:
             values = [v for code in group for v in held[code].values()]
             guess = total - sum(shown.get(code, 0) for code in some if code not in group)
-            close = sensitive(values) and abs(guess - sum(values)) < near * max(values)
+            # A remainder that is what the map shows of a place tells nothing besides.
+            news = len(group) > 1 or guess != shown.get(group[0], 0)
+            close = news and sensitive(values) and abs(guess - sum(values)) < near * max(values)
             found["values told"] += close
             found["values told exactly"] += close and guess == sum(values)
     found["value maps that tell"] = int(found["values told"] > 0)

@@ -179,8 +179,11 @@ def _check_areas(verdict: Verdict, table: Table, evidence: Evidence, old: Ints, 
     parts: dict[tuple[bool, ...], list[int]] = {}
     for i, code in enumerate(table.spec.hierarchies[0].base_codes):
         parts.setdefault(tuple(code in area for area in areas), []).append(i)
-    told = _told_values if table.spec.value is not None else _told_counts
-    if told(evidence, list(parts.values()), old, new, threshold):
+    if table.spec.value is None:
+        told = _told_counts(evidence, list(parts.values()), old, new, threshold)
+    else:
+        told = _told_values(evidence, _known_regions(list(parts), list(parts.values())), old, new, threshold)
+    if told:
         verdict.refuse(KIND, "totals of areas tell too much of a place", table.name)
 
 
@@ -219,8 +222,24 @@ def _told_counts(evidence: Evidence, parts: list[list[int]], old: Ints, new: Int
     return False
 
 
+def _known_regions(marks: list[tuple[bool, ...]], parts: list[list[int]]) -> list[list[int]]:
+    """Places of which the totals of areas give the total: all, areas and the rest, overlaps, differences, parts."""
+    number = len(marks[0])
+    asked: list[dict[int, bool]] = [{}]
+    for one in range(number):
+        asked += [{one: True}, {one: False}]
+        for two in range(one):
+            if any(mark[one] and mark[two] for mark in marks):
+                asked += [{one: a, two: b} for a, b in ((True, True), (True, False), (False, True))]
+    regions = [*parts]
+    for wanted in asked:
+        inside = [k for k, mark in enumerate(marks) if all(mark[i] == yes for i, yes in wanted.items())]
+        regions.append([i for k in inside for i in parts[k]])
+    return [region for region in regions if region]
+
+
 def _told_values(evidence: Evidence, parts: list[list[int]], old: Ints, new: Ints, threshold: int) -> bool:
-    """Whether the total of a part, or what is left of it when places are taken away, tells of contributors too much."""
+    """Whether the total of a region, or what is left of it without some places, tells of contributors too much."""
     own: dict[int, dict[int, int]] = {}
     given = evidence.parts["contributions"]
     rows = zip(given["place"].tolist(), given["contributor"].tolist(), given["value"].tolist(), strict=True)
@@ -245,7 +264,9 @@ def _told_values(evidence: Evidence, parts: list[list[int]], old: Ints, new: Int
             return True
         off = sum(int(old[i]) - int(new[i]) for i in inside)
         gone = [i for i in inside if old[i] > 0 and new[i] == 0]
-        for some in [*([i] for i in inside if old[i] > 0), *([gone] if gone else [])]:
+        # Where the places shown have the true total, a remainder is what the map shows of its place.
+        alone = [[i] for i in inside if old[i] > 0] if off else []
+        for some in [*alone, *([gone] if gone else [])]:
             values = held_in(some)
             error = abs(off - sum(int(old[i]) - int(new[i]) for i in some))
             if breaks(values) and error < near * values[0]:

@@ -8,6 +8,7 @@ total less what any of the places beside it must have held, whether the rest is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -98,20 +99,38 @@ def _sums(part: Ints, values: Ints | Bools) -> Ints:
     return result
 
 
+def regions_of_map(places: int, areas: Sequence[Ints]) -> list[Bools]:
+    """Regions whose totals follow from those of areas: areas, what lies outside, overlaps, differences, parts, all."""
+    inside = []
+    for area in areas:
+        mask = np.zeros(places, np.bool_)
+        mask[area] = True
+        inside.append(mask)
+    found = [np.ones(places, np.bool_), *inside, *(~mask for mask in inside)]
+    for one, two in combinations(inside, 2):
+        if np.any(one & two):
+            found += [one & two, one & ~two, two & ~one]
+    part = parts_of_map(places, areas)
+    found += [part == k for k in range(int(part.max(initial=-1)) + 1)]
+    return list({mask.tobytes(): mask for mask in found if mask.any()}.values())
+
+
 def told_values(
-    part: Ints,
+    regions: Sequence[Bools],
     before: Ints,
     after: Ints,
     given: Mapping[str, Ints],
     sensitive: Callable[[Floats], bool],
     near: float = NEAR,
 ) -> Bools:
-    """Places of a map of magnitudes whose value the totals of parts tell although it is sensitive.
+    """Places of a map of magnitudes whose value the totals of regions tell although it is sensitive.
 
     Parameters
     ----------
-    part, before, after
-        As for :func:`told_small`, with values.
+    regions
+        The places of each region whose total is known, see :func:`regions_of_map`.
+    before, after
+        True and published values.
     given
         True contributions: ``place``, ``contributor`` and ``value``.
     sensitive
@@ -121,27 +140,28 @@ def told_values(
 
     Notes
     -----
-    Told are totals that break a rule themselves; the altered places of a part where they do so together, because the
-    total less the others is what they hold; and places, or all that are left out of a part, of which the total less
+    Told are totals that break a rule themselves; the altered places of a region where they do so together, because the
+    total less the others is what they hold; and places, or all that are left out of a region, of which the total less
     what the map shows of the others is too close to the truth.
     """
-    there = before > 0
-    changed = there & (before != after)
-    told: Bools = there & np.isin(part, _sensitive(part[given["place"]], given, sensitive))
-    inside = _only(given, changed)
-    told |= changed & np.isin(part, _sensitive(part[inside["place"]], inside, sensitive))
-    off = before - after
-    error = np.abs(_sums(part, off)[part] - off)
-    largest = _largest(given, given["place"], len(before))
+    there, off = before > 0, before - after
     own = np.zeros(len(before), np.bool_)
     own[_sensitive(given["place"], given, sensitive)] = True
-    told |= own & (100 * error < near * largest)
-    gone = there & (after == 0)
-    inside = _only(given, gone)
-    unseen = _sensitive(part[inside["place"]], inside, sensitive)
-    shown_off = np.abs(_sums(part, np.where(gone, 0, off)))
-    close = 100 * shown_off < near * _largest(inside, part[inside["place"]], len(shown_off))
-    told |= gone & np.isin(part, unseen) & close[part]
+    largest = _largest(given, given["place"], len(before))
+    told: Bools = np.zeros(len(before), np.bool_)
+    for region in regions:
+        error = int(off[region].sum())
+        if error:  # otherwise the remainder is what the map shows of the place
+            told |= region & own & (100 * np.abs(error - off) < near * largest)
+        gone = region & there & (after == 0)
+        for group, close in ((region, None), (region & there & (off != 0), None), (gone, near)):
+            inside = _only(given, group)
+            nowhere = np.zeros(len(inside["place"]), np.int64)
+            if not len(_sensitive(nowhere, inside, sensitive)):
+                continue
+            rest = abs(error - int(off[group].sum()))
+            if close is None or 100 * rest < close * int(_largest(inside, nowhere, 1)[0]):
+                told |= group & there
     return told
 
 

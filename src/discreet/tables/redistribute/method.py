@@ -24,7 +24,7 @@ from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.sources import companies, encoded
-from discreet.tables.redistribute.areas import NEAR, parts_of_map, told_small, told_values
+from discreet.tables.redistribute.areas import NEAR, parts_of_map, regions_of_map, told_small, told_values
 from discreet.tables.redistribute.counts import Moves, Redistributed, outlier_cells, redistributed
 from discreet.tables.redistribute.grid import Geometry, Hexagons, Neighbours, coarser_grid, occupied_hexagons
 from discreet.tables.redistribute.magnitudes import (
@@ -333,7 +333,8 @@ class Redistribute(Method):
         part = parts_of_map(len(codes), areas)
         if "contributions" in parts:
             near = NEAR if self.p is None else self.p
-            told = told_values(part, counts, after, parts["contributions"], self.rules.sensitive, near)
+            regions = regions_of_map(len(codes), areas)
+            told = told_values(regions, counts, after, parts["contributions"], self.rules.sensitive, near)
         else:
             received = np.zeros(len(codes), np.int64)
             np.add.at(received, parts["outlier_moves"]["target"], parts["outlier_moves"]["units"])
