@@ -74,7 +74,7 @@ def best_guesses(inner: Floats, *, self_removal: bool = False) -> Guesses:
         The intruder is one of the persons and takes himself out: the best he can get over all categories.
     """
     table = np.asarray(inner, np.float64)
-    if table.ndim != 2 or table.min(initial=0.0) < 0:
+    if table.ndim != 2 or not np.isfinite(table).all() or table.min(initial=0.0) < 0:
         raise InputError("Frequencies must be a table of numbers of at least zero.")
     probability, category = _guess(table)
     if not self_removal:
@@ -122,8 +122,8 @@ def attribute_risk(
     """
     if np.shape(original) != np.shape(perturbed):
         raise InputError(f"The tables have the shapes {np.shape(original)} and {np.shape(perturbed)}.")
-    if beta <= 0:
-        raise ParameterError(f"beta={beta} must be greater than zero.")
+    if not (np.isfinite(beta) and beta > 0):
+        raise ParameterError(f"beta={beta} must be a number greater than zero.")
     before, after = (best_guesses(t, self_removal=self_removal) for t in (original, perturbed))
     units = np.asarray(original).sum(axis=0)
     there = units > 0

@@ -98,8 +98,15 @@ def fair_comparison(
             f"The inner table has {counted(true.size, 'cell')}, the matrix {counted(cover.shape[0], 'inner cell')}.",
             hint="Give one row a category of the guessed variable, with all zero cells of the cross-classification.",
         )
+    if not np.isfinite(true).all() or true.min(initial=0.0) < 0:
+        raise InputError("The true inner counts must be numbers of at least zero.", hint="Give counts, zeros included.")
     if values.min(initial=0.0) < 0:
         raise InputError("Published frequencies are at least zero.", hint="Give counts.")
+    if shown is not None and len(shown) != len(values):
+        raise InputError(
+            f"{counted(len(values), 'published cell', 'are')} given, and for {len(shown)} whether they are shown.",
+            hint="Say it of every published cell.",
+        )
     seen = np.ones(len(values), np.bool_) if shown is None else shown
     told, parts = (values, cover) if seen.all() else (values[seen], csr_columns(cover, seen))
     try:

@@ -31,6 +31,14 @@ SEVERAL_VERSIONS = (
     "standard error of {} only, and falls with every further version"
 )
 DRAWN = "that the draws were not looked at and repeated until they pleased"
+ONE_WEIGHT = (
+    "cells whose records all stand for the same: adjusting the weights to the number of records undoes their noise, "
+    "and they are published as they are but for the calibration of all weights"
+)
+ONE_FACTOR = (
+    "readers who know one variable of a company: all variables of a record have the same factor, so that they compute "
+    "the others from cells of that company alone (factors='variable' draws them apart)"
+)
 
 
 def noise_claim(
@@ -130,9 +138,11 @@ def small_count_statement(base: int, *, fixed: bool, facts: Mapping[str, Any]) -
 def multiplied_statement(a: float, b: float, p: float | None, facts: Mapping[str, Any]) -> str:
     """What multiplicative noise may state of factors in a zone, and of the extended p% rule where it is asked for."""
     text = (
-        f"every record's own share was multiplied by a factor {a - 1:.6g} to {b - 1:.6g} away from 1, all records of a "
-        "company in one direction: no value moved by more than the largest factor allows, and one of a single "
-        "contributor by no less than the least; counts are unchanged; all relations add up"
+        f"every record's own share was multiplied by a factor {a - 1:.6g} to {b - 1:.6g} away from 1 and its move "
+        "rounded up to a whole unit, all records of a company in one direction: no value moved by more than the "
+        "largest factor and a unit a record, and one of a single contributor by no less than the least factor of its "
+        "own share, or to zero (values of several contributors may stand as they were); counts are unchanged; all "
+        "relations add up"
     )
     if p is not None:
         text += (
@@ -197,9 +207,9 @@ def redistributed_statement(
         kept += " of outliers"
     if record["areas"]:
         told = (
-            "breaks a rule, and none has one altered place alone that broke one"
+            "breaks a rule or comes, less the places shown, too close to what broke one"
             if magnitudes
-            else "tells a place to be small"
+            else "tells a place to be small, or that there are units where no place is shown"
         )
         kept += f"; of {counted(len(record['areas']), 'area')} with published true totals, no total {told}"
     return f"{text}; {kept}."

@@ -7,6 +7,7 @@ share, while the noise of many companies cancels (Evans, Zayatz and Slanta; card
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from discreet.engine.draws import draws, fractions
 from discreet.errors import InputError, ParameterError, counted
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Floats, Ints, Status, pointers
+from discreet.model.units import as_fraction
 
 Shape = Literal["triangular", "uniform", "ramp"]
 SHAPES: tuple[Shape, ...] = ("triangular", "uniform", "ramp")
@@ -69,15 +71,27 @@ class NoiseZone:
         return float(np.sqrt(low**2 + 2 * low * width * first + width**2 * second))
 
 
-def directions(company: Ints, key: bytes, *, version: int = 1) -> Status:
-    """Direction of every record's company, +1 or -1: the same in every file and wave."""
-    drawn = draws(key, "noise/direction", version, company)
+def directions(company: Ints, key: bytes, *, version: int = 1, variable: str | None = None) -> Status:
+    """Direction of every record's company, +1 or -1: the same in every file and wave, for one variable or for all."""
+    drawn = draws(key, _purpose("noise/direction", variable), version, company)
     result: Status = np.where(drawn >> np.uint64(63), 1, -1).astype(np.int8)
     return result
 
 
+def _purpose(drawn: str, variable: str | None) -> str:
+    """What a draw is for; variables have nothing to do with each other where each has draws of its own."""
+    return drawn if variable is None else f"{drawn}/{variable}"
+
+
 def multipliers(
-    company: Ints, record: Ints, key: bytes, zone: NoiseZone, *, version: int = 1, direction: Status | None = None
+    company: Ints,
+    record: Ints,
+    key: bytes,
+    zone: NoiseZone,
+    *,
+    version: int = 1,
+    direction: Status | None = None,
+    variable: str | None = None,
 ) -> Floats:
     """Multiplier of every record.
 
@@ -95,6 +109,8 @@ def multipliers(
         Version of the draws.
     direction
         Directions of the records, such as :func:`balanced_directions` gives; left out, drawn by company.
+    variable
+        Draw for this variable alone; left out, all variables of a record have the same multiplier.
 
     Examples
     --------
@@ -104,12 +120,45 @@ def multipliers(
     """
     if len(company) != len(record):
         raise InputError(f"There are {counted(len(company), 'company')} and {counted(len(record), 'record')}.")
-    sign = directions(company, key, version=version) if direction is None else direction
+    sign = directions(company, key, version=version, variable=variable) if direction is None else direction
     if not np.isin(sign, (-1, 1)).all():
         raise ParameterError("Directions must be +1 or -1.")
-    distance = zone.distances(fractions(draws(key, "noise/factor", version, record)))
-    result: Floats = 1 + sign * distance
+    drawn = draws(key, _purpose("noise/factor", variable), version, record)
+    result: Floats = 1 + sign * zone.distances(fractions(drawn))
     return result
+
+
+def whole_moves(own: Ints, multiplier: Floats, zone: NoiseZone) -> Ints:
+    """How far values in whole units move: up to the next whole unit, so that none moves less than its factor says.
+
+    Rounded to the nearest unit, a small value would stay where it is and a cell of one company be published as it is.
+
+    Parameters
+    ----------
+    own
+        Values of at least zero; zero does not move.
+    multiplier
+        Their multipliers.
+    zone
+        Where multipliers lie: what floating point gets wrong at its ends is put right.
+
+    Examples
+    --------
+    >>> whole_moves(np.array([0, 1, 10, 101]), np.array([1.1, 0.9, 1.1, 0.85]), NoiseZone(1.1, 1.2)).tolist()
+    [0, -1, 1, -16]
+    """
+    far = np.ceil(own * np.abs(multiplier - 1)).astype(np.int64)
+    least, most = (_ceiling(own, as_fraction(end) - 1) for end in (zone.a, zone.b))
+    result: Ints = np.where(multiplier < 1, -1, 1) * np.clip(far, least, most)
+    return result
+
+
+def _ceiling(own: Ints, share: Fraction) -> Ints:
+    """A share of whole numbers, exactly, rounded up."""
+    if int(own.max(initial=0)) * share.numerator < 2**63:
+        result: Ints = -(-own * share.numerator // share.denominator)
+        return result
+    return np.array([-(-x * share.numerator // share.denominator) for x in own.tolist()], np.int64)
 
 
 class NoisyValues(NamedTuple):
@@ -290,6 +339,7 @@ def balanced_directions(
     *,
     version: int = 1,
     kept: dict[int, int] | None = None,
+    variable: str | None = None,
 ) -> Status:
     """Directions that let noise cancel in chosen cells: large companies first, each against what is already there.
 
@@ -310,14 +360,16 @@ def balanced_directions(
         Version of the draws.
     kept
         Directions of companies from earlier waves; they are not changed.
+    variable
+        Draw ties for this variable alone.
     """
     identity, number = np.unique(company, return_inverse=True)
-    drawn = directions(identity, key, version=version)
+    drawn = directions(identity, key, version=version, variable=variable)
     # Sums in floating point depend on their order; this one depends on the contents only.
     by_company = np.lexsort((amount, cell, number))
     total = _sums(number[by_company], amount[by_company], len(identity))
     # Equal sizes are ordered by draw, so that the order of the file is nothing.
-    order = np.lexsort((draws(key, "noise/order", version, identity), -total))
+    order = np.lexsort((draws(key, _purpose("noise/order", variable), version, identity), -total))
     start = pointers(np.bincount(number, minlength=len(identity)))
     fixed = np.zeros(len(identity), np.int8)
     for known, sign in (kept or {}).items():

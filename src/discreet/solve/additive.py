@@ -49,6 +49,11 @@ def checked_cover(cover: csr_array, published: Floats) -> csr_array:
         )
     if not np.isfinite(published).all():
         raise InputError("A published value is missing.", hint="Withheld cells cannot be restored here.")
+    if np.any(rows.data != 1):
+        raise InputError(
+            "The matrix says of a published cell that it holds an inner one several times, or a part of it.",
+            hint="Give 1 where a published cell contains an inner one, and 0 elsewhere.",
+        )
     if np.any(np.diff(rows.indptr) == 0):
         raise InputError(
             "An inner cell lies in no published cell.", hint="Leave such cells out, or publish a total over them."

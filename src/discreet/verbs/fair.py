@@ -62,7 +62,7 @@ class FairRisk:
     by_units: bool = False
 
     def __post_init__(self) -> None:
-        if not self.beta > 0:
+        if not 0 < self.beta < float("inf"):
             raise ParameterError(f"beta={self.beta!r} must be greater than zero.", hint="0.5 weighs precision more.")
         if self.rule not in RULES:
             raise ParameterError(unknown_name("rule", str(self.rule), RULES))

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.errors import counted
 from discreet.model.arrays import Bools
-from discreet.model.noise_claims import SINGLE_WEIGHTS, dropped_statement, noise_claim
+from discreet.model.noise_claims import ONE_WEIGHT, SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
 from discreet.verify.altered import Altered, Numbers
 from discreet.verify.verdict import Verdict
@@ -64,6 +64,10 @@ def check_dropped(a: Altered) -> None:
         verdict.refuse("claim", "the release does not admit that noise averages out over different tables")
     if coverage is not None:
         left_out += (SINGLE_WEIGHTS,)
+    if columns["equal_weights"].any():
+        left_out += (ONE_WEIGHT,)
+    if not plain and not np.any(published != true):
+        verdict.refuse(KIND, "no value differs from what it was: the weights undo the noise")
     insecure = bool(evidence.facts.get("insecure"))
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=insecure, left_out=left_out)
     a.claims(claim)

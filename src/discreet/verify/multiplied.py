@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import counted
 from discreet.model.arrays import Bools, Ints
-from discreet.model.noise_claims import multiplied_statement, noise_claim
+from discreet.model.noise_claims import ONE_FACTOR, multiplied_statement, noise_claim
 from discreet.model.table import Table
 from discreet.verify.altered import Altered
 
@@ -48,7 +48,7 @@ def check_multiplied(a: Altered) -> None:
             verdict.refuse(KIND, "own shares are not the values of a table without weights", table.name)
         many = _records(table)
         wrong[rows] = _beyond(moved, mine["own"], most - 1, many)
-        near[rows] = _short(table, moved, mine["own"], least - 1, many)
+        near[rows] = _short(table, moved, mine["own"], least - 1)
         _count(method, table, mine, moved, found)
     a.refuse_where(wrong, "a value moved further than the factors allow")
     a.refuse_where(near, "the value of a single contributor moved too little")
@@ -56,7 +56,9 @@ def check_multiplied(a: Altered) -> None:
     a.check_additive()
     p = method["p"]
     statement = multiplied_statement(float(least), float(most), p, found)
-    claim = noise_claim(KIND, statement, additive=True, **a.marks)
+    variables = {table.spec.value for table in ground.tables} - {None}
+    left_out = () if method["factors"] == "variable" or len(variables) < 2 else (ONE_FACTOR,)
+    claim = noise_claim(KIND, statement, additive=True, **a.marks, left_out=left_out)
     a.claims(claim)
     verdict.take_for_granted(
         "factors and directions of single records, own shares where there are weights, and the two largest companies",
@@ -71,16 +73,24 @@ def _records(table: Table) -> list[int]:
 
 
 def _beyond(moved: list[int], own: Ints, most: Fraction, many: list[int]) -> Bools:
-    """Values that moved by more than the largest factor, half a unit a record for rounding."""
-    return np.array([2 * m > 2 * most * o + n for m, o, n in zip(moved, own.tolist(), many, strict=True)], np.bool_)
+    """Values that moved by more than the largest factor and less than a unit a record, for rounding up."""
+    cells = zip(moved, own.tolist(), many, strict=True)
+    return np.array([m > 0 and m >= most * o + n for m, o, n in cells], np.bool_)
 
 
-def _short(table: Table, moved: list[int], own: Ints, least: Fraction, many: list[int]) -> Bools:
-    """Cells of one contributor that moved by less than the least factor."""
+def _short(table: Table, moved: list[int], own: Ints, least: Fraction) -> Bools:
+    """Cells of one contributor that moved by less than the least factor, and not to zero.
+
+    One contributor is also who has all of a value where others report nothing.
+    """
     holding = table.contributions.get("holding")
-    alone = np.zeros(len(table), np.bool_) if holding is None else np.asarray(holding.count == 1)
-    rows = zip(alone.tolist(), moved, own.tolist(), many, table.value.tolist(), strict=True)
-    return np.array([s and 2 * m < 2 * least * o - n and m < v for s, m, o, n, v in rows], np.bool_)
+    if holding is None:
+        return np.zeros(len(table), np.bool_)
+    alone = np.asarray(holding.count == 1)
+    if not table.spec.weight and table.spec.shadow is None and holding.top.shape[1]:
+        alone = alone | np.asarray((holding.top[:, 0] == table.value) & ~table.empty)
+    rows = zip(alone.tolist(), moved, own.tolist(), table.value.tolist(), strict=True)
+    return np.array([s and m < least * o and m < v for s, m, o, v in rows], np.bool_)
 
 
 def _count(

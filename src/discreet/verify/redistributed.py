@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,16 @@ from discreet.verify.altered import Altered, Numbers
 from discreet.verify.verdict import Verdict
 
 KIND = "redistribute"
-TOPPED_UP = "what the threshold itself tells"
+ADMITTED = (
+    "what the threshold itself tells",
+    "readers who repeat the method",
+    "true totals that are published elsewhere",
+)
+"""How the sentences begin that say what a map tells besides."""
 NEAR = 1e-6
 """Rules for magnitudes are tested up to this share, and a unit a contributor."""
+NEAREST = 10
+"""Remainders of maps without a p% rule come no closer to a sensitive value than so many per cent."""
 
 
 def check_redistributed(a: Altered) -> None:
@@ -42,9 +50,9 @@ def check_redistributed(a: Altered) -> None:
     magnitudes = table.spec.value is not None
     stated = {**facts, **found}
     statement = redistributed_statement(threshold, stated, magnitudes=magnitudes, record=method)
-    left_out = tuple(text for text in evidence.claim.not_considered if text.startswith(TOPPED_UP))
-    if not left_out:
-        verdict.refuse("claim", "the release does not admit what the threshold itself tells")
+    left_out = tuple(text for text in evidence.claim.not_considered if text.startswith(ADMITTED))
+    if not all(any(text.startswith(words) for text in left_out) for words in ADMITTED):
+        verdict.refuse("claim", "the release does not admit what the threshold, the method or other totals tell")
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=False, left_out=left_out)
     a.claims(claim)
     verdict.take_for_granted("the place of every record", "method")
@@ -166,47 +174,103 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
 
 
 def _check_areas(verdict: Verdict, table: Table, evidence: Evidence, old: Ints, new: Ints, threshold: int) -> None:
-    """True totals of areas, and of the parts that they cut the map into, tell of no place that it is small."""
+    """True totals of areas, and of the parts that they cut the map into, tell of no place, shown or not, too much."""
     areas = [set(members) for _, members in evidence.method["areas"]]
     parts: dict[tuple[bool, ...], list[int]] = {}
     for i, code in enumerate(table.spec.hierarchies[0].base_codes):
         parts.setdefault(tuple(code in area for area in areas), []).append(i)
-    told = _told_values if table.spec.value is not None else _told_counts
-    if told(evidence, list(parts.values()), old, new, threshold):
+    if table.spec.value is None:
+        told = _told_counts(evidence, list(parts.values()), old, new, threshold)
+    else:
+        told = _told_values(evidence, _known_regions(list(parts), list(parts.values())), old, new, threshold)
+    if told:
         verdict.refuse(KIND, "totals of areas tell too much of a place", table.name)
 
 
 def _told_counts(evidence: Evidence, parts: list[list[int]], old: Ints, new: Ints, threshold: int) -> bool:
-    """Whether the others of a part need so much of its total that a place cannot have reached the threshold."""
+    """Whether totals leave too little for a place, shown or not, to be large.
+
+    Of places that are not shown a reader must be able to think that they hold nothing, or enough.
+    """
     taken = np.zeros(len(old), np.int64)
     np.add.at(taken, evidence.parts["outlier_moves"]["target"], evidence.parts["outlier_moves"]["units"])
-    for inside in parts:
-        total, shown = sum(int(old[i]) for i in inside), [i for i in inside if new[i] > 0]
-        least = {i: max(int(new[i] - taken[i]), 1) if new[i] > threshold else 1 for i in shown}
-        spare = total - sum(least.values())
-        if any(new[i] <= threshold and spare + least[i] < threshold for i in shown):
+    moved = evidence.method["outliers"] == "redistribute"
+    shown = [[i for i in inside if new[i] > 0] for inside in parts]
+    open_ = [len(some) < len(inside) for some, inside in zip(shown, parts, strict=True)]
+    total = [sum(int(old[i]) for i in inside) for inside in parts]
+    least = {i: max(int(new[i] - taken[i]), 1) if new[i] > threshold else 1 for some in shown for i in some}
+    rest = [t - sum(least[i] for i in some) for t, some in zip(total, shown, strict=True)]
+    # What places can have held beyond the least: all of them together, less what parts without a gap must have had.
+    free = int(new.sum() - taken.sum()) - sum(least.values())
+    free -= sum(r for r, gap in zip(rest, open_, strict=True) if not gap)
+    rich = [sum(int(new[i]) if new[i] > threshold else 1 for i in some) for some in shown]
+    lack = [r - t for r, t in zip(rich, total, strict=True)]
+    lacking = sum(one if gap else max(one, 0) for one, gap in zip(lack, open_, strict=True))
+    for k, inside in enumerate(parts):
+        beyond = min(rest[k], free) if open_[k] else rest[k]
+        if any(least[i] + beyond < threshold for i in shown[k]):
             return True
-        if not shown and 0 < total < threshold:
+        if not any(old[i] > 0 and new[i] == 0 for i in inside):
+            continue
+        if moved:
+            low, high = lacking - lack[k], total[k] - len(shown[k])
+        else:
+            others = sum(r for j, r in enumerate(rest) if j != k and open_[j] and shown[j])
+            low, high = rest[k] - beyond, rest[k] - max(free - others, 0)
+        if not shown[k] or low > 0 or high < threshold:
             return True
     return False
 
 
+def _known_regions(marks: list[tuple[bool, ...]], parts: list[list[int]]) -> list[list[int]]:
+    """Places of which the totals of areas give the total: all, areas and the rest, overlaps, differences, parts."""
+    number = len(marks[0])
+    asked: list[dict[int, bool]] = [{}]
+    for one in range(number):
+        asked += [{one: True}, {one: False}]
+        for two in range(one):
+            if any(mark[one] and mark[two] for mark in marks):
+                asked += [{one: a, two: b} for a, b in ((True, True), (True, False), (False, True))]
+    regions = [*parts]
+    for wanted in asked:
+        inside = [k for k, mark in enumerate(marks) if all(mark[i] == yes for i, yes in wanted.items())]
+        regions.append([i for k in inside for i in parts[k]])
+    return [region for region in regions if region]
+
+
 def _told_values(evidence: Evidence, parts: list[list[int]], old: Ints, new: Ints, threshold: int) -> bool:
-    """Whether the total of a part breaks a rule, or is that of one altered place that does and others as they are."""
-    part_of = {i: number for number, inside in enumerate(parts) for i in inside}
-    together: dict[int, dict[int, int]] = {}
+    """Whether the total of a region, or what is left of it without some places, tells of contributors too much."""
     own: dict[int, dict[int, int]] = {}
     given = evidence.parts["contributions"]
     rows = zip(given["place"].tolist(), given["contributor"].tolist(), given["value"].tolist(), strict=True)
     for place, who, value in rows:
-        for held in (together.setdefault(part_of[place], {}), own.setdefault(place, {})):
-            held[who] = held.get(who, 0) + value
-    altered = [[i for i in inside if old[i] != new[i]] for inside in parts]
-    known = [*together.values(), *(own[mine[0]] for mine in altered if len(mine) == 1)]
-    for held in known:
-        values = sorted((v for v in held.values() if v > 0), reverse=True)
-        if values and (len(values) < threshold or not _keeps(values, evidence.method)):
+        held = own.setdefault(place, {})
+        held[who] = held.get(who, 0) + value
+    p = evidence.method["p"]
+    near = Fraction(str(NEAREST if p is None else p)) / 100
+
+    def held_in(places: list[int]) -> list[int]:
+        together: dict[int, int] = {}
+        for place in places:
+            for who, value in own.get(place, {}).items():
+                together[who] = together.get(who, 0) + value
+        return sorted((v for v in together.values() if v > 0), reverse=True)
+
+    def breaks(values: list[int]) -> bool:
+        return bool(values) and (len(values) < threshold or _dominated(values, evidence.method))
+
+    for inside in parts:
+        if breaks(held_in(inside)) or breaks(held_in([i for i in inside if old[i] > 0 and old[i] != new[i]])):
             return True
+        off = sum(int(old[i]) - int(new[i]) for i in inside)
+        gone = [i for i in inside if old[i] > 0 and new[i] == 0]
+        # Where the places shown have the true total, a remainder is what the map shows of its place.
+        alone = [[i] for i in inside if old[i] > 0] if off else []
+        for some in [*alone, *([gone] if gone else [])]:
+            values = held_in(some)
+            error = abs(off - sum(int(old[i]) - int(new[i]) for i in some))
+            if breaks(values) and error < near * values[0]:
+                return True
     return False
 
 
@@ -219,3 +283,14 @@ def _keeps(values: list[int], method: Mapping[str, Any]) -> bool:
     if dominance is not None and sum(values[: int(dominance[0])]) > dominance[1] * total + slack:
         return False
     return p is None or total - sum(values[:2]) + slack >= p / 100 * values[0]
+
+
+def _dominated(values: list[int], method: Mapping[str, Any]) -> bool:
+    """Whether true contributions, largest first, break a rule of dominance; they are not rounded, so exactly."""
+    total = sum(values)
+    share, dominance, p = method["max_share"], method["dominance"], method["p"]
+    if share is not None and values[0] > Fraction(str(share)) * total:
+        return True
+    if dominance is not None and sum(values[: int(dominance[0])]) >= Fraction(str(dominance[1])) * total:
+        return True
+    return p is not None and total - sum(values[:2]) < Fraction(str(p)) / 100 * values[0]

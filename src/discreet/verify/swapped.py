@@ -38,6 +38,11 @@ def check_swapped(a: Altered) -> None:
     a.refuse_where(moved, "what a whole broader area holds changed")
     if not 0 <= counts["moved"] <= counts["households"] or counts["moved"] % 2 or counts["alone"] < 0:
         verdict.refuse(KIND, "the numbers of households do not fit together")
+    if not np.any(published != true):
+        verdict.refuse(KIND, "no cell differs from what it was: nothing was exchanged")
+    movable = parts["altered"]["movable"]
+    if len(movable) != len(value) or np.any(movable < 0) or np.any(parts["moved"]["persons"] < 0):
+        verdict.refuse(KIND, "the numbers of persons who could move do not fit the cells")
     a.check_additive()
     within = method["within"]
     claim = noise_claim(
@@ -48,7 +53,8 @@ def check_swapped(a: Altered) -> None:
     )
     a.claims(claim)
     verdict.take_for_granted(
-        "which households were exchanged, that their profiles agree, and how many there are", "method"
+        "which households were exchanged and which could be, that their profiles agree, and how many there are",
+        "method",
     )
     verdict.prove(f"{claim.statement} ({int(np.concatenate(same).sum())} unchanged cells)", before)
 

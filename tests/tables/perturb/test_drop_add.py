@@ -145,6 +145,22 @@ def test_weighted_estimates_keep_the_universe_and_their_expectation():
     assert "averages out" in table.notes[0]
 
 
+def test_other_names_of_the_same_cells_give_no_new_noise():
+    """A variable named twice, one with a single code, or another order: fresh noise would average out for nothing."""
+    codes, numbers = survey(6, 300, (3, 2))
+    area = codes[:, :1]
+    one, plain = np.zeros_like(area), dropped_and_added(area, (3,), numbers, KEY).counts
+    others = [((area, one), (3, 1)), ((one, area), (1, 3)), ((area, one, one), (3, 1, 1))]
+    for columns, shape in others:
+        found = dropped_and_added(np.hstack(columns), shape, numbers, KEY).counts
+        assert np.array_equal(found.ravel(), plain)
+    twice = dropped_and_added(np.hstack([area, area]), (3, 3), numbers, KEY).counts
+    assert np.array_equal(np.diag(twice), plain)
+    crossed = dropped_and_added(codes, (3, 2), numbers, KEY).counts
+    turned = dropped_and_added(np.ascontiguousarray(codes[:, ::-1]), (2, 3), numbers, KEY).counts
+    assert np.array_equal(crossed, turned.T)
+
+
 def test_equal_weights_give_no_noise_and_a_warning():
     codes, numbers = survey(4, 600, (2, 2))
     table = dropped_and_added(codes, (2, 2), numbers, KEY, weighted=True)

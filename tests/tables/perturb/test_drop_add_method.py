@@ -82,16 +82,55 @@ def test_no_more_records_move_than_q():
     assert any("averages out" in text for text in release.verify().not_considered)
 
 
-def test_weighted_counts_keep_the_total_and_say_when_weights_are_equal():
+def test_weighted_counts_keep_the_total():
     release = answer(ds.DropAdd("id", rate=0.05), weight="w")
     assert release.verify().holds
     published, true = finest(release)
     assert np.any(published != true)
     table = release.custodian.tables.tables[0]
     assert abs(int(release.custodian.published[0][0]) - int(table.value[0])) <= len(people())
-    equal = answer(ds.DropAdd("id", rate=0.05), people(equal=True), weight="w")
-    assert "All weights are equal" in equal.summary()
-    assert np.allclose(*finest(equal), rtol=0.01)
+
+
+def test_weights_that_undo_the_noise_are_refused_and_admitted():
+    """Equal weights, in all or in each cell, bring every estimate back to the truth."""
+    with pytest.raises(ProtectionError, match="published as it is"):
+        answer(ds.DropAdd("id", rate=0.05), people(equal=True), weight="w")
+    frame = people()
+    cell = np.unique(frame["area"].to_numpy(zero_copy_only=False), return_inverse=True)[1]
+    cell = 2.0 + cell + 0.5 * (frame["sex"].to_numpy(zero_copy_only=False) == "m")
+    place = frame.column_names.index("w")
+    with pytest.raises(ProtectionError, match="published as it is"):
+        answer(ds.DropAdd("id", rate=0.05), frame.set_column(place, "w", pa.array(cell)), weight="w")
+    north = frame["area"].to_numpy(zero_copy_only=False) == "N1"
+    cell[north] += np.arange(north.sum()) % 5
+    release = answer(ds.DropAdd("id", rate=0.05), frame.set_column(place, "w", pa.array(cell)), weight="w")
+    verdict = release.verify()
+    assert verdict.holds
+    assert any("undoes their noise" in text for text in verdict.not_considered)
+    custodian = release.custodian
+    as_it_is = replace(custodian, published=tuple(table.value for table in custodian.tables))
+    refused = check_release(as_it_is, release.public).refused
+    assert any("the weights undo the noise" in str(one) for one in refused)
+
+
+def test_audits_say_what_q_leaves_open_and_what_nobody_has_worked_out():
+    small = people(40)
+    audit = ds.audit(ds.protect(ds.Microdata(small), ds.DropAdd("id"), tables=[spec()], key=KEY))
+    assert audit.not_audited == ""
+    assert "the rate 0.01" in audit.summary()
+    weighted = ds.audit(answer(ds.DropAdd("id", rate=0.05), weight="w"))
+    assert weighted.not_audited
+    assert not weighted.holds
+
+
+@pytest.mark.parametrize("q", [1, 3])
+def test_the_total_of_a_subsample_is_known(q):
+    table = ds.tabulate(ds.Microdata(people(40)), specs=[spec()]).assess(ds.MinFrequency(60))
+    release = ds.protect(table, ds.DropAdd("id", subsample=q), key=KEY)
+    audit = ds.audit(release)
+    columns = audit.columns()
+    assert (40, 40) in zip(columns["lower"], columns["upper"], strict=True)
+    assert not audit.holds
 
 
 REPLICATES = tuple(f"r{k}" for k in range(8))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError
@@ -108,12 +111,91 @@ def test_rounding_protects_too():
 
 
 def test_cells_of_one_company_move_at_least_as_far_as_the_rule_asks():
-    release = protected(ds.MultiplicativeNoise("id", 1.1, 1.2, p=10), weight=None)
+    release = protected(ds.MultiplicativeNoise("id", 1.1, 1.2, p=10), frame=shipments(16), weight=None)
     table = release.custodian.tables.tables[0]
     moved = np.abs(release.custodian.published[0] - table.value)
     alone = table.contributions["holding"].count == 1
-    assert np.all(moved[alone] >= 0.1 * table.value[alone] - 2)
+    assert alone.any()
+    assert np.all(10 * moved[alone] >= table.value[alone])
     assert release.verify().holds
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), min_size=1, max_size=6),
+    st.sampled_from([(1.1, 1.2), (1.02, 1.9), (1.3, 1.35)]),
+    st.integers(0, 2**32),
+)
+def test_no_value_of_one_company_is_too_small_to_move(records, zone, seed):
+    """Rounding to the nearest unit left values below five where they were, and cells of one company as they are."""
+    frame = pa.table(
+        {
+            "id": range(len(records)),
+            "company": [who for who, _ in records],
+            "area": ["N1"] * len(records),
+            "value": [value for _, value in records],
+        }
+    )
+    one = ds.Hierarchy.flat(["N1"])
+    release = ds.protect(
+        ds.Microdata(frame, contributor="company"),
+        ds.MultiplicativeNoise("id", *zone, insecure_seed=seed),
+        tables=[ds.TableSpec(by={"area": one}, value="value")],
+    )
+    table = release.custodian.tables.tables[0]
+    true, shown = int(table.value[0]), int(release.custodian.published[0][0])
+    assert release.verify().holds
+    if len({who for who, value in records if value}) == 1:
+        assert abs(shown - true) >= (Fraction(str(zone[0])) - 1) * true
+        evidence = release.custodian.evidence[0]
+        altered = {**evidence.parts["altered"], "value": table.value}
+        still = replace(
+            release.custodian, published=(table.value,), evidence=(replace(evidence, parts={"altered": altered}),)
+        )
+        refusals = check_release(still, release.public).refused
+        assert any("single contributor moved too little" in str(one) for one in refusals)
+
+
+@pytest.mark.parametrize("factors", ["record", "variable"])
+def test_one_factor_for_all_variables_is_admitted(factors):
+    """Whoever knows the tons of a single record divides its factor out of the value, unless they are drawn apart."""
+    n = 30
+    frame = pa.table(
+        {
+            "id": range(n),
+            "area": [f"c{i}" for i in range(n)],
+            "value": [10**6 + i for i in range(n)],
+            "tons": [5000] * n,
+        }
+    )
+    by = {"area": ds.Hierarchy.flat([f"c{i}" for i in range(n)])}
+    release = ds.protect(
+        ds.Microdata(frame),
+        ds.MultiplicativeNoise("id", factors=factors),
+        tables=[ds.TableSpec(by=by, value="value"), ds.TableSpec(by=by, value="tons")],
+        key=KEY,
+    )
+    value, tons = (table.value[1:].astype(float) for table in release.public.tables)
+    near = np.abs(value / tons * 5000 / (10**6 + np.arange(n)) - 1) < 0.001
+    assert near.all() if factors == "record" else near.mean() < 0.2
+    admitted = any("same factor" in text for text in release.custodian.evidence[0].claim.not_considered)
+    assert admitted == (factors == "record")
+    assert release.verify().holds
+    if factors == "variable":
+        evidence = release.custodian.evidence[0]
+        lying = replace(evidence, method={**evidence.method, "factors": "record"})
+        assert not check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
+
+
+def test_balanced_directions_are_kept_for_each_variable_alone():
+    release = protected(ds.MultiplicativeNoise("id", balance=["area"], factors="variable"), spec(), spec("tons"))
+    assert release.verify().holds
+
+
+def test_counts_alone_are_refused():
+    """Noise leaves counts as they are: a release of nothing else would be the truth."""
+    with pytest.raises(NeedsError, match="leaves counts as they are"):
+        protected(ds.MultiplicativeNoise("id"), spec(None))
 
 
 def test_known_weights_can_leave_a_cell_unprotected_and_the_release_says_so():
@@ -162,6 +244,24 @@ def test_the_checker_refuses_what_was_not_done(lie):
     assert not check_release(replace(release.custodian, evidence=(lying,)), release.public).holds
 
 
+def test_audits_take_factors_for_known():
+    """A company alone in a cell is known to within the zone of the factors, and counts exactly."""
+    tables = ds.tabulate(data(shipments(16), weight=None), specs=[spec(), spec(None, name="counts")])
+    tables = tables.assess(ds.PPercent(10), ds.MinContributors(3))
+    release = ds.protect(tables, ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY)
+    audit = ds.audit(release)
+    assert not audit.holds
+    columns = audit.columns()
+    names = ("cell", "value", "lower", "upper", "verdict")
+    found = {name: rest for name, *rest in zip(*(columns[c] for c in names), strict=True)}
+    assert all(low <= value <= high for value, low, high, _ in found.values())
+    assert all(high <= 1.51 * low + 3 for value, low, high, _ in found.values())
+    assert {verdict for name, (*_, verdict) in found.items() if name.startswith("counts")} == {"recoverable"}
+    balanced = ds.audit(ds.protect(tables, ds.MultiplicativeNoise("id", balance=["area"]), key=KEY))
+    assert "cancels" in balanced.not_audited
+    assert not balanced.holds
+
+
 def test_bad_input_is_refused():
     frame = shipments()
     place = frame.column_names.index("value")
@@ -180,7 +280,10 @@ def test_bad_input_is_refused():
         ds.protect(ready, ds.MultiplicativeNoise("id"), key=KEY)
 
 
-@pytest.mark.parametrize("wrong", [{"a": 1.0}, {"b": 2.0}, {"a": 1.3}, {"p": 0}, {"round_unit": 5}, {"limit": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"a": 1.0}, {"b": 2.0}, {"a": 1.3}, {"p": 0}, {"round_unit": 5}, {"limit": 0}, {"factors": "all"}],
+)
 def test_impossible_parameters_are_refused(wrong):
     with pytest.raises(ParameterError):
         ds.MultiplicativeNoise("id", **wrong)

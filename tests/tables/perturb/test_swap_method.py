@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from discreet.verify import check_release
 
 AREA = ds.Hierarchy.from_nested({"North": ["N1", "N2", "N3"], "South": ["S1", "S2", "S3"]})
@@ -103,6 +103,83 @@ def test_what_it_cannot_do_is_said():
     for wrong in ({"rate": 0}, {"rate": 1.5}, {"profile": ["area"]}):
         with pytest.raises(ParameterError):
             ds.Swap("area", "home", **wrong)
+
+
+def homes(n: int = 30) -> pa.Table:
+    rng = np.random.default_rng(8)
+    area = rng.choice(["N1", "N2", "S1"], n)
+    return pa.table(
+        {
+            "home": np.arange(n),
+            "area": area,
+            "region": [a[0] for a in area],
+            "sex": rng.choice(SEX.base_codes, n),
+            "job": rng.choice(JOB.base_codes, n),
+        }
+    )
+
+
+def audited(method: ds.Swap, *variables: str, frame: pa.Table | None = None) -> ds.Release:
+    by = {"area": AREA, "job": JOB, "sex": SEX}
+    spec = ds.TableSpec(by={v: by[v] for v in ("area", *variables)}, cells="all")
+    table = ds.tabulate(ds.Microdata(homes() if frame is None else frame), specs=[spec]).assess(ds.MinFrequency(3))
+    return ds.protect(table, method, key=KEY)
+
+
+@pytest.mark.parametrize(
+    ("method", "variables"),
+    [
+        (ds.Swap("area", "home", within="region", profile=["sex"]), ["sex"]),
+        (ds.Swap("area", "home", within="area"), ["job"]),
+        (ds.Swap("area", "home", within="region", profile=["job", "sex"], rate=0.01), ["job"]),
+    ],
+    ids=["matched variables keep their areas", "nobody may leave an area", "nobody is selected"],
+)
+def test_a_swap_that_changes_no_cell_is_refused(method, variables):
+    with pytest.raises(ProtectionError, match="changed no cell"):
+        audited(method, *variables)
+
+
+def test_the_checker_refuses_a_swap_that_changed_no_cell():
+    release = audited(ds.Swap("area", "home", within="region", rate=0.5), "job")
+    custodian = release.custodian
+    table = custodian.tables.tables[0]
+    evidence = custodian.evidence[0]
+    altered = {**evidence.parts["altered"], "value": table.value}
+    same = replace(evidence, parts={**evidence.parts, "altered": altered})
+    verdict = check_release(replace(custodian, published=(table.value,), evidence=(same,)), release.public)
+    assert any("nothing was exchanged" in str(one) for one in verdict.refused)
+    audit = ds.audit(replace(release, custodian=replace(custodian, published=(table.value,), evidence=(same,))))
+    assert not audit.holds
+    assert "because the exchange changed no cell" in audit.summary()
+
+
+def test_audits_know_what_no_exchange_can_change():
+    """Regions, areas without a partner, and what households were matched on are published as they are."""
+    release = audited(ds.Swap("area", "home", within="region", profile=["sex"], rate=0.5), "job", "sex")
+    columns = ds.audit(release).columns()
+    rows = {
+        name: (low, high) for name, low, high in zip(*(columns[c] for c in ("cell", "lower", "upper")), strict=True)
+    }
+    exact = [name for name, (low, high) in rows.items() if low == high]
+    assert any("S1" in name for name in exact)
+    table = release.custodian.tables.tables[0]
+    for name in rows:
+        codes = dict(part.split("=") for part in name[name.index("(") + 1 : -1].split(", ")) if "(" in name else {}
+        if codes.get("job") == "Total":
+            assert name in exact
+    assert any(low < high for low, high in rows.values())
+    assert "published as they are" in ds.audit(release).summary()
+    assert table.unsafe.any()
+
+
+def test_values_are_not_audited():
+    frame = homes().append_column("income", pa.array(np.arange(30)))
+    spec = ds.TableSpec(by={"area": AREA, "job": JOB}, value="income", cells="all")
+    table = ds.tabulate(ds.Microdata(frame), specs=[spec]).assess(ds.MinContributors(3))
+    audit = ds.audit(ds.protect(table, ds.Swap("area", "home", within="region", rate=0.5), key=KEY))
+    assert audit.not_audited
+    assert not audit.holds
 
 
 def test_a_recipe_swaps(tmp_path):

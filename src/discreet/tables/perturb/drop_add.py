@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -26,8 +26,8 @@ AVERAGING = (
     "Limit how many tables may contain a cell."
 )
 EQUAL_WEIGHTS = (
-    "All weights are equal: adjustment and calibration undo the noise, and weighted estimates are the original ones. "
-    "Publish perturbed counts times the weight instead."
+    "All weights are equal, or all records of each cell stand for the same: adjustment and calibration undo the noise, "
+    "and weighted estimates are the original ones. Publish perturbed counts times the weight instead."
 )
 
 
@@ -58,6 +58,11 @@ class DropAddRule:
         if self.rounding not in ("ceil", "above"):
             raise ParameterError(f"rounding={self.rounding!r} is not known.", hint="Use 'ceil' or 'above'.")
 
+    @property
+    def exact_rate(self) -> Fraction:
+        """The rate as the number that was written."""
+        return Fraction(str(self.rate)) if isinstance(self.rate, float) else Fraction(self.rate)
+
     def caps(self, count: Ints) -> Ints:
         """The largest number of records that may change in cells of so many, exactly.
 
@@ -66,7 +71,7 @@ class DropAddRule:
         >>> DropAddRule(0.07).caps(np.array([0, 1, 100])).tolist()
         [0, 1, 7]
         """
-        share = Fraction(str(self.rate)) if isinstance(self.rate, float) else Fraction(self.rate)
+        share = self.exact_rate
         top, bottom = share.numerator, share.denominator
         product = count * top
         result: Ints = -(-product // bottom) if self.rounding == "ceil" else product // bottom + 1
@@ -186,16 +191,21 @@ def _margins(dimensions: int) -> list[tuple[int, ...]]:
 
 
 def _seeds(sums: Draws, key: bytes, version: int) -> Draws:
-    """Two seeds of every cell from the sums of the cell, of its margins in ascending order, and of the universe."""
+    """Two seeds of every cell from the different sums among its own, those of its margins and that of the universe.
+
+    A sum that occurs twice counts once: a variable named twice, or one that parts nothing, gives no new noise, which
+    could be averaged out. Nor does the order of variables, because the draws of all sums are added up.
+    """
     shape = sums.shape
-    columns = []
+    columns = [sums.ravel(), np.full(sums.size, sums.sum(dtype=np.uint64), np.uint64)]
     for axes in _margins(sums.ndim):
         drop = tuple(axis for axis in range(sums.ndim) if axis not in axes)
         columns.append(np.broadcast_to(sums.sum(axis=drop, keepdims=True, dtype=np.uint64), shape).ravel())
-    # Sorted, so that transposing the table or naming a variable twice gives no new noise.
-    ordered = list(np.sort(np.stack(columns), axis=0)) if columns else []
-    universe = np.full(sums.size, sums.sum(dtype=np.uint64), np.uint64)
-    return np.stack([draws(key, f"drop_add/seed{k}", version, sums.ravel(), *ordered, universe) for k in (1, 2)])
+    ordered = np.sort(np.stack(columns), axis=0)
+    together = draws(key, "drop_add/sum", version, ordered[0])
+    for before, here in pairwise(ordered):
+        together += np.where(here == before, np.uint64(0), draws(key, "drop_add/sum", version, here))
+    return np.stack([draws(key, f"drop_add/seed{k}", version, sums.ravel(), together) for k in (1, 2)])
 
 
 @kernel("void(i8[::1], u8[::1], i8[::1], u8[::1])")

@@ -9,19 +9,20 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from discreet.attack.whole import Whole, whole_steps
 from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
-from discreet.errors import InputError, NeedsError, ParameterError, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, unknown_name
 from discreet.keys import Key
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import NO_UPPER, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
-from discreet.model.noise_claims import SINGLE_WEIGHTS, dropped_statement, noise_claim
+from discreet.model.noise_claims import ONE_WEIGHT, SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome, names_of
+from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
 from discreet.tables.perturb.drop_add import (
     AVERAGING,
     EQUAL_WEIGHTS,
@@ -32,7 +33,16 @@ from discreet.tables.perturb.drop_add import (
     perturbed_weights,
     replicate_interval,
 )
+from discreet.tables.perturb.readings import Ends, Shown, moved_above_share, moved_by_share, read_cells
 from discreet.tables.perturb.sources import encoded, identities, numbers_of, refuse_tied
+
+WEIGHTED = (
+    "weights and values of the records that were dropped or doubled are not known to readers, and nobody has worked "
+    "out what adjusted weights tell them"
+)
+SINGLE_UNIVERSE = (
+    "readers who subtract the answers of two universes that differ by few records (see ds.attack.sliver_attack)"
+)
 
 
 class Perturbed(NamedTuple):
@@ -156,7 +166,9 @@ class DropAdd(Method):
             totals = np.stack([summed(column) for column in found.replicates.T]).astype(np.float64)
             interval = replicate_interval(columns["value"].astype(np.float64), totals, scale=self.scale)
             columns["error"] = np.rint(interval.error).astype(np.int64)
-        columns["equal_weights"] = np.full(len(table), int(not plain and _all_equal(records.weight)), np.int64)
+        undone = not plain and self.subsample is None
+        weight = 1 if records.weight is None else records.weight[0]
+        columns["equal_weights"] = _all_equal(leaf, own * weight, len(table)) * int(undone)
         checkpoint("drop and add", 2, 2)
         return {"altered": columns}
 
@@ -205,6 +217,9 @@ class DropAdd(Method):
         insecure = key is not None and key.insecure
         moved = int(np.abs(columns["moved"]).sum())
         plain = table.spec.value is None and table.weighted is None
+        if not plain and np.array_equal(published, system.value):
+            raise ProtectionError("The table would be published as it is.", hint=EQUAL_WEIGHTS)
+        undone = int(columns["equal_weights"].sum())
         facts: dict[str, Any] = {"moved": moved, "insecure": insecure}
         intervals, coverage, left_out = None, None, [AVERAGING]
         if "error" in columns:
@@ -214,13 +229,15 @@ class DropAdd(Method):
             reach = np.zeros(len(system), np.int64)
             reach[system.of[0]] = np.rint(NormalDist().inv_cdf((1 + coverage) / 2) * columns["error"])
             intervals = (published - reach, published + reach)
+        if undone:
+            left_out.append(ONE_WEIGHT)
         statement = dropped_statement(
             str(self.rate), self.rounding, self.subsample, plain=plain, moved=moved, coverage=coverage
         )
         claim = noise_claim(
             self.kind, statement, additive=True, universes=False, insecure=insecure, left_out=tuple(left_out)
         )
-        notes = [EQUAL_WEIGHTS] if columns["equal_weights"].any() and table.spec.value is None else []
+        notes = [f"{counted(undone, 'finest cell', 'hold')} records that all stand for the same"] if undone else []
         evidence = Evidence(
             self.record(),
             claim,
@@ -232,6 +249,36 @@ class DropAdd(Method):
             parts=system.parts,
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published, intervals, notes=(AVERAGING, *notes))
+
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
+        """Counts of records can be what q makes them; of weighted estimates and sums nobody has worked it out."""
+        table = system.tables.tables[0]
+        if table.spec.value is not None or table.weighted is not None:
+            return NotAudited(WEIGHTED)
+        moved = moved_by_share if self.rounding == "ceil" else moved_above_share
+        q, share = self.subsample, self.rule.exact_rate
+        finest = np.logical_and.reduce([h.base[table.codes[:, k]] for k, h in enumerate(table.spec.hierarchies)])
+
+        def told(shown: Shown) -> Ends:
+            if q is not None:
+                return _dropped(shown, q)
+            low, high = moved(shown.value, share)
+            # Smaller cells and margins would have been refused; of a cell that shows nothing all may be gone.
+            low = np.where(shown.value > 0, np.maximum(low, self.min_cell), low)
+            high = np.where((shown.value == 0) & (high < self.min_cell), 0, high)
+            sums = np.minimum(max(self.min_cell, self.min_margin), table.value).astype(object)
+            return np.where(finest, low, sums), np.where(finest, high, NO_UPPER)
+
+        lower, upper = read_cells(system, published, told)
+        words = f"that exactly {q} records were dropped" if q is not None else f"the rate {self.rate} and its rounding"
+        return Reading(lower, upper, words, (AVERAGING, SINGLE_UNIVERSE), Whole(whole_steps(system)))
+
+
+def _dropped(shown: Shown, q: int) -> Ends:
+    """What can have been where exactly q records are missing in all."""
+    total = [h.index.get(h.total or "", -1) for h in shown.table.spec.hierarchies]
+    top = (shown.table.codes == np.array(total)).all(axis=1)
+    return np.where(top, shown.value + q, shown.value), shown.value + q
 
 
 def _finest(records: Records, table: Table) -> tuple[Ints, Ints]:
@@ -252,5 +299,9 @@ def _added_up(table: Table, finest: Ints) -> Ints:
     return result
 
 
-def _all_equal(weight: tuple[Ints, int] | None) -> bool:
-    return weight is None or bool(np.all(weight[0] == weight[0][0]))
+def _all_equal(leaf: Ints, amount: Floats, cells: int) -> Ints:
+    """Finest cells whose records all stand for the same, in whose rows there is 1."""
+    low, high = np.full(cells, np.inf), np.full(cells, -np.inf)
+    np.minimum.at(low, leaf, amount)
+    np.maximum.at(high, leaf, amount)
+    return (low == high).astype(np.int64)

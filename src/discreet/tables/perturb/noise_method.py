@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,16 @@ from discreet.errors import InputError, NeedsError, ParameterError, counted, lis
 from discreet.keys import Key
 from discreet.model.arrays import Bools, Floats, Ints, Status
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
-from discreet.model.noise_claims import multiplied_statement, noise_claim
+from discreet.model.noise_claims import ONE_FACTOR, multiplied_statement, noise_claim
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.model.units import as_fraction
 from discreet.progress import checkpoint
-from discreet.records.noise import SHAPES, NoiseZone, Shape, balanced_directions, multipliers
+from discreet.records.noise import SHAPES, NoiseZone, Shape, balanced_directions, multipliers, whole_moves
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome, names_of
+from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
+from discreet.tables.perturb.readings import Ends, Shown, moved_by_share, read_cells
 from discreet.tables.perturb.sources import (
     companies,
     encoded,
@@ -34,12 +35,25 @@ from discreet.tables.perturb.sources import (
     tabulated_with,
 )
 
+BALANCED = (
+    "directions were chosen so that the noise of large companies cancels, which tells readers more than the factors "
+    "do, and nobody has worked out how much"
+)
+OWN_KNOWN = "(and which part of each value is own shares)"
+SAME_RECORDS = (
+    "readers who follow single records from one cell to another: a record has the same factor and its company the same "
+    "direction in all of them"
+)
 SHOWN = 10
+FACTORS = ("record", "variable")
 
 
 @dataclass(frozen=True)
 class MultiplicativeNoise(Method):
     """Multiply every record's own share of its value, all records of a company in one direction.
+
+    Moves are rounded up to whole units: state values in units that are small against what companies report, or small
+    values move by much more than their factor.
 
     Parameters
     ----------
@@ -49,6 +63,11 @@ class MultiplicativeNoise(Method):
         Factors lie in [2 - b, 2 - a] and [a, b], 1 < a < b < 2.
     shape
         ``"triangular"`` (most likely near a), ``"uniform"`` or ``"ramp"`` (rising).
+    factors
+        ``"record"``: all variables of a record have one factor and keep their ratios, so that whoever knows one of them
+        (the staff of a firm) computes the others (its sales) from cells of that company alone. ``"variable"``: each
+        variable has directions and factors of its own; variables that almost follow from each other then average the
+        noise out.
     balance
         Variables in whose cells the noise of large companies shall cancel; directions are drawn where left out.
     p, known_weight, round_unit
@@ -82,6 +101,7 @@ class MultiplicativeNoise(Method):
     a: float = 1.1
     b: float = 1.2
     shape: Shape = "triangular"
+    factors: Literal["record", "variable"] = "record"
     balance: tuple[str, ...] = ()
     p: float | None = None
     known_weight: str | None = None
@@ -95,6 +115,8 @@ class MultiplicativeNoise(Method):
         object.__setattr__(self, "balance", names_of(self.balance))
         if self.shape not in SHAPES:
             raise ParameterError(unknown_name("shape", str(self.shape), SHAPES))
+        if self.factors not in FACTORS:
+            raise ParameterError(unknown_name("factors", str(self.factors), FACTORS))
         self.zone  # noqa: B018  # its own checks
         if self.p is not None and not 0 < self.p < 100:
             raise ParameterError(f"p={self.p} must lie between 0 and 100.")
@@ -116,8 +138,13 @@ class MultiplicativeNoise(Method):
         """Sums of the multiplied records, of their own shares, and of the two largest companies."""
         assert key is not None
         refuse_tied(tables, type(self).__name__)
+        if all(table.spec.value is None for table in tables):
+            raise NeedsError(
+                "MultiplicativeNoise leaves counts as they are, and no table holds values.",
+                hint="Protect tables of counts with CellKey, SmallCount or Suppress.",
+            )
         parts = []
-        kept: dict[int, int] = {}
+        kept: dict[str | None, dict[int, int]] = {}
         odd = {"light": 0, "cut": 0}
         for number, table in enumerate(tables):
             checkpoint("noise", number, len(tables))
@@ -125,7 +152,9 @@ class MultiplicativeNoise(Method):
         checkpoint("noise", len(tables), len(tables))
         return {**stacked(parts), "records": {name: np.array([count], np.int64) for name, count in odd.items()}}
 
-    def _sums(self, table: Table, key: Key, kept: dict[int, int], odd: dict[str, int]) -> dict[str, Ints]:
+    def _sums(
+        self, table: Table, key: Key, kept: dict[str | None, dict[int, int]], odd: dict[str, int]
+    ) -> dict[str, Ints]:
         zeros = np.zeros(len(table), np.int64)
         if table.spec.value is None:
             return {"value": table.value, "own": zeros, "first": zeros, "second": zeros}
@@ -137,7 +166,7 @@ class MultiplicativeNoise(Method):
                 hint="Values with signs need another method.",
             )
         factor = self._factors(records, table, key, amounts.own, kept)
-        noisy = amounts.summed + np.rint(amounts.own * (factor - 1)).astype(np.int64)
+        noisy = amounts.summed + whole_moves(amounts.own, factor, self.zone)
         odd["light"] += int(((amounts.summed < amounts.own) & (amounts.own > 0)).sum())
         odd["cut"] += int((noisy < 0).sum())
         noisy = np.maximum(noisy, 0)
@@ -152,17 +181,25 @@ class MultiplicativeNoise(Method):
             "second": np.ascontiguousarray(second),
         }
 
-    def _factors(self, records: Records, table: Table, key: Key, own: Ints, kept: dict[int, int]) -> Floats:
+    def _factors(
+        self, records: Records, table: Table, key: Key, own: Ints, kept: dict[str | None, dict[int, int]]
+    ) -> Floats:
         """Factors of the records; balanced directions of earlier tables are kept in those that follow."""
         record = identities(table, self.identifier)
+        variable = table.spec.value if self.factors == "variable" else None
         company = companies(records, record)
         direction: Status | None = None
         if self.balance:
             cell = _cells_of(records, table.spec, self.balance)
             size = own.astype(np.float64)
-            direction = balanced_directions(company, cell, size, key.secret, version=self.version, kept=kept)
-            kept.update(zip(company.tolist(), direction.tolist(), strict=True))
-        return multipliers(company, record, key.secret, self.zone, version=self.version, direction=direction)
+            before = kept.setdefault(variable, {})
+            direction = balanced_directions(
+                company, cell, size, key.secret, version=self.version, kept=before, variable=variable
+            )
+            before.update(zip(company.tolist(), direction.tolist(), strict=True))
+        return multipliers(
+            company, record, key.secret, self.zone, version=self.version, direction=direction, variable=variable
+        )
 
     def _largest(self, records: Records, table: Table, own: Ints) -> tuple[Ints, Ints]:
         """The two largest companies of every cell, with the weights that users know and without the others."""
@@ -211,7 +248,14 @@ class MultiplicativeNoise(Method):
                 notes += _named(table, short, "are sensitive but moved less than the extended p% rule asks for")
         statement = multiplied_statement(self.a, self.b, self.p, facts)
         universes = len({table.spec.identity[1:] for table in system.tables}) > 1
-        claim = noise_claim(self.kind, statement, additive=True, universes=universes, insecure=facts["insecure"])
+        claim = noise_claim(
+            self.kind,
+            statement,
+            additive=True,
+            universes=universes,
+            insecure=facts["insecure"],
+            left_out=(ONE_FACTOR,) if self._one_factor(system) else (),
+        )
         evidence = Evidence(
             self.record(),
             claim,
@@ -223,6 +267,33 @@ class MultiplicativeNoise(Method):
             parts=system.parts,
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published, notes=tuple(notes))
+
+    # ---- what it tells -------------------------------------------------------------------------------------
+
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
+        """Values can be what the largest factor makes them; counts are what they were."""
+        if self.balance:
+            return NotAudited(BALANCED)
+        own, share = evidence.parts["altered"]["own"], as_fraction(self.b) - 1
+
+        def told(shown: Shown) -> Ends:
+            if shown.table.spec.value is None:
+                return shown.value, shown.value
+            if not shown.table.spec.weight:
+                return moved_by_share(shown.value, share)
+            mine = own[shown.rows].astype(object)
+            reach = -(-mine * share.numerator // share.denominator)
+            return shown.value - reach, shown.value + reach
+
+        lower, upper = read_cells(system, published, told)
+        shared = (ONE_FACTOR,) if self._one_factor(system) else ()
+        weights = (OWN_KNOWN,) if any(table.spec.weight for table in system.tables) else ()
+        knows = f"that own shares were multiplied by factors of at most {self.b:g} and at least {2 - self.b:.6g}"
+        return Reading(lower, upper, " ".join([knows, *weights]), (*shared, SAME_RECORDS))
+
+    def _one_factor(self, system: System) -> bool:
+        """Whether several variables have the same factors."""
+        return self.factors == "record" and len({table.spec.value for table in system.tables} - {None}) > 1
 
     def _needed(self, table: Table, first: Ints, second: Ints) -> NDArray[Any]:
         """The change that the extended p% rule asks for, exactly and in units; at most zero where a cell is safe."""

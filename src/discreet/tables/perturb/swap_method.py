@@ -3,28 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from discreet.attack.whole import Whole, whole_steps
 from discreet.engine.encode import read_records
 from discreet.engine.identities import identities_of
 from discreet.engine.memory import tabulate_records
-from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, unknown_name
 from discreet.files.frames import code_text, column_names, numbers, read_columns
 from discreet.keys import Key
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.microdata import Microdata
 from discreet.model.noise_claims import noise_claim, swapped_statement
 from discreet.model.spec import TableSpec
+from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.records.swapping import Swaps, household_profiles, swapped_households, with_swapped_areas
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome, names_of
+from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
+from discreet.tables.perturb.readings import Ends, Shown, after_exchange, read_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+KNOWS = "which households could be exchanged and how many were, but not which"
+VALUES = (
+    "values and weights move with households that readers do not know, and nobody has worked out what they can tell of "
+    "tables of them"
+)
+CHANCES = (
+    "chances: {} of {} published as they are, and whoever knows how few households move trusts single cells accordingly"
+)
+NAMED = "readers who know who lives where: a person alone in a published cell may have stayed"
+UNCHANGED = "are published as they are, because the exchange changed no cell"
+
+
+class Exchanged(NamedTuple):
+    """Records after the exchange, those of households that could move, numbers of households, the broad area of every
+    area, and how many persons moved in each at most."""
+
+    records: pa.Table
+    movable: pa.Table
+    counts: dict[str, int]
+    areas: dict[str, int]
+    moved: Ints
 
 
 @dataclass(frozen=True)
@@ -117,28 +144,29 @@ class Swap(Method):
         codes = list(dict.fromkeys(v for table in tables for v in table.variables))
         text = [*codes, self.household, *([self.within] if self.within else []), *self.profile]
         frame = read_columns(data.source, [*names, *text], text=text, delimiter=data.delimiter)
-        swapped, counts, areas = self._swapped(frame, key)
+        made = self._swapped(frame, key)
         checkpoint("swap", 1, len(tables) + 1)
-        values = []
+        values, movable = [], []
         for number, table in enumerate(tables):
-            spec = table.spec.with_(holders=False, cost=None, shadow=None)
-            after = tabulate_records(read_records(replace(data, source=swapped), [spec], spec.weight or None), spec)
-            rows = table.find(after.codes)
-            if np.any(rows < 0):
-                raise NeedsError(
-                    f"A household came into a cell that table {table.name!r} does not have.",
-                    hint="Tabulate with cells='all', or give records and tables=[specs].",
-                )
-            mine = np.zeros(len(table), np.int64)
-            mine[rows] = after.value
-            values.append(mine)
+            values.append(_values_of(table, replace(data, source=made.records)))
+            # Readers are taken to know which households could move; only of counts of records anything follows.
+            some = made.movable if _plain(table) else made.movable.slice(0, 0)
+            movable.append(_values_of(table, replace(data, source=some)) if len(some) else np.zeros_like(values[-1]))
             checkpoint("swap", number + 2, len(tables) + 1)
-        listing = sorted(dict.fromkeys(c for t in tables for c in t.spec.by[self.area].base_codes))
-        broad = np.array([areas.get(code, -1) for code in listing], np.int64)
-        one = {name: np.array([count], np.int64) for name, count in counts.items()}
-        return {"altered": {"value": np.concatenate(values)}, "areas": {"broad": broad}, "households": one}
+        listing = self._listing(tables)
+        broad = np.array([made.areas.get(code, -1) for code in listing], np.int64)
+        return {
+            "altered": {"value": np.concatenate(values), "movable": np.concatenate(movable)},
+            "areas": {"broad": broad},
+            "moved": {"persons": made.moved},
+            "households": {name: np.array([count], np.int64) for name, count in made.counts.items()},
+        }
 
-    def _swapped(self, frame: pa.Table, key: Key) -> tuple[pa.Table, dict[str, int], dict[str, int]]:
+    def _listing(self, tables: TableSet) -> list[str]:
+        """The areas, in the order in which the evidence speaks of them."""
+        return sorted(dict.fromkeys(c for t in tables for c in t.spec.by[self.area].base_codes))
+
+    def _swapped(self, frame: pa.Table, key: Key) -> Exchanged:
         """Records with exchanged areas, how many households moved, and the broad area of every area."""
         import pyarrow as pa
 
@@ -162,7 +190,11 @@ class Swap(Method):
         column = pa.array([area_words[i] for i in moved.tolist()], pa.string())
         areas = dict(zip((area_words[i] for i in area.tolist()), broad.tolist(), strict=True))
         swapped = frame.set_column(frame.column_names.index(self.area), self.area, column)
-        return swapped, _counts(identity, swaps), areas
+        size = np.bincount(number)
+        persons = np.zeros(int(broad.max(initial=-1)) + 1, np.int64)
+        np.add.at(persons, broad[first][swaps.first], np.maximum(size[swaps.first], size[swaps.second]))
+        stuck = _without_partner(profile, broad[first], area[first])[number]
+        return Exchanged(swapped, swapped.filter(pa.array(~stuck)), _counts(identity, swaps), areas, persons)
 
     def _risk(self, frame: pa.Table, number: Ints) -> Floats | None:
         if self.risk is None:
@@ -182,6 +214,11 @@ class Swap(Method):
             value = parts["altered"]["value"][first : first + len(table)]
             published[cells] = value * 10 ** (system.decimals - table.decimals)
             first += len(table)
+        if np.array_equal(published, system.value):
+            raise ProtectionError(
+                "The exchange changed no cell: the tables would be published as they are.",
+                hint="Raise rate, match on fewer columns (profile), or tabulate by variables that are not matched on.",
+            )
         counts = {name: int(column[0]) for name, column in parts["households"].items()}
         insecure = key is not None and key.insecure
         claim = noise_claim(
@@ -203,6 +240,50 @@ class Swap(Method):
             parts=parts,
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
+        """Counts can be what the households that moved make them; of other values nobody has worked it out."""
+        if not all(_plain(table) for table in system.tables):
+            return NotAudited(VALUES)
+        listing = self._listing(system.tables)
+
+        def told(shown: Shown) -> Ends:
+            return after_exchange(shown, self.area, self.profile, evidence.parts, listing)
+
+        lower, upper = read_cells(system, published, told)
+        same = system.unsafe & (published == system.value)
+        chances = CHANCES.format(int(same.sum()), counted(int(system.unsafe.sum()), "unsafe cell", "are"))
+        certain = (same, UNCHANGED) if np.array_equal(published, system.value) else None
+        return Reading(lower, upper, KNOWS, (chances, NAMED), Whole(whole_steps(system)), certain)
+
+
+def _plain(table: Table) -> bool:
+    """Whether a table holds counts of records without weights."""
+    return table.spec.value is None and table.weighted is None
+
+
+def _values_of(table: Table, data: Microdata) -> Ints:
+    """Values of a table's cells with other records."""
+    spec = table.spec.with_(holders=False, cost=None, shadow=None)
+    after = tabulate_records(read_records(data, [spec], spec.weight or None), spec)
+    rows = table.find(after.codes)
+    if np.any(rows < 0):
+        raise NeedsError(
+            f"A household came into a cell that table {table.name!r} does not have.",
+            hint="Tabulate with cells='all', or give records and tables=[specs].",
+        )
+    result = np.zeros(len(table), np.int64)
+    result[rows] = after.value
+    return result
+
+
+def _without_partner(profile: Ints, broad: Ints, area: Ints) -> Bools:
+    """Households that nobody of the same profile could exchange with: all of them are in one area."""
+    _, group = np.unique(np.stack([profile, broad]), axis=1, return_inverse=True)
+    group = group.ravel()
+    pairs = np.unique(np.stack([group, area]), axis=1)
+    result: Bools = np.bincount(pairs[0])[group] < 2
+    return result
 
 
 def _counts(identity: Ints, swaps: Swaps) -> dict[str, int]:

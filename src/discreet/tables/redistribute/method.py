@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from discreet.attack.whole import Whole, whole_steps
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.files.frames import numbers, read_columns
 from discreet.keys import Key
 from discreet.measures.redistribution import map_measures
-from discreet.model.arrays import Ints
+from discreet.model.arrays import NO_UPPER, Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
 from discreet.model.geography import Adjacency, HexGrid, hexagon
 from discreet.model.microdata import Microdata
@@ -21,9 +22,9 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.method import Method, Outcome
+from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.sources import companies, encoded
-from discreet.tables.redistribute.areas import parts_of_map, told_small, told_values
+from discreet.tables.redistribute.areas import NEAR, parts_of_map, regions_of_map, told_small, told_values
 from discreet.tables.redistribute.counts import Moves, Redistributed, outlier_cells, redistributed
 from discreet.tables.redistribute.grid import Geometry, Hexagons, Neighbours, coarser_grid, occupied_hexagons
 from discreet.tables.redistribute.magnitudes import (
@@ -33,6 +34,7 @@ from discreet.tables.redistribute.magnitudes import (
     repaired_map,
     without_outliers,
 )
+from discreet.tables.redistribute.reading import held_before, total_before
 
 ALGORITHMS = ("nearest", "equal", "optimal")
 OUTLIERS = ("suppress", "redistribute", "none")
@@ -40,6 +42,14 @@ TOPPED_UP = (
     "what the threshold itself tells: a place that shows exactly the threshold may have had fewer units, and whoever "
     "knows the method knows that"
 )
+VALUES = (
+    "nobody has worked out what readers can tell of values that moved; {} of {} published closer to the truth than "
+    "their level"
+)
+REPEATED = (
+    "readers who repeat the method, which draws nothing, on every map that may lie behind: few of them give this one"
+)
+OTHER_TOTALS = "true totals that are published elsewhere and not named as areas, that of the whole map among them"
 SHOWN = 5
 
 
@@ -189,7 +199,14 @@ class Redistribute(Method):
         published[system.of[0]] = values
         magnitudes = table.spec.value is not None
         statement = redistributed_statement(self.threshold, facts, magnitudes=magnitudes, record=self.record())
-        claim = noise_claim(self.kind, statement, additive=True, universes=False, insecure=False, left_out=(TOPPED_UP,))
+        claim = noise_claim(
+            self.kind,
+            statement,
+            additive=True,
+            universes=False,
+            insecure=False,
+            left_out=(TOPPED_UP, REPEATED, OTHER_TOTALS),
+        )
         evidence = Evidence(
             self.record(),
             claim,
@@ -271,30 +288,72 @@ class Redistribute(Method):
         repaired = {"place": found.cell, "contributor": found.contributor, "value": whole}
         return after, {"repaired": repaired}, facts
 
-    def _audit(self, codes: tuple[str, ...], counts: Ints, after: Ints, parts: Parts) -> None:
-        """Refuse a map of which published totals of areas tell a small or sensitive place."""
-        if not self.areas:
-            return
+    # ---- what it tells -------------------------------------------------------------------------------------
+
+    def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
+        """Counts of places follow from the threshold and the totals of areas; of values nobody has worked it out."""
+        table, cells = system.tables.tables[0], system.of[0]
+        if table.spec.value is not None:
+            return NotAudited(VALUES.format(*_within_levels(system, published)))
+        hierarchy, scale = table.spec.hierarchies[0], 10 ** (system.decimals - table.decimals)
+        rows = table.find(np.flatnonzero(hierarchy.base).astype(np.int32)[:, None])
+        there = np.flatnonzero(rows >= 0)
+        true, shown = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        true[there], shown[there] = table.value[rows[there]], published[cells][rows[there]] // scale
+        received, moves = np.zeros(len(rows), np.int64), evidence.parts["outlier_moves"]
+        np.add.at(received, moves["target"], moves["units"])
+        areas = self._areas(hierarchy.base_codes)
+        ends = held_before(true, shown, received, self.threshold, self.outliers, areas)
+        whole = total_before(int(shown.sum()), int(true.sum()), self.outliers, known=bool(areas))
+        lower, upper = system.lower_bound.copy(), system.upper_bound.copy()
+        for bound, told, total in ((lower, ends[0], whole[0]), (upper, ends[1], whole[1])):
+            mine = np.full(len(table), total, np.int64)
+            mine[rows[there]] = told[there]
+            bound[cells] = np.minimum(mine, NO_UPPER // scale) * scale
+        lower, upper = np.maximum(lower, system.lower_bound), np.minimum(upper, system.upper_bound)
+        knows = "the threshold, that places above it were not filled up and that places stay occupied"
+        if areas:
+            knows += f", and the true totals of {counted(len(areas), 'area')} and of what lies outside"
+        return Reading(lower, upper, knows, (REPEATED, OTHER_TOTALS), Whole(whole_steps(system)))
+
+    def _areas(self, codes: tuple[str, ...]) -> list[Ints]:
+        """Numbers of the places in each area."""
         place = {code: i for i, code in enumerate(codes)}
         for name, members in self.areas:
             for code in members:
                 if code not in place:
                     raise InputError(unknown_name("place", code, codes, f"area {name!r}"))
-        areas = [np.array([place[code] for code in members], np.int64) for _, members in self.areas]
+        return [np.array([place[code] for code in members], np.int64) for _, members in self.areas]
+
+    def _audit(self, codes: tuple[str, ...], counts: Ints, after: Ints, parts: Parts) -> None:
+        """Refuse a map of which published totals of areas tell a small or sensitive place."""
+        if not self.areas:
+            return
+        areas = self._areas(codes)
         part = parts_of_map(len(codes), areas)
         if "contributions" in parts:
-            told = told_values(part, counts, after, parts["contributions"], self.rules.sensitive)
+            near = NEAR if self.p is None else self.p
+            regions = regions_of_map(len(codes), areas)
+            told = told_values(regions, counts, after, parts["contributions"], self.rules.sensitive, near)
         else:
             received = np.zeros(len(codes), np.int64)
             np.add.at(received, parts["outlier_moves"]["target"], parts["outlier_moves"]["units"])
-            told = told_small(part, counts, after, received, self.threshold)
+            told = told_small(part, counts, after, received, self.threshold, kept=self.outliers == "redistribute")
         if told.any():
             names = [name for (name, _), inside in zip(self.areas, areas, strict=True) if told[inside].any()]
             where = f": {listed(names, SHOWN)}" if names else " outside of all areas"
             raise ProtectionError(
                 f"Published totals of areas tell too much of {counted(int(told.sum()), 'place')} of the map{where}.",
-                hint="Do not publish these totals, join areas, or use a coarser grid.",
+                hint="Do not publish these totals, join areas, move outliers instead of leaving them out "
+                "(outliers='redistribute'), or use a coarser grid.",
             )
+
+
+def _within_levels(system: System, published: Ints) -> tuple[int, str]:
+    """How many unsafe places are published closer to the truth than their level, and of how many, in words."""
+    away = published - system.value
+    near = system.unsafe & (away < system.upper_level) & (-away < system.lower_level)
+    return int(near.sum()), counted(int(system.unsafe.sum()), "unsafe cell", "are")
 
 
 def _moved_value(before: Ints, after: Ints, facts: Mapping[str, Any]) -> tuple[str, ...]:
