@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from discreet.errors import ProtectionError
 from discreet.model.arrays import Floats
 from discreet.relations import System
@@ -42,12 +44,17 @@ def propose_pattern(
     """
     known = replace(system, lower_bound=attackers.lower, upper_bound=attackers.upper)
     proposal = propose(algorithm, known, cost, **settings)
-    found = standards(known, proposal.withheld, levels=attackers.insiders == "full")
     given = replace(system, given=(system.given | proposal.withheld) & ~system.unsafe)
-    if repair:
-        pattern = complete(given, cost, attackers, effort, seconds)
-    else:
-        pattern = within_given(given, cost, attackers)
+    within = within_given(given, cost, attackers, thorough=not repair)
+    # What has certificates within the pattern is safe in it; attackers are let loose on the rest.
+    proved = np.zeros(len(system), np.bool_)
+    for target, family in within.families.items():
+        proved[target] = all(bool(proposal.withheld[member.alternative.cells].all()) for member in family)
+    insiders = attackers.insiders
+    found = standards(
+        known, proposal.withheld, levels=insiders == "full", proved=proved, insiders_too=insiders is not None
+    )
+    pattern = complete(given, cost, attackers, effort, seconds, within) if repair else within
     counted = {f"{algorithm}_{name}": number for name, number in proposal.effort.items()}
     return Proposed(replace(pattern, effort={**pattern.effort, **counted}), proposal, found)
 
