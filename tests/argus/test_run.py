@@ -490,3 +490,50 @@ def test_what_batches_cannot_say_is_named(job: Path) -> None:
             changed = changed.replace('[protect.settings]\nsingletons = "sums"\nleast_contributors = 3\n', "")
         with pytest.raises(ParameterError, match=f"A batch file cannot say: .*{message}"):
             recipe_batch(read_recipe(changed), metadata)
+
+
+def test_capitals_of_variables_do_not_count(ready: Path) -> None:
+    plain = run_batch(ready)
+    written = (ready.parent / "safe.txt").read_bytes()
+    ready.write_text(ready.read_text().replace('"One""Two"|"Amount"', '"ONE""two"|"aMOUNT"'))
+    again = run_batch(ready)
+    assert (ready.parent / "safe.txt").read_bytes() == written
+    assert [r.release.custodian.tables.tables[0].variables for r in (*plain.runs, *again.runs)] == [("One", "Two")] * 2
+
+
+def test_a_variable_is_not_two_by_its_capitals(ready: Path) -> None:
+    ready.write_text(ready.read_text().replace('"One""Two"|', '"One""ONE"|'))
+    with pytest.raises(InputError, match=r"t.arb, line 3: .*each variable once, whatever its capitals"):
+        run_batch(ready)
+
+
+@pytest.mark.parametrize("folder", ["C:\\work\\2026\\", "c:/work/", "\\\\server\\share\\", "tables\\", "..\\old\\"])
+def test_files_of_windows_folders_that_are_not_here_are_looked_for_beside_the_batch(ready: Path, folder: str) -> None:
+    run_batch(ready)
+    written = (ready.parent / "safe.txt").read_bytes()
+    ready.write_text(ready.read_text().replace('"t.tab"', f'"{folder}T.tab"').replace('"t.rda"', f'"{folder}t.rda"'))
+    done = run_batch(ready)
+    assert (ready.parent / "safe.txt").read_bytes() == written
+    assert "is no path here; the file 't.rda' beside the batch was taken" in done.log
+
+
+def test_a_windows_path_that_is_there_is_taken(ready: Path) -> None:
+    inside = ready.parent / "tables"
+    inside.mkdir()
+    (inside / "t.tab").write_text(TAB.replace("U", "S"))
+    ready.write_text(ready.read_text().replace('"t.tab"', '"tables\\t.tab"'))
+    assert not run_batch(ready).runs[0].release.custodian.tables.tables[0].unsafe.any()
+
+
+@pytest.mark.parametrize("folder", ["C:\\results\\", "\\\\server\\share\\", "D:/"])
+def test_files_for_windows_folders_are_written_beside_the_batch(ready: Path, folder: str) -> None:
+    ready.write_text(ready.read_text().replace('"safe.txt"', f'"{folder}safe.txt"'))
+    done = run_batch(ready)
+    assert (ready.parent / "safe.txt").is_file()
+    assert "is no path here; the file is written to 'safe.txt' beside the batch" in done.log
+
+
+def test_other_paths_are_not_looked_for_elsewhere(ready: Path) -> None:
+    ready.write_text(ready.read_text().replace('"t.tab"', '"none/t.tab"'))
+    with pytest.raises(InputError, match=r"There is no file 'none/t.tab'"):
+        run_batch(ready)

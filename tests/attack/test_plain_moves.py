@@ -8,6 +8,7 @@ import pytest
 
 import discreet as ds
 from discreet.attack import External
+from discreet.attack.plain_moves import by_exchange
 from discreet.relations import System, build_system
 from discreet.verbs.audit import _behind_altered, _reading
 
@@ -99,3 +100,17 @@ def test_a_known_cell_stops_moves_of_all_values_together():
     attack = External(system, withheld, system.unsafe[withheld])
     attack.show_plain_moves()
     assert np.isfinite(attack.shown).all()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.8])
+@pytest.mark.parametrize("seed", range(4))
+def test_known_cells_stay_where_they_are_each_for_itself(seed, share):
+    """Taken together, one that rises and one that falls would seem to stand still."""
+    made = release(ds.Round(5, rule="unbiased", levels=False, insecure_seed=seed), 120, seed)
+    system, withheld = behind(made, known=True)
+    rng = np.random.default_rng(seed)
+    withheld &= system.unsafe | (rng.random(len(system)) > share)
+    plain, programs = (External(system, withheld, system.unsafe[withheld]) for _ in range(2))
+    plain.shown = by_exchange(system, plain.cells, plain.room, plain.wanted, plain.required.level)
+    programs.run(True, 0)
+    assert np.all(plain.shown[:, plain.wanted] <= programs.shown[:, plain.wanted] + 1e-6)

@@ -71,8 +71,31 @@ def test_a_tree_survives_the_file(tmp_path_factory, tree: Hierarchy, lead: str):
     [
         ("N\n@N1\n@@@N2\n", "codes.hrc, line 3: code 'N2' is 3 levels deep, but the code before it only 1."),
         ("@N\n", "codes.hrc, line 1: code 'N' is 1 level deep, but no code stands before it."),
-        ("N\nS\n@N\n", "codes.hrc, line 3: code 'N' stands there a second time."),
-        ("N\nTotal\n", "codes.hrc, line 2: code 'Total' stands there a second time."),
+        (
+            "N\nS\n@N\n",
+            "codes.hrc, line 3: code 'N' stands there a second time, and "
+            "in line 1 it is a part of 'Total' and here of 'S'.",
+        ),
+        (
+            "N\nTotal\n",
+            "codes.hrc, line 2: code 'Total' stands there a second time, and it is the grand total, "
+            "which is made of all the others.",
+        ),
+        (
+            "N\n@a\n@b\nS\n@a\n@c\n",
+            "codes.hrc, line 5: code 'a' stands there a second time, and "
+            "in line 2 it is a part of 'N' and here of 'S'.",
+        ),
+        (
+            "N\n@a\nS\nN\n@b\n",
+            "codes.hrc, line 4: code 'N' stands there a second time, and in line 1 it is made of other codes than here "
+            "('a', 'b').",
+        ),
+        (
+            "N\n@N\n@N1\n",
+            "codes.hrc, line 2: code 'N' stands there a second time, and "
+            "in line 1 it is a part of 'Total' and here of 'N'.",
+        ),
         ("N\n@\n", "codes.hrc, line 2: there is no code after '@'."),
         ("\n  \n", "The hierarchy file 'codes.hrc' has no codes."),
         ("", "The hierarchy file 'codes.hrc' has no codes."),
@@ -80,6 +103,26 @@ def test_a_tree_survives_the_file(tmp_path_factory, tree: Hierarchy, lead: str):
 )
 def test_mistakes_are_named_with_file_and_line(written, text, message):
     assert refusal(lambda: ds.read_hierarchy(written(text))).message == message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "N\n@a\n@b\nS\n@S\n@@c\n@@d\n",
+        "N\n@a\n@b\nS\n@S\n@@S\n@@@c\n@@@d\n",
+        "N\n@a\n@b\n@a\nS\n@c\n@d\n@c\n",
+        "N\n@a\n@b\nS\n@c\n@d\nN\n@b\n@a\n",
+        "Total\n@N\n@@a\n@@b\n@S\n@@c\n@@d\n",
+    ],
+    ids=["its own only part", "three times", "listed again", "listed again with its parts", "with the total"],
+)
+def test_a_code_that_stands_twice_counts_once_where_it_means_the_same(written, text):
+    plain, notes = ds.read_hierarchy(written("N\n@a\n@b\nS\n@c\n@d\n")), []
+    again = ds.read_hierarchy(written(text), notes=notes)
+    assert again.codes == plain.codes
+    assert again.groupings == plain.groupings
+    assert notes
+    assert all("counts once" in note for note in notes)
 
 
 def test_files_that_cannot_be_read_are_named(written, tmp_path):

@@ -211,7 +211,8 @@ class _Writer:
             return f"GH({table},{_text(settings.get('known_within') or 0)},0,{single})"
         if algorithm == "modular":
             single = int(settings.get("singletons", "sums") != "none")
-            return f"MOD({table},0,{single},{single},{single}{self._carried(settings)})"
+            few = int(single and settings.get("least_contributors", 1) > 0)
+            return f"MOD({table},0,{single},{single},{few}{self._carried(settings)})"
         if algorithm == "optimal":
             minutes = float(method.get("time_limit") or 0) / 60
             return f"OPT({table},{_text(minutes)})"

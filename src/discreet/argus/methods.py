@@ -81,9 +81,10 @@ class _Build:
     def modular(self) -> dict[str, Any]:
         single, multiple, few = (self._number(k, 1) for k in (1, 2, 3))
         settings: dict[str, Any] = {"singletons": "sums" if single or multiple or few else "none"}
-        least = max((each.least for each in self.rules), default=0)
-        if few and least > 1:
-            settings["least_contributors"] = least
+        if settings["singletons"] == "sums":
+            # Few contributors are those of the frequency rule; without one, only single contributors count.
+            least = max((each.least for each in self.rules), default=0)
+            settings["least_contributors"] = least if few and least > 1 else 0
         if len(self.command.numbers) > 5 and self.command.numbers[5] is not None:
             below = self._number(5, 0.99)
             settings["carried"] = round(max(0.0, 1 - below) * 100, 6)

@@ -29,7 +29,7 @@ from discreet.argus.toml import toml_text
 from discreet.errors import InputError, ParameterError
 from discreet.files.argus.outputs import KINDS
 from discreet.files.argus.rda import ArgusMetadata, read_metadata
-from discreet.files.argus.text import find_file, wrong
+from discreet.files.argus.text import find_file, is_windows_path, wrong
 
 COSTS = {"-1": "count", "-2": "unity", "-3": "distance"}
 TOTALS = {"0": "given", "1": "computed", "1T": "computed_keep_status", "2": "as_they_are"}
@@ -178,7 +178,12 @@ class _Translator:
 
     def _place(self, command: Command, name: str) -> str:
         """Where an output file goes, as the recipe names it."""
-        plain = name.replace("\\", "/")
+        plain = name.strip().replace("\\", "/")
+        if is_windows_path(name) and (plain.startswith("/") or plain[1:2] == ":"):
+            plain = plain.rsplit("/", 1)[-1]
+            if not plain:
+                raise self._wrong(command, name, "a file, not a folder")
+            self._note(command, f"{name!r} is no path here; the file is written to {plain!r} beside the batch.")
         path = (self.output / plain).resolve()
         self._refuse_outside(command, path, name)
         return str(path.relative_to(self.folder)) if self.folder in path.parents else str(path)
@@ -206,12 +211,26 @@ class _Translator:
             raise self._wrong(command, "<SPECIFYTABLE>", "<OPENMETADATA> before it")
         kind, data = self.data[-1]
         described = read_metadata(self.folder / self.metadata[-1], "records" if kind == "records" else "cells")
+        command = self._as_described(command, described)
         table = _Table(command, data, self.metadata[-1], described)
         self._check_variables(command, described)
         name = f"{command.response or 'Freq'}_by_{'_'.join(command.by)}"
         taken = {other.name for other in self.tables}
         table.name = name if name not in taken else f"{name}_{len(self.tables) + 1}"
         self.tables.append(table)
+
+    def _as_described(self, command: Specify, described: ArgusMetadata) -> Specify:
+        """Names as the metadata write them: τ-ARGUS does not look at capitals."""
+
+        def named(name: str) -> str:
+            return described.named(name).name if name and not name.startswith("-") else name
+
+        by = tuple(named(name) for name in command.by)
+        twice = [name for name in by if by.count(name) > 1]
+        if twice:
+            raise self._wrong(command, f"{twice[0]} twice", "each variable once, whatever its capitals")
+        response, shadow, cost = (named(name) for name in (command.response, command.shadow, command.cost))
+        return replace(command, by=by, response=response, shadow=shadow, cost=cost)
 
     def _check_variables(self, command: Specify, described: ArgusMetadata) -> None:
         for name in command.by:

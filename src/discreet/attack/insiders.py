@@ -18,7 +18,7 @@ from discreet.attack.knowledge import NOBODY, Knowledge, Room
 from discreet.attack.moves import DOWN, FAR, UP, Moves, Parts, added_up, limit, parts
 from discreet.attack.region import Region
 from discreet.attack.settle import ALIKE, POOR, SIZES, worth_batches
-from discreet.model.arrays import Floats, Ints, Status
+from discreet.model.arrays import Bools, Floats, Ints, Status
 
 WIDTH = 2
 """Beside ``UP`` and ``DOWN``: how far a cell can rise and fall together."""
@@ -315,7 +315,7 @@ def _alike(demands: Sequence[Demand]) -> list[list[Demand]]:
     return [groups[number] for number in sorted(groups, reverse=True)]
 
 
-def attack_by_insiders(attack: External, full: bool, seed: int) -> Status:
+def attack_by_insiders(attack: External, full: bool, seed: int, proved: Bools | None = None) -> Status:
     """The worst that insiders can do to each withheld cell that an outsider was let loose on.
 
     Parameters
@@ -326,6 +326,8 @@ def attack_by_insiders(attack: External, full: bool, seed: int) -> Status:
         Whether cells must keep their levels; otherwise only not be known exactly.
     seed
         Which cells are looked at together; what is found does not depend on it.
+    proved
+        Cells of the system with certificates that no insider can rule out; nobody need attack them again.
     """
     system, cells = attack.system, attack.cells
     found = attack.intervals(False)
@@ -336,6 +338,8 @@ def attack_by_insiders(attack: External, full: bool, seed: int) -> Status:
     ]
     if not full:
         result[result == Finding.SHORT] = Finding.KEPT
+    if proved is not None:
+        attacked &= ~proved[cells]
     knowledge = Knowledge.of(system, cells, attack.room)
     bundles = [(one, part) for one, part in attack.bundles() if attacked[one].any()]
     total = sum(int(attacked[one].sum()) for one, _ in bundles)

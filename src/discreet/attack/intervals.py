@@ -162,6 +162,11 @@ class External:
             self.shown = np.minimum(np.maximum(self.shown, found), self.possible)
             self._batches = FEW * int(self._open().sum()) > int(before.sum())
 
+    def take_proofs(self, proved: Bools) -> None:
+        """Take it that some cells of the system, which have certificates, rise and fall by their levels."""
+        mine = proved[self.cells]
+        self.shown[:, mine] = np.maximum(self.shown, np.minimum(self.required.level, self.possible))[:, mine]
+
     def _open(self) -> Bools:
         """Wanted cells of which it is not settled whether they move as far as they must."""
         required, shown, possible = self.required, self.shown, self.possible

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.attack.moves import DOWN, UP, Parts
 from discreet.model.arrays import NO_LOWER, Floats, Ints, ranges
-from discreet.relations import System
+from discreet.relations import Filling, System
 
 NOBODY = -1
 
@@ -59,6 +59,8 @@ class Knowledge:
         The largest contributors of a cell, and how far it can fall for each: no further than to what they contribute.
     general
         How far it can fall for any contributor who is not listed, but may contribute as much as the last one listed.
+    value, filling
+        The values, and who must be in a cell although it is not listed there.
     """
 
     room: Floats
@@ -66,6 +68,8 @@ class Knowledge:
     holder: Ints
     fall: Floats
     general: Floats
+    value: Ints
+    filling: Filling
 
     @classmethod
     def of(cls, system: System, cells: Ints, room: Floats) -> Knowledge:
@@ -84,12 +88,20 @@ class Knowledge:
             holder,
             left,
             np.where((contributors > listed) & (listed > 0), last, room[DOWN]),
+            value,
+            system.filling.at(cells),
         )
 
     def at(self, cells: Ints) -> Knowledge:
         """The same for some of the cells."""
         return Knowledge(
-            self.room[:, cells], self.sole[cells], self.holder[cells], self.fall[cells], self.general[cells]
+            self.room[:, cells],
+            self.sole[cells],
+            self.holder[cells],
+            self.fall[cells],
+            self.general[cells],
+            self.value[cells],
+            self.filling.at(cells),
         )
 
     @cached_property
@@ -127,7 +139,9 @@ class Knowledge:
         if not np.isfinite(self.room[DOWN, cell]):
             return set()
         named = zip(self.holder[cell].tolist(), self.fall[cell].tolist(), strict=True)
-        return {who for place, (who, fall) in enumerate(named) if who != NOBODY and (place == 0 or fall < level)}
+        found = {who for place, (who, fall) in enumerate(named) if who != NOBODY and (place == 0 or fall < level)}
+        value = int(self.value[cell])
+        return found | self.filling.spared(cell, value, value - level)
 
     def judges(self, found: Parts, members: Ints) -> Judges:
         """Who can rule out a part of a move (``members`` of the parts found), stretched how far."""

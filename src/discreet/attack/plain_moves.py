@@ -79,20 +79,21 @@ def by_exchange(system: System, cells: Ints, room: Floats, wanted: Bools, level:
         return shown
     place = np.full(len(system), -1, np.int64)
     place[cells] = np.arange(len(cells))
-    row_place = place[system.of[0]]
-    # Cells that are known keep their values: they come last, with no room at all.
-    at = np.where(row_place < 0, len(cells), row_place)[above.cell]
-    padded = np.concatenate((room, np.zeros((2, 1))), axis=1)
+    # Cells that are known keep their values, each of them: they come last, with no room at all.
+    known = np.flatnonzero(place < 0)
+    place[known] = len(cells) + np.arange(len(known))
+    at = place[system.of[0]][above.cell]
+    padded = np.concatenate((room, np.zeros((2, len(known)))), axis=1)
     # Rows that are one cell under several names change once, not once for each name.
     owner = np.repeat(np.arange(len(leaves), dtype=np.int64), np.diff(above.start))
-    owner, at = np.divmod(np.unique(owner * (len(cells) + 1) + at), len(cells) + 1)
+    owner, at = np.divmod(np.unique(owner * len(system) + at), len(system))
     start = pointers(np.bincount(owner, minlength=len(leaves)))
     members = owner[np.argsort(at, kind="stable")]
-    member_start = pointers(np.bincount(at, minlength=len(cells) + 1))
+    member_start = pointers(np.bincount(at, minlength=len(system)))
     need = np.maximum(np.ceil(level - 1e-9), 1.0)
     result = np.zeros_like(padded)
     exchange(start, at, member_start, members, padded, wanted, need, result)
-    return np.ascontiguousarray(result[:, :-1])
+    return np.ascontiguousarray(result[:, : len(cells)])
 
 
 @kernel("f8(f8, f8, f8)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,14 @@ def read_hierarchy(
     Raises
     ------
     InputError
-        With file and line, when a code stands twice or a level is skipped.
+        With file and line, when a level is skipped, or a code stands for two different things. A code that is its own
+        only part, or is listed once more with the same parts at the same place, means the same and counts once.
     """
     path = Path(path)
     if not lead:
         raise ParameterError("lead='' is not allowed.", hint="Give the string that stands for one level, such as '@'.")
-    parents: dict[str, str | None] = {}
-    above: list[str] = [total]
+    root = _Node(total, 0)
+    above = [root]
     for number, line in enumerate(read_lines(path, notes), start=1):
         text = line.rstrip()
         if not text.strip():
@@ -53,21 +55,74 @@ def read_hierarchy(
                 f"{path.name}, line {number}: there is no code after {lead * depth!r}.", hint="Remove the line."
             )
         if depth >= len(above):
-            before = f"the code before it only {len(above) - 2}" if parents else "no code stands before it"
+            before = f"the code before it only {len(above) - 2}" if root.parts else "no code stands before it"
             raise InputError(
                 f"{path.name}, line {number}: code {text!r} is {counted(depth, 'level')} deep, but {before}.",
                 hint="A code may be at most one level deeper than the code before it; the first has none.",
             )
-        if text in parents or text == total:
-            raise InputError(
-                f"{path.name}, line {number}: code {text!r} stands there a second time.",
-                hint="List each code once; the grand total is not listed.",
-            )
-        parents[text] = above[depth]
-        above[depth + 1 :] = [text]
-    if not parents:
+        node = _Node(text, number)
+        above[depth].parts.append(node)
+        above[depth + 1 :] = [node]
+    if not root.parts:
         raise InputError(f"The hierarchy file {path.name!r} has no codes.", hint="It needs one code a line.")
-    return Hierarchy.from_parents({total: None, **parents}, total, **options)
+    return Hierarchy.from_parents({total: None, **_parents(root, path.name, notes)}, total, **options)
+
+
+@dataclass(eq=False)
+class _Node:
+    """A code, the line that it stands in, and the codes below it."""
+
+    code: str
+    line: int
+    parts: list[_Node] = field(default_factory=list)
+
+    def says(self) -> tuple[str, frozenset[object]]:
+        """The code with all that stands below it, in whatever order."""
+        return self.code, frozenset(part.says() for part in self.parts)
+
+
+def _parents(root: _Node, file: str, notes: list[str] | None) -> dict[str, str]:
+    """Every code with the one above it; what is said twice counts once, and what contradicts itself is an error."""
+    found: dict[str, tuple[_Node, _Node]] = {root.code: (root, root)}
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        while [part.code for part in node.parts] == [node.code]:
+            _note(notes, f"{file}, line {node.parts[0].line}: code {node.code!r} is its own only part and counts once.")
+            node.parts = node.parts[0].parts
+        for part in node.parts:
+            before, parent = found.setdefault(part.code, (part, node))
+            if before is part:
+                waiting.append(part)
+            elif parent is node and before is not root and before.says() == part.says():
+                _note(notes, f"{file}, line {part.line}: code {part.code!r} stands there again and counts once.")
+            else:
+                first, second = sorted(((before, parent), (part, node)), key=lambda pair: pair[0].line)
+                raise _twice(file, *first, *second, root)
+    placed = sorted(found.values(), key=lambda pair: pair[0].line)
+    return {node.code: parent.code for node, parent in placed if node is not root}
+
+
+def _note(notes: list[str] | None, text: str) -> None:
+    if notes is not None:
+        notes.append(text)
+
+
+def _twice(file: str, first: _Node, above_first: _Node, second: _Node, above_second: _Node, root: _Node) -> InputError:
+    """Why a code that stands in two lines does not mean the same in both."""
+    code = second.code
+    if first is root:
+        why, hint = "it is the grand total, which is made of all the others", "Leave the grand total out, or rename it."
+    elif above_second is not above_first:
+        where = [node.code for node in (above_first, above_second)]
+        why = f"in line {first.line} it is a part of {where[0]!r} and here of {where[1]!r}"
+        hint = "One code is one cell: give the two different codes, also in the data, or list it once."
+    else:
+        parts = [{part.code for part in node.parts} for node in (first, second)]
+        other = sorted(parts[0] ^ parts[1])
+        why = f"in line {first.line} it is made of other codes than here" + (f" ({listed(other)})" if other else "")
+        hint = "List the code once, with all its parts."
+    return InputError(f"{file}, line {second.line}: code {code!r} stands there a second time, and {why}.", hint=hint)
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, lead: str = "@") -> None:

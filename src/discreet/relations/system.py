@@ -21,6 +21,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.model.units import unit_text
 from discreet.relations.distance import distance_in_relations
+from discreet.relations.filling import Filling, parts_filled_alone
 from discreet.relations.insiders import Insiders
 from discreet.relations.relating import Relating
 
@@ -133,6 +134,22 @@ class System:
     def own(self) -> Ints:
         """What the largest contributors contribute."""
         return self.insiders.found.own
+
+    @cached_property
+    def filling(self) -> Filling:
+        """Who must be in a cell, because it is the only contributor of a part of it and the tables name nobody."""
+        found = self.insiders.found
+        sole = np.where(found.contributors == 1, found.holder[:, 0], -1)
+        if not (sole < -1).any() or not self.matrix.shape[0]:
+            return Filling.nobody(len(self))
+        sure = self.lower_bound >= 0
+        for table, cells in zip(self.tables, self.of, strict=True):
+            sure[cells[table.with_(lower_bound=None).attacker_bounds()[0] < 0]] = False
+        exact = (self.slack == 0) & (self.origin[:, 1] != FIGURE) & (abs(self.matrix) @ ~sure == 0)
+        asked = self.unsafe & (found.contributors > 1) & (self.value > 0)
+        level = np.maximum(self.lower_level, self.sliding_level)[asked] / self.value[asked]
+        least = min(0.5, 1.0 - float(level.max(initial=0.0)))
+        return parts_filled_alone(self.matrix, exact, self.value, sole, least * (1 - 1e-9))
 
     @cached_property
     def home(self) -> Ints:

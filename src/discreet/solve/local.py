@@ -205,16 +205,18 @@ class LocalPrograms:
         self.room[cells] = np.where(lower <= NO_LOWER, np.inf, self.value[cells] - lower.astype(np.float64))
 
     def find(
-        self, target: int, direction: int, level: int, budget: float = np.inf, largest: int = 10**9
+        self, target: int, direction: int, level: int, budget: float = np.inf, above: int = 0, largest: int = 10**9
     ) -> Alternative | None:
         """A cheap alternative that moves ``target`` by ``level`` up (+1) or down (-1); ``None`` if none was found.
 
-        It is looked for in neighbourhoods of at most ``largest`` cells.
+        It is looked for in neighbourhoods of more than ``above`` and at most ``largest`` cells.
         """
         if not self.movable[target]:
             return None
         best: Alternative | None = None
         for most, measure in self.sizes:
+            if most <= above:
+                continue
             if most > largest:
                 break
             best, everything = self._within(target, direction, level, most, measure, budget)

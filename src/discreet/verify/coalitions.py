@@ -141,6 +141,7 @@ class Rows:
         people = {int(insiders.sole[target])} if count == 1 else set()
         if level is not None:
             people.add(int(insiders.largest[target]))
+            people |= insiders.parts.spared(target, level)
         room = int(insiders.room[target])
         tight = level is not None and bool(insiders.certain[target])
 

@@ -19,6 +19,7 @@ from discreet.model.release import Custodian
 from discreet.model.table import NOBODY, CellStatus
 from discreet.verify.bounds import bounds_of, natural_bounds
 from discreet.verify.relations import Meaning, Relations
+from discreet.verify.sole_parts import SoleParts
 
 NEVER_SEEN = 2**62
 """How far a cell can move where nobody knows a limit."""
@@ -214,6 +215,8 @@ class Insiders:
         has at most; exact where 64 bits do not suffice.
     floored
         Rows of which everybody knows that they cannot fall without limit.
+    parts
+        Who must be in a row because it fills a part of it alone.
     """
 
     number: int
@@ -229,6 +232,7 @@ class Insiders:
     own: NDArray[Any]
     rest: NDArray[Any]
     floored: Bools
+    parts: SoleParts
 
     @classmethod
     def of(cls, ground: Ground, decimals: int) -> Insiders:
@@ -252,20 +256,24 @@ class Insiders:
         first = np.argmax(np.where(here, np.abs(own), -1), axis=1)
         smallest = np.where(here, np.abs(own), NEVER_SEEN).min(axis=1)
         unlisted = (count > listed) & (listed > 0) & (low > NO_LOWER)
+        sole = np.where(count == 1, alone, -1).astype(np.int64)
+        certain = (low >= 0) & (natural >= 0)
+        unnamed = np.where(listed > 0, -1, sole)
         return cls(
             number=len(names) + len(ground.cells),
             named=len(names),
-            sole=np.where(count == 1, alone, -1).astype(np.int64),
+            sole=sole,
             holder=np.ascontiguousarray(holder),
             left=np.ascontiguousarray(left),
             general=_limited(value - floor - np.where(unlisted, smallest, 0), unlisted),
             largest=holder[np.arange(len(holder)), first].astype(np.int64),
-            certain=(low >= 0) & (natural >= 0),
+            certain=certain,
             count=count,
             room=value - floor,
             own=np.maximum(own, 0),
             rest=smallest,
             floored=low > NO_LOWER,
+            parts=SoleParts(ground.relations, ground.cells, certain, unnamed, value),
         )
 
 

@@ -188,8 +188,45 @@ def check_insiders(
     for use, needed, exempt, what in rounds:
         bad = np.zeros(len(targets.row), np.bool_)
         kernels.check_families(use, *proofs, needed, targets.row, *who, *exempt, found, pairs, seen, bad)
+        if use == DOWN:
+            for p in np.flatnonzero(bad).tolist():
+                people = insiders.parts.spared(int(targets.row[p]), int(levels.lower[p]))
+                bad[p] = not people or _some_insider(
+                    p, targets, shown, ground.cells, insiders, *exempt, found, pairs, people
+                )
         message = f"a contributor can rule out all certificates{what}"
         name_cells(verdict, ground, targets.row[bad], message, "insiders")
+
+
+def _some_insider(
+    p: int,
+    targets: Targets,
+    shown: Shown,
+    cells: Ints,
+    insiders: Insiders,
+    largest: Ints,
+    least: Ints,
+    found: Ints,
+    pairs: Ints,
+    people: set[int],
+) -> bool:
+    """Whether somebody rules out all certificates of a lower level, apart from some people and those always spared."""
+    from discreet.verify.kernels import EVERYBODY
+
+    row = int(targets.row[p])
+    ruling: set[int] | None = None
+    for i in range(int(targets.start[p]), int(targets.start[p + 1])):
+        if int(targets.use[i]) != DOWN:
+            continue
+        first, last = found[int(targets.certificate[i]), int(shown.opposite[i])].tolist()
+        said = {who for who, spared in pairs[first:last].tolist() if spared != cells[row]}
+        if EVERYBODY not in said:
+            ruling = said if ruling is None else ruling & said
+    if ruling is None:
+        return True
+    held = zip(insiders.holder[row].tolist(), insiders.left[row].tolist(), strict=True)
+    tight = {who for who, left in held if who >= 0 and left < int(least[p])}
+    return bool(ruling - people - tight - {int(insiders.sole[row]), int(largest[p])})
 
 
 def _ruled_out(

@@ -171,6 +171,11 @@ class Relations:
             parts.append(plain)
         return np.concatenate(parts)
 
+    @cached_property
+    def allowed(self) -> NDArray[Any]:
+        """How far each relation may be from adding up, in the finest unit."""
+        return np.concatenate([block.allowed for _, _, block in self._blocks])
+
     @property
     def table_sum(self) -> Bools:
         """Relations that are sums of a table."""
@@ -184,8 +189,7 @@ class Relations:
             terms = terms.astype(object)
         sums = np.zeros(len(self), terms.dtype)
         np.add.at(sums, self.relation, terms)
-        allowed = np.concatenate([block.allowed for _, _, block in self._blocks])
-        return np.flatnonzero(np.asarray(np.abs(sums) > allowed, np.bool_)).tolist()
+        return np.flatnonzero(np.asarray(np.abs(sums) > self.allowed, np.bool_)).tolist()
 
     def _find(self, relation: int) -> tuple[Table | VariableEquation, int, _Block, int]:
         number = int(np.searchsorted(self._ends, relation, side="right"))

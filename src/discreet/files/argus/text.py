@@ -140,19 +140,41 @@ def whole_of(text: str) -> int | None:
 def find_file(name: str, folders: list[Path], notes: list[str]) -> Path:
     """A file that an ARGUS file names, in the first folder that has it.
 
-    Names come from Windows: backslashes are slashes, and capitals do not count where no name is exactly the same.
+    Names come from Windows: backslashes are slashes, and capitals do not count where no name is exactly the same. Where
+    there is no such path, the file is looked for by its name alone, as a batch moves with its files.
     """
     plain = name.strip().replace("\\", "/")
+    found = _look_for(plain, folders)
+    if found is None and "/" in plain and is_windows_path(name):
+        found = _look_for(plain.rsplit("/", 1)[1], folders)
+        if found is not None:
+            notes.append(f"{name!r} is no path here; the file {found.name!r} beside the batch was taken.")
+            return found
+    if found is None:
+        hint = f"Looked in: {', '.join(str(folder) for folder in folders)}"
+        raise InputError(f"There is no file {plain!r}.", hint=hint)
+    if found.name != Path(plain).name:
+        notes.append(f"{name!r} was taken to be the file {found.name!r}.")
+    return found
+
+
+def is_windows_path(name: str) -> bool:
+    """Whether a name has folders the way Windows writes them, with backslashes or a drive."""
+    return "\\" in name or re.match(r"\s*[A-Za-z]:/", name) is not None
+
+
+def _look_for(plain: str, folders: list[Path]) -> Path | None:
+    """The file of a name, in the first folder that has it; capitals do not count where no name is exactly the same."""
+    if not plain:
+        return None
     for folder in folders:
         path = folder / plain
         if path.is_file():
             return path
     for folder in folders:
         parent = (folder / plain).parent
-        if not parent.is_dir():
-            continue
-        alike = sorted(p for p in parent.iterdir() if p.name.lower() == Path(plain).name.lower() and p.is_file())
-        if alike:
-            notes.append(f"{name!r} was taken to be the file {alike[0].name!r}.")
-            return alike[0]
-    raise InputError(f"There is no file {plain!r}.", hint=f"Looked in: {', '.join(str(folder) for folder in folders)}")
+        if parent.is_dir():
+            alike = sorted(p for p in parent.iterdir() if p.name.lower() == Path(plain).name.lower() and p.is_file())
+            if alike:
+                return alike[0]
+    return None

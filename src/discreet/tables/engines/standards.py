@@ -108,7 +108,9 @@ class Standards:
         )
 
 
-def standards(system: System, withheld: Bools, *, levels: bool = True) -> Standards:
+def standards(
+    system: System, withheld: Bools, *, levels: bool = True, proved: Bools | None = None, insiders_too: bool = True
+) -> Standards:
     """Attack a pattern over all relations, as an outsider and as every contributor.
 
     Parameters
@@ -119,6 +121,9 @@ def standards(system: System, withheld: Bools, *, levels: bool = True) -> Standa
         The pattern.
     levels
         Whether contributors must find unsafe cells at their level; otherwise only not work them out.
+    proved, insiders_too
+        Cells that certificates within the pattern prove to keep their levels, so that nobody need attack them; and
+        whether they do so against contributors.
 
     Examples
     --------
@@ -131,9 +136,11 @@ def standards(system: System, withheld: Bools, *, levels: bool = True) -> Standa
     hidden = withheld & ~system.known
     with onwards():
         attack = External(system, hidden, system.unsafe[hidden])
+        if proved is not None:
+            attack.take_proofs(proved)
         attack.run(False, 0)
         found = attack.intervals(False)
-        insiders = attack_by_insiders(attack, levels, 0)
+        insiders = attack_by_insiders(attack, levels, 0, proved if insiders_too else None)
     cells = found.cells
     unsafe = system.unsafe[cells]
     return Standards(

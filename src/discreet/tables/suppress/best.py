@@ -14,8 +14,8 @@ from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import Limits, Pattern, certify, movable_cells, needed_levels
 from discreet.tables.suppress.optimal import MOST_NODES, MOST_ROUNDS, Demand, Optimum, optimal
 
-MERGE_NODES, MERGE_ROUNDS = 500, 40
-"""Effort at most when patterns are merged."""
+MERGE_NODES, MERGE_ROUNDS, MERGE_ITERATIONS = 500, 40, 100_000
+"""Effort at most when patterns are merged: a few seconds."""
 
 
 def improve_to_optimum(
@@ -53,7 +53,8 @@ def merged(system: System, cost: Floats, attackers: Attackers, patterns: Sequenc
     withheld = np.stack([pattern.withheld for pattern in patterns])
     required = (system.unsafe | system.given | withheld.all(axis=0)) & movable_cells(system)
     among = movable_cells(system) & withheld.any(axis=0)
-    found = _optimum(system, cost, attackers, best, required, among, max_nodes=MERGE_NODES, max_rounds=MERGE_ROUNDS)
+    limits = {"max_nodes": MERGE_NODES, "max_rounds": MERGE_ROUNDS, "max_iterations": MERGE_ITERATIONS}
+    found = _optimum(system, cost, attackers, best, required, among, **limits)
     return _certified(system, cost, attackers, found, best)
 
 
@@ -84,6 +85,7 @@ def _optimum(
     solver: Literal["highs", "scip"] = "highs",
     max_nodes: int = MOST_NODES,
     max_rounds: int = MOST_ROUNDS,
+    max_iterations: int | None = None,
 ) -> Optimum:
     targets = np.array(sorted(start.families), np.int64)
     up, down = needed_levels(system)
@@ -106,4 +108,5 @@ def _optimum(
         solver=solver,
         max_nodes=max_nodes,
         max_rounds=max_rounds,
+        max_iterations=max_iterations,
     )

@@ -9,41 +9,71 @@ import numpy as np
 from discreet.model.arrays import Floats
 from discreet.progress import onwards
 from discreet.relations import System
+from discreet.solve.small import FLAT, STEEP
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import Limits, Pattern, certify
 from discreet.tables.suppress.several import certify_often
 
+LARGE = 5_000
+"""In systems of more cells, certificates within a pattern are looked for nearby first."""
+NEARBY = (80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP), (3_000, FLAT)
+"""Neighbourhoods that need no large programs."""
+
 
 def complete(
-    system: System, cost: Floats, attackers: Attackers, effort: int | None = None, seconds: float | None = None
+    system: System,
+    cost: Floats,
+    attackers: Attackers,
+    effort: int | None = None,
+    seconds: float | None = None,
+    within: Pattern | None = None,
 ) -> Pattern:
     """A certified pattern that withholds whatever the given one does.
 
     Families are first looked for among the unsafe and the given cells alone, so that a pattern which is safe as it
-    stands stays as it is; only cells without one may cost anything. Limits count for these.
+    stands stays as it is; only cells without one may cost anything. Limits count for these. ``within`` is what
+    :func:`within_given` found, where somebody asked already.
     """
     if not (system.given & system.now & ~system.known).any():
         return certify_often(system, cost, attackers, Limits(effort, seconds))
-    within = within_given(system, cost, attackers)
+    within = within_given(system, cost, attackers, thorough=False) if within is None else within
     if not within.unprotected:
         return within
+    found = certify(_only(system, within), cost, attackers, Limits(effort, seconds))
+    counted = {name: number + within.effort.get(name, 0) for name, number in found.effort.items()}
+    return Pattern(found.withheld, {**within.families, **found.families}, found.unprotected, counted)
+
+
+def within_given(system: System, cost: Floats, attackers: Attackers, thorough: bool = True) -> Pattern:
+    """Certificates for the unsafe cells that the given pattern protects as it stands; nothing is withheld besides.
+
+    In large systems most of them are found nearby. That there is none further away is dear to find out, and of use only
+    where nothing is to be completed: a ``thorough`` search does so for the cells that are left.
+    """
+    nearby = _within(system, cost, attackers, NEARBY if len(system) > LARGE else None)
+    if len(system) <= LARGE or not thorough or not nearby.unprotected:
+        return nearby
+    found = _within(_only(system, nearby), cost, attackers, None)
+    counted = {name: number + nearby.effort.get(name, 0) for name, number in found.effort.items()}
+    return Pattern(nearby.withheld, {**nearby.families, **found.families}, found.unprotected, counted)
+
+
+def _within(system: System, cost: Floats, attackers: Attackers, sizes: tuple[tuple[int, int], ...] | None) -> Pattern:
+    allowed = system.unsafe | system.given
+    # A limit that strikes at once means the plainest search, which is enough where everything is free.
+    with onwards("within the pattern: "):
+        found = certify(system, cost, attackers, Limits(effort=0), allowed=allowed, sizes=sizes)
+    found.effort.pop("limit_struck_at", None)
+    return found
+
+
+def _only(system: System, pattern: Pattern) -> System:
+    """The system with the levels of those cells that a pattern left unprotected."""
     open_ = np.zeros(len(system), np.int64)
-    open_[list(within.unprotected)] = 1
-    rest = replace(
+    open_[list(pattern.unprotected)] = 1
+    return replace(
         system,
         lower_level=system.lower_level * open_,
         upper_level=system.upper_level * open_,
         sliding_level=system.sliding_level * open_,
     )
-    found = certify(rest, cost, attackers, Limits(effort, seconds))
-    counted = {name: number + within.effort.get(name, 0) for name, number in found.effort.items()}
-    return Pattern(found.withheld, {**within.families, **found.families}, found.unprotected, counted)
-
-
-def within_given(system: System, cost: Floats, attackers: Attackers) -> Pattern:
-    """Certificates for the unsafe cells that the given pattern protects as it stands; nothing is withheld besides."""
-    # A limit that strikes at once means the plainest search, which is enough where everything is free.
-    with onwards("within the pattern: "):
-        found = certify(system, cost, attackers, Limits(effort=0), allowed=system.unsafe | system.given)
-    found.effort.pop("limit_struck_at", None)
-    return found

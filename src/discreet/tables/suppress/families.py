@@ -139,11 +139,11 @@ class Families:
 
         All are looked for nearby before anything is looked for further away.
         """
-        for largest in (NEARBY, EVERYWHERE):
+        for sizes in ((0, NEARBY), (NEARBY, EVERYWHERE)):
             for insiders in wanted:
                 for direction in directions:
                     if self._room(target, direction, level):
-                        found = self._find(target, direction, level, budget, insiders, largest)
+                        found = self._find(target, direction, level, budget, insiders, sizes)
                         if found is not None:
                             return Member(use, found, 1)
         return None
@@ -183,14 +183,20 @@ class Families:
         return alone[alone != target], cells, floor
 
     def _find(
-        self, target: int, direction: int, level: int, budget: float, insiders: set[int], largest: int = EVERYWHERE
+        self,
+        target: int,
+        direction: int,
+        level: int,
+        budget: float,
+        insiders: set[int],
+        sizes: tuple[int, int] = (0, EVERYWHERE),
     ) -> Alternative | None:
         programs = self.programs
         if insiders:
             with programs.fixed(*self._held(target, insiders)):
-                found = programs.find(target, direction, level, budget - self.spent, largest)
+                found = programs.find(target, direction, level, budget - self.spent, *sizes)
         else:
-            found = programs.find(target, direction, level, budget - self.spent, largest)
+            found = programs.find(target, direction, level, budget - self.spent, *sizes)
         if found is not None:
             fresh = found.cells[~programs.withheld[found.cells]]
             self.new.append(fresh)

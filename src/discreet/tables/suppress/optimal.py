@@ -69,6 +69,7 @@ def optimal(
     gap: float = 0.0,
     max_nodes: int = MOST_NODES,
     max_rounds: int = MOST_ROUNDS,
+    max_iterations: int | None = None,
     time_limit: float | None = None,
     solver: Literal["highs", "scip"] = "highs",
     cuts: Sequence[Cut] = (),
@@ -93,6 +94,8 @@ def optimal(
         Stop when the pattern is proved to cost at most this share more than the cheapest one.
     max_nodes, max_rounds
         Most nodes of all integer programs, and most rounds of cuts.
+    max_iterations
+        Most iterations of all linear programs, after which the best pattern so far is given.
     time_limit
         Most seconds by the clock; the answer then depends on the machine.
     solver
@@ -122,7 +125,8 @@ def optimal(
     """
     if solver == "scip":
         refuse_without_scip()
-    limits = Limits(gap, max_nodes, max_rounds, None if time_limit is None else time.monotonic() + time_limit)
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    limits = Limits(gap, max_nodes, max_rounds, deadline, max_iterations)
     mobile = _mobile(matrix, value, lower, upper, movable)
     cells = np.flatnonzero(mobile)
     label = np.full(len(value), -1, np.int64)

@@ -156,6 +156,7 @@ class Patterns:
         blocked = dict.fromkeys(demands, 0)
         optional = cells[~self.settled[cells]]
         for cell in optional[np.lexsort((optional, -self.cost[optional]))].tolist():
+            self._count(inside)
             if self._stopped():
                 break
             withheld[cell] = False
@@ -182,8 +183,10 @@ class Patterns:
         return withheld
 
     def _count(self, inside: _Inside) -> None:
+        """Take over what was done inside a pattern since it was last asked."""
         self.solved += inside.attackers.solved
         self.iterations += inside.attackers.iterations
+        inside.attackers.solved = inside.attackers.iterations = 0
 
 
 def _uses(cuts: list[Cut], count: int) -> list[list[Cut]]:

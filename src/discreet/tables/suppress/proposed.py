@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from discreet.errors import ProtectionError
+import numpy as np
+
+from discreet.errors import ProtectionError, counted
 from discreet.model.arrays import Floats
 from discreet.relations import System
 from discreet.tables.engines import Proposal, propose
@@ -14,15 +16,29 @@ from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import Pattern
 from discreet.tables.suppress.classes import Failure
-from discreet.tables.suppress.complete import complete, within_given
+from discreet.tables.suppress.complete import LARGE, complete, within_given
 
 
 class Proposed(NamedTuple):
-    """An engine's pattern, certified as far as it goes or completed, and what an audit found of it as it stood."""
+    """An engine's pattern, certified as far as it goes or completed, and what an audit found of it as it stood.
+
+    ``within`` is how many unsafe cells have certificates in it as it stood; a large pattern that is completed anyway is
+    not attacked besides.
+    """
 
     pattern: Pattern
     proposal: Proposal
-    found: Standards
+    found: Standards | None
+    within: int
+
+    def sentence(self) -> str:
+        """What is known of the engine's own pattern, in numbers without names."""
+        if self.found is not None:
+            return self.found.sentence()
+        return (
+            f"{counted(self.within, 'unsafe cell')} had certificates in it as it stood, found nearby; it was not "
+            f"attacked besides, because the system has more than {LARGE:,} cells and was to be completed"
+        )
 
 
 def propose_pattern(
@@ -42,19 +58,27 @@ def propose_pattern(
     """
     known = replace(system, lower_bound=attackers.lower, upper_bound=attackers.upper)
     proposal = propose(algorithm, known, cost, **settings)
-    found = standards(known, proposal.withheld, levels=attackers.insiders == "full")
     given = replace(system, given=(system.given | proposal.withheld) & ~system.unsafe)
-    if repair:
-        pattern = complete(given, cost, attackers, effort, seconds)
-    else:
-        pattern = within_given(given, cost, attackers)
-    counted = {f"{algorithm}_{name}": number for name, number in proposal.effort.items()}
-    return Proposed(replace(pattern, effort={**pattern.effort, **counted}), proposal, found)
+    within = within_given(given, cost, attackers, thorough=not repair)
+    found = None if repair and len(system) > LARGE else _attacked(known, proposal, within, attackers.insiders)
+    pattern = complete(given, cost, attackers, effort, seconds, within) if repair else within
+    counts = {f"{algorithm}_{name}": number for name, number in proposal.effort.items()}
+    done = replace(pattern, effort={**pattern.effort, **counts})
+    return Proposed(done, proposal, found, len(within.families))
+
+
+def _attacked(system: System, proposal: Proposal, within: Pattern, insiders: str | None) -> Standards:
+    """What attackers find of a pattern; what has certificates within it is safe, and left alone."""
+    proved = np.zeros(len(system), np.bool_)
+    for target, family in within.families.items():
+        proved[target] = all(bool(proposal.withheld[member.alternative.cells].all()) for member in family)
+    full, known = insiders == "full", insiders is not None
+    return standards(system, proposal.withheld, levels=full, proved=proved, insiders_too=known)
 
 
 def findings(system: System, proposed: Proposed, algorithm: str) -> tuple[str, ...]:
     """What the evidence says of the engine's own pattern."""
-    said = [f"the pattern of algorithm {algorithm!r}, {proposed.found.sentence()}"]
+    said = [f"the pattern of algorithm {algorithm!r}, {proposed.sentence()}"]
     added = int((proposed.pattern.withheld & ~proposed.proposal.withheld & system.now & ~system.unsafe).sum())
     if added:
         said.append(f"it was completed to a certified pattern by {added} further cells")
@@ -63,7 +87,7 @@ def findings(system: System, proposed: Proposed, algorithm: str) -> tuple[str, .
 
 def notes(proposed: Proposed, algorithm: str) -> tuple[str, ...]:
     """What the custodian should know of the engine's own pattern, with the names of cells."""
-    said = (*proposed.proposal.notes, *proposed.found.names())
+    said = (*proposed.proposal.notes, *(() if proposed.found is None else proposed.found.names()))
     return tuple(f"{algorithm}, before anything was completed: {text}" for text in said)
 
 
@@ -80,7 +104,7 @@ def of_the_pattern(failures: Sequence[Failure], algorithm: str) -> list[Failure]
 def short_error(error: ProtectionError, proposed: Proposed, algorithm: str) -> ProtectionError:
     """Nothing is published while the engine's pattern leaves cells open that nobody accepts."""
     return ProtectionError(
-        f"The pattern of algorithm {algorithm!r} is not certified ({proposed.found.sentence()}). {error.message}",
+        f"The pattern of algorithm {algorithm!r} is not certified ({proposed.sentence()}). {error.message}",
         hint="Nothing is published. Use repair=True, which completes the pattern to a certified one; or accept the "
         "cells (accept=, by name or as the class 'undecided'), which stays in the evidence and in every verdict.",
         details=error.details,

@@ -43,12 +43,13 @@ IDLE = 8
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: at a gap, after so many nodes and rounds, or at a time."""
+    """When to stop: at a gap, after so many nodes, rounds and iterations of linear programs, or at a time."""
 
     gap: float
     max_nodes: int
     max_rounds: int
     deadline: float | None
+    max_iterations: int | None = None
 
     def seconds(self) -> float | None:
         """How long there is still time."""
@@ -109,7 +110,9 @@ class Search:
         # What costs nothing may as well be withheld; prune leaves out what is not needed in the end.
         self.settled = required | (cost <= 0)
         self._required, self._names = required, names
+        self._working: list[Attackers | Patterns | Master] = [attackers]
         self.patterns = Patterns(attackers, cost, self.settled, self.over)
+        self._working.append(self.patterns)
         order = np.lexsort((np.arange(len(attackers.demands)), -attackers.demands.level))
         self.demands = self.patterns.missed(order.tolist(), self.settled)
         self.best = self.settled
@@ -118,6 +121,7 @@ class Search:
             first = self._started(start)
             self.scale = SCALE / max(float(cost[first].sum()) - self.base, 1e-300)
             self.master = Master(np.where(required, 0.0, cost * self.scale), self.settled)
+            self._working.append(self.master)
             self.master.add([*cuts, *self.patterns.found])
             self.best = first
             self.bridges = Bridges(attackers.columns)
@@ -166,9 +170,15 @@ class Search:
         return self.bound >= self.cutoff - max(allowed, SAFE * self.cutoff)
 
     def over(self) -> bool:
-        """Report how much of the cost is proved, and say whether time is up."""
+        """Report how much of the cost is proved, and say whether time or effort is up."""
         checkpoint("optimum", int(PARTS * self.bound / max(self.cutoff, self.bound)) if self.bound else 0, PARTS)
-        return self.limits.over()
+        most = self.limits.max_iterations
+        return self.limits.over() or (most is not None and self._iterations >= most)
+
+    @property
+    def _iterations(self) -> int:
+        """Iterations of all linear programs so far, of this search and of those before it."""
+        return self.effort["simplex_iterations"] + sum(part.iterations for part in self._working)
 
     @property
     def _stopped(self) -> bool:

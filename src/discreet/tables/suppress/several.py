@@ -16,16 +16,16 @@ from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import merged, price
 from discreet.tables.suppress.certified import Limits, Pattern, certify
 
-STARTS, LEAST = 6, 3
-"""Searches at most; fewer than the second number are not worth it, and more only where they differ."""
+STARTS, LEAST, TRIED = 6, 2, 3
+"""Searches at most; fewer than the second number are not worth it, and more than the third only where they differ."""
 ALIKE = 1e-3
 """Patterns whose costs differ by less than this share are alike."""
-SMALL, MOST = 2_000, 600_000
+SMALL, MOST = 2_000, 250_000
 """Cells of systems that are searched several times, and iterations of all searches: merging takes longest."""
 SPREAD = 0.3
 """Costs of each further search are multiplied by numbers whose logarithms have a standard deviation that grows by this:
 patterns that differ more leave more to choose from when they are merged."""
-FEW = 5
+FEW = 1
 """So few secondaries are not worth another search."""
 
 
@@ -39,7 +39,7 @@ def certify_often(system: System, cost: Floats, attackers: Attackers, limits: Li
         return first
     patterns, prices = [first], [price(system, cost, first)]
     for number in range(1, starts):
-        if number >= LEAST and max(prices) - min(prices) <= ALIKE * min(prices):
+        if number >= TRIED and max(prices) - min(prices) <= ALIKE * min(prices):
             break
         random = np.random.default_rng(number)
         with as_part("search again", number - 1, starts):
