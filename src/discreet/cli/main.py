@@ -85,17 +85,24 @@ def verify(
     folder: Path, data: Path | None, contributor: str | None, weight: str | None, record_key: str | None, as_json: bool
 ) -> None:
     """Re-check a saved release in FOLDER with the independent checker."""
-    from discreet.verify import check_folder
+    from discreet.folders import as_one
+    from discreet.verify import Verdict, check_folder
+    from discreet.verify.folder import refuse_unsaved
+
+    def check(place: Path) -> Verdict:
+        verdict = check_folder(place)
+        if data is None or not verdict.holds:
+            return verdict
+        from discreet.model.microdata import Microdata
+        from discreet.verbs.load import load
+        from discreet.verbs.with_records import check_with_records
+
+        records = Microdata(data, contributor=contributor, weight=weight, record_key=record_key)
+        return check_with_records(verdict, load(place), records)
 
     with errors(as_json):
-        verdict = check_folder(folder)
-        if data is not None and verdict.holds:
-            from discreet.model.microdata import Microdata
-            from discreet.verbs.load import load
-            from discreet.verbs.with_records import check_with_records
-
-            records = Microdata(data, contributor=contributor, weight=weight, record_key=record_key)
-            verdict = check_with_records(verdict, load(folder), records)
+        refuse_unsaved(folder)
+        verdict = as_one(folder, check)
         click.echo(json.dumps(verdict.to_dict()) if as_json else str(verdict))
         if not verdict.holds:
             sys.exit(5)

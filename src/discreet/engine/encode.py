@@ -255,7 +255,13 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
     columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
     placed = not data.contributor and any(spec.holders for spec in specs)
     table = read_columns(
-        data.source, columns, text=codes, where=specs[0].where, delimiter=data.delimiter, placed=placed
+        data.source,
+        columns,
+        text=codes,
+        where=specs[0].where,
+        delimiter=data.delimiter,
+        placed=placed,
+        unified=False,
     )
     return Records(table, data, weight)
 

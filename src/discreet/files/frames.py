@@ -32,6 +32,7 @@ def read_columns(
     delimiter: str = ",",
     exact: Iterable[str] = (),
     placed: bool = False,
+    unified: bool = True,
 ) -> pa.Table:
     """The named columns of a frame or file, records outside the universe left out.
 
@@ -51,6 +52,9 @@ def read_columns(
         Columns whose numbers are kept to the last decimal where floating-point numbers cannot hold them.
     placed
         Add the column :data:`PLACE` where there are filters.
+    unified
+        Give all batches of a column of codes one dictionary. Large files come in batches, each with a dictionary of
+        its own, which saves time where the reader is ready for it; grouping and comparing are not.
     """
     wanted = list(dict.fromkeys([*columns, *(condition.column for condition in where)]))
     codes = set(text) | {c.column for c in where if any(isinstance(v, str) for v in c.values)}
@@ -66,7 +70,7 @@ def read_columns(
         table = table.filter(condition_mask(table, condition))
     if table.num_rows == 0:
         raise no_record_left(where)
-    return table
+    return table.unify_dictionaries() if unified else table
 
 
 def file_columns(path: Path, delimiter: str = ",") -> list[str]:

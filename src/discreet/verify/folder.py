@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, InputError, counted
+from discreet.folders import as_one
 from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, EarlierTable, KnownCells
 from discreet.model.arrays import pointers
@@ -48,10 +49,25 @@ from discreet.verify.public import codes_told, tells_all
 from discreet.verify.published import READERS, check_other_format
 from discreet.verify.verdict import Verdict
 
+MANIFEST, SEAL = "manifest.json", "manifest.sha256"
 
 def check_folder(folder: Path | str) -> Verdict:
-    """Re-check a saved release, files and claims."""
+    """Re-check a saved release, files and claims, as it stood at one moment."""
     folder = Path(folder)
+    refuse_unsaved(folder)
+    return as_one(folder, _check_folder)
+
+
+def refuse_unsaved(folder: Path) -> None:
+    """Refuse a place that is no saved release."""
+    if not all((folder / "custodian" / name).is_file() for name in (MANIFEST, SEAL)):
+        raise InputError(
+            f"{folder.name!r} is not a saved release: custodian/{MANIFEST} or custodian/{SEAL} is missing.",
+            hint="Give the folder that holds public/ and custodian/.",
+        )
+
+
+def _check_folder(folder: Path) -> Verdict:
     verdict = Verdict()
     _check_files(verdict, folder)
     if verdict.refused:
@@ -85,12 +101,7 @@ def check_folder(folder: Path | str) -> Verdict:
 
 def _check_files(verdict: Verdict, folder: Path) -> None:
     """Seal, manifest, digests; no further files in public."""
-    manifest, seal = folder / "custodian" / "manifest.json", folder / "custodian" / "manifest.sha256"
-    if not manifest.is_file() or not seal.is_file():
-        raise InputError(
-            f"{folder.name!r} is not a saved release: custodian/{manifest.name} or custodian/{seal.name} is missing.",
-            hint="Give the folder that holds public/ and custodian/.",
-        )
+    manifest, seal = folder / "custodian" / MANIFEST, folder / "custodian" / SEAL
     if seal.read_bytes() != (_digest(manifest) + "\n").encode():
         verdict.refuse("files", "the list of files is not the sealed one", "custodian/manifest.json")
         return
