@@ -77,6 +77,12 @@ class OutputError(DiscreetError):
     exit_code = 6
 
 
+class ResourceError(DiscreetError):
+    """The machine has too little memory for the work."""
+
+    exit_code = 7
+
+
 class Cancelled(DiscreetError):
     """The work was stopped on request; nothing was written."""
 

@@ -37,6 +37,11 @@ def _stop(number: int, _: FrameType | None) -> NoReturn:
     raise Stopped(number)
 
 
+def install() -> None:
+    """Let signals raise :class:`Stopped` from here to the end of the process."""
+    _replaced(_stop)
+
+
 @contextmanager
 def handled() -> Iterator[None]:
     """Let signals raise :class:`Stopped` inside the block; those that the parent had us ignore stay ignored."""

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import click
 
-from discreet.cli.terminal import errors, progress
+from discreet.cli.terminal import errors, fail_stopped, patient, progress
+from discreet.stopping import Stopped, forget_written, handled
 
 RECIPE = click.argument("recipe", type=click.Path(path_type=Path))
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
@@ -24,7 +25,20 @@ EARLIER = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The commands, stopped by signals alone and not by whoever closes the pipe that they print to."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command."""
+        forget_written()
+        with handled(), patient():
+            try:
+                return super().main(*args, **options)
+            except Stopped as stop:
+                fail_stopped(stop)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="discreet")
 def main() -> None:
     """Make official statistics safe to publish, and prove it."""

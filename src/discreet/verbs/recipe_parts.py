@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from discreet.errors import ParameterError, listed, unknown_name
+from discreet.errors import InputError, ParameterError, listed, unknown_name
 from discreet.files.argus.outputs import Options
 from discreet.files.published import Heading
 from discreet.rules.assess import MANUAL_RANGE
@@ -208,6 +209,29 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     one_pattern: bool = False
     pattern: PatternPart | None = None
     compare: list[dict[str, Any]] = []
+
+
+LONGEST_RECIPE = 16 * 2**20
+"""Bytes of a recipe."""
+
+
+def recipe_text(path: Path) -> str:
+    """The text of a recipe file."""
+    if not path.is_file():
+        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LONGEST_RECIPE + 1)
+    except OSError as error:
+        raise InputError(f"The recipe {path.name!r} cannot be read ({error.strerror}).") from None
+    if len(content) > LONGEST_RECIPE:
+        raise InputError(f"{path.name!r} is larger than a recipe may be (16 MiB).", hint="Give the recipe's own file.")
+    try:
+        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The recipe {path.name!r} is not UTF-8 text: byte {error.start + 1} is none.", hint="Save it as UTF-8."
+        ) from None
 
 
 def read_recipe(text: str) -> Recipe:
