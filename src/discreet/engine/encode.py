@@ -11,11 +11,13 @@ import numpy as np
 
 from discreet.engine.cells import strides_of
 from discreet.engine.checks import (
+    PLAIN_TEXT,
     bad_record_keys,
     bad_requests,
     empty_codes,
     empty_contributors,
     not_positive,
+    refuse_alike_contributors,
     refuse_large_sums,
 )
 from discreet.engine.identities import identities_of
@@ -193,7 +195,9 @@ class Records:
         column = self.table[name]
         if column.null_count:
             raise empty_contributors(str(name), column.null_count)
-        return number_contributors(column)
+        found = number_contributors(column)
+        _refuse_alike_contributors(str(name), found.values)
+        return found
 
     def waived(self) -> Bools:
         """Whose records may be published."""
@@ -355,6 +359,21 @@ def recoded(value: Any, recode: Mapping[str, str]) -> str:
     """A code as text, the new one where it has changed."""
     text = code_text(value)
     return recode.get(text, text)
+
+
+def _refuse_alike_contributors(name: str, values: Any) -> None:
+    """Refuse contributors that look the same, of an Arrow array in which each stands once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return
+    odd = values.filter(pc.invert(pc.match_substring_regex(values, f"^(?:{PLAIN_TEXT})$")))
+    refuse_alike_contributors(
+        name,
+        odd.to_pylist(),
+        lambda wanted: values.filter(pc.is_in(values, value_set=pa.array(wanted, values.type))).to_pylist(),
+    )
 
 
 def number_contributors(column: Any) -> Numbered:
