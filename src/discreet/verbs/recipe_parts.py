@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_type_hints
 
 import msgspec
 
@@ -14,7 +14,7 @@ from discreet.errors import InputError, ParameterError, listed, unknown_name
 from discreet.files.argus.outputs import Options
 from discreet.files.published import Heading
 from discreet.rules.assess import MANUAL_RANGE
-from discreet.rules.base import REGISTRY, rule_from_record
+from discreet.rules.base import REGISTRY, Rule, rule_from_record
 from discreet.tables.method import METHODS, Method, method_from_record
 from discreet.tables.suppress.costs import cost_variable
 
@@ -251,7 +251,7 @@ def read_recipe(text: str) -> Recipe:
     if not all(part.by for part in recipe.tables):
         raise ParameterError("A table of the recipe has an empty by.", hint="Name at least one variable in by = [...].")
     for record in recipe.rules:
-        rule_from_record(record)
+        rule_of(record)
     for record in recipe.protect:
         part = preferred(record)
         method_of(record if part is None else {**record, "prefer": ()})
@@ -297,7 +297,54 @@ def cost_column(recipe: Recipe) -> str | None:
 
 def method_of(record: Mapping[str, Any]) -> Method:
     """The method of a recipe; TOML has no word for nothing, so ``insiders = "none"`` stands for it."""
-    return method_from_record({**record, "insiders": None} if record.get("insiders") == "none" else record)
+    given = {**record, "insiders": None} if record.get("insiders") == "none" else record
+    return _made(given, "method", METHODS, method_from_record)
+
+
+def rule_of(record: Mapping[str, Any]) -> Rule:
+    """The rule of a recipe."""
+    return _made(record, "kind", REGISTRY, rule_from_record)
+
+
+T = TypeVar("T")
+UNFIT = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+"""What becomes of a value that is not of the kind that a parameter takes."""
+
+
+def _made(record: Mapping[str, Any], tag: str, kinds: Mapping[str, type], make: Callable[[Mapping[str, Any]], T]) -> T:
+    """Make a rule or method; a value of another kind than its parameter takes is an error that names both."""
+    try:
+        made = make(record)
+    except UNFIT:
+        _refuse_unfit(record, tag, kinds)
+        raise ParameterError(
+            f"The parameters of {record[tag]!r} do not go together.", hint="Compare with: discreet schema"
+        ) from None
+    _refuse_unfit(record, tag, kinds)
+    return made
+
+
+def _fits(value: Any, hint: Any) -> None:
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        if not isinstance(value, str):
+            raise
+        msgspec.convert([value], hint)  # one name may stand for a list of one
+
+
+def _refuse_unfit(record: Mapping[str, Any], tag: str, kinds: Mapping[str, type]) -> None:
+    hints = get_type_hints(kinds[record[tag]])
+    for name, value in record.items():
+        if name == tag or value is None or (isinstance(value, tuple) and not value):
+            continue
+        try:
+            _fits(value, hints[name])
+        except (msgspec.ValidationError, TypeError) as error:
+            raise ParameterError(
+                f"{name} of {record[tag]!r} cannot be used: {str(error).partition(' - at')[0]}.",
+                hint="Compare with: discreet schema",
+            ) from None
 
 
 def preferred(record: Mapping[str, Any]) -> PatternPart | None:
