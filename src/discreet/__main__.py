@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from discreet.stopping import Stopped, ignore, install
+from discreet.stopping import Stopped, ignore, install, sentence
 
 
 def start() -> None:
@@ -16,7 +16,7 @@ def start() -> None:
         main()
     except Stopped as stop:  # before the command had begun or after it had ended
         ignore()
-        sys.stderr.write(f"{str(stop).capitalize()} before anything was begun or after everything was done.\n")
+        sys.stderr.write(f"{sentence(stop)}\n")
         sys.exit(stop.exit_code)
     finally:
         ignore()

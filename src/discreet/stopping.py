@@ -101,6 +101,18 @@ def forget_written() -> None:
     _written.clear()
 
 
+def sentence(stop: Stopped) -> str:
+    """What is true after a stop."""
+    done = ", ".join(repr(Path(path).name) for path in what_was_written())
+    name = signal.Signals(stop.number).name
+    if not done:
+        return f"Stopped by {name}. Nothing was written; what was there before is unchanged."
+    return (
+        f"Stopped by {name}, after {done} had been written. What is there is complete; check a release again before "
+        "you publish it: discreet verify FOLDER"
+    )
+
+
 def what_was_written() -> tuple[str, ...]:
     """What was put in its place since the list began, in order."""
     return tuple(dict.fromkeys(_written))

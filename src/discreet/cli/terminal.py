@@ -17,7 +17,7 @@ import click
 from discreet.errors import DiscreetError, OutputError, ResourceError, listed
 from discreet.progress import Step, reporting
 from discreet.room import available_bytes, in_words
-from discreet.stopping import Stopped, ignore, what_was_written
+from discreet.stopping import Stopped, ignore, sentence, what_was_written
 
 
 @contextmanager
@@ -115,17 +115,12 @@ def _of_the_system(error: OSError) -> DiscreetError:
 def fail_stopped(stop: Stopped, as_json: bool = False) -> NoReturn:
     """End after a signal, with a true sentence about what was written."""
     ignore()  # a second signal must not cut the sentence off
-    done = what_was_written()
-    name = signal.Signals(stop.number).name
-    if done:
-        message = f"Stopped by {name}, after {listed(Path(path).name for path in done)} had been written."
-        hint = "What is there is complete. Check a release again before you publish it: discreet verify FOLDER"
-    else:
-        message, hint = f"Stopped by {name}.", "Nothing was written; what was there before is unchanged."
     if as_json:
-        click.echo(json.dumps({"error": "Stopped", "message": message, "hint": hint, "written": done}))
+        message, _, hint = sentence(stop).partition(". ")
+        told = {"error": "Stopped", "message": f"{message}.", "hint": hint, "written": what_was_written()}
+        click.echo(json.dumps(told))
     else:
-        click.echo(f"{message} {hint}", err=True)
+        click.echo(sentence(stop), err=True)
     sys.exit(stop.exit_code)
 
 
@@ -150,6 +145,13 @@ class Patient:
         except BrokenPipeError:
             self._give_up()
 
+    def let_go(self) -> None:
+        """Empty the buffers for the last time; that they cannot be emptied was said before."""
+        try:
+            self.flush()
+        except OSError:
+            self._give_up()
+
     def _give_up(self) -> None:
         """Send what is still in buffers nowhere, so that nothing complains when they are emptied at the end."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -169,8 +171,8 @@ def patient() -> Iterator[None]:
         yield
     finally:
         for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
+            if isinstance(stream, Patient):
+                stream.let_go()
         sys.stdout, sys.stderr = before
 
 
