@@ -85,13 +85,15 @@ class Key:
             raise InputError(f"{where} does not exist.", hint=make) from None
         except (OSError, ValueError) as error:
             raise InputError(f"{where} cannot be opened ({type(error).__name__}).", hint=make) from None
-        with os.fdopen(handle, "rb") as stream:
+        try:
             mode = os.fstat(handle).st_mode
             if not stat.S_ISREG(mode):
                 raise InputError(f"{where} is not a file.", hint=make)
             if mode & 0o077:
                 raise InputError(f"{where} may be read by others.", hint="Run: chmod 600 on it.")
-            text = stream.read(LONGEST_FILE)
+            text = os.read(handle, LONGEST_FILE)
+        finally:
+            os.close(handle)
         return cls.from_text(text.decode("ascii", errors="replace"), where)
 
     @classmethod

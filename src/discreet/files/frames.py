@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted, listed, missing_extra, unknown_column
+from discreet.files.csv_rows import csv_rows
 from discreet.files.statistical import is_statistical, read_statistical, statistical_metadata
 from discreet.model.arrays import Bools, Floats
 from discreet.model.condition import Condition
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 DELIMITERS = (",", ";", "\t", "|")
 PART = 500_000
 """Row groups of a Parquet file are read together up to so many rows."""
+LONGEST_HEADER = 2**22
 PLACE = "(place)"
 """Column that says where in the source each record stands, from 0, when others were left out."""
 
@@ -94,14 +96,17 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _no_parquet(path, error) from None
     with path.open("rb") as stream:
-        first = stream.readline()
+        first = stream.readline(LONGEST_HEADER)
+    if len(first) == LONGEST_HEADER:
+        raise InputError(
+            f"The first line of {path.name!r} is longer than {LONGEST_HEADER:,} bytes.",
+            hint="Check that it is a csv file, with column names in its first line.",
+        )
     try:
         header = first.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
         raise not_utf8(path) from None
-    import csv
-
-    return next(csv.reader([header], delimiter=delimiter), [])
+    return next(csv_rows([header], path.name, delimiter), [])
 
 
 def column_names(source: Any, delimiter: str = ",") -> list[str]:
