@@ -7,8 +7,11 @@ in Python they stay what the program makes of them. Either way they wait while :
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +20,11 @@ from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 """In the order in which they are given back: SIGINT, which comes from the keyboard and most often, last."""
+PATIENCE = 10.0
+"""Seconds that compiled code has to come to its end after a signal."""
 _written: list[str] = []
+_taken: list[int] = []
+"""Signals that were taken up: raised, or put off until a step is done."""
 
 
 class Stopped(BaseException):
@@ -34,12 +41,45 @@ class Stopped(BaseException):
 
 
 def _stop(number: int, _: FrameType | None) -> NoReturn:
+    _taken.append(number)
     raise Stopped(number)
 
 
 def install() -> None:
-    """Let signals raise :class:`Stopped` from here to the end of the process."""
+    """Let signals raise :class:`Stopped` from here to the end of the process.
+
+    Python handles signals between its own steps. Where compiled code does not come to its end, a thread ends the
+    process: at the second signal, or when the first has waited for too long.
+    """
     _replaced(_stop)
+    heard, told = os.pipe()
+    for end in (heard, told):
+        os.set_blocking(end, end == heard)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=[heard], daemon=True).start()
+
+
+def _watch(heard: int) -> None:
+    """End the process when a signal is not taken up; a release that was begun is removed by the next save."""
+    while True:
+        before = len(_taken)
+        number = _next(heard, None)
+        end = time.monotonic() + PATIENCE
+        while number is not None and len(_taken) == before:
+            if _next(heard, 0.1) is not None:
+                end = min(end, time.monotonic() + PATIENCE / 10)
+            if time.monotonic() > end:
+                os.write(2, f"{sentence(Stopped(number))}\n".encode())
+                os._exit(128 + number)
+
+
+def _next(heard: int, patience: float | None) -> int | None:
+    """The next of our signals, within some seconds."""
+    while select.select([heard], [], [], patience)[0]:
+        number = os.read(heard, 1)[0]
+        if number in SIGNALS:
+            return number
+    return None
 
 
 @contextmanager
@@ -62,7 +102,12 @@ def uninterrupted() -> Iterator[None]:
         yield  # signals are handled in the main thread only
         return
     came: list[int] = []
-    before = _replaced(lambda number, _: came.append(number))
+
+    def put_off(number: int, _: FrameType | None) -> None:
+        _taken.append(number)
+        came.append(number)
+
+    before = _replaced(put_off)
     try:
         yield
     finally:

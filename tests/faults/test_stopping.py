@@ -128,6 +128,23 @@ def test_a_process_that_is_stopped_anywhere_ends_with_its_code_and_one_sentence(
     assert said.strip() == f"Stopped by {number.name}. Nothing was written; what was there before is unchanged."
 
 
+def test_compiled_code_that_does_not_end_is_ended_with_the_same_sentence():
+    program = (
+        "import os, signal, discreet.stopping as stopping\n"
+        "stopping.PATIENCE = 0.2\n"
+        "stopping.install()\n"
+        "import ctypes, threading\n"
+        "compiled = ctypes.CDLL(None).sleep\n"
+        "threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGTERM]).start()\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)\n"  # another thread gets the signal
+        "compiled(50)\n"
+    )
+    process = python("-c", program)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert said.startswith("Stopped by SIGTERM. Nothing was written")
+
+
 def test_a_file_that_was_begun_and_interrupted_is_gone(tmp_path):
     with pytest.raises(KeyboardInterrupt), new_file(tmp_path / "cells.csv") as stream:
         stream.write(b"secret")

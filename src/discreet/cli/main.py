@@ -10,6 +10,7 @@ from typing import Any, Literal
 import click
 
 from discreet.cli.terminal import errors, fail_stopped, patient, progress
+from discreet.room import require
 from discreet.stopping import Stopped, forget_written, handled
 
 RECIPE = click.argument("recipe", type=click.Path(path_type=Path))
@@ -25,6 +26,10 @@ EARLIER = click.option(
 )
 
 
+STARTING = 1.6e9
+"""Bytes of address space that libraries and compiled code take before any data are read."""
+
+
 class Commands(click.Group):
     """The commands, stopped by signals alone and not by whoever closes the pipe that they print to."""
 
@@ -33,9 +38,17 @@ class Commands(click.Group):
         forget_written()
         with handled(), patient():
             try:
-                return super().main(*args, **options)
+                with errors(False):  # what goes wrong before a command has looked at its options
+                    return super().main(*args, **options)
             except Stopped as stop:
                 fail_stopped(stop)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; one that loads compiled code needs room for it, which is looked at before."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name != "schema" and not ctx.resilient_parsing and not {"-h", "--help"} & set(rest):
+            require(STARTING, "Loading the program", "Raise the limit of the address space: ulimit -v unlimited")
+        return name, command, rest
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
