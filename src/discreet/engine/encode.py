@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,12 +24,13 @@ from discreet.engine.checks import (
 from discreet.engine.identities import identities_of
 from discreet.engine.plan import Scale
 from discreet.errors import DiscreetError, unknown_codes
-from discreet.files.frames import PLACE, code_text, exact_numbers, flags, numbers, read_columns
+from discreet.files.frames import PLACE, code_text, exact_numbers, flags, numbers, read_columns, rows_of_file
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
 from discreet.model.units import choose_decimals, decimals_of, to_units
+from discreet.room import require
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +39,7 @@ WEIGHT_DECIMALS = 6
 KEY_MODULUS = 10**15
 BLOCK = 2**16
 SMALL_BATCH = 2**14
+NUMBER_BYTES = 8
 
 
 class Amounts(NamedTuple):
@@ -258,6 +261,7 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
     codes, numeric = needed_columns(data, specs, weight)
     columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
     placed = not data.contributor and any(spec.holders for spec in specs)
+    _require_room(data, len(columns))
     table = read_columns(
         data.source,
         columns,
@@ -268,6 +272,17 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
         unified=False,
     )
     return Records(table, data, weight)
+
+
+def _require_room(data: Microdata, columns: int) -> None:
+    """Refuse a file whose columns memory cannot hold, before it is read: as read, and as whole numbers."""
+    if isinstance(data.source, str | Path):
+        rows = rows_of_file(Path(data.source))
+        require(
+            2 * NUMBER_BYTES * rows * columns,
+            f"Reading about {rows:,} records of {Path(data.source).name!r}",
+            'Use engine = "duckdb", which reads files larger than memory; or read fewer columns.',
+        )
 
 
 def needed_columns(data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> tuple[list[str], list[str]]:

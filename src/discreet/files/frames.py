@@ -22,6 +22,8 @@ DELIMITERS = (",", ";", "\t", "|")
 PART = 500_000
 """Row groups of a Parquet file are read together up to so many rows."""
 LONGEST_HEADER = 2**22
+SAMPLE = 2**18
+"""Bytes by which the length of lines is judged."""
 PLACE = "(place)"
 """Column that says where in the source each record stands, from 0, when others were left out."""
 
@@ -107,6 +109,23 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
     except UnicodeDecodeError:
         raise not_utf8(path) from None
     return next(csv_rows([header], path.name, delimiter), [])
+
+
+def rows_of_file(path: Path) -> int:
+    """About how many records a csv or Parquet file has; 0 where it does not say."""
+    if not path.is_file() or is_statistical(path):
+        return 0
+    if path.suffix.lower() != ".parquet":
+        with path.open("rb") as stream:
+            sample = stream.read(SAMPLE)
+        return path.stat().st_size * sample.count(b"\n") // max(len(sample), 1)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _no_parquet(path, error) from None
 
 
 def column_names(source: Any, delimiter: str = ",") -> list[str]:
