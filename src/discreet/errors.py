@@ -7,6 +7,7 @@ terminal and nowhere else.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -77,6 +78,12 @@ class OutputError(DiscreetError):
     exit_code = 6
 
 
+class ResourceError(DiscreetError):
+    """The machine has too little memory for the work."""
+
+    exit_code = 7
+
+
 class Cancelled(DiscreetError):
     """The work was stopped on request; nothing was written."""
 
@@ -132,10 +139,22 @@ def unknown_column(name: str, available: Iterable[str], where: str = "the data")
     return InputError(unknown_name("column", name, available, where))
 
 
+def spelt(code: str) -> str:
+    """A code for a message; blanks at the ends, invisible characters and composed accents are spelt out.
+
+    Examples
+    --------
+    >>> print(spelt("N1"), spelt("N1\\u00a0"), spelt("Cafe\\u0301"))
+    'N1' 'N1\\xa0' 'Cafe\\u0301'
+    """
+    odd = any(sign != " " and unicodedata.category(sign) in ("Cc", "Cf", "Zs") for sign in code)
+    return ascii(code) if odd or unicodedata.normalize("NFC", code) != code else repr(code)
+
+
 def unknown_codes(variable: str, counts: Mapping[str, int]) -> InputError:
     """Error for codes in the data that the hierarchy does not know, with how often each occurs."""
     worst = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    shown = ", ".join(f"{code!r} ({counted(count, 'record')})" for code, count in worst[:10])
+    shown = ", ".join(f"{spelt(code)} ({counted(count, 'record')})" for code, count in worst[:10])
     more = f" and {counted(len(worst) - 10, 'more code')}" if len(worst) > 10 else ""
     return InputError(
         f"Variable {variable!r} has {counted(len(worst), 'code')} that its hierarchy does not have as base codes: "

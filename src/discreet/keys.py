@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from discreet.errors import InputError, ParameterError
 VARIABLE = "DISCREET_KEY"
 """Environment variable that holds a key: 64 hexadecimal digits, or the path of a key file."""
 BYTES = 32
+LONGEST_FILE = 4096
+"""Bytes that are read of a key file at most."""
 VERSION = b"1"
 """Goes into every draw, so that draws can be made another way later without repeating old ones."""
 
@@ -68,14 +72,29 @@ class Key:
     @classmethod
     def from_file(cls, path: str | Path) -> Key:
         """A key from a file; one that others may read is refused."""
-        path = Path(path)
-        if not path.is_file():
-            raise InputError(
-                f"There is no key file {path.name!r}.", hint=f"Make one: openssl rand -hex {BYTES} > {path.name}"
-            )
-        if path.stat().st_mode & 0o077:
-            raise InputError(f"Others may read the key file {path.name!r}.", hint=f"Run: chmod 600 {path.name}")
-        return cls.from_text(path.read_text(encoding="ascii", errors="replace"), f"The key file {path.name!r}")
+        return cls._from_file(Path(path), f"The key file {_shown(Path(path).name)}")
+
+    @classmethod
+    def _from_file(cls, path: Path, where: str) -> Key:
+        """A key from a file that errors call ``where``: its path may be the key itself, pasted or cut short."""
+        make = f"Make one: openssl rand -hex {BYTES} > key.txt && chmod 600 key.txt"
+        try:
+            # One look at the file that is read, so that nobody can put another in its place in between.
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (FileNotFoundError, NotADirectoryError):
+            raise InputError(f"{where} does not exist.", hint=make) from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{where} cannot be opened ({type(error).__name__}).", hint=make) from None
+        try:
+            mode = os.fstat(handle).st_mode
+            if not stat.S_ISREG(mode):
+                raise InputError(f"{where} is not a file.", hint=make)
+            if mode & 0o077:
+                raise InputError(f"{where} may be read by others.", hint="Run: chmod 600 on it.")
+            text = os.read(handle, LONGEST_FILE)
+        finally:
+            os.close(handle)
+        return cls.from_text(text.decode("ascii", errors="replace"), where)
 
     @classmethod
     def from_seed(cls, seed: int) -> Key:
@@ -133,4 +152,22 @@ def find_key(file: str | None, seed: int | None) -> Key:
     given = os.environ.get(VARIABLE, "").strip()
     if not given:
         return Key.new()
-    return Key.from_text(given, VARIABLE) if len(given) == 2 * BYTES else Key.from_file(given)
+    if len(given) == 2 * BYTES:
+        return Key.from_text(given, VARIABLE)
+    if _like_a_key(given):
+        # Digits that are too few or too many are a key that was cut or pasted twice: none of them may be shown.
+        raise InputError(
+            f"{VARIABLE} holds {len(given)} characters, and a key has {2 * BYTES} hexadecimal digits.",
+            hint=f"Set it to the {2 * BYTES} digits of the key, or to the path of a key file.",
+        )
+    return Key._from_file(Path(given), f"The key file that {VARIABLE} names")
+
+
+def _like_a_key(text: str) -> bool:
+    """Whether a text may hold (part of) a key rather than a name."""
+    return re.search(rf"[0-9a-fA-F]{{{BYTES // 2},}}", text) is not None
+
+
+def _shown(name: str) -> str:
+    """A file name for a message, unless it may be a key."""
+    return f"(its name looks like a key and is not shown)" if _like_a_key(name) else repr(name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,10 +12,11 @@ import click
 from discreet.argus.back import recipe_batch
 from discreet.argus.run import convert_batch, run_batch
 from discreet.cli.terminal import progress
-from discreet.errors import InputError, OutputError, ParameterError
+from discreet.errors import ParameterError
 from discreet.files.argus.rda import read_metadata
+from discreet.files.new_file import OPEN, new_file
 from discreet.verbs.links import TableMetadata, linked_clusters, read_table_metadata, tables_of_recipe
-from discreet.verbs.recipe_parts import read_recipe
+from discreet.verbs.recipe_parts import read_recipe, recipe_text
 
 
 def show_batch(
@@ -36,9 +36,7 @@ def convert(source: Path, output: Path | None, data: Path | None, strict: bool, 
     """Write the recipes of a batch file, or the batch file of a recipe, beside it."""
     folder = source.parent if output is None else output
     if source.suffix.lower() == ".toml":
-        if not source.is_file():
-            raise InputError(f"There is no recipe {source.name!r}.", hint=f"Looked for: {source}")
-        recipe = read_recipe(source.read_text(encoding="utf-8"))
+        recipe = read_recipe(recipe_text(source))
         if recipe.data.metadata is None:
             raise ParameterError(
                 "A batch file needs metadata of the data.", hint="Give [data] metadata, the .rda file of the data."
@@ -49,19 +47,9 @@ def convert(source: Path, output: Path | None, data: Path | None, strict: bool, 
     else:
         texts = convert_batch(source, strict=strict, data_folder=data, allow_outside=allow_outside)
     for name, text in texts.items():
-        _write_new(folder / name, text)
+        with new_file(folder / name, OPEN) as stream:
+            stream.write(text.encode())
         click.echo(f"Written: {name}")
-
-
-def _write_new(path: Path, text: str) -> None:
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    except FileExistsError:
-        raise OutputError(f"The file {path.name!r} exists.", hint="Choose another folder, or remove it.") from None
-    except OSError as error:
-        raise OutputError(f"Cannot write {path.name!r}: {error.strerror}.", hint="Check the folder.") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text)
 
 
 def show_links(files: Sequence[Path], equations: Sequence[str], as_json: bool) -> None:
@@ -80,9 +68,7 @@ def _tables(file: Path, several: bool) -> list[TableMetadata]:
     if kind == ".arb":
         recipes = convert_batch(file)
     elif kind == ".toml":
-        if not file.is_file():
-            raise InputError(f"There is no recipe {file.name!r}.", hint=f"Looked for: {file}")
-        recipes = {file.name: file.read_text(encoding="utf-8")}
+        recipes = {file.name: recipe_text(file)}
     else:
         return read_table_metadata(file)
     prefixed = several or len(recipes) > 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,11 @@ from urllib.parse import quote
 import click
 
 from discreet.cli.terminal import progress
-from discreet.errors import InputError, OutputError, ParameterError, listed, unknown_name
+from discreet.errors import OutputError, ParameterError, listed, unknown_name
+from discreet.files.new_file import new_file
 from discreet.files.pattern import write_pattern
 from discreet.files.published import write_public
+from discreet.files.release_folder import closed_to_others
 from discreet.report.riskmap import DEFAULT, FAIR
 from discreet.verbs.comparison import Comparison
 from discreet.verbs.kitchen import Kitchen
@@ -30,7 +31,7 @@ from discreet.verbs.recipe import (
     run_recipe,
     tune_methods,
 )
-from discreet.verbs.recipe_parts import PatternPart, read_recipe
+from discreet.verbs.recipe_parts import PatternPart, read_recipe, recipe_text
 from discreet.verbs.save import summary, table_to_frame
 
 TOGETHER = "together"
@@ -43,6 +44,9 @@ def show_run(done: Run, as_json: bool) -> None:
         public = done.release.public.tables
         tables = [{"name": t.name, "cells": len(t), "shown": int(t.shown.sum())} for t in public]
         result = {"folder": str(done.folder), "seal": done.seal, "tables": tables, **done.verdict.to_dict()}
+        closed = closed_to_others(done.folder)
+        if closed:
+            result["note"] = closed
         if done.repair is not None:
             pattern = {**done.repair.audit.counts(), "held": done.repair.held, "added": done.repair.added.num_rows}
             result["pattern"] = pattern
@@ -53,6 +57,9 @@ def show_run(done: Run, as_json: bool) -> None:
         click.echo(done.audit.summary())
     click.echo(str(done.verdict))
     click.echo(f"Saved in {done.folder} (seal {done.seal[:16]})")
+    closed = closed_to_others(done.folder)
+    if closed:
+        click.echo(f"note: {closed}")
 
 
 def export_table(folder: Path, file: Path, form: str | None, table: str | None) -> None:
@@ -114,9 +121,7 @@ def _column_names(pairs: Sequence[str]) -> dict[str, str]:
 
 def show_tables(recipe: Path, allow_outside: bool, output: Path | None) -> None:
     """Print the assessed tables of a recipe, and write them where asked."""
-    if not recipe.is_file():
-        raise InputError(f"There is no recipe {recipe.name!r}.", hint=f"Looked for: {recipe}")
-    tables = prepare(Kitchen(read_recipe(recipe.read_text(encoding="utf-8")), recipe.parent, allow_outside))
+    tables = prepare(Kitchen(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside))
     for table in tables:
         click.echo(str(table))
         if output is not None:
@@ -175,10 +180,8 @@ def show_proposal(
     recipe: Path, name: str | None, output: Path | None, allow_outside: bool, as_json: bool, options: dict[str, Any]
 ) -> None:
     """Print proposed recodes of a table of a recipe, and write files of codes where asked."""
-    if not recipe.is_file():
-        raise InputError(f"There is no recipe {recipe.name!r}.", hint=f"Looked for: {recipe}")
     with progress(as_json):
-        tables = prepare(Kitchen(read_recipe(recipe.read_text(encoding="utf-8")), recipe.parent, allow_outside)).tables
+        tables = prepare(Kitchen(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside)).tables
         names = [table.name for table in tables]
         if name is None and len(tables) > 1:
             raise ParameterError("The recipe has several tables.", hint=f"Give --table, one of {listed(names)}.")
@@ -239,11 +242,5 @@ def write_new(path: Path, frame: Any) -> None:
     """Write a confidential frame as csv, readable by its owner only; an existing file is not overwritten."""
     from pyarrow import csv
 
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise OutputError(f"The file {path.name!r} exists.", hint="Choose another name, or remove it.") from None
-    except OSError as error:
-        raise OutputError(f"Cannot write {path.name!r}: {error.strerror}.") from None
-    with os.fdopen(handle, "wb") as stream:
+    with new_file(path) as stream:
         csv.write_csv(frame, stream)

@@ -11,6 +11,7 @@ import click
 
 from discreet.errors import OutputError
 from discreet.generate import business_survey
+from discreet.stopping import written
 from discreet.verbs.recipe import run_recipe
 from discreet.verbs.save import summary
 
@@ -57,8 +58,10 @@ def run_demo(directory: Path, records: int) -> None:
         )
     survey = business_survey(records)
     directory.mkdir(parents=True, exist_ok=True)
-    survey.write(directory / "input")
+    for path in survey.write(directory / "input"):
+        written(path)
     recipe.write_text(RECIPE, encoding="utf-8")
+    written(recipe)
     click.echo(f"A survey of {records:,} firms and a recipe lie in {directory}. Running it ...")
     done = run_recipe(recipe)
     click.echo(summary(done.release))

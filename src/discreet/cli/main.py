@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import click
 
-from discreet.cli.terminal import errors, progress
+from discreet.cli.terminal import errors, fail_stopped, patient, progress
+from discreet.room import require
+from discreet.stopping import Stopped, forget_written, handled
 
 RECIPE = click.argument("recipe", type=click.Path(path_type=Path))
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
@@ -26,7 +28,32 @@ NOT_AUDITED = 7
 """Exit code of an audit that did not look."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+STARTING = 1.6e9
+"""Bytes of address space that libraries and compiled code take before any data are read."""
+
+
+class Commands(click.Group):
+    """The commands, stopped by signals alone and not by whoever closes the pipe that they print to."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command."""
+        forget_written()
+        with handled(), patient():
+            try:
+                with errors(False):  # what goes wrong before a command has looked at its options
+                    return super().main(*args, **options)
+            except Stopped as stop:
+                fail_stopped(stop)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; one that loads compiled code needs room for it, which is looked at before."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name != "schema" and not ctx.resilient_parsing and not {"-h", "--help"} & set(rest):
+            require(STARTING, "Loading the program", "Raise the limit of the address space: ulimit -v unlimited")
+        return name, command, rest
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="discreet")
 def main() -> None:
     """Make official statistics safe to publish, and prove it."""
@@ -98,17 +125,24 @@ def verify(
     as_json: bool,
 ) -> None:
     """Re-check a saved release in FOLDER with the independent checker."""
-    from discreet.verify import check_folder
+    from discreet.folders import as_one
+    from discreet.verify import Verdict, check_folder
+    from discreet.verify.folder import refuse_unsaved
+
+    def check(place: Path) -> Verdict:
+        verdict = check_folder(place, seal=seal, public_key=public_key)
+        if data is None or not verdict.holds:
+            return verdict
+        from discreet.model.microdata import Microdata
+        from discreet.verbs.load import load
+        from discreet.verbs.with_records import check_with_records
+
+        records = Microdata(data, contributor=contributor, weight=weight, record_key=record_key)
+        return check_with_records(verdict, load(place), records)
 
     with errors(as_json):
-        verdict = check_folder(folder, seal=seal, public_key=public_key)
-        if data is not None and verdict.holds:
-            from discreet.model.microdata import Microdata
-            from discreet.verbs.load import load
-            from discreet.verbs.with_records import check_with_records
-
-            records = Microdata(data, contributor=contributor, weight=weight, record_key=record_key)
-            verdict = check_with_records(verdict, load(folder), records)
+        refuse_unsaved(folder)
+        verdict = as_one(folder, check)
         click.echo(json.dumps(verdict.to_dict()) if as_json else str(verdict))
         if not verdict.holds:
             sys.exit(5)

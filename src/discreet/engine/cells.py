@@ -12,9 +12,12 @@ from discreet.errors import InputError, counted
 from discreet.model.arrays import Codes, Ints, pointers, ranges
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import cell_keys
+from discreet.room import require
 
 DENSE_CELLS = 2**25
 MOST_CELLS = 10**8
+SMALL = 2**26
+"""Bytes that need not be asked for."""
 
 RowFinder = Callable[[Ints], Codes]
 """Gives the row of each key."""
@@ -130,10 +133,21 @@ def all_cells(leaves: Ints, hierarchies: Sequence[Hierarchy], every: bool) -> In
         lengths = np.diff(start)[code]
         if lengths.max(initial=1) == 1:
             continue
+        require_cells(int(lengths.sum()), len(hierarchies))
         where = ranges(start[code], lengths)
         found = np.repeat(keys - code * stride, lengths) + above[where].astype(np.int64) * stride
         keys = _distinct(found, space)
     return keys
+
+
+def require_cells(entries: int, variables: int, bytes_each: int = 32) -> None:
+    """Refuse sums that memory cannot hold, before anything is taken for them."""
+    if entries * bytes_each > SMALL:
+        require(
+            entries * bytes_each,
+            f"Adding up {entries:,} cells of a table by {counted(variables, 'variable')}",
+            "Take variables out, close levels of hierarchies (recode), or make several smaller tables.",
+        )
 
 
 def _distinct(keys: Ints, space: int) -> Ints:
@@ -150,9 +164,18 @@ def cells_above(leaves: Ints, cells: Ints, hierarchies: Sequence[Hierarchy]) -> 
     rows = row_finder(cells, shape)
     if all(np.diff(h.ancestors[0]).max(initial=1) == 1 for h in hierarchies):
         return Above(np.arange(len(leaves) + 1, dtype=np.int64), rows(leaves), np.ones(len(leaves), np.int32))
+    require_cells(_memberships(leaves, hierarchies, shape), len(hierarchies), bytes_each=16)
     parts = [_expand(leaves[a : a + 2**18], rows, hierarchies, shape) for a in range(0, max(len(leaves), 1), 2**18)]
     lengths = np.concatenate([part[0] for part in parts])
     return Above(pointers(lengths), np.concatenate([p[1] for p in parts]), np.concatenate([p[2] for p in parts]))
+
+
+def _memberships(leaves: Ints, hierarchies: Sequence[Hierarchy], shape: list[int]) -> int:
+    """In how many cells the finest ones lie, all together; more than can be held is no problem here."""
+    count = np.ones(len(leaves))
+    for hierarchy, size, stride in zip(hierarchies, shape, strides_of(shape), strict=True):
+        count *= np.diff(hierarchy.ancestors[0])[(leaves // stride) % size]
+    return int(count.sum())
 
 
 def _expand(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from discreet.errors import InputError, counted
+from collections.abc import Callable, Sequence
+
+from discreet.errors import InputError, counted, spelt
+from discreet.model.alike import plain
 from discreet.model.arrays import LARGEST
 
 
@@ -20,6 +23,39 @@ def empty_contributors(name: str, count: int) -> InputError:
         f"Contributor column {name!r} is empty in {counted(count, 'record')}.",
         hint="Every record must say whom it belongs to; give lone records an identifier of their own.",
     )
+
+
+PLAIN_TEXT = "[!-~\u00c0-\u024f]+(?: [!-~\u00c0-\u024f]+)*"
+"""Text that is as it looks: letters, digits and signs of Latin scripts with single blanks between them."""
+
+
+def refuse_alike_contributors(name: str, odd: Sequence[str], among: Callable[[list[str]], list[str]]) -> None:
+    """Refuse contributors who differ only by what nobody sees, because one would count as two.
+
+    Parameters
+    ----------
+    name
+        The column.
+    odd
+        Distinct contributors that :data:`PLAIN_TEXT` does not describe.
+    among
+        Gives those of some texts that are contributors.
+    """
+    first: dict[str, str] = {}
+    pair: tuple[str, str] | None = None
+    for who in odd:
+        other = first.setdefault(plain(who), who)
+        pair = pair or (None if other == who else (other, who))
+    there = among([text for text, who in first.items() if text != who]) if pair is None else []
+    if there:
+        pair = (there[0], first[there[0]])
+    if pair is not None:
+        raise InputError(
+            f"Contributor column {name!r} has two contributors that look the same: they differ by blanks, invisible "
+            "characters or the composition of accents, and would count as two.",
+            hint="Write each contributor one way, for example without blanks at the ends.",
+            details=f"{spelt(pair[0])} and {spelt(pair[1])}",
+        )
 
 
 def not_positive(name: str, count: int, first: int, decimals: int) -> InputError:

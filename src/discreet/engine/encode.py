@@ -5,28 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from discreet.engine.cells import strides_of
 from discreet.engine.checks import (
+    PLAIN_TEXT,
     bad_record_keys,
     bad_requests,
     empty_codes,
     empty_contributors,
     not_positive,
+    refuse_alike_contributors,
     refuse_large_sums,
 )
 from discreet.engine.identities import identities_of
 from discreet.engine.plan import Scale
 from discreet.errors import DiscreetError, unknown_codes
-from discreet.files.frames import PLACE, code_text, exact_numbers, flags, numbers, read_columns
+from discreet.files.frames import PLACE, code_text, exact_numbers, flags, numbers, read_columns, rows_of_file
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
 from discreet.model.units import choose_decimals, decimals_of, to_units
+from discreet.room import require
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +39,7 @@ WEIGHT_DECIMALS = 6
 KEY_MODULUS = 10**15
 BLOCK = 2**16
 SMALL_BATCH = 2**14
+NUMBER_BYTES = 8
 
 
 class Amounts(NamedTuple):
@@ -193,7 +198,9 @@ class Records:
         column = self.table[name]
         if column.null_count:
             raise empty_contributors(str(name), column.null_count)
-        return number_contributors(column)
+        found = number_contributors(column)
+        _refuse_alike_contributors(str(name), found.values)
+        return found
 
     def waived(self) -> Bools:
         """Whose records may be published."""
@@ -254,10 +261,28 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
     codes, numeric = needed_columns(data, specs, weight)
     columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
     placed = not data.contributor and any(spec.holders for spec in specs)
+    _require_room(data, len(columns))
     table = read_columns(
-        data.source, columns, text=codes, where=specs[0].where, delimiter=data.delimiter, placed=placed
+        data.source,
+        columns,
+        text=codes,
+        where=specs[0].where,
+        delimiter=data.delimiter,
+        placed=placed,
+        unified=False,
     )
     return Records(table, data, weight)
+
+
+def _require_room(data: Microdata, columns: int) -> None:
+    """Refuse a file whose columns memory cannot hold, before it is read: as read, and as whole numbers."""
+    if isinstance(data.source, str | Path):
+        rows = rows_of_file(Path(data.source))
+        require(
+            2 * NUMBER_BYTES * rows * columns,
+            f"Reading about {rows:,} records of {Path(data.source).name!r}",
+            'Use engine = "duckdb", which reads files larger than memory; or read fewer columns.',
+        )
 
 
 def needed_columns(data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> tuple[list[str], list[str]]:
@@ -349,6 +374,21 @@ def recoded(value: Any, recode: Mapping[str, str]) -> str:
     """A code as text, the new one where it has changed."""
     text = code_text(value)
     return recode.get(text, text)
+
+
+def _refuse_alike_contributors(name: str, values: Any) -> None:
+    """Refuse contributors that look the same, of an Arrow array in which each stands once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return
+    odd = values.filter(pc.invert(pc.match_substring_regex(values, f"^(?:{PLAIN_TEXT})$")))
+    refuse_alike_contributors(
+        name,
+        odd.to_pylist(),
+        lambda wanted: values.filter(pc.is_in(values, value_set=pa.array(wanted, values.type))).to_pylist(),
+    )
 
 
 def number_contributors(column: Any) -> Numbered:

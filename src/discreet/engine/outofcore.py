@@ -14,11 +14,13 @@ import numpy as np
 
 from discreet.engine.cells import LeafCells, RowFinder, strides_of
 from discreet.engine.checks import (
+    PLAIN_TEXT,
     bad_flags,
     bad_record_keys,
     bad_requests,
     empty_contributors,
     not_positive,
+    refuse_alike_contributors,
     refuse_large_sums,
 )
 from discreet.engine.contributions import ContributorRecords
@@ -201,6 +203,8 @@ class FileRecords:
         data = self.data
         if data.contributor and self._count("contributor IS NULL"):
             raise empty_contributors(data.contributor, self._count("contributor IS NULL"))
+        if data.contributor and self.source.kinds[data.contributor] == "text":
+            self._refuse_alike_contributors(data.contributor)
         if data.waiver and self._count(f"{self._numeric[data.waiver]} NOT IN (0, 1)"):
             raise bad_flags(data.waiver)
         if data.request and self._count(f"{self._numeric[data.request]} NOT IN (0, 1, 2)"):
@@ -213,6 +217,18 @@ class FileRecords:
             original = self._in_units(self.weight_name, self._weight_decimals, self.source.column(self.weight_name))
             first = self.source.first_record(f"{original} <= 0", self._where, self._values)
             raise not_positive(self.weight_name, wrong, first, WEIGHT_DECIMALS)
+
+    def _refuse_alike_contributors(self, name: str) -> None:
+        distinct = "SELECT DISTINCT contributor FROM staged WHERE"
+        odd = self.session.rows(
+            f"{distinct} NOT regexp_full_match(contributor, $plain) ORDER BY contributor", {"plain": PLAIN_TEXT}
+        )
+
+        def among(wanted: list[str]) -> list[str]:
+            rows = self.session.rows(f"{distinct} contributor IN (SELECT unnest($wanted))", {"wanted": wanted})
+            return [row[0] for row in rows]
+
+        refuse_alike_contributors(name, [row[0] for row in odd], among)
 
     def _count(self, condition: str) -> int:
         return int(self.session.rows(f"SELECT count(*) FROM staged WHERE {condition}")[0][0])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.engine.cells import DENSE_CELLS, LeafCells, code_space, strides_of
+from discreet.engine.cells import DENSE_CELLS, LeafCells, code_space, require_cells, strides_of
 from discreet.jit import kernel
 from discreet.model.arrays import Codes, Ints, ranges
 from discreet.model.hierarchy import Hierarchy
@@ -45,7 +45,7 @@ def rolled_up_by_variable(leaf: LeafCells, hierarchies: Sequence[Hierarchy], mod
     else:
         keys, columns = leaf.keys, columns
         for hierarchy, stride in zip(hierarchies, strides_of(shape), strict=True):
-            keys, columns = _one_variable(keys, columns, hierarchy, stride, modulus, keyed)
+            keys, columns = _one_variable(keys, columns, hierarchy, stride, modulus, keyed, len(hierarchies))
     first = 1 + int(keyed)
     return LeafCells(
         keys,
@@ -69,13 +69,14 @@ def _dense(
 
 
 def _one_variable(
-    keys: Ints, columns: Ints, hierarchy: Hierarchy, stride: int, modulus: int, keyed: bool
+    keys: Ints, columns: Ints, hierarchy: Hierarchy, stride: int, modulus: int, keyed: bool, variables: int
 ) -> tuple[Ints, Ints]:
     start, above, sign = hierarchy.ancestors
     code = (keys // stride) % len(hierarchy)
     lengths = np.diff(start)[code]
     if lengths.max(initial=1) == 1:
         return keys, columns
+    require_cells(int(lengths.sum()), variables, 40 + 8 * columns.shape[1])
     where = ranges(start[code], lengths)
     found = np.repeat(keys - code * stride, lengths) + above[where].astype(np.int64) * stride
     order = np.argsort(found)

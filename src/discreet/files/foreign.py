@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,19 +12,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from discreet.errors import InputError, ParameterError, listed, missing_extra
+from discreet.files.csv_rows import csv_rows
 from discreet.files.frames import code_text, column_names, not_utf8, read_columns
+from discreet.room import require
 
 MARKS = ("x", "X", "c", "C", "*", ":", "..", "...", "(x)", "[c]", "s", "S")
 """Marks of withheld cells, besides an empty field. A dash is none: it often stands for zero."""
 LARGEST_FILE = 200 * 2**20
 LARGEST_INSIDE = 2**30
 """Bytes that an xlsx file may have when it is unpacked."""
+TEXT_COST = 8
+"""Bytes of memory for a byte of the list of texts of an xlsx file."""
 MOST_ROWS, MOST_COLUMNS = 2**20, 2**14
 UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, SyntaxError, ValueError, TypeError, LookupError),
     *(AttributeError, ArithmeticError, NotImplementedError, RuntimeError),
 )
 """What the library for xlsx files says of damaged ones; errors of their XML are syntax errors."""
+PIECE = 2**20
+LONGEST_TEXT = 8 * 32_767
+"""Bytes of the longest text of a cell, with every character written as an entity."""
+LONG_TEXT = re.compile(rb"[^<]{%d}" % LONGEST_TEXT)
 HEADER_WITHIN = 50
 """Titles may stand above the header, in so many lines."""
 
@@ -104,13 +112,11 @@ def _lines(source: Any, variables: Sequence[str], value: str, delimiter: str, sh
         return _xlsx(path, sheet)
     if sheet is not None:
         raise ParameterError("Only xlsx files have sheets.", hint="Leave sheet= out.")
-    if len(delimiter) != 1:
-        raise ParameterError(f"delimiter={delimiter!r} is not allowed.", hint="Give one character.")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise not_utf8(path) from None
-    return csv.reader(io.StringIO(text), delimiter=delimiter)
+    return csv_rows(io.StringIO(text), path.name, delimiter)
 
 
 def _xlsx(path: Path, sheet: str | None) -> Iterator[list[Any]]:
@@ -120,9 +126,13 @@ def _xlsx(path: Path, sheet: str | None) -> Iterator[list[Any]]:
         raise missing_extra("openpyxl", "xlsx", "Reading an xlsx file") from None
     try:
         with zipfile.ZipFile(path) as archive:
-            inside = sum(item.file_size for item in archive.infolist())
+            sizes = {item.filename: item.file_size for item in archive.infolist()}
+        inside = sum(sizes.values())
         if inside > LARGEST_INSIDE:
             raise InputError(f"The file {path.name!r} unpacks to more than 1 GiB.", hint="Check it in parts.")
+        _refuse_long_texts(path)
+        texts = sum(size for name, size in sizes.items() if name.lower().endswith("sharedstrings.xml"))
+        require(TEXT_COST * texts, f"Reading the texts of {path.name!r}", "Save it as csv, or check it in parts.")
         book = load_workbook(path, read_only=True, data_only=True)
         names = [page.title for page in book.worksheets]
     except UNREADABLE as error:
@@ -130,6 +140,27 @@ def _xlsx(path: Path, sheet: str | None) -> Iterator[list[Any]]:
     if not names or (sheet is not None and sheet not in names):
         raise ParameterError(f"There is no sheet {sheet or 'at all'!r}.", hint=f"There are {listed(names)}.")
     return _rows(book[sheet] if sheet is not None else book.worksheets[0], path)
+
+
+def _refuse_long_texts(path: Path) -> None:
+    """Refuse a text that no cell can hold before anything keeps it: a small file may unpack to hundreds of megabytes.
+
+    The file is unpacked piece by piece and looked through for bytes without the beginning of a tag among them.
+    """
+    with zipfile.ZipFile(path) as archive:
+        for item in archive.infolist():
+            if not item.filename.endswith((".xml", ".rels")):
+                continue
+            with archive.open(item) as stream:
+                held = b""
+                while piece := stream.read(PIECE):
+                    held += piece
+                    if LONG_TEXT.search(held):
+                        raise InputError(
+                            f"The file {path.name!r} holds a text that is longer than an xlsx cell can be.",
+                            hint="Save it again, or as csv.",
+                        )
+                    held = held[held.rfind(b"<") + 1 :] if b"<" in held else held
 
 
 def _rows(page: Any, path: Path) -> Iterator[list[Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted, listed, missing_extra, unknown_column
+from discreet.files.csv_rows import csv_rows
 from discreet.files.statistical import is_statistical, read_statistical, statistical_metadata
 from discreet.model.arrays import Bools, Floats
 from discreet.model.condition import Condition
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 DELIMITERS = (",", ";", "\t", "|")
 PART = 500_000
 """Row groups of a Parquet file are read together up to so many rows."""
+LONGEST_HEADER = 2**22
+SAMPLE = 2**18
+"""Bytes by which the length of lines is judged."""
 PLACE = "(place)"
 """Column that says where in the source each record stands, from 0, when others were left out."""
 
@@ -32,6 +36,7 @@ def read_columns(
     delimiter: str = ",",
     exact: Iterable[str] = (),
     placed: bool = False,
+    unified: bool = True,
 ) -> pa.Table:
     """The named columns of a frame or file, records outside the universe left out.
 
@@ -51,6 +56,9 @@ def read_columns(
         Columns whose numbers are kept to the last decimal where floating-point numbers cannot hold them.
     placed
         Add the column :data:`PLACE` where there are filters.
+    unified
+        Give all batches of a column of codes one dictionary. Large files come in batches, each with a dictionary of
+        its own, which saves time where the reader is ready for it; grouping and comparing are not.
     """
     wanted = list(dict.fromkeys([*columns, *(condition.column for condition in where)]))
     codes = set(text) | {c.column for c in where if any(isinstance(v, str) for v in c.values)}
@@ -66,7 +74,7 @@ def read_columns(
         table = table.filter(condition_mask(table, condition))
     if table.num_rows == 0:
         raise no_record_left(where)
-    return table
+    return table.unify_dictionaries() if unified else table
 
 
 def file_columns(path: Path, delimiter: str = ",") -> list[str]:
@@ -90,14 +98,34 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _no_parquet(path, error) from None
     with path.open("rb") as stream:
-        first = stream.readline()
+        first = stream.readline(LONGEST_HEADER)
+    if len(first) == LONGEST_HEADER:
+        raise InputError(
+            f"The first line of {path.name!r} is longer than {LONGEST_HEADER:,} bytes.",
+            hint="Check that it is a csv file, with column names in its first line.",
+        )
     try:
         header = first.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
         raise not_utf8(path) from None
-    import csv
+    return next(csv_rows([header], path.name, delimiter), [])
 
-    return next(csv.reader([header], delimiter=delimiter), [])
+
+def rows_of_file(path: Path) -> int:
+    """About how many records a csv or Parquet file has; 0 where it does not say."""
+    if not path.is_file() or is_statistical(path):
+        return 0
+    if path.suffix.lower() != ".parquet":
+        with path.open("rb") as stream:
+            sample = stream.read(SAMPLE)
+        return path.stat().st_size * sample.count(b"\n") // max(len(sample), 1)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _no_parquet(path, error) from None
 
 
 def column_names(source: Any, delimiter: str = ",") -> list[str]:

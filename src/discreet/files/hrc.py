@@ -10,6 +10,7 @@ from typing import Any
 
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.argus.text import LONGEST_LINE, wrong
+from discreet.files.csv_rows import csv_rows
 from discreet.model.hierarchy import Hierarchy
 
 
@@ -165,7 +166,7 @@ def read_code_map(path: str | Path, *, delimiter: str = ",") -> dict[str, str]:
     """
     path = Path(path)
     result: dict[str, str] = {}
-    for number, row in enumerate(csv.reader(read_lines(path), delimiter=delimiter), start=1):
+    for number, row in enumerate(csv_rows(read_lines(path), path.name, delimiter), start=1):
         if not row or (number == 1 and [field.strip().lower() for field in row] == ["old", "new"]):
             continue
         if len(row) != 2:
@@ -197,7 +198,7 @@ def read_labels(path: str | Path, *, delimiter: str = ",", notes: list[str] | No
     path = Path(path)
     result: dict[str, str] = {}
     for number, line in enumerate(read_lines(path, notes), start=1):
-        code, *rest = next(csv.reader([line], delimiter=delimiter)) or [""]
+        code, *rest = next(csv_rows([line], path.name, delimiter), []) or [""]
         code, label = code.rstrip(), delimiter.join(rest).strip()
         if code.strip() and result.setdefault(code, label) != label:
             raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
@@ -11,6 +10,7 @@ import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.hrc import read_lines
+from discreet.files.csv_rows import csv_rows
 from discreet.model.arrays import Ints
 from discreet.model.noise_table import NoiseTable, limits_of, whole_changes
 
@@ -96,7 +96,7 @@ def write_noise_table(table: NoiseTable, path: str | Path, *, layout: Layout = "
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
-    return [field.strip() for field in next(csv.reader([line], delimiter=delimiter))]
+    return [field.strip() for field in next(csv_rows([line], "noise table", delimiter), [])]
 
 
 def _layout_of(header: str, path: Path) -> Layout:

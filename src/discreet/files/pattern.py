@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.errors import InputError, OutputError, ParameterError, listed, unknown_name
+from discreet.errors import InputError, ParameterError, listed, unknown_name
 from discreet.files.celltext import FORMULA, quoted, safe_code, write_text_columns
 from discreet.files.frames import code_text, column_names, read_columns
+from discreet.files.new_file import new_file
 from discreet.model.arrays import Codes, Status
 from discreet.model.pattern import WORDS, Pattern, PatternTable
 from discreet.model.spec import RESERVED
@@ -249,10 +249,5 @@ def write_pattern(pattern: Pattern, path: str | Path, *, only_withheld: bool = F
     columns = Pattern(parts, pattern.name).columns()
     codes = [name for name in columns if name not in ("table", "status")]
     text = [pa.array([quoted(safe_code(code)) for code in columns[name]], pa.string()) for name in ["table", *codes]]
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with new_file(path):
         write_text_columns(path, ["table", *codes, OWN_STATUS], [*text, pa.array(columns["status"], pa.string())])
-    except FileExistsError:
-        raise OutputError(f"The file {path.name!r} exists.", hint="Choose another name, or remove it.") from None
-    except OSError as error:
-        raise OutputError(f"Cannot write {path.name!r}: {error.strerror}.") from None

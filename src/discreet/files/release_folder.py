@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +18,7 @@ from discreet.errors import OutputError, ParameterError, listed, unknown_name
 from discreet.files.celltext import code_text_columns, column_text, write_text_columns
 from discreet.files.published import FORMATS, Heading, check_formats
 from discreet.files.published.sdmx import csv_text, json_text, restricted_observations
+from discreet.files.whole_folder import holds_release, put_in_place, staged
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Ints
 from discreet.model.evidence import Evidence
@@ -29,7 +28,6 @@ from discreet.model.release import Custodian
 from discreet.progress import checkpoint
 from discreet.trust import SigningKey
 
-OWN_FOLDERS = frozenset({"public", "custodian", "restricted"})
 MANIFEST, SEAL, SIGNATURE = "manifest.json", "manifest.sha256", "manifest.sig"
 KEY_FILE = "key.txt"
 """A key that was made for the release; keys from elsewhere are not copied."""
@@ -81,38 +79,41 @@ def write_release(
             hint="Leave insecure_seed out, or give key_file=.",
         )
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+        with staged(folder) as staging:
+            _publish(staging, public, custodian, formats, heading)
+            _transmit(staging, custodian, restricted, heading)
+            seal = _fill(staging, custodian, extra or {}, heading)
+            if sign is not None:
+                _sign(staging, sign)
+            checkpoint("save", 1, 1)
+            put_in_place(staging, folder)
     except OSError as error:
         raise _cannot_write(folder, error) from error
-    try:
-        _publish(staging, public, custodian, formats, heading)
-        _transmit(staging, custodian, restricted, heading)
-        seal = _fill(staging, custodian, extra or {}, heading)
-        if sign is not None:
-            _sign(staging, sign)
-        checkpoint("save", 1, 1)
-        _put_in_place(staging, folder)
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
     return seal
 
 
 def refuse_foreign(folder: Path) -> None:
     """Refuse a place that holds something other than a release of ours."""
-    if not os.path.lexists(folder):
+    if not os.path.lexists(folder) or holds_release(folder):
         return
     if not folder.is_dir() or folder.is_symlink():
         raise OutputError(f"{folder.name!r} exists and is not a folder.", hint="Choose another output folder.")
-    inside = {item.name for item in folder.iterdir()}
-    ours = (folder / "custodian" / MANIFEST).is_file() and inside <= OWN_FOLDERS
-    if inside and not ours:
-        raise OutputError(
-            f"The folder {folder.name!r} exists and is not a release of ours (it holds {listed(sorted(inside), 4)}).",
-            hint="Choose another output folder, or empty this one yourself.",
-        )
+    raise OutputError(
+        f"The folder {folder.name!r} exists and is not a release of ours (it holds "
+        f"{listed(sorted(item.name for item in folder.iterdir()), 4)}).",
+        hint="Choose another output folder, or empty this one yourself.",
+    )
+
+
+def closed_to_others(folder: Path) -> str:
+    """A sentence for a release whose public part nobody but its owner can open; empty where others can."""
+    public = folder / "public"
+    if public.stat().st_mode & 0o005 == 0o005:
+        return ""
+    return (
+        f"{folder.name}/public is closed to others, because the umask said so when it was made. "
+        f"To open it: chmod a+rx {folder.name}/public"
+    )
 
 
 def _publish(
@@ -339,39 +340,6 @@ def file_digest(path: Path) -> str:
 def _sync(path: Path) -> None:
     with path.open("rb") as stream:
         os.fsync(stream.fileno())
-
-
-def _put_in_place(staging: Path, folder: Path) -> None:
-    """Exchange the new folder with the old one in one step, where the system can; never lose both."""
-    if not folder.exists():
-        staging.rename(folder)
-        return
-    if not any(folder.iterdir()):
-        folder.rmdir()
-        staging.rename(folder)
-        return
-    if _exchange(staging, folder):
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".previous", dir=folder.parent))
-    folder.rename(aside / folder.name)
-    try:
-        staging.rename(folder)
-    except BaseException:
-        (aside / folder.name).rename(folder)
-        raise
-    finally:
-        if folder.exists():
-            shutil.rmtree(aside, ignore_errors=True)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders atomically (Linux ``renameat2``); ``False`` where the system cannot."""
-    try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
-        return False
-    at_cwd, exchange = -100, 2
-    return bool(renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) == 0)
 
 
 def _cannot_write(folder: Path, error: OSError) -> OutputError:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError, counted, listed, unknown_name
+from discreet.model.alike import refuse_alike
 from discreet.model.arrays import Bools, Codes, Ints, Status, pointers
 
 
@@ -71,6 +72,7 @@ class Hierarchy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codes", _in_display_order(self.groupings, self.total, self.codes))
+        refuse_alike(self.codes, "The hierarchy")
         self._check_groupings()
         self._check_total()
         for code in self.missing:

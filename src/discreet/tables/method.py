@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from types import NoneType
 from typing import Any, ClassVar
 
@@ -166,4 +166,7 @@ def method_from_record(record: Mapping[str, Any]) -> Method:
     for name in given:
         if name not in known:
             raise ParameterError(unknown_name("parameter", name, known, f"method {kind!r}"))
+    for field in fields(METHODS[kind]):
+        if field.init and field.default is MISSING and field.default_factory is MISSING and field.name not in given:
+            raise ParameterError(f"Method {kind!r} needs {field.name}.", hint=f"Add {field.name} = ... to it.")
     return METHODS[kind](**given)

@@ -14,6 +14,7 @@ import numpy as np
 from discreet.errors import DiscreetError, ParameterError, listed
 from discreet.keys import Key
 from discreet.measures.imputation import Imputation
+from discreet.folders import as_one
 from discreet.model.already import AlreadyPublished
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release
@@ -37,7 +38,7 @@ from discreet.verbs.protect import protect, refuse_unassessed
 from discreet.verbs.tabulate import tabulate
 from discreet.verbs.utility_axes import chosen
 from discreet.verify import check_folder, check_release
-from discreet.verify.folder import read_custodian
+from discreet.verify.folder import read_custodian, refuse_unsaved
 
 Tried = Method | Release | str | Path
 Named = TypeVar("Named")
@@ -330,8 +331,10 @@ def _given(name: str, tried: Any, system: System) -> _Given:
     if isinstance(tried, Release):
         release, refused = tried, check_release(tried.custodian, tried.public).refused
     else:
-        refused = check_folder(Path(tried)).refused
-        custodian = read_custodian(Path(tried))
+        refuse_unsaved(Path(tried))
+        refused, custodian = as_one(
+            Path(tried), lambda place: (check_folder(place).refused, read_custodian(place))
+        )
         release = Release(custodian.public(), custodian)
     theirs = build_system(release.custodian.tables)
     mine = list(system.tables)

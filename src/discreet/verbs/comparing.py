@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from discreet.errors import Cancelled, DiscreetError, NeedsError, OutputError
+from discreet.errors import Cancelled, DiscreetError, NeedsError
+from discreet.files.new_file import new_file
 
 DONE = "done"
 
@@ -29,11 +29,5 @@ def standing_alone(drawing: str) -> bytes:
 
 def write_new(path: Path, content: bytes) -> None:
     """Write a confidential file that is not there yet, readable by its owner only."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-    except OSError as error:
-        raise OutputError(
-            f"Cannot write {path.name!r}: {error.strerror}.", hint="Choose another name, or remove what is there."
-        ) from None
+    with new_file(path) as stream:
+        stream.write(content)

@@ -44,6 +44,10 @@ WAYS = ("file", "digits", "columns", "parents", "hexagons", "neighbours")
 """Ways to say how codes add up or where they lie; a recipe gives one of them."""
 
 
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 class Kitchen:
     """Where a recipe finds its files: below its own folder, unless told otherwise."""
 
@@ -56,7 +60,14 @@ class Kitchen:
 
     def path(self, name: str) -> Path:
         """A path of the recipe; outside its folder it is an error."""
-        path = (self.folder / name).resolve()
+        try:
+            path = (self.folder / name).resolve()
+            path.exists()  # says whether such a name can be
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ParameterError(
+                f"The recipe names {name[:60]!r}, which cannot be a file ({_reason(error)}).",
+                hint="Give a path relative to the recipe's folder.",
+            ) from None
         if not self.allow_outside and self.folder != path and self.folder not in path.parents:
             raise ParameterError(
                 f"The recipe names {name!r}, which lies outside its own folder.",

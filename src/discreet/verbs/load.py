@@ -5,19 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.errors import VerificationError
+from discreet.folders import as_one
 from discreet.model.release import Release
 from discreet.verify import check_folder
-from discreet.verify.folder import read_custodian
+from discreet.verify.folder import read_custodian, refuse_unsaved
 
 
 def load(folder: str | Path) -> Release:
     """Read a saved release back; one that does not prove its claims is refused."""
     folder = Path(folder)
-    verdict = check_folder(folder)
-    if not verdict.holds:
-        raise VerificationError(
-            f"The release in {folder.name!r} was refused: {verdict.refused[0]}.",
-            hint=f"Run: discreet verify {folder.name}",
-        )
-    custodian = read_custodian(folder)
-    return Release(custodian.public(), custodian)
+    refuse_unsaved(folder)
+
+    def read(place: Path) -> Release:
+        verdict = check_folder(place)
+        if not verdict.holds:
+            raise VerificationError(
+                f"The release in {folder.name!r} was refused: {verdict.refused[0]}.",
+                hint=f"Run: discreet verify {folder.name}",
+            )
+        custodian = read_custodian(place)
+        return Release(custodian.public(), custodian)
+
+    return as_one(folder, read)

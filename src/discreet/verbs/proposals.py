@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.errors import OutputError, ParameterError, unknown_name
+from discreet.errors import ParameterError, unknown_name
+from discreet.files.new_file import OPEN, new_file
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
@@ -77,11 +79,10 @@ class Redesign:
         written = []
         for variable, codes in self.code_maps.items():
             path = Path(folder) / f"{variable}_recode.csv"
-            if path.exists():
-                raise OutputError(f"The file {path.name!r} exists.", hint="Choose another folder, or remove it.")
-            with path.open("w", encoding="utf-8", newline="") as stream:
-                lines = csv.writer(stream, lineterminator="\n")
-                lines.writerows([("old", "new"), *codes.items()])
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows([("old", "new"), *codes.items()])
+            with new_file(path, OPEN) as stream:
+                stream.write(text.getvalue().encode())
             written.append(path)
         return written
 

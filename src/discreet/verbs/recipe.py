@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.attack import Audit
-from discreet.errors import InputError, ParameterError, VerificationError, counted, listed, unknown_name
+from discreet.errors import ParameterError, VerificationError, counted, listed, unknown_name
 from discreet.files.published import check_formats
 from discreet.files.release_folder import refuse_foreign
 from discreet.model.condition import parse_conditions
@@ -45,6 +45,7 @@ from discreet.verbs.recipe_parts import (
     TablePart,
     cost_column,
     read_recipe,
+    recipe_text,
 )
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save, verify
@@ -370,9 +371,7 @@ def no_pattern() -> ParameterError:
 
 def _opened(path: str | Path, allow_outside: bool) -> tuple[str, Kitchen]:
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
-    text = path.read_text(encoding="utf-8")
+    text = recipe_text(path)
     return text, Kitchen(read_recipe(text), path.parent, allow_outside)
 
 

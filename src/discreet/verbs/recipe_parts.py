@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_type_hints
 
 import msgspec
 
-from discreet.errors import ParameterError, listed, unknown_name
+from discreet.errors import InputError, ParameterError, listed, unknown_name
 from discreet.files.argus.outputs import Options
 from discreet.files.published import Heading
 from discreet.rules.assess import MANUAL_RANGE
-from discreet.rules.base import REGISTRY, rule_from_record
+from discreet.rules.base import REGISTRY, Rule, rule_from_record
 from discreet.tables.method import METHODS, Method, method_from_record
 from discreet.tables.suppress.costs import cost_variable
 
@@ -210,6 +211,29 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     compare: list[dict[str, Any]] = []
 
 
+LONGEST_RECIPE = 16 * 2**20
+"""Bytes of a recipe."""
+
+
+def recipe_text(path: Path) -> str:
+    """The text of a recipe file."""
+    if not path.is_file():
+        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LONGEST_RECIPE + 1)
+    except OSError as error:
+        raise InputError(f"The recipe {path.name!r} cannot be read ({error.strerror}).") from None
+    if len(content) > LONGEST_RECIPE:
+        raise InputError(f"{path.name!r} is larger than a recipe may be (16 MiB).", hint="Give the recipe's own file.")
+    try:
+        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The recipe {path.name!r} is not UTF-8 text: byte {error.start + 1} is none.", hint="Save it as UTF-8."
+        ) from None
+
+
 def read_recipe(text: str) -> Recipe:
     """Parse a recipe; unknown keys and wrong types are errors that name them."""
     try:
@@ -227,7 +251,7 @@ def read_recipe(text: str) -> Recipe:
     if not all(part.by for part in recipe.tables):
         raise ParameterError("A table of the recipe has an empty by.", hint="Name at least one variable in by = [...].")
     for record in recipe.rules:
-        rule_from_record(record)
+        rule_of(record)
     for record in recipe.protect:
         part = preferred(record)
         method_of(record if part is None else {**record, "prefer": ()})
@@ -273,7 +297,54 @@ def cost_column(recipe: Recipe) -> str | None:
 
 def method_of(record: Mapping[str, Any]) -> Method:
     """The method of a recipe; TOML has no word for nothing, so ``insiders = "none"`` stands for it."""
-    return method_from_record({**record, "insiders": None} if record.get("insiders") == "none" else record)
+    given = {**record, "insiders": None} if record.get("insiders") == "none" else record
+    return _made(given, "method", METHODS, method_from_record)
+
+
+def rule_of(record: Mapping[str, Any]) -> Rule:
+    """The rule of a recipe."""
+    return _made(record, "kind", REGISTRY, rule_from_record)
+
+
+T = TypeVar("T")
+UNFIT = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+"""What becomes of a value that is not of the kind that a parameter takes."""
+
+
+def _made(record: Mapping[str, Any], tag: str, kinds: Mapping[str, type], make: Callable[[Mapping[str, Any]], T]) -> T:
+    """Make a rule or method; a value of another kind than its parameter takes is an error that names both."""
+    try:
+        made = make(record)
+    except UNFIT:
+        _refuse_unfit(record, tag, kinds)
+        raise ParameterError(
+            f"The parameters of {record[tag]!r} do not go together.", hint="Compare with: discreet schema"
+        ) from None
+    _refuse_unfit(record, tag, kinds)
+    return made
+
+
+def _fits(value: Any, hint: Any) -> None:
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        if not isinstance(value, str):
+            raise
+        msgspec.convert([value], hint)  # one name may stand for a list of one
+
+
+def _refuse_unfit(record: Mapping[str, Any], tag: str, kinds: Mapping[str, type]) -> None:
+    hints = get_type_hints(kinds[record[tag]])
+    for name, value in record.items():
+        if name == tag or value is None or (isinstance(value, tuple) and not value):
+            continue
+        try:
+            _fits(value, hints[name])
+        except (msgspec.ValidationError, TypeError) as error:
+            raise ParameterError(
+                f"{name} of {record[tag]!r} cannot be used: {str(error).partition(' - at')[0]}.",
+                hint="Compare with: discreet schema",
+            ) from None
 
 
 def preferred(record: Mapping[str, Any]) -> PatternPart | None:

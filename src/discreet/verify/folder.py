@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from discreet.errors import DiscreetError, InputError, counted
+from discreet.folders import as_one
 from discreet.model.layout import PUBLIC_COLUMNS, PUBLIC_INTERVAL_COLUMNS
 from discreet.model.public import PublicRelease, PublicTable
 from discreet.model.release import Custodian
@@ -29,20 +30,20 @@ from discreet.verify.custodian import (
 from discreet.verify.description import check_names
 from discreet.verify.formats import CHECKS, NEEDS, Different, Shown, Words, check_csv
 from discreet.verify.formats.shown import inert
-from discreet.verify.manifest import NoRelease, as_seal, check_files
+from discreet.verify.manifest import NoRelease, as_seal, check_files, refuse_unsaved
 from discreet.verify.public import codes_told, public_decimals, tells_all
 from discreet.verify.restricted import check_restricted
 from discreet.verify.verdict import Verdict
 
 Result = TypeVar("Result")
-__all__ = ["check_folder", "read_custodian"]
+__all__ = ["check_folder", "read_custodian", "refuse_unsaved"]
 
 BROKEN = (KeyError, ValueError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError, OSError)
 """Errors of files that are not what they should be."""
 
 
 def check_folder(folder: Path | str, *, seal: str | None = None, public_key: Path | str | None = None) -> Verdict:
-    """Re-check a saved release, files and claims.
+    """Re-check a saved release, files and claims, as it stood at one moment.
 
     Parameters
     ----------
@@ -56,6 +57,11 @@ def check_folder(folder: Path | str, *, seal: str | None = None, public_key: Pat
     folder = Path(folder)
     kept = None if seal is None else as_seal(seal)
     key = None if public_key is None else PublicKey.from_file(public_key)
+    refuse_unsaved(folder)
+    return as_one(folder, lambda place: _check_folder(place, kept, key))
+
+
+def _check_folder(folder: Path, kept: str | None, key: PublicKey | None) -> Verdict:
     verdict = Verdict()
     files = _guarded(verdict, "files", lambda: check_files(verdict, folder, kept, key))
     if verdict.refused or files is None:

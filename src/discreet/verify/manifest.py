@@ -32,14 +32,19 @@ class NoRelease(InputError):
     """A folder that holds no release, or one that this version cannot read."""
 
 
-def check_files(verdict: Verdict, folder: Path, seal: str | None, key: PublicKey | None) -> frozenset[str]:
-    """Check seal, signature, list, digests and that no other file is there; the answer is the names of all files."""
-    manifest, own = folder / "custodian" / MANIFEST, folder / "custodian" / SEAL
-    if not manifest.is_file() or not own.is_file():
+def refuse_unsaved(folder: Path) -> None:
+    """Refuse a place that is no saved release."""
+    if not all((folder / "custodian" / name).is_file() for name in (MANIFEST, SEAL)):
         raise NoRelease(
             f"{folder.name!r} is not a saved release: custodian/{MANIFEST} or custodian/{SEAL} is missing.",
             hint="Give the folder that holds public/ and custodian/.",
         )
+
+
+def check_files(verdict: Verdict, folder: Path, seal: str | None, key: PublicKey | None) -> frozenset[str]:
+    """Check seal, signature, list, digests and that no other file is there; the answer is the names of all files."""
+    refuse_unsaved(folder)
+    manifest, own = folder / "custodian" / MANIFEST, folder / "custodian" / SEAL
     data = manifest.read_bytes()
     found = hashlib.sha256(data).hexdigest()
     if own.read_bytes() != f"{found}\n".encode():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -15,6 +14,7 @@ import numpy as np
 from discreet.errors import InputError, OutputError, ParameterError
 from discreet.files.argus.rda import ArgusMetadata, Variable
 from discreet.files.celltext import safe_code, units_text
+from discreet.files.new_file import CONFIDENTIAL, OPEN, new_file
 from discreet.model.arrays import Bools, Codes, Floats, Ints
 
 if TYPE_CHECKING:
@@ -193,11 +193,10 @@ def write_text(path: Path, text: str, confidential: bool) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if confidential else 0o644)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
     except OSError as error:
         raise OutputError(f"Cannot write {path.name!r}: {error.strerror}.", hint="Check the folder.") from None
+    with new_file(path, CONFIDENTIAL if confidential else OPEN) as stream:
+        stream.write(text.encode())
 
 
 # ---- the layouts ----------------------------------------------------------------------------------------------

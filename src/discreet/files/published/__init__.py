@@ -18,6 +18,7 @@ from discreet.files.published.sdmx import write_sdmx_csv, write_sdmx_json
 from discreet.files.published.stat import write_dta, write_sav
 from discreet.files.published.xlsx import write_xlsx
 from discreet.model.public import PublicRelease, PublicTable
+from discreet.stopping import uninterrupted, written
 
 __all__ = ["FORMATS", "Heading", "check_formats", "write_public"]
 
@@ -115,7 +116,9 @@ def write_public(
     try:  # beside its place first, so that nothing is half written
         with tempfile.TemporaryDirectory(dir=path.parent) as beside:
             kind.write(Path(beside) / path.name, chosen, heading or Heading())
-            (Path(beside) / path.name).replace(path)
+            with uninterrupted():
+                (Path(beside) / path.name).replace(path)
+                written(path)
     except OSError as error:
         raise OutputError(f"Cannot write {path.name!r}: {error.strerror or error}.", hint="Check the folder.") from None
     return path

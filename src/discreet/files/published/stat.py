@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -51,9 +52,11 @@ def write_sav(path: Path, table: PublicTable, heading: Heading) -> None:
     used = {name: labels_ for name, labels_ in words.items() if labels_}
     value_format = f"F{min(40, 20 + table.decimals)}.{table.decimals}"
     numbers = [name for name in columns if name in ("value", "lower", "upper")]
-    pyreadstat.write_sav(
+    _write(
+        pyreadstat,
+        "sav",
+        path,
         _frame(columns),
-        str(path),
         file_label=_cut(table.name, 60),
         column_labels=labels,
         note=[_cut(text, LONGEST_LABEL) for text in [*notes(table), heading.source] if text],
@@ -77,9 +80,11 @@ def write_dta(path: Path, table: PublicTable, heading: Heading) -> None:
     letters = {"X": "a", "E": "b"}
     value = [letters[s] if v is None else v for v, s in zip(columns["value"], table.status, strict=True)]
     columns["value"] = value
-    pyreadstat.write_dta(
+    _write(
+        pyreadstat,
+        "dta",
+        path,
         _frame(columns, mixed="value"),
-        str(path),
         file_label=_cut(table.name, LONGEST_LABEL),
         column_labels=labels,
         version=14,
@@ -91,6 +96,17 @@ def write_dta(path: Path, table: PublicTable, heading: Heading) -> None:
     path.write_bytes(
         re.sub(rb"<timestamp>\x11.{17}</timestamp>", b"<timestamp>\x1101 Jan 1980 00:00</timestamp>", data, count=1)
     )
+
+
+def _write(pyreadstat: Any, kind: str, path: Path, frame: Any, **options: Any) -> None:
+    """Write a file and read it back: the library overlooks some errors of a full disk and leaves a file cut short."""
+    try:
+        getattr(pyreadstat, f"write_{kind}")(frame, str(path), **options)
+        found, _ = getattr(pyreadstat, f"read_{kind}")(str(path), output_format="dict", user_missing=True)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
+        raise OSError(errno.EIO, f"The file could not be written completely ({error})") from error
+    if list(found) != list(frame.columns) or any(len(column) != len(frame) for column in found.values()):
+        raise OSError(errno.EIO, "The file could not be written completely")
 
 
 def _columns(

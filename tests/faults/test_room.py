@@ -1,0 +1,79 @@
+"""How much memory is needed is said before the work, where more is needed than there is."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import discreet as ds
+from discreet import room
+from discreet.engine import cells
+from discreet.errors import ResourceError
+
+
+def records(variables: int, levels: int, count: int = 30) -> tuple[pa.Table, dict[str, ds.Hierarchy]]:
+    """A few records by many variables, each with a deep tree."""
+    draw = np.random.default_rng(1)
+    codes = [f"{k:0{levels - 1}b}" for k in range(2 ** (levels - 1))]
+    frame = {f"v{i}": [codes[k] for k in draw.integers(0, len(codes), count)] for i in range(variables)}
+    tree = ds.Hierarchy.from_digits(codes, [1] * (levels - 1))
+    table = pa.table({**frame, "x": draw.integers(1, 100, count), "firm": range(count)})
+    return table, dict.fromkeys(frame, tree)
+
+
+@pytest.mark.parametrize("roles", [{}, {"value": "x", "contributor": "firm"}])
+def test_twelve_variables_of_few_records_are_tabulated(roles):
+    table, by = records(12, 2)
+    made = ds.tabulate(table, by=by, **roles)
+    assert len(made) > 50_000
+    assert made.value[0] == (table["x"].to_numpy().sum() if roles else 30)
+
+
+@pytest.mark.parametrize("roles", [{}, {"value": "x", "contributor": "firm"}])
+def test_twelve_deep_variables_are_refused_with_what_they_would_need(roles, monkeypatch):
+    table, by = records(12, 5)
+    monkeypatch.setattr(room, "available_bytes", lambda: 5 * 10**7)
+    with pytest.raises(ResourceError, match=r"cells of a table by 12 variables needs about .* MB of memory, and 50 MB are free"):
+        ds.tabulate(table, by=by, **roles)
+
+
+def test_what_the_finest_cells_lie_in_is_counted_before_it_is_written_down(monkeypatch):
+    table, by = records(6, 4)
+    asked = []
+    monkeypatch.setattr(cells, "require_cells", lambda entries, *_, **__: asked.append(entries))
+    ds.tabulate(table, by=by, value="x", contributor="firm")
+    assert asked[-1] == 30 * 4**6
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_file_larger_than_memory_is_refused_before_it_is_read(tmp_path, monkeypatch, form):
+    table = pa.table({"region": ["N", "S"] * 5000, "x": range(10_000)})
+    path = tmp_path / f"records.{form}"
+    if form == "csv":
+        table.to_pandas().to_csv(path, index=False)
+    else:
+        pq.write_table(table, path)
+    by = {"region": ds.Hierarchy.flat(["N", "S"])}
+    assert ds.tabulate(path, by=by, value="x").value[0] == 49_995_000
+    monkeypatch.setattr(room, "available_bytes", lambda: 100_000)
+    with pytest.raises(ResourceError, match=r"Reading about (9|10),\d\d\d records of .*duckdb"):
+        ds.tabulate(path, by=by, value="x")
+
+
+def test_limits_of_this_process_count(monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (10**12, 10**12))
+    assert room._process() < 10**12
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert room._process() is None
+    assert room.available_bytes() is None or room.available_bytes() > 0
+
+
+def test_the_error_keeps_its_words():
+    error = pickle.loads(pickle.dumps(ResourceError("Memory did not suffice.", hint="Free some.")))
+    assert error.exit_code == 7
+    assert str(error) == "Memory did not suffice. Free some."
