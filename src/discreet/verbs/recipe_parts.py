@@ -101,6 +101,7 @@ class AssessPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     profile: Literal["handbook", "argus"] = "handbook"
     missing_safe: bool = False
     manual_range: float = MANUAL_RANGE
+    unrelated: list[str] = []
 
 
 class LinkPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -63,6 +63,8 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
         verdict.refuse("cells", "a cell stands twice in the cell file", table.name)
     recheck = Recheck(table)
     verdict.asserted += recheck.asserted
+    for kind in recheck.missing:
+        verdict.refuse("rules", f"what rule {kind} looks at is not in the cell file", table.name)
     if recheck.exempt:
         verdict.asserted.append(
             f"{counted(recheck.exempt, f'cell of table {table.name}', 'have')} an unknown code, which needs no "
@@ -72,6 +74,9 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
         verdict.asserted.append(
             f"{counted(recheck.declared, f'cell of table {table.name}', 'break')} a rule, declared safe by hand"
         )
+    for number, what in zip(recheck.resting, ("sampling weights", "contributors whose value is zero"), strict=True):
+        if number:
+            verdict.asserted.append(f"{counted(number, f'safe cell of table {table.name}', 'rest')} on {what}")
     hidden = (status == CellStatus.UNSAFE) | (status == CellStatus.SECONDARY)
     forced = status == CellStatus.FORCED
     for row in np.flatnonzero(recheck.unsafe & (status != CellStatus.UNSAFE) & ~forced).tolist():
