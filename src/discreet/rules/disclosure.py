@@ -161,7 +161,10 @@ def _unknown(hierarchy: Hierarchy) -> Bools:
 def _empty_above(table: Table, rows: Ints) -> Ints:
     """How many of the cells that contain each cell are empty, too: to fill it, they would have to seem fuller."""
     result = np.zeros(len(rows), np.int64)
-    above = [_containing(hierarchy) for hierarchy in table.spec.hierarchies]
+    above: list[dict[int, list[int]]] = [
+        {code: _containing(h, code) for code in np.unique(table.codes[rows, k]).tolist()}
+        for k, h in enumerate(table.spec.hierarchies)
+    ]
     for i in np.flatnonzero((rows >= 0) & (table.value[rows] == 0)).tolist():
         codes = [above[k][code] for k, code in enumerate(table.codes[rows[i]].tolist())]
         cells = np.array(list(product(*codes)), np.int32)
@@ -170,19 +173,13 @@ def _empty_above(table: Table, rows: Ints) -> Ints:
     return result
 
 
-def _containing(hierarchy: Hierarchy) -> list[list[int]]:
-    """For every code itself and all codes that it is a part of, directly or not."""
-    found: list[set[int]] = [{code} for code in range(len(hierarchy))]
-    sums = [(hierarchy.index[g.parent], [hierarchy.index[code] for code, _ in g.parts]) for g in hierarchy.groupings]
-    changed = True
-    while changed:
-        changed = False
-        for parent, parts in sums:
-            for part in parts:
-                if not found[parent] <= found[part]:
-                    found[part] |= found[parent]
-                    changed = True
-    return [sorted(codes) for codes in found]
+def _containing(hierarchy: Hierarchy, code: int) -> list[int]:
+    """The code and all others that cover what it covers."""
+    start, base, _ = hierarchy.cover
+    mine = base[start[code] : start[code + 1]]
+    owner = np.repeat(np.arange(len(hierarchy)), np.diff(start))
+    shared = np.bincount(owner[np.isin(base, mine)], minlength=len(hierarchy))
+    return np.flatnonzero(shared == len(mine)).tolist()
 
 
 def _subtracts(hierarchy: Hierarchy) -> Bools:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -314,6 +316,25 @@ class Recheck:
         level = self._percent(_number(rule, "range"))
         return Result(unsafe, level, level)
 
+    @cached_property
+    def _places(self) -> dict[tuple[int, ...], int]:
+        return {tuple(codes): row for row, codes in enumerate(self.table.codes.tolist())}
+
+    @cached_property
+    def _wider(self) -> list[list[list[int]]]:
+        """For every variable and code the codes that cover all of it."""
+        found = []
+        for hierarchy in self.table.spec.hierarchies:
+            covered = [frozenset(hierarchy.covered(code)) for code in hierarchy.codes]
+            found.append([[i for i, other in enumerate(covered) if other >= mine] for mine in covered])
+        return found
+
+    def _empty_around(self, row: int) -> int:
+        """How many cells with nothing in them hold this one."""
+        value = self.table.value
+        around = product(*(self._wider[k][code] for k, code in enumerate(self.table.codes[row].tolist())))
+        return sum(place in self._places and value[self._places[place]] == 0 for place in around)
+
     def _group(self, rule: Mapping[str, Any]) -> Result:
         """All of a group but ``k`` in one category: the category may not be known, nor that the others are so empty."""
         table, one = self.table, 10**self.table.decimals
@@ -332,8 +353,6 @@ class Recheck:
         allowed = _whole(rule, "k", least=0) * one
         enough = allowed + one
         value = table.value.tolist()
-        stated = table.assessment
-        said = [0] * self.size if stated is None else np.where(stated.unsafe, stated.upper, 0).tolist()
         for members in groups.values():
             size = value[members[hierarchy.codes.index(str(hierarchy.total))]]
             for code, row in members.items():
@@ -351,9 +370,8 @@ class Recheck:
                 if not roomy:
                     upper[row] = NEVER
                     continue
-                # Any of them hides the secret when it may hold enough; the one that the release names will do.
-                named = [other for other in roomy if said[other] >= enough - value[other]]
-                fullest = max(named or roomy, key=lambda other: (value[other], -other))
+                most = max(value[other] for other in roomy)
+                fullest = min((o for o in roomy if value[o] == most), key=lambda o: (self._empty_around(o), o))
                 if value[fullest] < enough:
                     unsafe[fullest] = True
                     upper[fullest] = max(upper[fullest], enough - value[fullest])
