@@ -251,6 +251,14 @@ class Table:
         return result
 
     @property
+    def judged(self) -> bool:
+        """Whether anything says which cells are unsafe: a rule, or a mark by hand in an assessed table."""
+        if self.assessment is None:
+            return False
+        by_hand = self.manual is not None and bool(np.isin(self.manual, MARKS).any())
+        return bool(self.assessment.rules) or by_hand
+
+    @property
     def unsafe(self) -> Bools:
         """Cells that may not be published."""
         result: Bools = self.status == int(CellStatus.UNSAFE)  # numpy takes long to look into enumerations
@@ -402,6 +410,8 @@ class Table:
         return html_of_columns(self.at(np.arange(min(len(self), 30))).columns(), len(self), self.name)
 
 
+MARKS = (CellStatus.UNSAFE, CellStatus.SECONDARY, CellStatus.FORCED, DECLARED_SAFE)
+"""Marks by hand that somebody must have thought about."""
 PER_CELL = (
     *("value", "empty", "records", "nonzero", "weighted", "key_sum", "manual", "manual_lower", "manual_upper"),
     *("lower_bound", "upper_bound", "cost"),

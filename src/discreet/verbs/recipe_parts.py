@@ -121,6 +121,7 @@ class PatternPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     table: str = ""
     tables: dict[str, str] = {}
     delimiter: str = ","
+    one_name: bool = False
 
 
 class PublishedPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -24,6 +24,7 @@ from discreet.verify.redistributed import check_redistributed
 from discreet.verify.rules import Recheck
 from discreet.verify.small_counts import check_small_count
 from discreet.verify.swapped import check_swapped
+from discreet.verify.undeclared import check_undeclared
 from discreet.verify.verdict import Verdict
 
 ALTERING: dict[str, Check] = {
@@ -45,6 +46,8 @@ def check_release(custodian: Custodian, public: PublicRelease) -> Verdict:
     verdict = Verdict()
     pairs = zip(custodian.whole, custodian.whole_status, strict=True)
     rechecks = [_check_cells(verdict, table, status) for table, status in pairs]
+    if custodian.published is None and len(verdict.not_judged) == len(rechecks):
+        verdict.refuse("rules", "no rule is stated and no cell is marked, so nothing is known to be safe")
     ground = Ground(custodian)
     _check_sums(verdict, ground)
     _check_known(verdict, ground)
@@ -95,11 +98,14 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
             f"{counted(exceptions, f'unsafe cell of table {table.name}', 'are')} published by force"
         )
     _check_levels(verdict, table, status, recheck)
-    verdict.prove(
-        f"table {table.name}: the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their "
-        f"levels follow from the stated rules: {'; '.join(_in_words(rule) for rule in recheck.checked) or 'none'}",
-        before,
-    )
+    unsafe = f"the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their levels"
+    rules = "; ".join(_in_words(rule) for rule in recheck.checked)
+    if rules:
+        verdict.prove(f"table {table.name}: {unsafe} follow from the stated rules: {rules}", before)
+    elif recheck.marked:
+        verdict.prove(f"table {table.name}: {unsafe} are those marked by hand; no rule is stated that was checked", before)
+    elif not recheck.asserted:
+        verdict.not_judged.append(f"table {table.name}")
     verdict.take_for_granted(
         f"table {table.name}: values, contributor counts and largest contributions of the cells", "cells"
     )
@@ -141,7 +147,9 @@ def _check_sums(verdict: Verdict, ground: Ground) -> None:
         verdict.refuse("additivity", "cells that mean the same differ", ground.name(row))
     for row in np.flatnonzero(ground.now & ground.withheld & ~ground.hidden & ~ground.known).tolist():
         verdict.refuse("pattern", "a withheld cell is published elsewhere", ground.name(row))
+    check_undeclared(verdict, tables)
     verdict.prove("all relations of all tables add up, and cells that mean the same agree", before)
+    verdict.proved.append(f"relations used: {len(ground.relations):,}, between {len(values):,} cells")
 
 
 def _check_known(verdict: Verdict, ground: Ground) -> None:
