@@ -6,7 +6,7 @@ other variables; a code is the sum of others when it is so in every line in whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -171,11 +171,3 @@ def _subsets(known: Floats, parent: int, others: Ints) -> Iterator[Ints]:
     for chosen in search(0, target, []):
         if len(chosen) >= 2:
             yield np.array(sorted(chosen), np.int64)
-
-
-def lines_of(codes: Sequence[tuple[str, ...]], k: int) -> tuple[list[str], dict[tuple[str, ...], int]]:
-    """Codes of one column in their order, and a number for each combination of the others."""
-    lines: dict[tuple[str, ...], int] = {}
-    for cell in codes:
-        lines.setdefault((*cell[:k], *cell[k + 1 :]), len(lines))
-    return list(dict.fromkeys(cell[k] for cell in codes)), lines

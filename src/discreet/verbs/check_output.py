@@ -22,6 +22,7 @@ from discreet.model.tableset import TableSet
 from discreet.relations import System, build_system
 from discreet.relations.identity import cell_identities
 from discreet.verbs.audit import audit
+from discreet.verbs.published_sums import Inferred, infer_codes
 from discreet.verify.verdict import Verdict
 
 NEAR = 1e-6
@@ -86,7 +87,8 @@ def check_output(
     smallest: int | None = None,
     signed: bool = False,
     missing: Literal["zero", "withheld"] = "zero",
-    total: str = "Total",
+    total: str | None = "Total",
+    classes: bool = False,
     withheld: Sequence[str] = MARKS,
     delimiter: str = ",",
     sheet: str | None = None,
@@ -99,7 +101,8 @@ def check_output(
         A csv or xlsx file or a frame: code columns and values, or a cross of two variables. Withheld cells are empty or
         hold one of the marks in ``withheld``.
     by
-        Variable to hierarchy. Without a hierarchy the codes of the table are parts of ``total``.
+        Variable to hierarchy. Without a hierarchy, totals and subtotals are found by adding up, or by ``total`` and
+        other usual names; what was taken for a total stands in the verdict.
     value
         Column of values.
     true
@@ -110,14 +113,17 @@ def check_output(
         How far true values may lie from shown ones: 0, the base less one for rounding to a base, the largest change of
         bounded noise, or ``"rounded"`` for half a unit of the last decimal.
     smallest
-        Counts from 1 to one less than this must not be shown.
+        Counts from 1 to one less than this must not be shown; without it the verdict says how many 1 and 2 are.
     signed
         Whether values may be negative; otherwise everybody knows that they are not.
     missing
         What finest cells are that the table does not list: known to be ``"zero"``, which is the stronger attacker, or
         ``"withheld"`` too. Totals that are not listed are withheld.
     total
-        Code of totals where there is no hierarchy.
+        Code of totals where there is no hierarchy. ``None`` says that the table shows no totals; otherwise a table with
+        holes in which none is found is refused, because what can be worked out of it is not known.
+    classes
+        Whether groups of counts must not stand wholly in one category; without it the verdict says how many do.
     withheld, delimiter, sheet
         Marks of withheld cells; separator of a csv file; sheet of an xlsx file.
 
@@ -135,21 +141,36 @@ def check_output(
     (False, [3.0])
     """
     _refuse(within, missing, smallest)
-    read, hierarchies = _read(published, by, value, total, withheld, delimiter, sheet)
+    read, hierarchies, inferred = _read(published, by, value, total, withheld, delimiter, sheet)
     page = _Page.of(read, hierarchies, value, counts, missing, true)
     check = _Check(page, within, counts, signed, true)
     verdict = check.verdict
+    check.file(read)
     check.publication(smallest)
+    check.relations(inferred)
     check.additivity()
+    check.other_names()
+    check.classes(classes)
     found = check.intervals()
     if true is not None:
         check.against_truth(found)
     else:
         verdict.not_considered.append("which cells are unsafe: no true cells were given")
     verdict.not_considered.append("other publications")
-    names = tuple(check.system.cell_name(cell) for cell in found.cells.tolist())
+    names = [check.system.cell_name(cell) for cell in found.cells.tolist()]
     known_true = check.truth[found.cells] if true is not None else np.full(len(found.cells), np.nan)
-    return OutputCheck(verdict, names, found.lower, found.upper, check.recomputed(found), known_true)
+    again = check.recomputed(found)
+    # Holes that stand elsewhere under another name are known.
+    rows, cells = check.elsewhere, check.system.of[0][check.elsewhere]
+    names += [page.table.cell_name(row) for row in rows.tolist()]
+    return OutputCheck(
+        verdict,
+        tuple(names),
+        np.concatenate((found.lower, check.lower[cells])),
+        np.concatenate((found.upper, check.upper[cells])),
+        np.concatenate((again, np.ones(len(rows), np.bool_))),
+        np.concatenate((known_true, check.truth[cells] if true is not None else np.full(len(rows), np.nan))),
+    )
 
 
 def published_hierarchies(
@@ -157,12 +178,12 @@ def published_hierarchies(
     by: Mapping[str, Hierarchy | None] | Sequence[str],
     value: str = "value",
     *,
-    total: str = "Total",
+    total: str | None = "Total",
     withheld: Sequence[str] = MARKS,
     delimiter: str = ",",
     sheet: str | None = None,
 ) -> dict[str, Hierarchy]:
-    """The hierarchies of a published table; where none is given, its codes are parts of ``total``."""
+    """The hierarchies of a published table; where none is given, as its codes add up."""
     return _read(published, by, value, total, withheld, delimiter, sheet)[1]
 
 
@@ -170,11 +191,11 @@ def _read(
     published: Any,
     by: Mapping[str, Hierarchy | None] | Sequence[str],
     value: str,
-    total: str,
+    total: str | None,
     withheld: Sequence[str],
     delimiter: str,
     sheet: str | None,
-) -> tuple[Published, dict[str, Hierarchy]]:
+) -> tuple[Published, dict[str, Hierarchy], dict[str, Inferred]]:
     given = dict(by) if isinstance(by, Mapping) else dict.fromkeys(by)
     if not given:
         raise ParameterError("There is no variable.", hint="Name the columns of codes.")
@@ -183,7 +204,10 @@ def _read(
     read = read_published(
         published, list(given), value, code_lists=known, withheld=withheld, delimiter=delimiter, sheet=sheet
     )
-    return read, {name: h or _inferred(read, k, total) for k, (name, h) in enumerate(given.items())}
+    inferred = {
+        name: infer_codes(read, k, total, _half_unit(read)) for k, (name, h) in enumerate(given.items()) if h is None
+    }
+    return read, {name: h or inferred[name].hierarchy for name, h in given.items()}, inferred
 
 
 def _refuse(within: object, missing: object, smallest: object) -> None:
@@ -195,20 +219,17 @@ def _refuse(within: object, missing: object, smallest: object) -> None:
         raise ParameterError(f"smallest={smallest!r} is not allowed.", hint="Give a whole number of at least 2.")
 
 
-def _inferred(read: Published, k: int, total: str) -> Hierarchy:
-    """All codes of a column as parts of its total."""
-    codes = dict.fromkeys(codes[k] for codes in read.codes)
-    parts = [code for code in codes if code not in (total, "")]
-    if not parts:
-        raise InputError(f"Column {read.variables[k]!r} holds no codes but the total.", hint="Leave it out.")
-    return Hierarchy.flat(parts, total=total)
+def _half_unit(read: Published) -> float:
+    """Half a unit of the last decimal that is shown: sums of rounded numbers are found, too."""
+    return 0.5 * 10.0 ** -max([0, *(_decimals(v) for v in read.values if v is not None)])
 
 
 class _Page(NamedTuple):
-    """The published table as a table of ours: which of its cells are shown, and how finely."""
+    """The published table as a table of ours: which of its cells are shown, which are listed, and how finely."""
 
     table: Table
     shown: Bools
+    listed: Bools
     decimals: int
 
     @classmethod
@@ -235,6 +256,8 @@ class _Page(NamedTuple):
         decimals = max([0, *(_decimals(v) for v in read.values if v is not None)])
         place = np.searchsorted(every, keys)
         units, shown = np.zeros(len(every), np.int64), np.zeros(len(every), np.bool_)
+        there = np.zeros(len(every), np.bool_)
+        there[place] = True
         for at, number in zip(place.tolist(), read.values, strict=True):
             if number is not None:
                 units[at], shown[at] = _units(number, decimals), True
@@ -246,11 +269,12 @@ class _Page(NamedTuple):
             empty=np.zeros(len(every), np.bool_),
             from_records=False,
         )
-        return cls(_same_cells(table, shown), shown, decimals)
+        return cls(_same_cells(table, shown), shown, there, decimals)
 
 
 def _decimals(number: Decimal) -> int:
-    exponent = number.normalize().as_tuple().exponent
+    """Decimals as they are written: 10.0 has one."""
+    exponent = number.as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
@@ -334,6 +358,71 @@ class _Check:
         known += f", and that true values lie within {self.within:g} of shown ones" if self.within else ""
         self.verdict.attackers.append(OUTSIDER.format(known))
 
+    def file(self, read: Published) -> None:
+        """What the file holds besides the table."""
+        for what in read.given_away:
+            self.verdict.refuse("file", what, "take it out of the file")
+        self.verdict.not_considered += [f"in the file: {what}" for what in read.not_read]
+
+    def relations(self, inferred: Mapping[str, Inferred]) -> None:
+        """Which sums were taken for known, and variables of which none is."""
+        number, holes = self._relations().shape[0], int((~self.shown & self._listed()).sum())
+        self.verdict.proved.append(f"{counted(number, 'relation', 'were')} used, between {len(self.system):,} cells")
+        for variable, found in inferred.items():
+            self.verdict.asserted += [f"that in {variable} {text}" for text in found.said]
+            if found.found or not holes:
+                continue
+            if found.denied:
+                self.verdict.asserted.append(f"that no code of {variable} is the total of others")
+            else:
+                self.verdict.refuse(
+                    "relations",
+                    f"no code of {variable} was found to be the sum of the others, so what holes give away is not known",
+                    "give its hierarchy, or total= its code; total=None says that the table shows no totals",
+                )
+
+    def _listed(self) -> Bools:
+        result = np.zeros(len(self.system), np.bool_)
+        result[self.system.of[0][self.page.listed]] = True
+        return result
+
+    @property
+    def elsewhere(self) -> Ints:
+        """Rows that are withheld and shown under another name: a code with a single part, or two that cover the same."""
+        told = self.shown[self.system.of[0]]
+        return np.flatnonzero(self.page.listed & ~self.page.shown & told)
+
+    def other_names(self) -> None:
+        """Holes that are shown under another name."""
+        rows = self.elsewhere
+        if len(rows):
+            names = listed([self.page.table.cell_name(row) for row in rows.tolist()], NAMED)
+            what = f"{counted(len(rows), 'withheld cell', 'are')} shown under another name that covers the same"
+            self.verdict.refuse("recomputed", what, names)
+
+    def classes(self, refuse: bool) -> None:
+        """Groups of counts that stand wholly in one category: who knows a member knows its category."""
+        if not self.whole:
+            return
+        matrix = self._relations().tocsr()
+        full = []
+        for row in range(matrix.shape[0]):
+            cells, signs = (part[matrix.indptr[row] : matrix.indptr[row + 1]] for part in (matrix.indices, matrix.data))
+            parent = cells[signs < 0] if (signs < 0).sum() == 1 else cells[signs > 0]
+            if len(parent) != 1 or len(cells) < 3 or not self.shown[parent[0]] or self.value[parent[0]] <= 0:
+                continue
+            full += [
+                int(cell)
+                for cell in cells
+                if cell != parent[0] and self.shown[cell] and self.value[cell] == self.value[parent[0]]
+            ]
+        cells = np.unique(np.array(full, np.int64))
+        if refuse:
+            self._against("classes", cells, "hold a whole group, which tells the category of everybody in it")
+        else:
+            number = counted(len(cells), "cell", "hold")
+            self.verdict.not_considered.append(f"groups in one category (classes=True was not asked for): {number} one")
+
     def _names(self, cells: Ints) -> str:
         return listed([self.system.cell_name(cell) for cell in cells.tolist()], NAMED)
 
@@ -350,6 +439,11 @@ class _Check:
         if smallest is not None:
             small = self.shown & (self.value > 0) & (self.value < smallest)
             self._against("small counts", np.flatnonzero(small), f"show counts below {smallest}")
+        elif self.whole:
+            few = int((self.shown & (self.value > 0) & (self.value < 3)).sum())
+            self.verdict.not_considered.append(
+                f"small counts (smallest= was not given): {counted(few, 'cell', 'show')} 1 or 2"
+            )
 
     def additivity(self) -> None:
         """Relations between shown cells that do not hold."""
