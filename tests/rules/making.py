@@ -47,7 +47,9 @@ def magnitudes(
     own = [[abs(x) for x in cell] for cell in raw] if absolute else raw
     size = len(cells)
     times = [[1] * len(cell) for cell in cells] if weights is None else weights
-    copies = [[x for x, w in zip(cell, mine, strict=True) for _ in range(w)] for cell, mine in zip(own, times, strict=True)]
+    copies = [
+        [x for x, w in zip(cell, mine, strict=True) for _ in range(w)] for cell, mine in zip(own, times, strict=True)
+    ]
     largest, once = np.zeros((size, top), np.int64), np.zeros((size, top), np.int64)
     unwaived = None if consent is None else np.full(size, -1, np.int64)
     requested = None if asked is None else np.full((size, 2), -1, np.int64)
@@ -71,7 +73,9 @@ def magnitudes(
         own=None if weights is None else once,
         own_total=None if weights is None else np.array([sum(cell) for cell in own], np.int64),
     )
-    value = np.array([sum(x * w for x, w in zip(*both, strict=True)) for both in zip(raw, times, strict=True)], np.int64)
+    value = np.array(
+        [sum(x * w for x, w in zip(*both, strict=True)) for both in zip(raw, times, strict=True)], np.int64
+    )
     if values is not None:
         value = np.array([units(v, decimals) for v in values], np.int64)
     options: dict[str, Any] = {"value": "turnover", "name": "turnover", "decimals": decimals, "absolute": absolute}

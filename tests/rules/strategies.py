@@ -170,7 +170,5 @@ def rules_for_counts() -> st.SearchStrategy[Any]:
     """Any rule that does not look at the size of contributions."""
     return st.one_of(
         *rules_about_numbers(),
-        st.builds(
-            ds.GroupDisclosure, st.sampled_from(["state", "region"]), st.integers(0, 3), unknown=st.booleans()
-        ),
+        st.builds(ds.GroupDisclosure, st.sampled_from(["state", "region"]), st.integers(0, 3), unknown=st.booleans()),
     )

@@ -26,7 +26,7 @@ from tests.rules.strategies import (
 def assert_same(table):
     """What the assessment says is what the checker finds."""
     found, recheck = table.assessment, Recheck(table)
-    assert recheck.asserted == [] and recheck.missing == []
+    assert recheck.asserted == recheck.missing == []
     assert recheck.unsafe.tolist() == found.unsafe.tolist()
     assert [int(x) for x in recheck.lower[found.unsafe]] == found.lower[found.unsafe].tolist()
     assert [int(x) for x in recheck.upper[found.unsafe]] == found.upper[found.unsafe].tolist()
@@ -87,7 +87,7 @@ def test_rules_and_checker_agree_on_the_example_of_the_tutorial():
 def found_by_checker(table):
     """Cells that the checker finds unsafe, whatever the table says of them."""
     recheck = Recheck(table)
-    assert recheck.asserted == [] and recheck.missing == []
+    assert recheck.asserted == recheck.missing == []
     return recheck.unsafe.tolist()
 
 

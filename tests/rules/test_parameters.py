@@ -277,5 +277,5 @@ def test_a_share_in_place_of_a_percentage_is_refused_and_taken_by_name_only(make
 
 
 def test_a_share_in_place_of_the_range_of_marks_by_hand_is_refused():
-    with pytest.raises(ParameterError, match="manual_range=0.2 is less than one per cent"):
+    with pytest.raises(ParameterError, match=r"manual_range=0\.2 is less than one per cent"):
         magnitudes([100, 5]).assess(manual_range=0.2)

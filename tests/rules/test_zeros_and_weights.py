@@ -81,7 +81,9 @@ def test_where_nobody_has_anything_all_contributors_count():
 
 
 def test_a_list_of_largest_contributions_that_ends_with_zeros_tells_who_has_something():
-    cells = pa.table({"cell": ["a", "b"], "value": [100, 100], "contributors": [5, 5], "top1": [100, 60], "top2": [0, 30]})
+    cells = pa.table(
+        {"cell": ["a", "b"], "value": [100, 100], "contributors": [5, 5], "top1": [100, 60], "top2": [0, 30]}
+    )
     table = ds.Table.from_cells(cells, by={"cell": ds.Hierarchy.flat(["a", "b"], total=None)})
     assert assessed(table, ds.MinContributors(3)) == [(30, 30), None]
     assert assessed(table, ds.MinContributors(3, zeros=True)) == [None, None]

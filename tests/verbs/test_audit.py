@@ -156,7 +156,7 @@ def test_ends_are_exact_where_asked_and_by_default_for_small_tables():
 
 
 def test_a_table_without_withheld_cells_is_an_empty_audit():
-    audit = ds.audit(pattern([3] * 9, "V" * 9).assess(ds.MinFrequency(1)))
+    audit = ds.audit(pattern([3] * 9, "V" * 9).assess(ds.ZeroUnsafe()))
     assert audit.counts() == dict.fromkeys(audit.counts(), 0)
     assert audit.columns()["cell"] == []
 
@@ -168,7 +168,7 @@ def test_what_nobody_has_judged_is_not_audited():
         ds.audit(made)
     with pytest.raises(ds.DiscreetError, match="nothing says which cells are unsafe"):
         ds.audit(made.assess())
-    beside = made.with_(spec=made.spec.with_(name="judged", period="1")).assess(ds.MinFrequency(1))
+    beside = made.with_(spec=made.spec.with_(name="judged", period="1")).assess(ds.ZeroUnsafe())
     audit = ds.audit(ds.TableSet([made.assess(), beside]))
     assert f"NOT JUDGED: no rule says which cells of table {made.name} are unsafe" in audit.summary()
 

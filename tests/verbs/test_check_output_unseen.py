@@ -180,6 +180,8 @@ def test_small_counts_and_groups_in_one_category_are_named_where_nobody_asked():
     found = ds.check_output(shown, ["area", "state"], counts=True)
     assert found.holds
     assert "small counts (smallest= was not given): 1 cell shows 1 or 2" in found.verdict.not_considered
-    assert any("groups in one category" in text and text.endswith("2 cells hold one") for text in found.verdict.not_considered)
+    assert any(
+        "groups in one category" in text and text.endswith("2 cells hold one") for text in found.verdict.not_considered
+    )
     asked = ds.check_output(shown, ["area", "state"], counts=True, classes=True)
     assert [r.check for r in asked.verdict.refused] == ["classes"]

@@ -222,7 +222,9 @@ def test_a_pattern_that_publishes_an_unsafe_cell_under_another_name_was_not_safe
     left_out = data.draw(st.sampled_from([code for twin in twins for code in twin]))
     listed = [(*c, "unsafe") for c in whole.cells(status="unsafe") if c != (left_out,)]
     listed += [(*c, "secondary") for c in whole.cells(status="secondary")]
-    cut = ds.read_pattern(pa.table({"region": [c for c, _ in listed], "status": [s for _, s in listed]}), variables=["region"])
+    cut = ds.read_pattern(
+        pa.table({"region": [c for c, _ in listed], "status": [s for _, s in listed]}), variables=["region"]
+    )
     assert ds.audit(made, pattern=whole, insiders=None).holds
     found = ds.audit(made, pattern=cut, insiders=None)
     assert not found.holds

@@ -203,7 +203,9 @@ def _long(
                 shown[k] += any(letter.isdigit() for letter in words[k])
     titles = {k: repr(header[k]) if header[k] else f"number {k + 1}, which has no title," for k in extra}
     given_away = [
-        f"column {titles[k]} holds numbers in {counted(number, 'withheld cell')}" for k, number in shown.items() if number
+        f"column {titles[k]} holds numbers in {counted(number, 'withheld cell')}"
+        for k, number in shown.items()
+        if number
     ]
     not_read = [f"column {titles[k]}" for k, number in shown.items() if not number and header[k]]
     if beyond:

@@ -82,8 +82,8 @@ def read_pattern(
     name
         Name of the pattern for the record; by default the file's.
     one_name
-        The file lists a cell once where a table has it under several names (a code with a single part), and means all of
-        them. Otherwise names that are not listed are published, and with them the cell.
+        The file lists a cell once where a table has it under several names (a code with a single part), and means all
+        of them. Otherwise names that are not listed are published, and with them the cell.
 
     Raises
     ------

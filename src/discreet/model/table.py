@@ -392,9 +392,13 @@ class Table:
         if not judged:
             words[CellStatus.SAFE] = "not assessed"
         counts = ", ".join(
-            f"{int((self.status == status).sum())} {word}" for status, word in words.items() if (self.status == status).any()
+            f"{int((self.status == status).sum())} {word}"
+            for status, word in words.items()
+            if (self.status == status).any()
         )
-        lines = [f"Table {self.name}: {counted(len(self), 'cell')} by {' x '.join(self.variables)} ({counts or 'none'})"]
+        lines = [
+            f"Table {self.name}: {counted(len(self), 'cell')} by {' x '.join(self.variables)} ({counts or 'none'})"
+        ]
         if self.assessment is not None:
             if not self.assessment.rules:
                 lines.append("No rule was given: nothing but marks by hand says which cells are unsafe.")

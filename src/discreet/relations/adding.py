@@ -55,7 +55,7 @@ def found_sums(values: Floats, near: float = 0.0, once: bool = True) -> list[Sum
     # Small sums first: their parts are then out of the way of larger ones.
     for parent in np.argsort(size, kind="stable").tolist():
         others = np.flatnonzero(free & (np.arange(len(values)) != parent))
-        for parts, whole in _candidates(values, screen, parent, others):
+        for parts, whole in _candidates(screen, parent, others):
             lines = _holds(values, parent, parts, near)
             if lines >= (1 if whole and once else 2):
                 found.append(SumFound(parent, tuple(parts.tolist()), lines))
@@ -132,7 +132,7 @@ class _Screen:
         return result
 
 
-def _candidates(values: Floats, screen: _Screen, parent: int, others: Ints) -> Iterator[tuple[Ints, bool]]:
+def _candidates(screen: _Screen, parent: int, others: Ints) -> Iterator[tuple[Ints, bool]]:
     """Sets of codes that may be the parts of one, and whether they are all that are left."""
     if len(others) < 2:
         return

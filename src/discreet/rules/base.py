@@ -210,7 +210,7 @@ def share_of(number: float, name: str, rule: str, high: float = 100, below_one: 
         meant = 100 * as_fraction(number)
         raise ParameterError(
             f"{rule}: {name}={number!r} is less than one per cent, which protects next to nothing.",
-            hint=f"Did you mean {float(meant):g}? {name} is a percentage. Give below_one=True with it if {number:g} % is "
+            hint=f"Did you mean {float(meant):g}? {name} is a percentage. Give below_one=True if {number:g} % is "
             "what you mean.",
         )
     return as_fraction(number) / 100

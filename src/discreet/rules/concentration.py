@@ -29,7 +29,6 @@ from discreet.rules.base import (
     whole_number,
 )
 
-
 WEIGHTS = ("once", "ignore")
 
 

@@ -57,7 +57,7 @@ def _few(table: Table, few: Bools, frequency: Ints, n: int, percent: float, prof
 class MinContributors(Rule):
     """Unsafe when a cell has at least one but fewer than ``n`` distinct contributors.
 
-    In magnitudes those count whose contribution is not zero: a value that one has beside many zeros is that one's value.
+    In magnitudes those count whose contribution is not zero: what one has beside many zeros is that one's.
 
     Parameters
     ----------

@@ -377,7 +377,7 @@ class _Check:
             else:
                 self.verdict.refuse(
                     "relations",
-                    f"no code of {variable} was found to be the sum of the others, so what holes give away is not known",
+                    f"no code of {variable} was found to be the sum of the others, so what holes tell is not known",
                     "give its hierarchy, or total= its code; total=None says that the table shows no totals",
                 )
 
@@ -388,7 +388,7 @@ class _Check:
 
     @property
     def elsewhere(self) -> Ints:
-        """Rows that are withheld and shown under another name: a code with a single part, or two that cover the same."""
+        """Rows that are withheld and shown under another name: a code with a single part, or two alike."""
         told = self.shown[self.system.of[0]]
         return np.flatnonzero(self.page.listed & ~self.page.shown & told)
 

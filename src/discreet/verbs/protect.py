@@ -243,7 +243,7 @@ def refuse_undeclared_sums(table: Table) -> None:
             raise NeedsError(
                 f"In table {table.name!r} code {codes[found.parent]!r} of {variable!r} is the sum of {parts} in "
                 f"{counted(found.lines, 'line')}, and no total says so. A withheld cell may be a subtraction away.",
-                hint=f"Declare it: Hierarchy.flat(codes, total={codes[found.parent]!r}), or a grouping of a tree. Where "
+                hint=f"Declare it: Hierarchy.flat(codes, total={codes[found.parent]!r}), or a grouping. Where "
                 f"it is a coincidence, say so by name: assess(..., unrelated=[{variable!r}]).",
             )
 

@@ -14,9 +14,41 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.relations.adding import SumFound, found_sums
 
 TOTAL_WORDS = frozenset(
-    "total totals sum all overall together insgesamt gesamt summe zusammen ensemble totaal totale totali totales "
-    "totalt suma razem ogolem ogółem celkem spolu skupaj ukupno osszesen összesen yhteensä yhteensa summa kokku kopā "
-    "iš viso tot tots всего итого σύνολο".split()
+    (
+        "total",
+        "totals",
+        "sum",
+        "all",
+        "overall",
+        "together",
+        "insgesamt",
+        "gesamt",
+        "summe",
+        "zusammen",
+        "ensemble",
+        "totaal",
+        "totale",
+        "totali",
+        "totales",
+        "totalt",
+        "suma",
+        "razem",
+        "ogółem",
+        "celkem",
+        "spolu",
+        "skupaj",
+        "ukupno",
+        "összesen",
+        "yhteensä",
+        "summa",
+        "kokku",
+        "kopā",
+        "tot",
+        "tots",
+        "всего",
+        "итого",
+        "σύνολο",
+    )
 )
 """Words for a total, folded; they count only where adding up does not tell."""
 UNLISTED = ("Total", "(all)", "(everything)")
@@ -75,7 +107,9 @@ def _in_words(codes: list[str], one: SumFound) -> str:
 def _tree(parents: dict[str, str], codes: list[str], total: str | None) -> Hierarchy:
     """Codes under what they are parts of, and what is a part of nothing under the total, listed or not."""
     root = next(word for word in UNLISTED if word not in codes) if total is None else total or UNLISTED[0]
-    return Hierarchy.from_parents({code or root: parents.get(code, root) or root for code in codes if code != total}, root)
+    return Hierarchy.from_parents(
+        {code or root: parents.get(code, root) or root for code in codes if code != total}, root
+    )
 
 
 def _lines(read: Published, k: int, codes: list[str]) -> tuple[Floats, Bools]:

@@ -131,7 +131,9 @@ def _with_value(table: Table, group: Ints) -> int:
     holders = table.holders
     assert holders is not None
     has: Counter[int] = Counter()
-    for who, amount in zip(holders.identity[group].ravel().tolist(), holders.amount[group].ravel().tolist(), strict=True):
+    for who, amount in zip(
+        holders.identity[group].ravel().tolist(), holders.amount[group].ravel().tolist(), strict=True
+    ):
         has[who] += amount if who != NOBODY else 0
     return sum(amount != 0 for amount in has.values())
 

@@ -345,7 +345,9 @@ class Recheck:
         whole = hierarchy.covered(str(hierarchy.total))
         groups: dict[tuple[int, ...], dict[int, int]] = {}
         people = [[min(h.covered(c).values(), default=1) > 0 for c in h.codes] for h in table.spec.hierarchies]
-        secret = [[rule.get("unknown") or not _stands_for_unknown(h, c) for c in h.codes] for h in table.spec.hierarchies]
+        secret = [
+            [rule.get("unknown") or not _stands_for_unknown(h, c) for c in h.codes] for h in table.spec.hierarchies
+        ]
         for row, codes in enumerate(table.codes.tolist()):
             if all(whose[code] for whose, code in zip(people, codes, strict=True)):  # nothing is subtracted
                 groups.setdefault(tuple(codes[:k] + codes[k + 1 :]), {})[codes[k]] = row
