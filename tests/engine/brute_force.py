@@ -259,7 +259,7 @@ def assert_same_table(one: Table, other: Table) -> None:
         assert_same_column(getattr(one, name), getattr(other, name), name)
     assert list(one.contributions) == list(other.contributions)
     for level, contributions in one.contributions.items():
-        for name in (field.name for field in fields(contributions)):
+        for name in (column.name for column in fields(contributions)):
             assert_same_column(getattr(contributions, name), getattr(other.contributions[level], name), name)
     assert (one.holders is None) == (other.holders is None)
     if one.holders is not None:

@@ -120,7 +120,7 @@ class _Screen:
     """Sums over all lines that are fully known, by which most sets of codes are ruled out at once."""
 
     def __init__(self, values: Floats, near: float) -> None:
-        self.lines: Bools = ~np.isnan(values).any(axis=0)
+        self.lines: Bools = np.asarray(~np.isnan(values).any(axis=0), np.bool_)
         self.known = values[:, self.lines]
         self.sums = self.known.sum(axis=1)
         self.near = near * int(self.lines.sum())
@@ -128,8 +128,7 @@ class _Screen:
     def fits(self, sums: Floats, parent: int, parts: Ints | int) -> Bools:
         """Which sums of so many parts may be that of a code."""
         room = self.near * (np.asarray(parts) + 1) + NEAR * np.maximum(1.0, np.abs(self.sums[parent]))
-        result: Bools = np.abs(sums - self.sums[parent]) <= room
-        return result
+        return np.asarray(np.abs(sums - self.sums[parent]) <= room, np.bool_)
 
 
 def _candidates(screen: _Screen, parent: int, others: Ints) -> Iterator[tuple[Ints, bool]]:
