@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.errors import NeedsError, ParameterError
 from discreet.rules import reasons, rule_from_record
+from discreet.verify.rules import Recheck
 from tests.rules.making import assessed, magnitudes
 
 FEW = st.integers(2, 4)
@@ -161,3 +162,10 @@ def test_at_exactly_the_limit_a_cell_is_unsafe_when_asked_for_by_name(rule, cell
     assert assessed(magnitudes(cell), plain) == [None]
     assert assessed(magnitudes(cell), rule) == [(level, level)]
     assert assessed(magnitudes([0, 0]), rule) == [None]
+
+
+def test_the_verdict_says_what_safe_cells_rest_on():
+    table = weighted([100, 0, 0], [40, 35, 30], weights=[[10, 1, 1], [10, 10, 10]])
+    judged = table.assess(ds.PPercent(10), ds.MinContributors(3, zeros=True))
+    assert Recheck(judged).resting == (1, 1)
+    assert Recheck(table.assess(ds.PPercent(10, weights="ignore"), ds.MinContributors(3))).resting == (0, 0)

@@ -104,11 +104,16 @@ class Recheck:
         """How many safe cells would break a rule without weights, and how many if zeros did not count."""
         found = [np.zeros(self.size, np.bool_) for _ in range(2)]
         for rule in rules:
-            otherwise = [{**rule, "weights": "ignore"}, {**rule, "zeros": False}]
-            for mask, other in zip(found, otherwise, strict=True):
-                if set(other) <= {"kind", "tables", *PARAMETERS.get(rule["kind"], ())}:
-                    again = self._stated(other)
-                    mask |= False if again is None else again.unsafe & ~settled
+            stricter: list[dict[str, Any]] = [{}, {}]
+            if self.table.spec.weight and rule["kind"] in CONCENTRATION:
+                stricter[0] = {"weights": "ignore"}
+            elif rule.get("weighted") and not self.argus:
+                stricter[0] = {"weighted": False}
+            if rule.get("zeros") and not self.counts:
+                stricter[1] = {"zeros": False}
+            for mask, change in zip(found, stricter, strict=True):
+                again = self._stated({**rule, **change}) if change else None
+                mask |= False if again is None else again.unsafe & ~settled
         return int(found[0].sum()), int(found[1].sum())
 
     def _stated(self, rule: Mapping[str, Any]) -> Result | None:
