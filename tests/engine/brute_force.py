@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from hashlib import md5
 from itertools import product
@@ -23,6 +23,8 @@ Record = Mapping[str, Any]
 class Sums:
     """What one contributor has in one cell."""
 
+    adds: Fraction = Fraction(0)
+
     own: Fraction = Fraction(0)
     weighted: Fraction = Fraction(0)
 
@@ -32,6 +34,7 @@ class Cell:
     """Everything about one cell; amounts are plain numbers, not units."""
 
     records: int = 0
+    nonzero: int = 0
     value: Fraction = Fraction(0)
     cost: Fraction = Fraction(0)
     weighted: Fraction = Fraction(0)
@@ -89,6 +92,7 @@ def enter(
     value = number(record[spec.value]) if spec.value else Fraction(1)
     shadow = number(record[spec.shadow]) if spec.shadow else value
     cell.records += 1
+    cell.nonzero += value != 0
     cell.value += sign * value * w
     cell.cost += sign * number(record[spec.cost]) * w if spec.cost else 0
     cell.weighted += sign * w
@@ -98,6 +102,7 @@ def enter(
         sums = contributors.setdefault(who, Sums())
         sums.own += sign * shadow
         sums.weighted += sign * shadow * w
+        sums.adds += sign * value * w
     who = identity_of(record[data.contributor]) if data.contributor else record.get("place", place)
     cell.holders[who] = cell.holders.get(who, Fraction(0)) + sign * value * w
 
@@ -200,6 +205,10 @@ def assert_contributions_agree(
         else {}
     )
     assert found.count.tolist() == [len(cell.by_level[level]) for cell in cells]
+    some = [sum(sums.adds != 0 for sums in cell.by_level[level].values()) for cell in cells]
+    assert found.nonzero is not None
+    assert found.nonzero.tolist() == some
+    assert table.nonzero is None if table.spec.value is None else table.nonzero.tolist() == [c.nonzero for c in cells]
     if table.spec.absolute:
         for cell in cells:
             for sums in cell.by_level[level].values():
@@ -210,7 +219,13 @@ def assert_contributions_agree(
         contributors = cell.by_level[level]
         own = {who: sums.own for who, sums in contributors.items()}
         assert found.negative[row] == any(amount < 0 for amount in own.values())
+        positive = sorted((amount for amount in own.values() if amount > 0), reverse=True)
+        once = ([a * unit for a in positive] + [0] * top)[:top]
         if weight:
+            assert found.own is not None
+            assert found.own_total is not None
+            assert found.own[row].tolist() == once
+            assert found.own_total[row] == sum(own.values()) * unit
             # A holding with several weights has a mean weight, and its shares need not be whole units.
             wanted = [float(share * unit) for share in replicated(list(contributors.values()), top)]
             if any(sums.own > 0 and sums.weighted < sums.own for sums in contributors.values()):
@@ -220,8 +235,8 @@ def assert_contributions_agree(
             else:
                 np.testing.assert_allclose(found.top[row], wanted, rtol=0, atol=0.5 + 1e-6)
         else:
-            positive = sorted((amount for amount in own.values() if amount > 0), reverse=True)
-            assert found.top[row].tolist() == ([a * unit for a in positive] + [0] * top)[:top]
+            assert found.own is found.own_total is None
+            assert found.top[row].tolist() == once
         if data.waiver:
             assert found.unwaived is not None
             known = [max(amount, 0) * unit for who, amount in own.items() if not waived[who]]
@@ -240,11 +255,11 @@ def assert_same_table(one: Table, other: Table) -> None:
         assert getattr(one.spec, name) == getattr(other.spec, name), name
     for name in ("decimals", "shadow_decimals", "weight_decimals", "key_modulus", "from_records"):
         assert getattr(one, name) == getattr(other, name), name
-    for name in ("codes", "value", "empty", "records", "weighted", "key_sum", "cost"):
+    for name in ("codes", "value", "empty", "records", "nonzero", "weighted", "key_sum", "cost"):
         assert_same_column(getattr(one, name), getattr(other, name), name)
     assert list(one.contributions) == list(other.contributions)
     for level, contributions in one.contributions.items():
-        for name in ("count", "total", "top", "negative", "unwaived", "requested"):
+        for name in (column.name for column in fields(contributions)):
             assert_same_column(getattr(contributions, name), getattr(other.contributions[level], name), name)
     assert (one.holders is None) == (other.holders is None)
     if one.holders is not None:

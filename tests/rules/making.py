@@ -33,24 +33,30 @@ def magnitudes(
     values: Sequence[Number] | None = None,
     absolute: bool = False,
     levels: tuple[str, ...] = ("holding",),
+    weights: Sequence[Sequence[int]] | None = None,
     spec: Mapping[str, Any] | None = None,
     **columns: Any,
 ) -> Table:
     """A table without totals: one cell a list of contributions, one contribution a contributor.
 
     ``consent`` says who has waived protection, ``asked`` who has requested it. ``values`` are the published values
-    where the contributions are those of a shadow variable. An empty list is an empty cell.
+    where the contributions are those of a shadow variable. ``weights`` are whole numbers. An empty list is an empty
+    cell.
     """
     raw = [[units(x, decimals) for x in cell] for cell in cells]
     own = [[abs(x) for x in cell] for cell in raw] if absolute else raw
     size = len(cells)
-    total = np.array([sum(cell) for cell in own], np.int64)
-    largest = np.zeros((size, top), np.int64)
+    times = [[1] * len(cell) for cell in cells] if weights is None else weights
+    copies = [
+        [x for x, w in zip(cell, mine, strict=True) for _ in range(w)] for cell, mine in zip(own, times, strict=True)
+    ]
+    largest, once = np.zeros((size, top), np.int64), np.zeros((size, top), np.int64)
     unwaived = None if consent is None else np.full(size, -1, np.int64)
     requested = None if asked is None else np.full((size, 2), -1, np.int64)
     for i, cell in enumerate(own):
-        listed = sorted((x for x in cell if x > 0), reverse=True)[:top]
-        largest[i, : len(listed)] = listed
+        for lists, amounts in ((largest, copies[i]), (once, cell)):
+            listed = sorted((x for x in amounts if x > 0), reverse=True)[:top]
+            lists[i, : len(listed)] = listed
         for j, x in enumerate(cell):
             if unwaived is not None and consent is not None and not consent[i][j]:
                 unwaived[i] = max(unwaived[i], x, 0)
@@ -58,17 +64,23 @@ def magnitudes(
                 requested[i, asked[i][j] - 1] = max(requested[i, asked[i][j] - 1], x, 0)
     found = Contributions(
         count=np.array([len(cell) for cell in cells], np.int64),
-        total=total,
+        total=np.array([sum(cell) for cell in copies], np.int64),
         top=largest,
         negative=np.array([any(x < 0 for x in cell) for cell in raw], np.bool_),
         unwaived=unwaived,
         requested=requested,
+        nonzero=np.array([sum(x != 0 for x in cell) for cell in own], np.int64),
+        own=None if weights is None else once,
+        own_total=None if weights is None else np.array([sum(cell) for cell in own], np.int64),
     )
-    value = np.array([sum(cell) for cell in raw], np.int64)
+    value = np.array(
+        [sum(x * w for x, w in zip(*both, strict=True)) for both in zip(raw, times, strict=True)], np.int64
+    )
     if values is not None:
         value = np.array([units(v, decimals) for v in values], np.int64)
     options: dict[str, Any] = {"value": "turnover", "name": "turnover", "decimals": decimals, "absolute": absolute}
     options["shadow"] = None if values is None else "employees"
+    options["weight"] = False if weights is None else "w"
     return Table(
         spec=TableSpec(by={"cell": Hierarchy.flat(names(size), total=None)}, **{**options, **(spec or {})}),
         codes=np.arange(size, dtype=np.int32)[:, None],
@@ -77,7 +89,7 @@ def magnitudes(
         empty=np.array([not cell for cell in cells], np.bool_),
         shadow_decimals=decimals,
         contributions=dict.fromkeys(levels, found),
-        **{"records": found.count, **columns},
+        **{"records": found.count, "nonzero": found.nonzero, **columns},
     )
 
 

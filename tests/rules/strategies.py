@@ -28,6 +28,7 @@ class Drawn:
     consent: list[list[bool]] | None
     asked: list[list[int]] | None
     values: list[int] | None
+    weights: list[list[int]] | None
     absolute: bool
     decimals: int
     table: Table
@@ -36,25 +37,33 @@ class Drawn:
 def concentration_rules() -> st.SearchStrategy[Any]:
     """Any rule of concentration, with coalitions and lists of up to three."""
     few = st.integers(1, 3)
+    how = {"inclusive": st.booleans(), "weights": st.sampled_from([None, None, "once", "ignore"])}
+    low = {**how, "below_one": st.just(True)}
     p_and_q = st.tuples(PERCENTS, st.sampled_from([0, 3, 25, 100]))
     return st.one_of(
-        st.builds(ds.PPercent, PERCENTS, few),
-        st.builds(lambda pq, n: ds.PriorPosterior(pq[0], pq[0] + pq[1], n), p_and_q, few),
-        st.builds(ds.Dominance, few, BELOW),
-        st.builds(ds.MaxShare, st.sampled_from([0.1, 0.333, 0.5, 0.9])),
+        st.builds(ds.PPercent, PERCENTS, few, **low),
+        st.builds(lambda pq, n, **names: ds.PriorPosterior(pq[0], pq[0] + pq[1], n, **names), p_and_q, few, **low),
+        st.builds(ds.Dominance, few, BELOW, **low),
+        st.builds(ds.MaxShare, st.sampled_from([0.1, 0.333, 0.5, 0.9]), **how),
     )
+
+
+def rules_about_numbers() -> list[st.SearchStrategy[Any]]:
+    """Least numbers of contributors and of records, and zeros."""
+    low = {"zeros": st.booleans(), "below_one": st.just(True)}
+    return [
+        st.builds(ds.MinContributors, st.integers(1, 5), RANGE, **low),
+        st.builds(ds.MinFrequency, st.integers(1, 5), RANGE, st.booleans(), **low),
+        st.builds(ds.ZeroUnsafe, st.sampled_from([0.25, 1, 3])),
+    ]
 
 
 def rules_for_magnitudes(asked: bool) -> st.SearchStrategy[Any]:
     """Any rule that a table of sums can have."""
-    kinds = [
-        concentration_rules(),
-        st.builds(ds.MinContributors, st.integers(1, 5), RANGE),
-        st.builds(ds.MinFrequency, st.integers(1, 5), RANGE, st.booleans()),
-        st.builds(ds.ZeroUnsafe, st.sampled_from([0.25, 1, 3])),
-    ]
+    kinds = [concentration_rules(), *rules_about_numbers()]
     if asked:
-        kinds.append(st.builds(ds.Request, PERCENTS, st.none() | PERCENTS, st.integers(1, 4), RANGE))
+        low = {"below_one": st.just(True)}
+        kinds.append(st.builds(ds.Request, PERCENTS, st.none() | PERCENTS, st.integers(1, 4), RANGE, **low))
     return st.one_of(kinds)
 
 
@@ -69,7 +78,9 @@ def drawn_cells(draw: st.DrawFn, huge: bool = False) -> Drawn:
     if absolute:
         amount = st.builds(lambda x, sign: x * sign, amount, st.sampled_from([1, 1, -1]))
     cells = [draw(st.lists(amount, max_size=6)) for _ in range(size)]
-    consent = asked = values = None
+    consent = asked = values = weights = None
+    if draw(st.booleans()) and not huge:
+        weights = [[draw(st.sampled_from([1, 1, 2, 5])) for _ in cell] for cell in cells]
     if draw(st.booleans()):
         consent = [[draw(st.booleans()) for _ in cell] for cell in cells]
     if draw(st.booleans()):
@@ -85,9 +96,10 @@ def drawn_cells(draw: st.DrawFn, huge: bool = False) -> Drawn:
         values=None if values is None else [_text(v, decimals) for v in values],
         absolute=absolute,
         levels=("holding", "record"),
+        weights=weights,
         spec={"decimals": draw(st.sampled_from([None, 0, decimals]))},
     )
-    return Drawn(cells, consent, asked, values, absolute, decimals, table)
+    return Drawn(cells, consent, asked, values, weights, absolute, decimals, table)
 
 
 def _text(units: int, decimals: int) -> str:
@@ -157,8 +169,6 @@ def drawn_counts(draw: st.DrawFn) -> Table:
 def rules_for_counts() -> st.SearchStrategy[Any]:
     """Any rule that does not look at the size of contributions."""
     return st.one_of(
-        st.builds(ds.MinContributors, st.integers(1, 5), RANGE),
-        st.builds(ds.MinFrequency, st.integers(1, 5), RANGE, st.booleans()),
-        st.builds(ds.ZeroUnsafe, st.sampled_from([0.25, 1, 3])),
-        st.builds(ds.GroupDisclosure, st.sampled_from(["state", "region"]), st.integers(0, 3)),
+        *rules_about_numbers(),
+        st.builds(ds.GroupDisclosure, st.sampled_from(["state", "region"]), st.integers(0, 3), unknown=st.booleans()),
     )

@@ -17,54 +17,63 @@ def number(written):
     return Fraction(str(written))
 
 
-def broken_concentration(rule, amounts, consent):
-    """By how much a cell breaks a rule of concentration, in units; zero or less where it keeps it.
+def broken_concentration(rule, amounts, consent, whole):
+    """By how much a cell breaks a rule of concentration, in units; below zero where it keeps it.
 
-    ``amounts`` are contributions, ``consent`` says who has waived protection.
+    ``amounts`` are contributions, ``consent`` says who has waived protection. Nothing breaks no rule.
     """
     strangers = [i for i in range(len(amounts)) if not consent[i]]
     if not strangers:
-        return Fraction(0)
+        return Fraction(-1)
     protected = max(strangers, key=lambda i: amounts[i])
     others = sorted((amounts[i] for i in range(len(amounts)) if i != protected), reverse=True)
-    total, mine = sum(amounts), amounts[protected]
+    total, mine = whole, amounts[protected]
     if rule.kind in ("p_percent", "prior_posterior"):
         share = number(rule.p) / (number(rule.q) if rule.kind == "prior_posterior" else 100)
         known = sum(others[: rule.coalition])
-        return share * mine - (total - mine - known)
+        return share * mine - (total - mine - known) if mine else Fraction(-1)
     n, share = (rule.n, number(rule.k) / 100) if rule.kind == "dominance" else (1, number(rule.share))
-    return (mine + sum(others[: n - 1])) / share - total
+    together = mine + sum(others[: n - 1])
+    return together / share - total if together else Fraction(-1)
 
 
 def finding(rule, drawn: Drawn, i: int):
     """(lower, upper) that one rule asks for in one cell, in units before any limit; ``None`` where it is kept."""
     raw = drawn.cells[i]
     amounts = [Fraction(abs(x) if drawn.absolute else x) for x in raw]
-    value = Fraction(sum(raw) if drawn.values is None else drawn.values[i])
+    weights = [1] * len(raw) if drawn.weights is None else drawn.weights[i]
+    weighted = sum(x * w for x, w in zip(raw, weights, strict=True))
+    value = Fraction(weighted if drawn.values is None else drawn.values[i])
     consent = [False] * len(raw) if drawn.consent is None else drawn.consent[i]
     if rule.kind in ("p_percent", "prior_posterior", "dominance", "max_share"):
-        short = broken_concentration(rule, amounts, consent)
-        if short <= 0:
+        often = [w if rule.weights is None else 1 for w in weights]
+        whole = sum(x * (1 if rule.weights == "ignore" else w) for x, w in zip(amounts, weights, strict=True))
+        copies = [(x, c) for x, c, w in zip(amounts, consent, often, strict=True) for _ in range(w)]
+        short = broken_concentration(rule, [x for x, _ in copies], [c for _, c in copies], whole)
+        if short < 0 or (short == 0 and not rule.inclusive):
             return None
-        level = short if drawn.values is None else short / sum(amounts) * abs(value)
+        share = drawn.values is not None or (rule.weights == "ignore" and drawn.weights is not None)
+        level = short / whole * abs(value) if share else short
         return (max(ceil(level), 1),) * 2
     if rule.kind == "zero_unsafe":
         return (0, ceil(number(rule.range) * 10**drawn.decimals)) if raw and value == 0 else None
     if rule.kind == "request":
         asked = [0] * len(raw) if drawn.asked is None else drawn.asked[i]
         shares = {1: number(rule.p1) / 100, 2: number(rule.p1 if rule.p2 is None else rule.p2) / 100}
-        large = any(a and x > shares[a] * sum(amounts) for a, x in zip(asked, amounts, strict=True))
+        whole = sum(x * w for x, w in zip(amounts, weights, strict=True))
+        large = any(a and x > shares[a] * whole for a, x in zip(asked, amounts, strict=True))
         broken = large or (any(asked) and len(raw) < rule.n)
-    elif rule.kind == "min_contributors":
-        broken = 0 < len(raw) < rule.n and not all(consent)
     else:
-        broken = 0 < len(raw) < rule.n
+        counting = len(raw) if rule.zeros else len([x for x in raw if x]) or len(raw)
+        broken = 0 < counting < rule.n
+        if rule.kind == "min_contributors":
+            broken = broken and not all(consent)
     return (max(ceil(number(rule.range) / 100 * abs(value)), 1),) * 2 if broken else None
 
 
 def expected(rules, profile, drawn: Drawn):
     """Levels of every cell, ``None`` where it is safe."""
-    values = [sum(raw) for raw in drawn.cells] if drawn.values is None else drawn.values
+    values = drawn.table.value.tolist()
     floors = drawn.table.attacker_bounds()[0].tolist()
     result = []
     for i, value in enumerate(values):

@@ -29,7 +29,7 @@ def test_p_percent_takes_p_as_the_decimal_number_that_was_written():
     # 0.7 % of 1000 are 7; in floating point they are a little less.
     assert 0.7 / 100 * 1000 < 7
     table = magnitudes(["1000.00", "500.00", "7.00"], ["1000.00", "500.00", "6.99"], decimals=2)
-    assert assessed(table, ds.PPercent(0.7)) == [None, (0.01, 0.01)]
+    assert assessed(table, ds.PPercent(0.7, below_one=True)) == [None, (0.01, 0.01)]
 
 
 @pytest.mark.parametrize("largest", [10**15, 4 * 10**17])
@@ -38,7 +38,7 @@ def test_p_percent_is_exact_for_huge_values(largest):
     rest = largest * 7 // 1000
     half = rest // 2
     table = magnitudes([largest, rest, half, half], [largest, rest, half, half - 1])
-    assert assessed(table, ds.PPercent(0.7)) == [None, (1, 1)]
+    assert assessed(table, ds.PPercent(0.7, below_one=True)) == [None, (1, 1)]
 
 
 def test_p_percent_takes_parameters_with_many_digits():
@@ -46,7 +46,7 @@ def test_p_percent_takes_parameters_with_many_digits():
     table = magnitudes([100, 50, 10], [0, 0, 0])
     assert assessed(table, ds.PPercent(12.345678901234567)) == [(3, 3), None]
     assert assessed(magnitudes([0]), ds.PPercent(12.345678901234567)) == [None]
-    assert assessed(magnitudes([100]), ds.PPercent(1e-300)) == [(1, 1)]
+    assert assessed(magnitudes([100]), ds.PPercent(1e-300, below_one=True)) == [(1, 1)]
 
 
 def test_one_or_two_contributors_always_break_the_p_percent_rule():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError
@@ -247,3 +249,60 @@ def test_negative_contributions_are_refused_where_somebody_asked():
     with pytest.raises(InputError, match=r"Rule 'request' cannot take negative.*1 cell.*first cell=c"):
         table.assess(ds.Request(25))
     assert assessed(table.at(np.array([0, 1])), ds.Request(90)) == [None, None]
+
+
+# ---- which partner, and what is no secret -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [["sick", "never", "well"], ["never", "sick", "well"], ["sick", "well", "never"]])
+def test_among_equally_empty_partners_one_is_taken_that_somebody_has_elsewhere(order):
+    by = {"region": REGION, "health": ds.Hierarchy.flat(order)}
+    table = counts(by, {("r1", "sick"): 5, ("r2", "sick"): 4, ("r2", "well"): 7})
+    rule = ds.GroupDisclosure("health")
+    assert by_cell(table, rule) == {("r1", "sick"): (1, 0), ("r1", "well"): (0, 1)}
+    release = ds.protect(table.assess(rule), ds.Suppress())
+    assert release.verify().holds
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_the_order_of_codes_does_not_decide_how_empty_the_partner_is(data):
+    codes = ["a", "b", "c", "d"]
+    people = {(r, c): data.draw(st.sampled_from([0, 0, 0, 1, 4])) for r in REGION.base_codes for c in codes}
+
+    def partners(order):
+        table = counts({"region": REGION, "health": ds.Hierarchy.flat(order)}, people)
+        try:
+            found = by_cell(table, ds.GroupDisclosure("health"))
+        except NeedsError:
+            return None
+        whole = {code: sum(people[r, code] for r in REGION.base_codes) for code in codes}
+        return sorted((group, whole[code] == 0) for (group, code), (_, up) in found.items() if up)
+
+    assert partners(codes) == partners(data.draw(st.permutations(codes)))
+
+
+SICK = ds.Hierarchy.flat(["sick", "well", "unknown"], missing=frozenset(["unknown"]))
+
+
+def test_unknown_is_no_secret():
+    """Nobody learns anything from "unknown"; that all who are known are sick is not what the rule is about."""
+    by = {"region": REGION, "health": SICK}
+    table = counts(by, {("r1", "unknown"): 5, ("r2", "sick"): 4, ("r2", "well"): 7})
+    assert by_cell(table, ds.GroupDisclosure("health")) == {}
+    found = by_cell(table, ds.GroupDisclosure("health", unknown=True))
+    assert found == {("r1", "unknown"): (1, 0), ("r1", "sick"): (0, 1)}
+
+
+def test_those_of_an_unknown_group_are_no_group():
+    region = ds.Hierarchy.flat(["r1", "unknown"], missing=frozenset(["unknown"]))
+    table = counts({"region": region, "health": HEALTH}, {("r1", "sick"): 3, ("r1", "well"): 4, ("unknown", "sick"): 5})
+    assert by_cell(table, ds.GroupDisclosure("health")) == {}
+    assert ("unknown", "sick") in by_cell(table, ds.GroupDisclosure("health", unknown=True))
+
+
+def test_a_partner_stays_unsafe_though_unknown_codes_are_safe():
+    by = {"region": REGION, "health": ds.Hierarchy.flat(["sick", "unknown"], missing=frozenset(["unknown"]))}
+    table = counts(by, {("r1", "sick"): 5, ("r2", "sick"): 4, ("r2", "unknown"): 7})
+    expected = {("r1", "sick"): (1, 0), ("r1", "unknown"): (0, 1)}
+    assert by_cell(table, ds.GroupDisclosure("health"), missing_safe=True) == expected

@@ -45,10 +45,6 @@ def test_a_level_above_the_value_reaches_down_to_zero_only():
     assert assessed(magnitudes([10]), ds.MinContributors(3, range=200)) == [(10, 20)]
 
 
-def test_a_contributor_counts_even_with_a_contribution_of_zero():
-    assert assessed(magnitudes([100, 0, 0]), ds.MinContributors(3)) == [None]
-
-
 def test_n_of_one_finds_nothing():
     assert assessed(magnitudes([100]), ds.MinContributors(1), ds.MinFrequency(1)) == [None]
 

@@ -133,9 +133,9 @@ def test_a_rule_survives_as_plain_data(rule):
         (
             {"kind": "p_percent", "p": 10, "colition": 2},
             "There is no parameter 'colition' in rule 'p_percent'. Did you mean 'coalition'? "
-            "Available: 'p', 'coalition', 'level', 'tables'.",
+            "Available: 'p', 'coalition', 'level', 'inclusive', 'weights', 'below_one', 'tables'.",
         ),
-        ({"kind": "dominance", "k": 70}, "Rule 'dominance' needs 'n'. It takes 'n', 'k', 'level', 'tables'."),
+        ({"kind": "dominance", "k": 70}, "Rule 'dominance' needs 'n'. It takes 'n', 'k', 'level', "),
         ({"kind": "p_percent", "p": 10, "tables": 3}, "p_percent: tables=3 is not allowed."),
     ],
 )
@@ -252,3 +252,30 @@ def test_a_rule_cannot_be_changed_after_it_was_checked():
         rule.p = 0
     with pytest.raises(ParameterError):
         replace(rule, p=0)
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "meant"),
+    [
+        (lambda **k: ds.PPercent(0.1, **k), "p_percent: p=0.1", "10"),
+        (lambda **k: ds.PriorPosterior(0.05, 0.5, **k), "prior_posterior: q=0.5", "50"),
+        (lambda **k: ds.PriorPosterior(0.05, 50, **k), "prior_posterior: p=0.05", "5"),
+        (lambda **k: ds.Dominance(1, 0.75, **k), "dominance: k=0.75", "75"),
+        (lambda **k: ds.MinContributors(3, 0.3, **k), "min_contributors: range=0.3", "30"),
+        (lambda **k: ds.MinFrequency(3, 0.3, **k), "min_frequency: range=0.3", "30"),
+        (lambda **k: ds.Request(0.7, **k), "request: p1=0.7", "70"),
+        (lambda **k: ds.Request(70, 0.85, **k), "request: p2=0.85", "85"),
+        (lambda **k: ds.Request(70, range=0.2, **k), "request: range=0.2", "20"),
+    ],
+)
+def test_a_share_in_place_of_a_percentage_is_refused_and_taken_by_name_only(make, given, meant):
+    with pytest.raises(ParameterError, match=f"{given} is less than one per cent") as error:
+        make()
+    assert f"Did you mean {meant}?" in str(error.value.hint)
+    rule = make(below_one=True)
+    assert rule_from_record(rule.record()) == rule
+
+
+def test_a_share_in_place_of_the_range_of_marks_by_hand_is_refused():
+    with pytest.raises(ParameterError, match=r"manual_range=0\.2 is less than one per cent"):
+        magnitudes([100, 5]).assess(manual_range=0.2)

@@ -136,9 +136,10 @@ def test_the_rules_look_at_the_shadow_variable():
     assert assessed(table, ds.MinContributors(4)) == [(300, 300)]
 
 
-def test_a_record_with_zero_is_a_contributor():
+def test_a_record_with_zero_is_a_contributor_who_hides_nobody():
     table = one_cell(turnover=[0, 0, 100])
-    assert assessed(table, ds.MinContributors(3)) == [None]
+    assert table.contributions["holding"].count.tolist() == [3]
+    assert assessed(table, ds.MinContributors(3)) == [(30, 30)]
     assert assessed(table, ds.PPercent(10)) == [(10, 10)]
 
 

@@ -47,8 +47,8 @@ def test_a_cell_published_in_one_table_is_known_in_the_other():
     frame = pa.table({"region": ["N", "N", "S", "S"], "size": ["small", "big"] * 2, "value": [1, 3, 2, 4]})
     first = ds.Table.from_cells(one, by={"region": region}, name="first")
     second = ds.Table.from_cells(frame, by={"region": region, "size": size}, compute_totals=True, name="second")
-    assert len(ds.audit(first).intervals.cells) == 2
-    assert len(ds.audit(ds.TableSet([first, second])).intervals.cells) == 0
+    assert len(ds.audit(first.assess()).intervals.cells) == 2
+    assert len(ds.audit(ds.TableSet([first, second]).assess()).intervals.cells) == 0
 
 
 def test_only_releases_and_tables_can_be_audited():
@@ -156,9 +156,21 @@ def test_ends_are_exact_where_asked_and_by_default_for_small_tables():
 
 
 def test_a_table_without_withheld_cells_is_an_empty_audit():
-    audit = ds.audit(pattern([1] * 9, "V" * 9).assess())
+    audit = ds.audit(pattern([3] * 9, "V" * 9).assess(ds.ZeroUnsafe()))
     assert audit.counts() == dict.fromkeys(audit.counts(), 0)
     assert audit.columns()["cell"] == []
+
+
+def test_what_nobody_has_judged_is_not_audited():
+    """No problems would be found in it, because nothing says what a problem is."""
+    made = pattern([1] * 9, "V" * 9)
+    with pytest.raises(ds.DiscreetError, match="has not been assessed"):
+        ds.audit(made)
+    with pytest.raises(ds.DiscreetError, match="nothing says which cells are unsafe"):
+        ds.audit(made.assess())
+    beside = made.with_(spec=made.spec.with_(name="judged", period="1")).assess(ds.ZeroUnsafe())
+    audit = ds.audit(ds.TableSet([made.assess(), beside]))
+    assert f"NOT JUDGED: no rule says which cells of table {made.name} are unsafe" in audit.summary()
 
 
 def test_insiders_findings_are_numbers_in_order_of_harm():

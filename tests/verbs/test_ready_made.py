@@ -158,7 +158,7 @@ def test_whole_numbers_beyond_floating_point_are_exact():
 def test_an_empty_value_is_an_empty_cell():
     table = one_way(("", 5), ("N", 5), ("S", None))
     assert table.empty.tolist() == [False, False, True]
-    assert table.columns()["status"] == ["V", "V", "E"]
+    assert table.columns()["status"] == ["?", "?", "E"]
 
 
 def test_empty_cells_may_be_left_out():
@@ -178,7 +178,8 @@ def test_status_letters_of_both_kinds_are_read():
         ("", 15, "V"), ("a", 1, " u "), ("b", 2, "M"), ("c", 3, "P"), ("d", 4, "S"), ("e", 5, None), ("f", 0, "E"),
         names="region value status", hierarchy=Hierarchy.flat(list("abcdef")),
     )  # fmt: skip
-    assert table.columns()["status"] == ["V", "U", "M", "P", "V", "V", "E"]
+    assert table.columns()["status"] == ["?", "U", "M", "P", "?", "?", "E"]
+    assert table.assess().columns()["status"] == ["V", "U", "M", "P", "V", "V", "E"]
     assert table.empty.tolist() == [False] * 6 + [True]
 
 
@@ -294,7 +295,7 @@ def test_computed_totals_have_no_status_bounds_or_levels_of_their_own():
         names="region value status lower_protection upper_protection lower_bound upper_bound cost record_key",
         compute_totals=True,
     )
-    assert table.columns()["status"] == ["V", "U", "V"]
+    assert table.columns()["status"] == ["?", "U", "?"]
     assert table.manual_lower.tolist() == [0, 4, 0]
     assert table.lower_bound.tolist() == [NO_LOWER, 2, NO_LOWER]
     assert table.upper_bound.tolist() == [NO_UPPER, 50, NO_UPPER]
@@ -590,3 +591,8 @@ def test_large_tables_are_read_quickly_enough_to_be_useful():
     assert len(table) == 201**2
     assert table.value[0] == 40_000
     assert CellStatus(table.status[0]).letter == "V"
+
+
+def test_cells_that_were_not_judged_are_left_to_the_rules():
+    table = one_way(("", 15, "?"), ("N", 5, "U"), ("S", 10, "?"), names="region value status")
+    assert table.assess().columns()["status"] == ["V", "U", "V"]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
+from discreet.errors import InputError
 from discreet.model.release import Custodian
 from discreet.verify import check_release
 from tests.battery.cases import INPUTS
@@ -121,9 +122,15 @@ def test_a_release_without_stated_rules_is_refused():
 def test_a_rule_that_cannot_be_checked_again_is_not_called_proved():
     release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
     tables = release.custodian.tables.tables
-    odd = replace(tables[0].assessment, rules=(*tables[0].assessment.rules, {"kind": "unheard_of"}))
-    verdict = check_release(
-        replace(release.custodian, tables=ds.TableSet([tables[0].with_(assessment=odd)])), release.public
-    )
+
+    def checked(kind):
+        odd = replace(tables[0].assessment, rules=(*tables[0].assessment.rules, {"kind": kind}))
+        return check_release(
+            replace(release.custodian, tables=ds.TableSet([tables[0].with_(assessment=odd)])), release.public
+        )
+
+    verdict = checked("theirs.unheard_of")
     assert any("unheard_of" in text for text in verdict.asserted)
     assert not any("unheard_of" in text for text in verdict.proved)
+    with pytest.raises(InputError, match="not well formed"):
+        checked("unheard_of")

@@ -149,6 +149,14 @@ class _Writer:
         for rule in mine:
             if rule["kind"] not in (*known, "zero_unsafe"):
                 raise self._cannot(f"rule {rule['kind']!r}")
+            for name in ("inclusive", "weights"):
+                if rule.get(name):
+                    raise self._cannot(f"{name} of rule {rule['kind']!r}")
+            if rule["kind"].startswith("min_") and part.value and not rule.get("zeros"):
+                raise self._cannot(
+                    f"rule {rule['kind']!r} of contributors with a value",
+                    "Give it zeros = true: the program counts all.",
+                )
         if self.recipe.data.file is not None and part.weight is not False and self.metadata.the("weight") is not None:
             words.append("WGT(1)")
         if self.recipe.assess.missing_safe:

@@ -83,6 +83,11 @@ class _Rules:
         plain = {name: int(v) if isinstance(v, float) and v.is_integer() else v for name, v in parameters.items()}
         if plain.get("level") == "holding":
             del plain["level"]
+        # The program counts contributors whose value is zero, and takes any percentage.
+        if kind in ("min_contributors", "min_frequency"):
+            plain["zeros"] = True
+        if any(0 < plain.get(name, 1) < 1 for name in ("p", "q", "k", "p1", "p2", "range")) and kind != "zero_unsafe":
+            plain["below_one"] = True
         self.found.records.append({"kind": kind, **plain, "tables": [self.table]})
 
     def add(self, name: str, numbers: tuple[float, ...]) -> None:

@@ -215,8 +215,10 @@ class Audit:
         sampled = count["looked_at"] < count["unsafe"]
         lines = [
             f"Audit of {counted(count['withheld'], f'distinct {self.hidden} cell')} ({count['unsafe']:,} unsafe), "
-            "all relations together:"
+            f"all {counted(self.system.matrix.shape[0], 'relation')} together:"
         ]
+        unjudged = [table.name for table in self.system.tables.tables[: self.system.present] if not table.judged]
+        lines += [f"  NOT JUDGED: no rule says which cells of table {name} are unsafe" for name in unjudged]
         if sampled:
             lines.append(f"  looked at: a random sample of {counted(count['looked_at'], 'unsafe cell')}")
         if len(self.published):

@@ -58,7 +58,7 @@ def checked_output(
         true = table_from_cells(truth, full, value, counts=counts, delimiter=options["delimiter"])
         true = assess(true, *rules) if rules else true
     return check_output(
-        file, full, value, true=true, counts=counts, within=_distance(within), total=total, withheld=withheld, **options
+        file, by, value, true=true, counts=counts, within=_distance(within), total=total, withheld=withheld, **options
     )
 
 

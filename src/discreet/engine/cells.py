@@ -30,6 +30,8 @@ class LeafCells(NamedTuple):
     records: Ints
     sums: Ints
     key_sum: Ints
+    nonzero: Ints = np.zeros(0, np.int64)
+    """Records whose value is not zero, where values are summed."""
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
@@ -204,16 +206,19 @@ def rolled_up(leaf: LeafCells, above: Above, cells: int, modulus: int) -> LeafCe
         np.zeros(cells, np.int64),
         np.zeros((len(leaf.sums), cells), np.int64),
         np.zeros(cells if len(leaf.key_sum) else 0, np.int64),
+        np.zeros(cells if len(leaf.nonzero) else 0, np.int64),
     )
     roll_up(
         above.start,
         above.cell,
         above.sign,
         leaf.records,
+        leaf.nonzero,
         leaf.sums,
         leaf.key_sum,
         modulus,
         whole.records,
+        whole.nonzero,
         whole.sums,
         whole.key_sum,
     )

@@ -20,7 +20,8 @@ class ContributorRecords(NamedTuple):
 
     ``contributor`` numbers the contributors from 0; ``None`` says that every record is one. ``weighted``, ``waived``
     and ``requested`` are empty where the data have no such column. ``value`` is what each record adds to its cell,
-    and ``identity`` stands for each numbered contributor; both are empty where nobody asks who contributes.
+    and ``identity`` stands for each numbered contributor; they are empty where nobody asks who contributes, the value
+    only where it is what the rules look at.
     """
 
     leaf: Codes
@@ -115,9 +116,10 @@ def _holders(lists: _Lists) -> Holders | None:
 
 
 def _finished(known: Ints, top: int, kept: int, like: ContributorRecords) -> Contributions:
-    from discreet.engine.kernels import COUNT, NEGATIVE, REQUESTED, TOP, TOTAL, UNWAIVED, replicate
+    from discreet.engine.kernels import COUNT, NEGATIVE, NONZERO, OWN, REQUESTED, TOP, TOTAL, UNWAIVED, replicate
 
     largest = known[:, TOP : TOP + top].copy()
+    own = largest.copy() if len(like.weighted) else None
     if len(like.weighted):
         largest[:] = 0
         replicate(known, kept, largest)
@@ -128,11 +130,19 @@ def _finished(known: Ints, top: int, kept: int, like: ContributorRecords) -> Con
         known[:, NEGATIVE] > 0,
         known[:, UNWAIVED].copy() if len(like.waived) else None,
         known[:, REQUESTED : REQUESTED + 2].copy() if len(like.requested) else None,
+        known[:, NONZERO].copy(),
+        own,
+        None if own is None else known[:, OWN].copy(),
     )
 
 
-def one_each(count: Ints, total: Ints, unit: int, top: int) -> Contributions:
+def one_each(count: Ints, total: Ints, unit: int, top: int, weighted: bool) -> Contributions:
     """Contributions of a count where every record is a contributor of its own, as often as its weight says."""
     from discreet.engine.kernels import largest_of_ones
 
-    return Contributions(count, total, largest_of_ones(total, unit, top), np.zeros(len(count), np.bool_))
+    negative = np.zeros(len(count), np.bool_)
+    largest = largest_of_ones(total, unit, top)
+    if not weighted:
+        return Contributions(count, total, largest, negative, nonzero=count)
+    own = largest_of_ones(count * unit, unit, top)
+    return Contributions(count, total, largest, negative, nonzero=count, own=own, own_total=count * unit)

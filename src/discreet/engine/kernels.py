@@ -112,24 +112,31 @@ def largest_of_ones(total: Ints, unit: int, top: int) -> Ints:
     return largest
 
 
-@kernel("void(i8[::1], i4[::1], i4[::1], i8[::1], i8[:,::1], i8[::1], i8, i8[::1], i8[:,::1], i8[::1])")
+_SUMS = "i8[::1], i8[::1], i8[:,::1], i8[::1]"
+
+
+@kernel(f"void(i8[::1], i4[::1], i4[::1], {_SUMS}, i8, {_SUMS})")
 def roll_up(
     start: Ints,
     above: Codes,
     sign: Codes,
     count: Ints,
+    nonzero: Ints,
     sums: Ints,
     key_sum: Ints,
     modulus: int,
     count_up: Ints,
+    nonzero_up: Ints,
     sums_up: Ints,
     key_up: Ints,
 ) -> None:
-    """Add finest cells up into all cells that contain them."""
+    """Add finest cells up into all cells that contain them; records are counted where they are subtracted, too."""
     for leaf in range(len(count)):
         for at in range(start[leaf], start[leaf + 1]):
             cell = above[at]
             count_up[cell] += count[leaf]
+            if len(nonzero):
+                nonzero_up[cell] += nonzero[leaf]
             for c in range(sums.shape[0]):
                 sums_up[c, cell] += sign[at] * sums[c, leaf]
             if len(key_sum):
@@ -153,10 +160,10 @@ def by_contributor(contributor: Ints, contributors: int) -> tuple[Ints, Ints]:
     return start, order
 
 
-COUNT, TOTAL, NEGATIVE, UNWAIVED, REQUESTED, TOP = 0, 1, 2, 3, 4, 6
-"""Columns of what is known of a cell's contributors: how many, what they have together, whether one is negative, the
-largest without consent, the largest with request 1 and with request 2, the largest; then, with weights, the weighted
-amounts of those."""
+COUNT, NONZERO, TOTAL, OWN, NEGATIVE, UNWAIVED, REQUESTED, TOP = 0, 1, 2, 3, 4, 5, 6, 8
+"""Columns of what is known of a cell's contributors: how many, how many of them change the cell's value, what they have
+together with weights and without, whether one is negative, the largest without consent, the largest with request 1 and
+with request 2, the largest; then, with weights, the weighted amounts of those."""
 
 
 @kernel("void(i8[:,::1], i8, i8, i8, i8)")
@@ -181,17 +188,22 @@ def _insert(known: Ints, cell: int, kept: int, amount: int, weighted: int) -> No
         row[at + kept] = weighted
 
 
-@kernel("void(i8[:,::1], i8, i8, i8, i8, b1, i8, b1)")
+@kernel("void(i8[:,::1], i8, i8, i8, i8, i8, b1, i8, b1)")
 def _enter(
-    known: Ints, cell: int, kept: int, amount: int, weighted: int, consents: bool, asked: int, absolute: bool
+    known: Ints, cell: int, kept: int, amount: int, weighted: int, adds: int, consents: bool, asked: int, absolute: bool
 ) -> None:
-    """Enter one contributor's sum into a cell; ``asked`` has bit 0 for request 1 and bit 1 for request 2."""
+    """Enter one contributor's sum into a cell; ``asked`` has bit 0 for request 1 and bit 1 for request 2.
+
+    ``adds`` is what it adds to the cell's value, which is not what the rules look at where there is a shadow variable.
+    """
     if amount < 0:
         known[cell, NEGATIVE] = 1
     if absolute:
         amount, weighted = abs(amount), abs(weighted)
     known[cell, COUNT] += 1
+    known[cell, NONZERO] += adds != 0
     known[cell, TOTAL] += weighted if known.shape[1] > TOP + kept else amount
+    known[cell, OWN] += amount
     _insert(known, cell, kept, amount, weighted)
     # Zero at least: -1 would say that nobody is there who withholds consent or asks for protection.
     if not consents:
@@ -243,7 +255,8 @@ def contributions_in_finest(
         weighted = weighted_amount[i] if len(weighted_amount) else 0
         consents = waived[i] if len(waived) else True
         asked = request[i] if len(request) else 0
-        _enter(known, leaf[i], kept, amount[i], weighted, consents, asked, absolute)
+        adds = value[i] if len(value) else amount[i]
+        _enter(known, leaf[i], kept, amount[i], weighted, adds, consents, asked, absolute)
         if len(identity):
             _hold(held, leaf[i], identity[i], value[i])
 
@@ -297,7 +310,8 @@ def contributions(
             total_weighted += weighted_amount[record] if len(weighted_amount) else 0
             total_value += value[record] if len(value) else 0
         if alone:
-            _enter(known_finest, first, kept, total, total_weighted, consents, asked, absolute)
+            adds = total_value if len(value) else total_weighted if len(weighted_amount) else total
+            _enter(known_finest, first, kept, total, total_weighted, adds, consents, asked, absolute)
             if len(identity):
                 _hold(held_finest, first, identity[c], total_value)
             continue
@@ -317,7 +331,8 @@ def contributions(
                     sums[cell, 2] += sign[u] * value[record]
         for t in range(n):
             cell = touched[t]
-            _enter(known, cell, kept, sums[cell, 0], sums[cell, 1], consents, asked, absolute)
+            adds = sums[cell, 2] if len(value) else sums[cell, 1] if len(weighted_amount) else sums[cell, 0]
+            _enter(known, cell, kept, sums[cell, 0], sums[cell, 1], adds, consents, asked, absolute)
             if len(identity):
                 _hold(held, cell, identity[c], sums[cell, 2])
             sums[cell] = 0
@@ -335,8 +350,8 @@ def merge_up(
             continue
         for at in range(up_start[leaf], up_start[leaf + 1]):
             cell = above[at]
-            known[cell, COUNT] += known_finest[leaf, COUNT]
-            known[cell, TOTAL] += known_finest[leaf, TOTAL]
+            for column in range(NEGATIVE):
+                known[cell, column] += known_finest[leaf, column]
             for column in range(NEGATIVE, TOP):
                 known[cell, column] = max(known[cell, column], known_finest[leaf, column])
             for i in range(TOP, TOP + kept):

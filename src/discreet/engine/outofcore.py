@@ -312,6 +312,8 @@ class FileRecords:
             key, modulus = self._numeric[self.data.record_key], self.key_modulus
             total = f"sum(CAST({key} * {modulus}::DOUBLE AS BIGINT)) % {modulus}" if modulus else f"sum({key})"
             sums.append(f"CAST({total} AS BIGINT) AS key_sum")
+        if plan.spec.value is not None:
+            sums.append(f"count(*) FILTER ({self._own(plan.spec.value)} <> 0) AS nonzero")
         selected = ", ".join([f"{cell} AS cell", "count(*) AS records", *sums])
         found = self.session.arrays("sums", f"SELECT {selected} FROM staged GROUP BY cell ORDER BY cell")
         columns = [found[f"s{i}"] for i in range(len(plan.summed))]
@@ -320,11 +322,12 @@ class FileRecords:
             found["records"],
             np.stack(columns) if columns else np.zeros((0, len(found["cell"])), np.int64),
             found.get("key_sum", np.zeros(0, np.int64)),
+            found.get("nonzero", np.zeros(0, np.int64)),
         )
 
     def _feed(self, plan: ColumnPlan, cell: str, level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
         named = plan.names_holders(level)
-        selected = self._selected(plan, cell, named)
+        selected = self._selected(plan, cell, plan.gives_values(level))
         holding = level == "holding"
         count = self._parts if holding else -(-(self._last + 1) // PART)
         for number in range(count):
@@ -352,8 +355,8 @@ class FileRecords:
                 self._identities() if holding and named else found.get("identity", none),
             )
 
-    def _selected(self, plan: ColumnPlan, cell: str, named: bool) -> str:
-        """What is selected of each record; where contributors are named, what it adds to the cell's value too."""
+    def _selected(self, plan: ColumnPlan, cell: str, values: bool) -> str:
+        """What is selected of each record; where asked for, what it adds to the cell's value too."""
         own, data = self._own(plan.watched), self.data
         columns = [f"{cell} AS cell", f"{own} * {10**self._weight_decimals} AS own"]
         if self.weight_name:
@@ -362,7 +365,7 @@ class FileRecords:
             columns.append(f"{self._numeric[data.waiver]} = 1 AS waived")
         if data.request:
             columns.append(f"CAST({self._numeric[data.request]} AS TINYINT) AS requested")
-        if named:
+        if values:
             columns.append(f"{self._own(plan.spec.value)} * {self._weight()} AS value")
         return f"SELECT {', '.join(columns)}"
 

@@ -61,6 +61,10 @@ class ColumnPlan:
         """Whether the records of a level (holding or record) must say who contributes, and how much to the value."""
         return self.spec.holders and level == ("holding" if self.records.data.contributor else "record")
 
+    def gives_values(self, level: str) -> bool:
+        """Whether the records of a level must say what they add to the value, besides what the rules look at."""
+        return self.names_holders(level) or self.watched != self.spec.value
+
     def _with_counts(self, leaf: LeafCells) -> LeafCells:
         sums = dict(zip(self.summed, leaf.sums, strict=True))
         rows = [sums.get(column, leaf.records) for column in self.columns]
@@ -95,6 +99,7 @@ class ColumnPlan:
             contributions=contributions,
             holders=holders,
             records=whole.records,
+            nonzero=whole.nonzero if len(whole.nonzero) else None,
             weighted=sums[None] if self.weighted else None,
             weight_decimals=records.scale(None).decimals if self.weighted else 0,
             key_sum=whole.key_sum if records.data.record_key else None,
@@ -116,7 +121,7 @@ class ColumnPlan:
         data, top = self.records.data, self.spec.top
         if above is None or self._one_each:
             unit = 10 ** self.records.scale(None).decimals
-            return dict.fromkeys(self.spec.levels, one_each(count, value, unit, top)), None
+            return dict.fromkeys(self.spec.levels, one_each(count, value, unit, top, self.weighted)), None
         rows = row_finder(leaves, shape)
         kept = kept_of(top, self.records.lightest)
         # Without a contributor column a holding is a record, and one look serves both.

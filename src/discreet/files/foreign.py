@@ -11,9 +11,10 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from discreet.errors import InputError, ParameterError, listed, missing_extra
+from discreet.errors import InputError, ParameterError, counted, listed, missing_extra
 from discreet.files.csv_rows import csv_rows
 from discreet.files.frames import code_text, column_names, not_utf8, read_columns
+from discreet.files.workbooks import look_around
 from discreet.room import require
 
 MARKS = ("x", "X", "c", "C", "*", ":", "..", "...", "(x)", "[c]", "s", "S")
@@ -38,11 +39,17 @@ HEADER_WITHIN = 50
 
 
 class Published(NamedTuple):
-    """Cells as they were published: codes and values; ``None`` where a cell is withheld."""
+    """Cells as they were published: codes and values; ``None`` where a cell is withheld.
+
+    ``given_away`` says what else in the file shows something of withheld cells or is hidden from the eye, and
+    ``not_read`` what stands in it besides and was not looked at.
+    """
 
     variables: tuple[str, ...]
     codes: list[tuple[str, ...]]
     values: list[Decimal | None]
+    given_away: tuple[str, ...] = ()
+    not_read: tuple[str, ...] = ()
 
 
 def read_published(
@@ -73,15 +80,18 @@ def read_published(
     delimiter, sheet
         Of a csv file; of an xlsx file (its first when left out).
     """
-    lines = _lines(source, variables, value, delimiter, sheet)
+    lines = _lines(source, delimiter, sheet)
     head: list[list[str]] = []
     for line in lines:
         words = [_text(item) for item in line]
-        if all(name in words for name in (*variables, value)):
-            return _long(words, lines, variables, value, withheld, len(head) + 1)
+        found = None
         crossed = _crossed_by(words, variables, code_lists)
-        if crossed is not None:
-            return _crossed(words, lines, variables, crossed, withheld, len(head) + 1)
+        if all(name in words for name in (*variables, value)):
+            found = _long(words, lines, variables, value, withheld, len(head) + 1)
+        elif crossed is not None:
+            found = _crossed(words, lines, variables, crossed, withheld, len(head) + 1)
+        if found is not None:
+            return _with_the_rest(found, head, source, sheet)
         head.append(words)
         if len(head) >= HEADER_WITHIN:
             break
@@ -97,9 +107,23 @@ def _text(item: Any) -> str:
     return "" if item is None or item != item else code_text(item).strip()
 
 
-def _lines(source: Any, variables: Sequence[str], value: str, delimiter: str, sheet: str | None) -> Iterator[list[Any]]:
+def _with_the_rest(found: Published, head: list[list[str]], source: Any, sheet: str | None) -> Published:
+    """The same, with what stands around the table: lines above it, other sheets, what a workbook hides."""
+    not_read = list(found.not_read)
+    above = [word for words in head for word in words if any(letter.isdigit() for letter in word)]
+    if above:
+        not_read.append(f"{counted(len(above), 'field', 'hold')} digits above the table")
+    given_away = list(found.given_away)
+    if isinstance(source, str | Path) and Path(source).suffix.lower() == ".xlsx":
+        hidden, besides = look_around(Path(source), sheet)
+        given_away += hidden
+        not_read += besides
+    return found._replace(given_away=tuple(given_away), not_read=tuple(not_read))
+
+
+def _lines(source: Any, delimiter: str, sheet: str | None) -> Iterator[list[Any]]:
     if not isinstance(source, str | Path):
-        names = [name for name in column_names(source) if name in (*variables, value, "status")]
+        names = column_names(source)
         frame = read_columns(source, names, names).to_pydict()
         rows = zip(*frame.values(), strict=True)
         return iter([names, *(list(row) for row in rows)])
@@ -193,6 +217,8 @@ def _long(
     places = [header.index(name) for name in variables]
     at = header.index(value)
     status = header.index("status") if "status" in header else None
+    extra = [k for k, name in enumerate(header) if k not in (*places, at, status)]
+    shown, beyond = dict.fromkeys(extra, 0), 0
     codes, values = [], []
     for number, line in enumerate(lines, start=above + 1):
         words = [_text(item) for item in line] + [""] * (len(header) - len(line))
@@ -202,7 +228,20 @@ def _long(
         found = _number(words[at], withheld, number)
         empty = found is None and status is not None and words[status] == "E"
         values.append(Decimal(0) if empty else found)
-    return _checked(Published(tuple(variables), codes, values))
+        beyond += sum(bool(word) for word in words[len(header) :])
+        if found is None and not empty:
+            for k in extra:
+                shown[k] += any(letter.isdigit() for letter in words[k])
+    titles = {k: repr(header[k]) if header[k] else f"number {k + 1}, which has no title," for k in extra}
+    given_away = [
+        f"column {titles[k]} holds numbers in {counted(number, 'withheld cell')}"
+        for k, number in shown.items()
+        if number
+    ]
+    not_read = [f"column {titles[k]}" for k, number in shown.items() if not number and header[k]]
+    if beyond:
+        given_away.append(f"{counted(beyond, 'field', 'stand')} right of the last column")
+    return _checked(Published(tuple(variables), codes, values, tuple(given_away), tuple(not_read)))
 
 
 def _crossed_by(

@@ -52,6 +52,7 @@ def read_pattern(
     tables: Mapping[str, str] | None = None,
     delimiter: str = ",",
     name: str = "",
+    one_name: bool = False,
 ) -> Pattern:
     """A pattern from a csv or Parquet file or a data frame: codes and statuses; values are never read.
 
@@ -80,6 +81,9 @@ def read_pattern(
         Separator of a csv file.
     name
         Name of the pattern for the record; by default the file's.
+    one_name
+        The file lists a cell once where a table has it under several names (a code with a single part), and means all
+        of them. Otherwise names that are not listed are published, and with them the cell.
 
     Raises
     ------
@@ -143,7 +147,8 @@ def read_pattern(
             )
         )
         parts[-1].refuse_twice()
-    return Pattern(tuple(parts), name or (Path(source).name if isinstance(source, str | Path) else "pattern"))
+    shown = name or (Path(source).name if isinstance(source, str | Path) else "pattern")
+    return Pattern(tuple(parts), shown, one_name)
 
 
 def is_own(names: Sequence[str]) -> bool:

@@ -23,7 +23,7 @@ def small_table() -> Table:
     values[0, 1:] = inner.sum(axis=0)
     values[1:, 0] = inner.sum(axis=1)
     values[0, 0] = inner.sum()
-    value = values.ravel()
+    value, nine = values.ravel(), np.full(16, 9, np.int64)
     top = np.column_stack((value // 4, value // 5, value // 6))
     top[7] = (180, 10, 5)  # retail in the south: the rest of the cell is 10 of the largest firm's 180
     trade = Hierarchy.flat(["retail", "food", "crafts"])
@@ -35,7 +35,8 @@ def small_table() -> Table:
         decimals=0,
         empty=np.zeros(16, np.bool_),
         contributions={
-            "holding": Contributions(np.full(16, 9, np.int64), value, top, np.zeros(16, np.bool_)),
+            "holding": Contributions(nine, value, top, np.zeros(16, np.bool_), nonzero=nine),
         },
-        records=np.full(16, 9, np.int64),
+        records=nine,
+        nonzero=nine,
     )

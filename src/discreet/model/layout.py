@@ -73,6 +73,7 @@ def cell_columns(
     columns.append(Column("empty", table.empty, FLAG))
     for name, data, kind in (
         ("records", table.records, 0),
+        ("nonzero", table.nonzero, 0),
         ("weighted", table.weighted, table.weight_decimals),
         ("key_sum", table.key_sum, 0),
         ("manual", table.manual, 0),
@@ -100,6 +101,11 @@ def _contribution_columns(level: str, found: Contributions, decimals: int) -> li
         columns.append(Column(f"{level}_unwaived", found.unwaived, decimals))
     if found.requested is not None:
         columns += [Column(f"{level}_requested{j + 1}", found.requested[:, j], decimals) for j in range(2)]
+    if found.nonzero is not None:
+        columns.append(Column(f"{level}_nonzero", found.nonzero, 0))
+    if found.own is not None and found.own_total is not None:
+        columns.append(Column(f"{level}_own_total", found.own_total, decimals))
+        columns += [Column(f"{level}_own{i + 1}", found.own[:, i], decimals) for i in range(found.own.shape[1])]
     return columns
 
 
@@ -121,6 +127,7 @@ def column_kinds(description: Mapping[str, Any], names: list[str]) -> dict[str, 
         "contributors": 0,
         "hits": 0,
         "records": 0,
+        "nonzero": 0,
         "key_sum": 0,
         "manual": 0,
         "holders": 0,
@@ -133,7 +140,7 @@ def column_kinds(description: Mapping[str, Any], names: list[str]) -> dict[str, 
             kinds[name] = fixed[name]
         elif name.endswith("_negative"):
             kinds[name] = FLAG
-        elif name.endswith("_contributors"):
+        elif name.endswith(("_contributors", "_nonzero")):
             kinds[name] = 0
         elif name.startswith(("holding_", "record_")):
             kinds[name] = shadow
@@ -222,6 +229,7 @@ def table_from(description: Mapping[str, Any], codes: NDArray[np.int32], data: M
         },
         holders=_holders_from(data),
         records=data.get("records"),
+        nonzero=data.get("nonzero"),
         weighted=data.get("weighted"),
         weight_decimals=description["weight_decimals"],
         key_sum=data.get("key_sum"),
@@ -245,6 +253,7 @@ def _contributions_from(level: str, data: Mapping[str, NDArray[Any]]) -> Contrib
         return None
     top = [data[name] for i in range(1, 21) if (name := f"{level}_top{i}") in data]
     requested = [data[name] for j in (1, 2) if (name := f"{level}_requested{j}") in data]
+    own = [data[name] for i in range(1, 21) if (name := f"{level}_own{i}") in data]
     return Contributions(
         count=count,
         total=data[f"{level}_total"],
@@ -252,6 +261,9 @@ def _contributions_from(level: str, data: Mapping[str, NDArray[Any]]) -> Contrib
         negative=data[f"{level}_negative"],
         unwaived=data.get(f"{level}_unwaived"),
         requested=np.column_stack(requested) if requested else None,
+        nonzero=data.get(f"{level}_nonzero"),
+        own=np.column_stack(own) if own else None,
+        own_total=data.get(f"{level}_own_total"),
     )
 
 

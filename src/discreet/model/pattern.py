@@ -127,6 +127,8 @@ class Pattern:
 
     tables: tuple[PatternTable, ...]
     name: str = ""
+    one_name: bool = False
+    """Whether a cell that stands under several names is meant wherever it stands, though it is listed once."""
 
     def __post_init__(self) -> None:
         names = [part.name for part in self.tables]

@@ -13,7 +13,7 @@ from discreet.model.geography import Geography
 from discreet.model.hierarchy import Hierarchy
 
 RESERVED = re.compile(
-    "value|contributors|status|(lower|upper|sliding)_protection|lower|upper|hits|empty|records|weighted|key_sum|"
+    "value|contributors|status|(lower|upper|sliding)_protection|lower|upper|hits|empty|records|nonzero|weighted|key_sum|"
     r"record_key|manual|manual_(lower|upper)|(lower|upper)_bound|cost|top\d+|holding_.*|record_.*|holders|"
     r"holder\d+|own\d+"
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property
 from math import isfinite
@@ -43,6 +43,8 @@ class CellStatus(IntEnum):
         return cls(position)
 
 
+NOT_JUDGED = "?"
+"""The letter of cells of which no rule has said anything yet."""
 DECLARED_SAFE = 5
 """A mark by hand: the rules do not count for a cell. It is published, or withheld for others, and verdicts name it."""
 
@@ -53,6 +55,8 @@ class Contributions:
 
     ``top`` holds the largest contributions, largest first, in units of the shadow variable; with sampling
     weights a contribution of weight 4 stands there four times. ``total`` is the cell's sum of the same variable.
+    ``nonzero`` is how many of the contributors change the cell's value. With sampling weights, ``own`` holds the
+    largest contributions once each and ``own_total`` their sum without weights, in the same units.
     """
 
     count: Ints
@@ -61,6 +65,9 @@ class Contributions:
     negative: Bools
     unwaived: Ints | None = None
     requested: Ints | None = None
+    nonzero: Ints | None = None
+    own: Ints | None = None
+    own_total: Ints | None = None
 
     def at(self, rows: Ints | Bools | slice) -> Contributions:
         """The same for some cells only."""
@@ -69,7 +76,7 @@ class Contributions:
     @property
     def columns(self) -> tuple[Any, ...]:
         """All columns, in the order of the fields."""
-        return (self.count, self.total, self.top, self.negative, self.unwaived, self.requested)
+        return tuple(getattr(self, one.name) for one in fields(self))
 
 
 HOLDERS = 3
@@ -100,7 +107,8 @@ class Assessment:
     """Which cells are unsafe under which rules, and how far each must stay hidden.
 
     ``rules`` are plain records (kind and parameters); bit ``i`` of ``hits`` says that rule ``i`` was broken.
-    Levels are distances from the value, in units.
+    Levels are distances from the value, in units. ``on_weights`` and ``on_zeros`` are cells that are safe only because
+    a contribution counts as often as it weighs, or because contributors count who have nothing.
     """
 
     rules: tuple[Mapping[str, Any], ...]
@@ -111,6 +119,19 @@ class Assessment:
     lower: Ints
     upper: Ints
     sliding: Ints
+    on_weights: Bools | None = None
+    on_zeros: Bools | None = None
+
+    def resting(self) -> list[str]:
+        """What safe cells rest on besides their contributors, in words."""
+        said = []
+        for mask, what, without in (
+            (self.on_weights, "weights", "without sampling weights they would break a rule"),
+            (self.on_zeros, "zeros", "counting only who has something, they would break a rule"),
+        ):
+            if mask is not None and mask.any():
+                said.append(f"{counted(int(mask.sum()), 'safe cell', 'rest')} on {what}: {without}")
+        return said
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +152,7 @@ class Table:
     contributions: Mapping[str, Contributions] = field(default_factory=dict)
     holders: Holders | None = None
     records: Ints | None = None
+    nonzero: Ints | None = None
     weighted: Ints | None = None
     weight_decimals: int = 0
     key_sum: Ints | None = None
@@ -227,6 +249,14 @@ class Table:
             forced |= (self.manual == CellStatus.SECONDARY) & (result == CellStatus.SAFE)
             result[forced] = self.manual[forced]
         return result
+
+    @property
+    def judged(self) -> bool:
+        """Whether anything says which cells are unsafe: a rule, or a mark by hand in an assessed table."""
+        if self.assessment is None:
+            return False
+        by_hand = self.manual is not None and bool(np.isin(self.manual, MARKS).any())
+        return bool(self.assessment.rules) or by_hand
 
     @property
     def unsafe(self) -> Bools:
@@ -330,7 +360,10 @@ class Table:
         main = self.contributions.get("holding")
         if main is not None:
             result["contributors"] = main.count.tolist()
-        result["status"] = [CellStatus(s).letter for s in self.status.tolist()]
+        letters = [status.letter for status in CellStatus]
+        if self.assessment is None:
+            letters[CellStatus.SAFE] = NOT_JUDGED
+        result["status"] = [letters[s] for s in self.status.tolist()]
         if self.assessment is not None:
             result["lower_protection"] = [unit_number(v, self.decimals) for v in self.assessment.lower.tolist()]
             result["upper_protection"] = [unit_number(v, self.decimals) for v in self.assessment.upper.tolist()]
@@ -352,8 +385,7 @@ class Table:
     def at(self, rows: Ints) -> Table:
         """Some cells of the table, in canonical order; for looking, not for protecting."""
         changes: dict[str, Any] = {"codes": self.codes[rows]}
-        per_cell = "value empty records weighted key_sum manual manual_lower manual_upper lower_bound upper_bound cost"
-        for name in per_cell.split():
+        for name in PER_CELL:
             column = getattr(self, name)
             changes[name] = None if column is None else column[rows]
         changes["contributions"] = {level: c.at(rows) for level, c in self.contributions.items()}
@@ -367,18 +399,31 @@ class Table:
                 lower=a.lower[rows],
                 upper=a.upper[rows],
                 sliding=a.sliding[rows],
+                on_weights=None if a.on_weights is None else a.on_weights[rows],
+                on_zeros=None if a.on_zeros is None else a.on_zeros[rows],
             )
         return self.with_(**changes)
 
     def __str__(self) -> str:
         from discreet.model.display import text_of_columns
 
+        judged = self.assessment is not None
+        words = {status: status.name.lower() for status in CellStatus}
+        if not judged:
+            words[CellStatus.SAFE] = "not assessed"
         counts = ", ".join(
-            f"{int((self.status == status).sum())} {status.name.lower()}"
-            for status in CellStatus
+            f"{int((self.status == status).sum())} {word}"
+            for status, word in words.items()
             if (self.status == status).any()
         )
-        head = f"Table {self.name}: {counted(len(self), 'cell')} by {' x '.join(self.variables)} ({counts or 'none'})"
+        lines = [
+            f"Table {self.name}: {counted(len(self), 'cell')} by {' x '.join(self.variables)} ({counts or 'none'})"
+        ]
+        if self.assessment is not None:
+            if not self.assessment.rules:
+                lines.append("No rule was given: nothing but marks by hand says which cells are unsafe.")
+            lines += self.assessment.resting()
+        head = "\n".join(lines)
         return f"{head}\n{text_of_columns(self.at(np.arange(min(len(self), 12))).columns(), len(self))}"
 
     __repr__ = __str__
@@ -387,6 +432,15 @@ class Table:
         from discreet.model.display import html_of_columns
 
         return html_of_columns(self.at(np.arange(min(len(self), 30))).columns(), len(self), self.name)
+
+
+MARKS = (CellStatus.UNSAFE, CellStatus.SECONDARY, CellStatus.FORCED, DECLARED_SAFE)
+"""Marks by hand that somebody must have thought about."""
+PER_CELL = (
+    *("value", "empty", "records", "nonzero", "weighted", "key_sum", "manual", "manual_lower", "manual_upper"),
+    *("lower_bound", "upper_bound", "cost"),
+)
+"""Columns that a table has itself; any may be missing."""
 
 
 def unit_number(units: int, decimals: int) -> int | float:

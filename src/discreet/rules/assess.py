@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +38,7 @@ def assess_table(
     profile: str = "handbook",
     missing_safe: bool = False,
     manual_range: float = MANUAL_RANGE,
+    unrelated: Sequence[str] = (),
 ) -> Table:
     """The table with its unsafe cells found and their protection levels set."""
     if profile not in PROFILES:
@@ -44,10 +47,10 @@ def assess_table(
         raise ParameterError(
             f"{counted(len(rules), 'rule', 'are')} too many at once.", hint=f"Give at most {MOST_RULES} rules."
         )
-    share_of(manual_range, "manual_range", "assess", high=1000)
+    _refuse_range(manual_range, profile)
     mine = [rule for rule in rules if rule.applies_to(table)]
     exempt = _missing(table) if missing_safe else np.zeros(len(table), np.bool_)
-    findings = [_without(rule.evaluate(table, profile), exempt) for rule in mine]
+    findings = [_without(rule, rule.evaluate(table, profile), exempt) for rule in mine]
     hits = np.zeros(len(table), np.int64)
     for bit, found in enumerate(findings):
         hits |= np.where(found.unsafe, np.int64(1) << bit, 0)
@@ -67,12 +70,14 @@ def assess_table(
         assessment=Assessment(
             rules=tuple(rule.record() for rule in mine),
             profile=profile,
-            options={"missing_safe": missing_safe, "manual_range": manual_range},
+            options=_options(table, missing_safe, manual_range, unrelated),
             unsafe=unsafe,
             hits=hits,
             lower=lower,
             upper=upper,
             sliding=np.zeros(len(table), np.int64),
+            on_weights=_resting(table, mine, profile, unsafe | exempt, {"weights": "ignore", "weighted": False}),
+            on_zeros=_resting(table, mine, profile, unsafe | exempt, {"zeros": False}),
         )
     )
 
@@ -92,8 +97,46 @@ def reasons(table: Table, row: int) -> list[str]:
     return said
 
 
-def _without(found: Finding, exempt: Bools) -> Finding:
-    return Finding(found.unsafe & ~exempt, found.lower, found.upper)
+def _refuse_range(manual_range: float, profile: str) -> None:
+    share_of(manual_range, "manual_range", "assess", high=1000, below_one=True)
+    if manual_range < 1 and profile != "argus":
+        raise ParameterError(
+            f"assess: manual_range={manual_range!r} is less than one per cent, which protects next to nothing.",
+            hint=f"Did you mean {100 * manual_range:g}? It is a percentage; profile='argus' takes smaller ones.",
+        )
+
+
+def _options(table: Table, missing_safe: bool, manual_range: float, unrelated: Sequence[str]) -> dict[str, Any]:
+    """What was asked for besides the rules, as plain data."""
+    found: dict[str, Any] = {"missing_safe": missing_safe, "manual_range": manual_range}
+    names = [unrelated] if isinstance(unrelated, str) else list(unrelated)
+    mine = [name for name in names if name in table.variables]
+    return found | ({"unrelated": mine} if mine else {})
+
+
+def _resting(
+    table: Table, rules: Sequence[Rule], profile: str, settled: Bools, stricter: Mapping[str, Any]
+) -> Bools | None:
+    """Cells that are safe only because weights or zeros count; None where no rule lets them."""
+    result = None
+    for rule in rules:
+        changes = {
+            name: value for name, value in stricter.items() if hasattr(rule, name) and getattr(rule, name) != value
+        }
+        weighs = bool(table.spec.weight) or "zeros" in changes
+        if not changes or not weighs or (table.spec.value is None and "zeros" in changes):
+            continue
+        if "weights" in changes and table.contributions[getattr(rule, "level", "holding")].own is None:
+            continue
+        # The other program looks at the weighted count whatever the rule says.
+        judged = replace(rule, **changes).evaluate(table, "handbook" if "weighted" in changes else profile)
+        result = (judged.unsafe & ~settled) if result is None else result | (judged.unsafe & ~settled)
+    return result
+
+
+def _without(rule: Rule, found: Finding, exempt: Bools) -> Finding:
+    """Cells of unknown codes break no rule. Group disclosure has left them alone itself, but needs its partners."""
+    return found if rule.kind == "group_disclosure" else Finding(found.unsafe & ~exempt, found.lower, found.upper)
 
 
 def _argus_findings(table: Table, rules: Sequence[Rule], findings: Sequence[Finding]) -> list[Finding]:

@@ -50,6 +50,8 @@ class Rule(ABC):
             value = getattr(self, field.name)
             if isinstance(value, np.generic):  # a rule is plain data, so that it can be written down
                 object.__setattr__(self, field.name, value.item())
+            if isinstance(field.default, bool) and not isinstance(getattr(self, field.name), bool):
+                raise ParameterError(f"{self.kind}: {field.name}={value!r} is not allowed.", hint="Use true or false.")
         level = getattr(self, "level", "holding")
         if level not in LEVELS:
             raise ParameterError(f"{self.kind}: level={level!r} is not allowed.", hint="Use 'holding' or 'record'.")
@@ -71,7 +73,7 @@ class Rule(ABC):
 
     def record(self) -> dict[str, Any]:
         """The rule as plain data."""
-        values = {name: value for name, value in asdict(self).items() if value not in (None, ())}
+        values = {name: value for name, value in asdict(self).items() if value not in (None, ()) and value is not False}
         return {"kind": self.kind, **values}
 
     def applies_to(self, table: Table) -> bool:
@@ -84,6 +86,11 @@ def rule_from_record(record: Mapping[str, Any]) -> Rule:
     """A rule from plain data; unknown kinds and parameters are errors."""
     given = dict(record)
     kind = str(given.pop("kind", ""))
+    if "." in kind and kind not in REGISTRY:
+        raise ParameterError(
+            f"Rule {kind!r} is not one of ours, and whoever wrote it has not made it known here.",
+            hint="Import the module that defines it first; a rule is known as soon as its class is.",
+        )
     if kind not in REGISTRY:
         raise ParameterError(unknown_name("rule", kind, REGISTRY))
     cls = REGISTRY[kind]
@@ -127,6 +134,19 @@ def contributions_for(table: Table, level: str, rule: Rule, top: int = 0) -> Con
             hint=f"Please {how}.",
         )
     return found
+
+
+def with_value(found: Contributions) -> Ints:
+    """How many contributors have a value other than zero.
+
+    Ready-made tables do not say it, but where their list of the largest ends with zeros nobody else has anything.
+    """
+    if found.nonzero is not None:
+        return found.nonzero
+    if found.top.shape[1] == 0:
+        return found.count
+    ends = (found.top[:, -1] == 0) & ~found.negative
+    return np.where(ends, np.minimum((found.top != 0).sum(axis=1), found.count), found.count)
 
 
 def refuse_negative(table: Table, negative: Bools, rule: Rule) -> None:
@@ -182,10 +202,17 @@ def in_proportion(value: Ints, total: Ints, level: NDArray[Any], denominator: in
     return np.array([min(max(w, 1), LARGEST) for w in wide], dtype=np.int64)
 
 
-def share_of(number: float, name: str, rule: str, high: float = 100) -> Fraction:
-    """A percentage as an exact share; outside its range it is an error."""
+def share_of(number: float, name: str, rule: str, high: float = 100, below_one: bool = False) -> Fraction:
+    """A percentage as an exact share; outside its range it is an error, and so is a share in place of a percentage."""
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= high:
         raise ParameterError(f"{rule}: {name}={number!r} is not allowed.", hint=f"Use more than 0 up to {high:g}.")
+    if number < 1 and not below_one:
+        meant = 100 * as_fraction(number)
+        raise ParameterError(
+            f"{rule}: {name}={number!r} is less than one per cent, which protects next to nothing.",
+            hint=f"Did you mean {float(meant):g}? {name} is a percentage. Give below_one=True if {number:g} % is "
+            "what you mean.",
+        )
     return as_fraction(number) / 100
 
 

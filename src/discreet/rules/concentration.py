@@ -6,14 +6,14 @@ without a waiver. The exact inequalities and levels stand in docs/design/0002-ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import ParameterError, counted
+from discreet.errors import NeedsError, ParameterError, counted
 from discreet.model.arrays import Ints
 from discreet.model.table import Contributions, Table
 from discreet.model.units import as_fraction
@@ -29,6 +29,37 @@ from discreet.rules.base import (
     whole_number,
 )
 
+WEIGHTS = ("once", "ignore")
+
+
+@dataclass(frozen=True)
+class Concentration(Rule):
+    """What rules of concentration have in common: how they take weights, and what they say of the limit itself."""
+
+    def look(self, table: Table, top: int) -> Contributions:
+        """The contributions that the rule looks at, as it takes weights."""
+        found = contributions_for(table, str(getattr(self, "level", "holding")), self, top)
+        weights = getattr(self, "weights", None)
+        if weights is None or not table.spec.weight:
+            return found
+        if found.own is None or found.own_total is None:
+            raise NeedsError(
+                f"Rule {self.kind!r} with weights={weights!r} needs contributions without their weights in table "
+                f"{table.name!r}.",
+                hint="Please tabulate from records with weight=; ready-made tables cannot say.",
+            )
+        return replace(found, top=found.own, total=found.own_total if weights == "ignore" else found.total)
+
+    def check_common(self) -> None:
+        """Refuse what cannot be meant by ``weights``."""
+        weights = getattr(self, "weights", None)
+        if weights is not None and weights not in WEIGHTS:
+            raise ParameterError(
+                f"{self.kind}: weights={weights!r} is not allowed.",
+                hint="Use 'once' (each contribution once, of the weighted sum), 'ignore' (no weights at all), or leave "
+                "it out: a contribution counts as often as it weighs.",
+            )
+
 
 def protected_and_coalition(found: Contributions, others: int) -> tuple[Ints, Ints]:
     """The contribution to protect, and its sum with the ``others`` largest of the rest."""
@@ -40,41 +71,51 @@ def protected_and_coalition(found: Contributions, others: int) -> tuple[Ints, In
     return largest, np.where(in_list, first, largest + found.top[:, :others].sum(axis=1))
 
 
-def _finding(rule: Rule, table: Table, found: Contributions, excess: NDArray[Any], denominator: int) -> Finding:
+def _finding(
+    rule: Concentration,
+    table: Table,
+    found: Contributions,
+    excess: NDArray[Any],
+    denominator: int,
+    something: NDArray[Any],
+) -> Finding:
     """Unsafe where ``excess`` is positive and somebody does not consent; the level is ``excess / denominator``.
 
-    Absolute contributions are in units of the value: a level of theirs must not shrink where positive and negative
-    contributions cancel out. Only a shadow variable asks for a proportion.
+    With ``inclusive`` a cell at its limit is unsafe too, if there is something in it. Absolute contributions are in
+    units of the value: a level of theirs must not shrink where positive and negative contributions cancel out. Only a
+    shadow variable and a sum without weights ask for a proportion.
     """
     refuse_negative(table, found.negative, rule)
     unsafe = np.asarray(excess > 0, np.bool_)
+    if getattr(rule, "inclusive", False):
+        unsafe |= np.asarray((excess == 0) & (something > 0), np.bool_)
     if found.unwaived is not None:
         unsafe &= found.unwaived >= 0
     level = np.zeros(len(table), np.int64)
     rows = np.flatnonzero(unsafe)
-    if table.spec.shadow is None:
-        level[rows] = ceiling(excess[rows], denominator)
+    if table.spec.shadow is None and not (table.spec.weight and getattr(rule, "weights", None) == "ignore"):
+        level[rows] = np.maximum(ceiling(excess[rows], denominator), 1)
     else:
         level[rows] = in_proportion(table.value[rows], found.total[rows], excess[rows], denominator)
     return Finding(unsafe, level, level)
 
 
-def _gap(rule: Rule, table: Table, found: Contributions, share: Fraction, others: int) -> Finding:
+def _gap(rule: Concentration, table: Table, found: Contributions, share: Fraction, others: int) -> Finding:
     """Unsafe where the rest of the cell is less than ``share`` of the protected contribution."""
     largest, together = protected_and_coalition(found, others)
     short = combine((share.numerator, largest), (share.denominator, together), (-share.denominator, found.total))
-    return _finding(rule, table, found, short, share.denominator)
+    return _finding(rule, table, found, short, share.denominator, largest)
 
 
-def _dominance(rule: Rule, table: Table, found: Contributions, share: Fraction, n: int) -> Finding:
+def _dominance(rule: Concentration, table: Table, found: Contributions, share: Fraction, n: int) -> Finding:
     """Unsafe where the ``n`` largest hold more than ``share`` of the cell."""
     _, together = protected_and_coalition(found, n - 1)
     excess = combine((share.denominator, together), (-share.numerator, found.total))
-    return _finding(rule, table, found, excess, share.numerator)
+    return _finding(rule, table, found, excess, share.numerator, together)
 
 
 @dataclass(frozen=True)
-class PPercent(Rule):
+class PPercent(Concentration):
     """p% rule: unsafe when X - x1 - x2 < p/100 x1, so that the second can work out the first within p %.
 
     Parameters
@@ -85,6 +126,13 @@ class PPercent(Rule):
         How many of the other contributors put their knowledge together.
     level
         ``"holding"`` or ``"record"``.
+    inclusive
+        Unsafe at exactly the limit, too.
+    weights
+        With sampling weights a contribution counts as often as it weighs. ``"once"`` takes each contribution once
+        against the weighted sum; ``"ignore"`` leaves weights out of both.
+    below_one
+        Allow a percentage below one.
     tables
         Names of the tables it is for; all when empty.
 
@@ -98,18 +146,22 @@ class PPercent(Rule):
     p: float
     coalition: int = 1
     level: str = "holding"
+    inclusive: bool = False
+    weights: str | None = None
+    below_one: bool = False
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
-        share_of(self.p, "p", self.kind)
+        self.check_common()
+        share_of(self.p, "p", self.kind, below_one=self.below_one)
         whole_number(self.coalition, "coalition", self.kind)
 
     def evaluate(self, table: Table, profile: str) -> Finding:
-        found = contributions_for(table, self.level, self, self.coalition + 1)
+        found = self.look(table, self.coalition + 1)
         return _gap(self, table, found, as_fraction(self.p) / 100, self.coalition)
 
     def words(self, table: Table, row: int) -> str:
-        found = contributions_for(table, self.level, self, self.coalition + 1).at(np.array([row]))
+        found = self.look(table, self.coalition + 1).at(np.array([row]))
         largest, together = protected_and_coalition(found, self.coalition)
         rest = _percent(int(found.total[0]) - int(together[0]), int(largest[0]))
         who = (
@@ -121,19 +173,26 @@ class PPercent(Rule):
 
 
 @dataclass(frozen=True)
-class PriorPosterior(Rule):
-    """(p, q) rule: unsafe when X - x1 - x2 < p/q x1, where everybody knew each contribution within q % before."""
+class PriorPosterior(Concentration):
+    """(p, q) rule: unsafe when X - x1 - x2 < p/q x1, where everybody knew each contribution within q % before.
+
+    ``inclusive``, ``weights`` and ``below_one`` are those of :class:`PPercent`.
+    """
 
     kind: ClassVar[str] = "prior_posterior"
     p: float
     q: float = 100
     coalition: int = 1
     level: str = "holding"
+    inclusive: bool = False
+    weights: str | None = None
+    below_one: bool = False
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
-        share_of(self.q, "q", self.kind, high=10_000)
-        share_of(self.p, "p", self.kind, high=10_000)
+        self.check_common()
+        share_of(self.q, "q", self.kind, high=10_000, below_one=self.below_one)
+        share_of(self.p, "p", self.kind, high=10_000, below_one=self.below_one)
         whole_number(self.coalition, "coalition", self.kind)
         if self.p > self.q:
             raise ParameterError(
@@ -142,37 +201,45 @@ class PriorPosterior(Rule):
             )
 
     def evaluate(self, table: Table, profile: str) -> Finding:
-        found = contributions_for(table, self.level, self, self.coalition + 1)
+        found = self.look(table, self.coalition + 1)
         return _gap(self, table, found, as_fraction(self.p) / as_fraction(self.q), self.coalition)
 
     def words(self, table: Table, row: int) -> str:
-        found = contributions_for(table, self.level, self, self.coalition + 1).at(np.array([row]))
+        found = self.look(table, self.coalition + 1).at(np.array([row]))
         largest, together = protected_and_coalition(found, self.coalition)
         rest = _percent((int(found.total[0]) - int(together[0])) * as_fraction(self.q) / 100, int(largest[0]))
         return f"(p,q) rule: the largest contribution can be worked out within {rest} (limit {self.p:g} %)"
 
 
 @dataclass(frozen=True)
-class Dominance(Rule):
-    """(n, k) rule: unsafe when the n largest contributors hold more than k % of the cell."""
+class Dominance(Concentration):
+    """(n, k) rule: unsafe when the n largest contributors hold more than k % of the cell (``inclusive``: k % or more).
+
+    ``weights`` and ``below_one`` are those of :class:`PPercent`.
+    """
 
     kind: ClassVar[str] = "dominance"
     n: int
     k: float
     level: str = "holding"
+    inclusive: bool = False
+    weights: str | None = None
+    below_one: bool = False
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
         whole_number(self.n, "n", self.kind)
         if isinstance(self.k, bool) or not isinstance(self.k, int | float) or not 0 < self.k < 100:
             raise ParameterError(f"dominance: k={self.k!r} is not allowed.", hint="Use more than 0, below 100.")
+        share_of(self.k, "k", self.kind, below_one=self.below_one)
+        self.check_common()
 
     def evaluate(self, table: Table, profile: str) -> Finding:
-        found = contributions_for(table, self.level, self, self.n)
+        found = self.look(table, self.n)
         return _dominance(self, table, found, as_fraction(self.k) / 100, self.n)
 
     def words(self, table: Table, row: int) -> str:
-        found = contributions_for(table, self.level, self, self.n).at(np.array([row]))
+        found = self.look(table, self.n).at(np.array([row]))
         _, together = protected_and_coalition(found, self.n - 1)
         held = _percent(int(together[0]), int(found.total[0]))
         who = "the largest contributor holds" if self.n == 1 else f"the {self.n} largest contributors hold"
@@ -180,23 +247,29 @@ class Dominance(Rule):
 
 
 @dataclass(frozen=True)
-class MaxShare(Rule):
-    """Maximum share: unsafe when one contributor holds more than this share (0 to 1) of the cell."""
+class MaxShare(Concentration):
+    """Maximum share: unsafe when one contributor holds more than this share (0 to 1) of the cell.
+
+    ``inclusive`` and ``weights`` are those of :class:`PPercent`.
+    """
 
     kind: ClassVar[str] = "max_share"
     share: float
     level: str = "holding"
+    inclusive: bool = False
+    weights: str | None = None
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
         if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share < 1:
             raise ParameterError(f"max_share: share={self.share!r} is not allowed.", hint="Use more than 0, below 1.")
+        self.check_common()
 
     def evaluate(self, table: Table, profile: str) -> Finding:
-        return _dominance(self, table, contributions_for(table, self.level, self, 1), as_fraction(self.share), 1)
+        return _dominance(self, table, self.look(table, 1), as_fraction(self.share), 1)
 
     def words(self, table: Table, row: int) -> str:
-        found = contributions_for(table, self.level, self, 1).at(np.array([row]))
+        found = self.look(table, 1).at(np.array([row]))
         largest, _ = protected_and_coalition(found, 0)
         held = _percent(int(largest[0]), int(found.total[0]))
         return f"maximum share: one contributor holds {held} of the cell (limit {100 * self.share:g} %)"

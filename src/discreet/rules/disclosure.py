@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -31,7 +32,8 @@ class GroupDisclosure(Rule):
 
     Whoever knows that a person belongs to the group then knows the category; with ``k`` greater than zero this
     holds for a coalition of ``k`` outsiders of the category. Withholding the category is not enough: the cells of
-    the other categories tell the same. So one of them, the fullest, must seem to hold more than ``k``.
+    the other categories tell the same. So one of them, the fullest, must seem to hold more than ``k``. Codes that stand
+    for "unknown" are no secret and make no group.
 
     Parameters
     ----------
@@ -39,6 +41,8 @@ class GroupDisclosure(Rule):
         Variable whose categories are the secret.
     k
         How many members of the group may put their knowledge together.
+    unknown
+        Take codes that stand for "unknown" as categories and groups as well.
     tables
         Names of the tables it is for; all when empty.
     """
@@ -46,6 +50,7 @@ class GroupDisclosure(Rule):
     kind: ClassVar[str] = "group_disclosure"
     variable: str
     k: int = 0
+    unknown: bool = False
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -75,6 +80,8 @@ class GroupDisclosure(Rule):
         category = (hierarchy.same_as[table.codes[:, k]] != hierarchy.same_as[whole]) & (table.value > 0)
         for j, other in enumerate(table.spec.hierarchies):  # a difference is no group of people
             category &= ~_subtracts(other)[table.codes[:, j]]
+            if not self.unknown:
+                category &= ~_unknown(other)[table.codes[:, j]]
         if (category & (at < 0)).any():
             raise NeedsError(f"Rule {self.kind!r} needs the totals of {self.variable!r} in table {table.name!r}.")
         return np.where(category, table.value[at] - table.value, -1)
@@ -111,8 +118,12 @@ class GroupDisclosure(Rule):
                 there = at >= 0
                 listed[mine] |= there
                 open_[mine] |= there & (room[at] > table.value[at])
-                fuller = (best[mine] < 0) | (table.value[at] > table.value[best[mine]])
-                best[mine] = np.where(there & (room[at] >= enough) & fuller, at, best[mine])
+                so_far = best[mine]
+                fuller = (so_far < 0) | (table.value[at] > table.value[so_far])
+                # Among equals one that can be filled without filling cells above it that are empty, too.
+                equal = there & (so_far >= 0) & (table.value[at] == table.value[so_far])
+                fuller[equal] = _empty_above(table, at[equal]) < _empty_above(table, so_far[equal])
+                best[mine] = np.where(there & (room[at] >= enough) & fuller, at, so_far)
         lost = ~listed | (open_ & (best < 0))
         if lost.any():
             raise NeedsError(
@@ -139,6 +150,36 @@ def _apart(hierarchy: Hierarchy, code: int) -> Bools:
     start, base, _ = hierarchy.cover
     shared = np.isin(base, base[start[code] : start[code + 1]])
     return ~_some(hierarchy, shared) & ~_subtracts(hierarchy)
+
+
+def _unknown(hierarchy: Hierarchy) -> Bools:
+    """Codes that stand for "unknown", or cover nothing else."""
+    stands = np.array([code in hierarchy.missing for code in hierarchy.codes], np.bool_)
+    return stands | ~_some(hierarchy, ~stands[hierarchy.cover[1]])
+
+
+def _empty_above(table: Table, rows: Ints) -> Ints:
+    """How many of the cells that contain each cell are empty, too: to fill it, they would have to seem fuller."""
+    result = np.zeros(len(rows), np.int64)
+    above: list[dict[int, list[int]]] = [
+        {code: _containing(h, code) for code in np.unique(table.codes[rows, k]).tolist()}
+        for k, h in enumerate(table.spec.hierarchies)
+    ]
+    for i in np.flatnonzero((rows >= 0) & (table.value[rows] == 0)).tolist():
+        codes = [above[k][code] for k, code in enumerate(table.codes[rows[i]].tolist())]
+        cells = np.array(list(product(*codes)), np.int32)
+        at = table.find(cells)
+        result[i] = int(((at >= 0) & (table.value[at] == 0)).sum())
+    return result
+
+
+def _containing(hierarchy: Hierarchy, code: int) -> list[int]:
+    """The code and all others that cover what it covers."""
+    start, base, _ = hierarchy.cover
+    mine = base[start[code] : start[code + 1]]
+    owner = np.repeat(np.arange(len(hierarchy)), np.diff(start))
+    shared = np.bincount(owner[np.isin(base, mine)], minlength=len(hierarchy))
+    return np.flatnonzero(shared == len(mine)).tolist()
 
 
 def _subtracts(hierarchy: Hierarchy) -> Bools:
@@ -169,6 +210,8 @@ class Request(Rule):
         Protection level in per cent of the value.
     level
         ``"holding"`` or ``"record"``.
+    below_one
+        Allow percentages below one.
     tables
         Names of the tables it is for; all when empty.
     """
@@ -179,14 +222,15 @@ class Request(Rule):
     n: int = 1
     range: float = DEFAULT_RANGE
     level: str = "holding"
+    below_one: bool = False
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
-        share_of(self.p1, "p1", self.kind)
+        share_of(self.p1, "p1", self.kind, below_one=self.below_one)
         if self.p2 is not None:
-            share_of(self.p2, "p2", self.kind)
+            share_of(self.p2, "p2", self.kind, below_one=self.below_one)
         whole_number(self.n, "n", self.kind)
-        share_of(self.range, "range", self.kind, high=1000)
+        share_of(self.range, "range", self.kind, high=1000, below_one=self.below_one)
 
     def evaluate(self, table: Table, profile: str) -> Finding:
         found = contributions_for(table, self.level, self)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError
+from discreet.errors import NeedsError
 from discreet.model.arrays import Bools, Ints
 from discreet.model.table import Table
 from discreet.model.units import as_fraction
@@ -21,13 +21,20 @@ from discreet.rules.base import (
     percent_of,
     share_of,
     whole_number,
+    with_value,
 )
 
 DEFAULT_RANGE = 30.0
+"""Protection level of a cell with too few, in per cent of its value."""
 
 
 def _is_count(table: Table) -> bool:
     return table.spec.value is None
+
+
+def _too_few(everybody: Ints, some: Ints, least: int) -> Bools:
+    """Where there are too few, or too few who have something; where nobody has anything, all of them count."""
+    return (everybody > 0) & (some < least) & ((some > 0) | (everybody < least))
 
 
 def _few(table: Table, few: Bools, frequency: Ints, n: int, percent: float, profile: str) -> Finding:
@@ -50,14 +57,20 @@ def _few(table: Table, few: Bools, frequency: Ints, n: int, percent: float, prof
 class MinContributors(Rule):
     """Unsafe when a cell has at least one but fewer than ``n`` distinct contributors.
 
+    In magnitudes those count whose contribution is not zero: what one has beside many zeros is that one's.
+
     Parameters
     ----------
     n
         Least number of contributors.
     range
         Protection level in per cent of the value (magnitudes).
+    zeros
+        Count contributors of magnitudes whose contribution is zero, too, as some programs do.
     level
         ``"holding"`` or ``"record"``.
+    below_one
+        Allow a range below one per cent.
     tables
         Names of the tables it is for; all when empty.
     """
@@ -65,28 +78,38 @@ class MinContributors(Rule):
     kind: ClassVar[str] = "min_contributors"
     n: int
     range: float = DEFAULT_RANGE
+    zeros: bool = False
     level: str = "holding"
+    below_one: bool = False
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
         whole_number(self.n, "n", self.kind)
-        share_of(self.range, "range", self.kind, high=1000)
+        share_of(self.range, "range", self.kind, high=1000, below_one=self.below_one)
+
+    def _counted(self, table: Table) -> tuple[Ints, Ints]:
+        """All contributors, and those that count."""
+        found = contributions_for(table, self.level, self)
+        return found.count, found.count if self.zeros or _is_count(table) else with_value(found)
 
     def evaluate(self, table: Table, profile: str) -> Finding:
         found = contributions_for(table, self.level, self)
-        few = (found.count > 0) & (found.count < self.n)
+        few = _too_few(*self._counted(table), self.n)
         if found.unwaived is not None:
             few &= found.unwaived >= 0
         return _few(table, few, found.count, self.n, self.range, profile)
 
     def words(self, table: Table, row: int) -> str:
-        count = int(contributions_for(table, self.level, self).count[row])
-        return f"too few contributors: {count} (at least {self.n} needed)"
+        everybody, some = (int(column[row]) for column in self._counted(table))
+        besides = f" with a value, of {everybody}" if some < everybody else ""
+        return f"too few contributors: {some}{besides} (at least {self.n} needed)"
 
 
 @dataclass(frozen=True)
 class MinFrequency(Rule):
     """Unsafe when a cell has at least one but fewer than ``n`` records (or weighted units).
+
+    In magnitudes records count whose value is not zero. A weighted count is one of all records.
 
     Parameters
     ----------
@@ -96,6 +119,10 @@ class MinFrequency(Rule):
         Protection level in per cent of the value (magnitudes).
     weighted
         Look at the weighted count; the ``argus`` profile always does where there are weights.
+    zeros
+        Count records of magnitudes whose value is zero, too, as some programs do.
+    below_one
+        Allow a range below one per cent.
     tables
         Names of the tables it is for; all when empty.
     """
@@ -104,39 +131,40 @@ class MinFrequency(Rule):
     n: int
     range: float = DEFAULT_RANGE
     weighted: bool = False
+    zeros: bool = False
+    below_one: bool = False
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
         whole_number(self.n, "n", self.kind)
-        share_of(self.range, "range", self.kind, high=1000)
-        if not isinstance(self.weighted, bool):
-            raise ParameterError(
-                f"min_frequency: weighted={self.weighted!r} is not allowed.", hint="Use true or false."
-            )
+        share_of(self.range, "range", self.kind, high=1000, below_one=self.below_one)
 
-    def _frequency(self, table: Table, profile: str) -> tuple[Ints, int]:
+    def _frequency(self, table: Table, profile: str) -> tuple[Ints, Ints, int]:
+        """All records, those that count, and what one of them is."""
         if table.weighted is not None and (self.weighted or profile == "argus"):
-            return table.weighted, 10**table.weight_decimals
+            return table.weighted, table.weighted, 10**table.weight_decimals
         if table.records is not None:
-            return table.records, 1
+            return table.records, table.records if self.zeros or table.nonzero is None else table.nonzero, 1
         if _is_count(table):
-            return table.value, 10**table.decimals
+            return table.value, table.value, 10**table.decimals
         if "holding" in table.contributions and not table.from_records:
-            return table.contributions["holding"].count, 1
+            found = table.contributions["holding"]
+            return found.count, found.count if self.zeros else with_value(found), 1
         raise NeedsError(
             f"Rule {self.kind!r} needs the number of records of each cell in table {table.name!r}.",
             hint="Please give from_cells a column 'contributors'.",
         )
 
     def evaluate(self, table: Table, profile: str) -> Finding:
-        frequency, one = self._frequency(table, profile)
-        few = (frequency > 0) & (frequency < self.n * one)
+        frequency, some, one = self._frequency(table, profile)
+        few = _too_few(frequency, some, self.n * one)
         return _few(table, few, frequency // one, self.n, self.range, profile)
 
     def words(self, table: Table, row: int) -> str:
         profile = "handbook" if table.assessment is None else table.assessment.profile
-        frequency, one = self._frequency(table, profile)
-        return f"low frequency: {frequency[row] / one:g} (at least {self.n} needed)"
+        frequency, some, one = self._frequency(table, profile)
+        besides = f" with a value, of {frequency[row] / one:g}" if some[row] < frequency[row] else ""
+        return f"low frequency: {some[row] / one:g}{besides} (at least {self.n} needed)"
 
 
 @dataclass(frozen=True)
@@ -158,7 +186,7 @@ class ZeroUnsafe(Rule):
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
-        share_of(self.range, "range", self.kind, high=1e15)
+        share_of(self.range, "range", self.kind, high=1e15, below_one=True)  # in units, not per cent
 
     def evaluate(self, table: Table, profile: str) -> Finding:
         if _is_count(table) and table.from_records and len(table) < math.prod(table.shape):

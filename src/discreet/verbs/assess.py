@@ -14,13 +14,23 @@ from discreet.rules.base import Rule
 
 @overload
 def assess(
-    tables: Table, *rules: Rule, profile: str = ..., missing_safe: bool = ..., manual_range: float = ...
+    tables: Table,
+    *rules: Rule,
+    profile: str = ...,
+    missing_safe: bool = ...,
+    manual_range: float = ...,
+    unrelated: Sequence[str] = ...,
 ) -> Table: ...
 
 
 @overload
 def assess(
-    tables: TableSet, *rules: Rule, profile: str = ..., missing_safe: bool = ..., manual_range: float = ...
+    tables: TableSet,
+    *rules: Rule,
+    profile: str = ...,
+    missing_safe: bool = ...,
+    manual_range: float = ...,
+    unrelated: Sequence[str] = ...,
 ) -> TableSet: ...
 
 
@@ -30,6 +40,7 @@ def assess(
     profile: str = "handbook",
     missing_safe: bool = False,
     manual_range: float = MANUAL_RANGE,
+    unrelated: Sequence[str] = (),
 ) -> Table | TableSet:
     """Find the unsafe cells and how much protection each needs.
 
@@ -47,6 +58,9 @@ def assess(
         Leave cells alone whose code stands for "unknown".
     manual_range
         Level of cells marked unsafe by hand, in per cent of their value.
+    unrelated
+        Variables without a total of which one code is the sum of others by coincidence. Where it is no coincidence, the
+        sum is a relation that readers know: declare it in the hierarchy.
 
     Examples
     --------
@@ -61,9 +75,12 @@ def assess(
                 f"assess takes rules, not a {type(rule).__name__}.", hint="For example ds.PPercent(10)."
             )
     _refuse_unknown_tables(rules, [table.name for table in as_set(tables)])
-    if not isinstance(tables, TableSet):
-        return assess_table(tables, rules, profile, missing_safe, manual_range)
-    return tables.replaced([assess_table(t, rules, profile, missing_safe, manual_range) for t in tables])
+    variables = dict.fromkeys(v for table in as_set(tables) for v in table.variables)
+    for name in [unrelated] if isinstance(unrelated, str) else unrelated:
+        if name not in variables:
+            raise ParameterError(unknown_name("variable", name, variables, "what is assessed"))
+    judged = [assess_table(t, rules, profile, missing_safe, manual_range, unrelated) for t in as_set(tables)]
+    return tables.replaced(judged) if isinstance(tables, TableSet) else judged[0]
 
 
 def _refuse_unknown_tables(rules: Sequence[Rule], names: Sequence[str]) -> None:

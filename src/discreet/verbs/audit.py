@@ -23,7 +23,7 @@ from discreet.tables.method import NotAudited, Reading, method_from_record
 from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verbs.already import Items, gather
 from discreet.verbs.patterns import on_tables
-from discreet.verbs.protect import refuse_unassessed
+from discreet.verbs.protect import refuse_unassessed, refuse_undeclared_sums, refuse_unjudged
 
 HIDDEN = (CellStatus.UNSAFE, CellStatus.SECONDARY)
 AS_RELEASED: Final = "as released"
@@ -223,17 +223,19 @@ def _withheld(
     if not isinstance(subject, Table | TableSet):
         raise ParameterError(f"Cannot audit a {type(subject).__name__}.", hint="Give a release, a table or a set.")
     tables = as_set(subject)
+    for table in tables:
+        refuse_unassessed(table)
+        refuse_undeclared_sums(table)
+    refuse_unjudged(tables)
     hidden = [np.isin(t.status, HIDDEN) for t in tables]
     said: tuple[Status, ...] = ()
     if pattern is not None:
-        for table in tables:
-            refuse_unassessed(table)
         said = on_tables(pattern, tables)
         hidden = [np.isin(status, HIDDEN) for status in said]
     system = build_system(tables, gather(tables, already_published))
-    for cells, mine, status in zip(system.of, hidden, said, strict=False):
-        # A pattern may name a cell once where the table has it under several names.
-        mine |= (status == 0) & np.isin(cells, cells[mine])
+    if pattern is not None and pattern.one_name:  # otherwise names that are not listed are published
+        for cells, mine, status in zip(system.of, hidden, said, strict=False):
+            mine |= (status == 0) & np.isin(cells, cells[mine])
     return system, system.withheld(hidden)
 
 

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from discreet.attack.holes import Holes, hole_intervals
-from discreet.engine.cells import all_cells
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.foreign import MARKS, Published, read_published
 from discreet.files.frames import to_frame
-from discreet.model.arrays import Bools, Codes, Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.spec import TableSpec
-from discreet.model.table import CellStatus, Table, cell_keys
-from discreet.model.tableset import TableSet
+from discreet.model.table import CellStatus, Table
 from discreet.relations import System, build_system
-from discreet.relations.identity import cell_identities
 from discreet.verbs.audit import audit
+from discreet.verbs.output_page import Page, decimals_of
+from discreet.verbs.published_sums import Inferred, infer_codes
 from discreet.verify.verdict import Verdict
 
 NEAR = 1e-6
 """Share of a value (at least one) that ends in floating point may be off."""
-MOST_CELLS = 2_000_000
 EVERY_CELL = 2_000
 """Up to so many cells, shown cells that are only known within something are looked at too."""
 OUTSIDER = "external: knows this publication, all relations between its cells{}"
@@ -86,7 +82,8 @@ def check_output(
     smallest: int | None = None,
     signed: bool = False,
     missing: Literal["zero", "withheld"] = "zero",
-    total: str = "Total",
+    total: str | None = "Total",
+    classes: bool = False,
     withheld: Sequence[str] = MARKS,
     delimiter: str = ",",
     sheet: str | None = None,
@@ -99,7 +96,8 @@ def check_output(
         A csv or xlsx file or a frame: code columns and values, or a cross of two variables. Withheld cells are empty or
         hold one of the marks in ``withheld``.
     by
-        Variable to hierarchy. Without a hierarchy the codes of the table are parts of ``total``.
+        Variable to hierarchy. Without a hierarchy, totals and subtotals are found by adding up, or by ``total`` and
+        other usual names; what was taken for a total stands in the verdict.
     value
         Column of values.
     true
@@ -110,14 +108,17 @@ def check_output(
         How far true values may lie from shown ones: 0, the base less one for rounding to a base, the largest change of
         bounded noise, or ``"rounded"`` for half a unit of the last decimal.
     smallest
-        Counts from 1 to one less than this must not be shown.
+        Counts from 1 to one less than this must not be shown; without it the verdict says how many 1 and 2 are.
     signed
         Whether values may be negative; otherwise everybody knows that they are not.
     missing
         What finest cells are that the table does not list: known to be ``"zero"``, which is the stronger attacker, or
         ``"withheld"`` too. Totals that are not listed are withheld.
     total
-        Code of totals where there is no hierarchy.
+        Code of totals where there is no hierarchy. ``None`` says that the table shows no totals; otherwise a table with
+        holes in which none is found is refused, because what can be worked out of it is not known.
+    classes
+        Whether groups of counts must not stand wholly in one category; without it the verdict says how many do.
     withheld, delimiter, sheet
         Marks of withheld cells; separator of a csv file; sheet of an xlsx file.
 
@@ -135,21 +136,36 @@ def check_output(
     (False, [3.0])
     """
     _refuse(within, missing, smallest)
-    read, hierarchies = _read(published, by, value, total, withheld, delimiter, sheet)
-    page = _Page.of(read, hierarchies, value, counts, missing, true)
+    read, hierarchies, inferred = _read(published, by, value, total, withheld, delimiter, sheet)
+    page = Page.of(read, hierarchies, value, counts, missing, true)
     check = _Check(page, within, counts, signed, true)
     verdict = check.verdict
+    check.file(read)
     check.publication(smallest)
+    check.relations(inferred)
     check.additivity()
+    check.other_names()
+    check.classes(classes)
     found = check.intervals()
     if true is not None:
         check.against_truth(found)
     else:
         verdict.not_considered.append("which cells are unsafe: no true cells were given")
     verdict.not_considered.append("other publications")
-    names = tuple(check.system.cell_name(cell) for cell in found.cells.tolist())
+    names = [check.system.cell_name(cell) for cell in found.cells.tolist()]
     known_true = check.truth[found.cells] if true is not None else np.full(len(found.cells), np.nan)
-    return OutputCheck(verdict, names, found.lower, found.upper, check.recomputed(found), known_true)
+    again = check.recomputed(found)
+    # Holes that stand elsewhere under another name are known.
+    rows, cells = check.elsewhere, check.system.of[0][check.elsewhere]
+    names += [page.table.cell_name(row) for row in rows.tolist()]
+    return OutputCheck(
+        verdict,
+        tuple(names),
+        np.concatenate((found.lower, check.lower[cells])),
+        np.concatenate((found.upper, check.upper[cells])),
+        np.concatenate((again, np.ones(len(rows), np.bool_))),
+        np.concatenate((known_true, check.truth[cells] if true is not None else np.full(len(rows), np.nan))),
+    )
 
 
 def published_hierarchies(
@@ -157,12 +173,12 @@ def published_hierarchies(
     by: Mapping[str, Hierarchy | None] | Sequence[str],
     value: str = "value",
     *,
-    total: str = "Total",
+    total: str | None = "Total",
     withheld: Sequence[str] = MARKS,
     delimiter: str = ",",
     sheet: str | None = None,
 ) -> dict[str, Hierarchy]:
-    """The hierarchies of a published table; where none is given, its codes are parts of ``total``."""
+    """The hierarchies of a published table; where none is given, as its codes add up."""
     return _read(published, by, value, total, withheld, delimiter, sheet)[1]
 
 
@@ -170,11 +186,11 @@ def _read(
     published: Any,
     by: Mapping[str, Hierarchy | None] | Sequence[str],
     value: str,
-    total: str,
+    total: str | None,
     withheld: Sequence[str],
     delimiter: str,
     sheet: str | None,
-) -> tuple[Published, dict[str, Hierarchy]]:
+) -> tuple[Published, dict[str, Hierarchy], dict[str, Inferred]]:
     given = dict(by) if isinstance(by, Mapping) else dict.fromkeys(by)
     if not given:
         raise ParameterError("There is no variable.", hint="Name the columns of codes.")
@@ -183,7 +199,10 @@ def _read(
     read = read_published(
         published, list(given), value, code_lists=known, withheld=withheld, delimiter=delimiter, sheet=sheet
     )
-    return read, {name: h or _inferred(read, k, total) for k, (name, h) in enumerate(given.items())}
+    inferred = {
+        name: infer_codes(read, k, total, _half_unit(read)) for k, (name, h) in enumerate(given.items()) if h is None
+    }
+    return read, {name: h or inferred[name].hierarchy for name, h in given.items()}, inferred
 
 
 def _refuse(within: object, missing: object, smallest: object) -> None:
@@ -195,122 +214,16 @@ def _refuse(within: object, missing: object, smallest: object) -> None:
         raise ParameterError(f"smallest={smallest!r} is not allowed.", hint="Give a whole number of at least 2.")
 
 
-def _inferred(read: Published, k: int, total: str) -> Hierarchy:
-    """All codes of a column as parts of its total."""
-    codes = dict.fromkeys(codes[k] for codes in read.codes)
-    parts = [code for code in codes if code not in (total, "")]
-    if not parts:
-        raise InputError(f"Column {read.variables[k]!r} holds no codes but the total.", hint="Leave it out.")
-    return Hierarchy.flat(parts, total=total)
-
-
-class _Page(NamedTuple):
-    """The published table as a table of ours: which of its cells are shown, and how finely."""
-
-    table: Table
-    shown: Bools
-    decimals: int
-
-    @classmethod
-    def of(
-        cls,
-        read: Published,
-        by: Mapping[str, Hierarchy],
-        value: str,
-        counts: bool,
-        missing: str,
-        true: Table | None,
-    ) -> _Page:
-        """Cells that are listed, all totals above them, and, where asked, all others."""
-        if true is not None and {v: h.codes for v, h in true.spec.by.items()} != {v: h.codes for v, h in by.items()}:
-            raise InputError("The true table has other variables or codes.", hint="Use the same hierarchies for both.")
-        if true is not None and true.variables != tuple(by):
-            raise InputError(f"The true table has the variables {listed(true.variables)}.", hint="Use the same order.")
-        hierarchies = list(by.values())
-        shape = [len(h) for h in hierarchies]
-        codes = _positions(read, by)
-        keys = cell_keys(codes, shape)
-        spec = TableSpec(by=dict(by), value=None if counts else value, name="publication")
-        every = _all_keys(keys, codes, hierarchies, shape, missing, true)
-        decimals = max([0, *(_decimals(v) for v in read.values if v is not None)])
-        place = np.searchsorted(every, keys)
-        units, shown = np.zeros(len(every), np.int64), np.zeros(len(every), np.bool_)
-        for at, number in zip(place.tolist(), read.values, strict=True):
-            if number is not None:
-                units[at], shown[at] = _units(number, decimals), True
-        table = Table(
-            spec=spec,
-            codes=np.column_stack(np.unravel_index(every, shape)).astype(np.int32),
-            value=units,
-            decimals=decimals,
-            empty=np.zeros(len(every), np.bool_),
-            from_records=False,
-        )
-        return cls(_same_cells(table, shown), shown, decimals)
-
-
-def _decimals(number: Decimal) -> int:
-    exponent = number.normalize().as_tuple().exponent
-    return max(0, -exponent) if isinstance(exponent, int) else 0
-
-
-def _units(number: Decimal, decimals: int) -> int:
-    units = int(number.scaleb(decimals))
-    if abs(units) >= 2**52:
-        raise InputError("A published value is too large.", hint="Give the table in a larger unit (thousands).")
-    return units
-
-
-def _positions(read: Published, by: Mapping[str, Hierarchy]) -> Codes:
-    columns = []
-    for k, (variable, hierarchy) in enumerate(by.items()):
-        found = [hierarchy.index.get(codes[k] or hierarchy.total or "", -1) for codes in read.codes]
-        if -1 in found:
-            unknown = dict.fromkeys(codes[k] for codes, at in zip(read.codes, found, strict=True) if at < 0)
-            raise InputError(
-                f"Column {variable!r} has codes that its hierarchy does not have: {listed(unknown, 8)}.",
-                hint="Add them to the hierarchy, or correct them.",
-            )
-        columns.append(found)
-    return np.array(columns, np.int32).T
-
-
-def _all_keys(
-    keys: Ints, codes: Codes, hierarchies: list[Hierarchy], shape: list[int], missing: str, true: Table | None
-) -> Ints:
-    finest = np.ones(len(keys), np.bool_)
-    for k, hierarchy in enumerate(hierarchies):
-        finest &= hierarchy.base[codes[:, k]]
-    every = np.unique(keys)
-    if finest.any():
-        every = np.union1d(every, all_cells(np.unique(keys[finest]), hierarchies, every=False))
-    if true is not None:
-        every = np.union1d(every, true.keys[true.value != 0])
-    if missing == "withheld":
-        size = int(np.prod([float(n) for n in shape]))
-        if size > MOST_CELLS:
-            raise InputError(
-                f"The table would have {counted(size, 'cell')}.", hint="Use missing='zero', or fewer variables."
-            )
-        every = np.arange(size, dtype=np.int64)
-    return every.astype(np.int64)
-
-
-def _same_cells(table: Table, shown: Bools) -> Table:
-    """Codes that cover the same base codes are one cell: a hole whose twin is shown is known."""
-    of, size = cell_identities(TableSet((table,)))
-    known = np.zeros(size, np.int64)
-    known[of[0][shown]] = table.value[shown]
-    twin = np.zeros(size, np.bool_)
-    twin[of[0][shown]] = True
-    return table.with_(value=np.where(shown, table.value, np.where(twin[of[0]], known[of[0]], 0)))
+def _half_unit(read: Published) -> float:
+    """Half a unit of the last decimal that is shown: sums of rounded numbers are found, too."""
+    return 0.5 * 10.0 ** -max([0, *(decimals_of(v) for v in read.values if v is not None)])
 
 
 class _Check:
     """The publication as a system of cells with what a reader knows of each."""
 
     def __init__(
-        self, page: _Page, within: float | Literal["rounded"], counts: bool, signed: bool, true: Table | None
+        self, page: Page, within: float | Literal["rounded"], counts: bool, signed: bool, true: Table | None
     ) -> None:
         self.page, self.whole, self.true = page, counts, true
         self.system: System = build_system(page.table)
@@ -334,6 +247,71 @@ class _Check:
         known += f", and that true values lie within {self.within:g} of shown ones" if self.within else ""
         self.verdict.attackers.append(OUTSIDER.format(known))
 
+    def file(self, read: Published) -> None:
+        """What the file holds besides the table."""
+        for what in read.given_away:
+            self.verdict.refuse("file", what, "take it out of the file")
+        self.verdict.not_considered += [f"in the file: {what}" for what in read.not_read]
+
+    def relations(self, inferred: Mapping[str, Inferred]) -> None:
+        """Which sums were taken for known, and variables of which none is."""
+        number, holes = self._relations().shape[0], int((~self.shown & self._listed()).sum())
+        self.verdict.proved.append(f"{counted(number, 'relation', 'were')} used, between {len(self.system):,} cells")
+        for variable, found in inferred.items():
+            self.verdict.asserted += [f"that in {variable} {text}" for text in found.said]
+            if found.found or not holes:
+                continue
+            if found.denied:
+                self.verdict.asserted.append(f"that no code of {variable} is the total of others")
+            else:
+                self.verdict.refuse(
+                    "relations",
+                    f"no code of {variable} was found to be the sum of the others, so what holes tell is not known",
+                    "give its hierarchy, or total= its code; total=None says that the table shows no totals",
+                )
+
+    def _listed(self) -> Bools:
+        result = np.zeros(len(self.system), np.bool_)
+        result[self.system.of[0][self.page.listed]] = True
+        return result
+
+    @property
+    def elsewhere(self) -> Ints:
+        """Rows that are withheld and shown under another name: a code with a single part, or two alike."""
+        told = self.shown[self.system.of[0]]
+        return np.flatnonzero(self.page.listed & ~self.page.shown & told)
+
+    def other_names(self) -> None:
+        """Holes that are shown under another name."""
+        rows = self.elsewhere
+        if len(rows):
+            names = listed([self.page.table.cell_name(row) for row in rows.tolist()], NAMED)
+            what = f"{counted(len(rows), 'withheld cell', 'are')} shown under another name that covers the same"
+            self.verdict.refuse("recomputed", what, names)
+
+    def classes(self, refuse: bool) -> None:
+        """Groups of counts that stand wholly in one category: who knows a member knows its category."""
+        if not self.whole:
+            return
+        matrix = self._relations().tocsr()
+        full = []
+        for row in range(matrix.shape[0]):
+            cells, signs = (part[matrix.indptr[row] : matrix.indptr[row + 1]] for part in (matrix.indices, matrix.data))
+            parent = cells[signs < 0] if (signs < 0).sum() == 1 else cells[signs > 0]
+            if len(parent) != 1 or len(cells) < 3 or not self.shown[parent[0]] or self.value[parent[0]] <= 0:
+                continue
+            full += [
+                int(cell)
+                for cell in cells
+                if cell != parent[0] and self.shown[cell] and self.value[cell] == self.value[parent[0]]
+            ]
+        cells = np.unique(np.array(full, np.int64))
+        if refuse:
+            self._against("classes", cells, "hold a whole group, which tells the category of everybody in it")
+        else:
+            number = counted(len(cells), "cell", "hold")
+            self.verdict.not_considered.append(f"groups in one category (classes=True was not asked for): {number} one")
+
     def _names(self, cells: Ints) -> str:
         return listed([self.system.cell_name(cell) for cell in cells.tolist()], NAMED)
 
@@ -350,6 +328,11 @@ class _Check:
         if smallest is not None:
             small = self.shown & (self.value > 0) & (self.value < smallest)
             self._against("small counts", np.flatnonzero(small), f"show counts below {smallest}")
+        elif self.whole:
+            few = int((self.shown & (self.value > 0) & (self.value < 3)).sum())
+            self.verdict.not_considered.append(
+                f"small counts (smallest= was not given): {counted(few, 'cell', 'show')} 1 or 2"
+            )
 
     def additivity(self) -> None:
         """Relations between shown cells that do not hold."""
@@ -428,8 +411,8 @@ class _Check:
         wrong = self.shown & (gap > self.within + half + NEAR * np.maximum(1.0, np.abs(self.truth)))
         self._against("values", np.flatnonzero(wrong), "show other values than the true ones")
         verdict.prove("shown values are the true ones, as far as stated", since)
-        if true.assessment is None:
-            verdict.not_considered.append("which cells are unsafe: the true table is not assessed")
+        if not true.judged:
+            verdict.not_considered.append("which cells are unsafe: no rule and no mark says it of the true table")
             return
         unsafe = self._unsafe()
         inside = np.zeros(len(true), np.bool_)

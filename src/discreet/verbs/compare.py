@@ -332,9 +332,7 @@ def _given(name: str, tried: Any, system: System) -> _Given:
         release, refused = tried, check_release(tried.custodian, tried.public).refused
     else:
         refuse_unsaved(Path(tried))
-        refused, custodian = as_one(
-            Path(tried), lambda place: (check_folder(place).refused, read_custodian(place))
-        )
+        refused, custodian = as_one(Path(tried), lambda place: (check_folder(place).refused, read_custodian(place)))
         release = Release(custodian.public(), custodian)
     theirs = build_system(release.custodian.tables)
     mine = list(system.tables)

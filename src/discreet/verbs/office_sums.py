@@ -6,7 +6,7 @@ a cell of its own, which the rules must find safe.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,7 @@ def unsafe_sums(top: Table, hidden: Bools, variable: str) -> Sums:
         contributions={level: _joined(c, top, groups, level) for level, c in top.contributions.items()},
         holders=None,
         records=None if top.records is None else _added(top.records, groups),
+        nonzero=None if top.nonzero is None else _added(top.nonzero, groups),
         weighted=None if top.weighted is None else _added(top.weighted, groups),
         manual=None,
         manual_lower=None,
@@ -80,19 +81,31 @@ def _added(column: Ints, groups: list[Ints]) -> Ints:
 def _joined(found: Contributions, top: Table, groups: list[Ints], level: str) -> Contributions:
     """What rules may look at in several cells together."""
     named = top.holders if level == "holding" and top.spec.shadow is None else None
-    largest = np.array([_largest(found, named, rows) for rows in groups], np.int64)
-    most = [None if c is None else np.array([c[rows].max(axis=0) for rows in groups], c.dtype) for c in found.columns]
+    largest = np.array([_largest(found.top, named, rows) for rows in groups], np.int64)
+
+    def most(column: Any) -> Any:
+        return None if column is None else np.array([column[rows].max(axis=0) for rows in groups], column.dtype)
+
+    own = found.own
     return Contributions(
-        _added(found.count, groups), _added(found.total, groups), largest, np.asarray(most[3], np.bool_), *most[4:]
+        _added(found.count, groups),
+        _added(found.total, groups),
+        largest,
+        most(found.negative),
+        most(found.unwaived),
+        most(found.requested),
+        None if found.nonzero is None else _added(found.nonzero, groups),
+        None if own is None else np.array([_largest(own, None, rows) for rows in groups], np.int64),
+        None if found.own_total is None else _added(found.own_total, groups),
     )
 
 
-def _largest(found: Contributions, named: Holders | None, rows: Ints) -> list[int]:
+def _largest(top: Ints, named: Holders | None, rows: Ints) -> list[int]:
     """The largest contributions of several cells together, each contributor's added where it is named."""
     amounts: list[int] = []
     by_name: dict[int, int] = {}
     for r in rows.tolist():
-        for i, amount in enumerate(found.top[r].tolist()):
+        for i, amount in enumerate(top[r].tolist()):
             who = NOBODY
             # The list of names may be shorter, or weighted: only what is surely the same contribution has a name.
             if named is not None and i < named.identity.shape[1] and named.amount[r, i] == amount:
@@ -101,4 +114,4 @@ def _largest(found: Contributions, named: Holders | None, rows: Ints) -> list[in
                 amounts.append(amount)
             else:
                 by_name[who] = by_name.get(who, 0) + amount
-    return sorted([*amounts, *by_name.values()], reverse=True)[: found.top.shape[1]]
+    return sorted([*amounts, *by_name.values()], reverse=True)[: top.shape[1]]

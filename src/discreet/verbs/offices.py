@@ -164,4 +164,7 @@ def _many(found: Contributions, rows: Ints) -> Contributions:
     """The same, with nobody large in some rows."""
     top = found.top.copy()
     top[rows] = 0
-    return Contributions(found.count, found.total, top, found.negative, found.unwaived, found.requested)
+    own = None if found.own is None else found.own.copy()
+    if own is not None:
+        own[rows] = 0
+    return replace(found, top=top, own=own)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError
+from discreet.errors import NeedsError, ParameterError, counted, listed
 from discreet.keys import Key, find_key
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Ints
@@ -21,6 +21,7 @@ from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
+from discreet.relations.adding import undeclared_sums
 from discreet.rules.base import Rule
 from discreet.tables.method import Method, Outcome
 from discreet.tables.needs import check_needs
@@ -88,6 +89,9 @@ def protect(
     whole = _as_tables(subject, tables, rules, method)
     for table in whole:
         refuse_unassessed(table)
+        refuse_undeclared_sums(table)
+    if not method.alters:
+        refuse_unjudged(whole)
     already = gather(whole, already_published)
     whole = with_cost_variable(whole, method)
     if method.alters:
@@ -116,7 +120,7 @@ def protect(
         status[outcome.withheld[cells] & ~table.unsafe] = CellStatus.SECONDARY
         statuses.append(status)
     log = _log(whole, [method], outcome.evidence.effort)
-    notes = [*outcome.notes, *([MADE_KEY] if key is not None and key.made else [])]
+    notes = [*outcome.notes, *([MADE_KEY] if key is not None and key.made else []), *_said_of(whole)]
     log |= {"notes": notes, "already_published": list(already.together_with())}
     if key is not None:
         log["key"] = {"fingerprint": key.fingerprint, "made": key.made, "insecure": key.insecure}
@@ -127,6 +131,17 @@ def protect(
         intervals = tuple((low[cells], high[cells]) for cells in system.of[: system.present])
     custodian = Custodian(whole, tuple(statuses), (outcome.evidence,), log, already, published, key, intervals)
     return Release(custodian.public(), custodian)
+
+
+def _said_of(tables: TableSet) -> list[str]:
+    """What the custodian should know of the assessment: what was not judged, and what safe cells rest on."""
+    said = []
+    for table in tables:
+        if not table.judged:
+            said.append(f"Table {table.name} was not judged: no rule was given for it, and no cell is marked by hand.")
+        if table.assessment is not None:
+            said += [f"Table {table.name}: {text}." for text in table.assessment.resting()]
+    return said
 
 
 def _only_method(methods: Sequence[Any]) -> Method:
@@ -204,6 +219,34 @@ def refuse_unassessed(table: Table) -> None:
             f"Table {table.name!r} has not been assessed, so nothing is known to be safe in it.",
             hint="Call table.assess(rules) first; assess() without rules takes the statuses set by hand as they are.",
         )
+
+
+def refuse_unjudged(tables: TableSet) -> None:
+    """Refuse tables of which no rule and no mark says what is unsafe: that nothing is, would be said of all."""
+    if not any(table.judged for table in tables):
+        raise NeedsError(
+            f"No rule was given for {listed([table.name for table in tables], 3)}, and no cell is "
+            "marked by hand: nothing says which cells are unsafe.",
+            hint="Call assess with rules, such as ds.PPercent(10), or mark cells by hand before (table.marked); a cell "
+            "marked 'P' says that somebody has looked.",
+        )
+
+
+def refuse_undeclared_sums(table: Table) -> None:
+    """Refuse codes that add up without being declared: readers see it, and methods would not."""
+    assert table.assessment is not None
+    for k, variable in enumerate(table.variables):
+        if variable in table.assessment.options.get("unrelated", ()):
+            continue
+        for found in undeclared_sums(table, k, once=not table.from_records):
+            codes = table.spec.by[variable].codes
+            parts = listed([codes[part] for part in found.parts], 4)
+            raise NeedsError(
+                f"In table {table.name!r} code {codes[found.parent]!r} of {variable!r} is the sum of {parts} in "
+                f"{counted(found.lines, 'line')}, and no total says so. A withheld cell may be a subtraction away.",
+                hint=f"Declare it: Hierarchy.flat(codes, total={codes[found.parent]!r}), or a grouping. Where "
+                f"it is a coincidence, say so by name: assess(..., unrelated=[{variable!r}]).",
+            )
 
 
 @cache

@@ -14,7 +14,7 @@ from discreet.files.frames import code_text, column_names, filled_numbers, gaps,
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.spec import TableSpec
-from discreet.model.table import CellStatus, Contributions, Table, cell_keys
+from discreet.model.table import NOT_JUDGED, CellStatus, Contributions, Table, cell_keys
 from discreet.model.units import decimals_of, to_units, units_up
 from discreet.relations import build_system
 from discreet.relations.equations import Equations, table_equations
@@ -257,7 +257,8 @@ def _contributions(frame: pa.Table, value: Ints, decimals: int) -> dict[str, Con
 def _status(frame: pa.Table) -> Status | None:
     if "status" not in frame.column_names:
         return None
-    letters = ["V" if s is None else str(s).strip() or "V" for s in frame["status"].to_pylist()]
+    said = ["" if s is None else str(s).strip() for s in frame["status"].to_pylist()]
+    letters = ["V" if letter in ("", NOT_JUDGED) else letter for letter in said]
     known: dict[str, CellStatus] = {}
     for row, letter in enumerate(letters):
         if letter not in known:

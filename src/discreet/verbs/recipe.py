@@ -137,6 +137,7 @@ def _assessed(tables: TableSet, recipe: Recipe, rules: list[Rule]) -> TableSet:
         profile=options.profile,
         missing_safe=options.missing_safe,
         manual_range=options.manual_range,
+        unrelated=options.unrelated,
     )
 
 

@@ -102,6 +102,7 @@ class AssessPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     profile: Literal["handbook", "argus"] = "handbook"
     missing_safe: bool = False
     manual_range: float = MANUAL_RANGE
+    unrelated: list[str] = []
 
 
 class LinkPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -121,6 +122,7 @@ class PatternPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     table: str = ""
     tables: dict[str, str] = {}
     delimiter: str = ","
+    one_name: bool = False
 
 
 class PublishedPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

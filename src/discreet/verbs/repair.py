@@ -72,7 +72,8 @@ class Repair:
             f"Pattern {pattern.name!r} ({pattern.digest[:16]}): "
             f"{counted(pattern.count('unsafe') + pattern.count('secondary'), 'cell')} withheld, "
             f"{pattern.count('forced'):,} forced to be published",
-            f"As it stood it {'was safe' if self.held else 'was NOT safe'}.",
+            f"As it stood{' (every cell under all its names)' if pattern.one_name else ''} it "
+            f"{'was safe' if self.held else 'was NOT safe'}.",
             *self.audit.summary().splitlines(),
             f"Completed: {counted(count['unsafe'] + count['secondary'], 'cell', 'are')} withheld besides "
             f"({count['unsafe']:,} unsafe, {count['secondary']:,} others)",

@@ -59,10 +59,15 @@ def check_with_records(verdict: Verdict, release: Release, data: Microdata) -> V
 
 def _same_contributions(mine: Table, theirs: Table) -> bool:
     """Whether two tables have the same contributors: how many, the largest contributions, and whose they are."""
+    if theirs.nonzero is not None and not np.array_equal(theirs.nonzero, mine.nonzero):
+        return False
     for level, found in theirs.contributions.items():
         other = mine.contributions.get(level)
-        if other is None or not np.array_equal(found.count, other.count) or not np.array_equal(found.top, other.top):
+        if other is None:
             return False
+        for column, again in zip(found.columns, other.columns, strict=True):
+            if column is not None and not np.array_equal(column, again):
+                return False
     if theirs.holders is None:
         return True
     return mine.holders is not None and all(

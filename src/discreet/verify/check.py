@@ -26,6 +26,7 @@ from discreet.verify.redistributed import check_redistributed
 from discreet.verify.rules import Recheck
 from discreet.verify.small_counts import check_small_count
 from discreet.verify.swapped import check_swapped
+from discreet.verify.undeclared import check_undeclared
 from discreet.verify.verdict import Verdict
 
 ALTERING: dict[str, Check] = {
@@ -49,6 +50,8 @@ def check_release(custodian: Custodian, public: PublicRelease) -> Verdict:
     unseen = unseen_numbers(ground)
     pairs = enumerate(zip(custodian.whole, custodian.whole_status, strict=True))
     rechecks = [Recheck(t) if n in unseen else _check_cells(verdict, t, status) for n, (t, status) in pairs]
+    if custodian.published is None and len(verdict.not_judged) == len(rechecks) - len(unseen):
+        verdict.refuse("rules", "no rule is stated and no cell is marked, so nothing is known to be safe")
     check_unseen(verdict, ground)
     _check_sums(verdict, ground)
     check_floors(verdict, ground.tables, ground.relations)
@@ -68,6 +71,8 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
         verdict.refuse("cells", "a cell stands twice in the cell file", table.name)
     recheck = Recheck(table)
     verdict.asserted += recheck.asserted
+    for kind in recheck.missing:
+        verdict.refuse("rules", f"what rule {kind} looks at is not in the cell file", table.name)
     if recheck.exempt:
         verdict.asserted.append(
             f"{counted(recheck.exempt, f'cell of table {table.name}', 'have')} an unknown code, which needs no "
@@ -77,6 +82,9 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
         verdict.asserted.append(
             f"{counted(recheck.declared, f'cell of table {table.name}', 'break')} a rule, declared safe by hand"
         )
+    for number, what in zip(recheck.resting, ("sampling weights", "contributors whose value is zero"), strict=True):
+        if number:
+            verdict.asserted.append(f"{counted(number, f'safe cell of table {table.name}', 'rest')} on {what}")
     hidden = (status == CellStatus.UNSAFE) | (status == CellStatus.SECONDARY)
     forced = status == CellStatus.FORCED
     for row in np.flatnonzero(recheck.unsafe & (status != CellStatus.UNSAFE) & ~forced).tolist():
@@ -95,11 +103,16 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
             f"{counted(exceptions, f'unsafe cell of table {table.name}', 'are')} published by force"
         )
     _check_levels(verdict, table, status, recheck)
-    verdict.prove(
-        f"table {table.name}: the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their "
-        f"levels follow from the stated rules: {'; '.join(_in_words(rule) for rule in recheck.checked) or 'none'}",
-        before,
-    )
+    unsafe = f"the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their levels"
+    rules = "; ".join(_in_words(rule) for rule in recheck.checked)
+    if rules:
+        verdict.prove(f"table {table.name}: {unsafe} follow from the stated rules: {rules}", before)
+    elif recheck.marked:
+        verdict.prove(
+            f"table {table.name}: {unsafe} are those marked by hand; no rule is stated that was checked", before
+        )
+    elif not recheck.asserted:
+        verdict.not_judged.append(f"table {table.name}")
     verdict.take_for_granted(
         f"table {table.name}: values, contributor counts and largest contributions of the cells", "cells"
     )
@@ -141,7 +154,9 @@ def _check_sums(verdict: Verdict, ground: Ground) -> None:
         verdict.refuse("additivity", "cells that mean the same differ", ground.name(row))
     for row in np.flatnonzero(ground.now & ground.withheld & ~ground.hidden & ~ground.known).tolist():
         verdict.refuse("pattern", "a withheld cell is published elsewhere", ground.name(row))
+    check_undeclared(verdict, tables)
     verdict.prove("all relations of all tables add up, and cells that mean the same agree", before)
+    verdict.proved.append(f"relations used: {len(ground.relations):,}, between {len(values):,} cells")
 
 
 def _check_known(verdict: Verdict, ground: Ground) -> None:

@@ -34,16 +34,25 @@ VALUE, PLACES_OF = either(number(), text(most=100)), optional(whole(-30, 30))
 LEVEL = one_of("holding", "record")
 TABLES = {"tables": many(SOME)}
 
+LARGE: dict[str, Shape] = {"inclusive": flag, "weights": one_of("once", "ignore"), **TABLES}
+BELOW_ONE = {"below_one": flag}
+
 RULES: dict[str, Shape] = {
-    "p_percent": record({"p": PERCENT, "coalition": whole(), "level": LEVEL}, TABLES),
-    "prior_posterior": record({"p": PERCENT, "q": PERCENT, "coalition": whole(), "level": LEVEL}, TABLES),
-    "dominance": record({"n": whole(1), "k": PERCENT, "level": LEVEL}, TABLES),
-    "max_share": record({"share": number(0, 1), "level": LEVEL}, TABLES),
-    "min_contributors": record({"n": whole(1), "range": PERCENT, "level": LEVEL}, TABLES),
-    "min_frequency": record({"n": whole(1), "range": PERCENT, "weighted": flag}, TABLES),
+    "p_percent": record({"p": PERCENT, "coalition": whole(), "level": LEVEL}, LARGE | BELOW_ONE),
+    "prior_posterior": record({"p": PERCENT, "q": PERCENT, "coalition": whole(), "level": LEVEL}, LARGE | BELOW_ONE),
+    "dominance": record({"n": whole(1), "k": PERCENT, "level": LEVEL}, LARGE | BELOW_ONE),
+    "max_share": record({"share": number(0, 1), "level": LEVEL}, LARGE),
+    "min_contributors": record(
+        {"n": whole(1), "range": PERCENT, "level": LEVEL}, {"zeros": flag, **BELOW_ONE, **TABLES}
+    ),
+    "min_frequency": record(
+        {"n": whole(1), "range": PERCENT, "weighted": flag}, {"zeros": flag, **BELOW_ONE, **TABLES}
+    ),
     "zero_unsafe": record({"range": PERCENT}, TABLES),
-    "request": record({"p1": PERCENT, "n": whole(1), "range": PERCENT, "level": LEVEL}, {"p2": PERCENT, **TABLES}),
-    "group_disclosure": record({"variable": SOME, "k": whole()}, TABLES),
+    "request": record(
+        {"p1": PERCENT, "n": whole(1), "range": PERCENT, "level": LEVEL}, {"p2": PERCENT, **BELOW_ONE, **TABLES}
+    ),
+    "group_disclosure": record({"variable": SOME, "k": whole()}, {"unknown": flag, **TABLES}),
 }
 """Rules that this checker knows, with their parameters."""
 
@@ -101,12 +110,12 @@ TABLE: dict[str, Shape] = {
     "shadow_decimals": DECIMALS,
     "weight_decimals": DECIMALS,
     "key_modulus": optional(whole(0)),
-    "slack": optional(whole(0)),
+    "slack": optional(whole(-1)),
     "from_records": flag,
     "notes": TEXTS,
     "rules": optional(many(rule)),
     "profile": optional(one_of("handbook", "argus")),
-    "options": optional(record({}, {"missing_safe": flag, "manual_range": PERCENT})),
+    "options": optional(record({}, {"missing_safe": flag, "manual_range": PERCENT, "unrelated": TEXTS})),
 }
 CLAIM = record({"method": SOME, "statement": SOME, "attackers": TEXTS, "not_considered": TEXTS, "together_with": TEXTS})
 REASON = record(

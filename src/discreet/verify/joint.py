@@ -96,16 +96,21 @@ def _added_up(table: Table, sums: Sequence[Rows]) -> Table:
 
     contributions = {}
     for level, found in table.contributions.items():
+        some = None
         if level == "holding":
             judged = [_behind(table, g, found.top.shape[1]) for g in groups]
+            if found.nonzero is not None:
+                some = [max(_with_value(table, g), int(found.nonzero[g].max())) for g in groups]
         else:
             judged = [(int(found.count[g].sum()), sorted(found.top[g].ravel().tolist(), reverse=True)) for g in groups]
+            some = None if found.nonzero is None else [int(found.nonzero[g].sum()) for g in groups]
         top = [amounts[: found.top.shape[1]] for _, amounts in judged]
         contributions[level] = Contributions(
             np.array([count for count, _ in judged], np.int64),
             np.array([int(found.total[g].sum()) for g in groups], np.int64),
             np.array(top, np.int64).reshape(len(groups), -1),
             np.array([bool(found.negative[g].any()) for g in groups], np.bool_),
+            nonzero=None if some is None else np.array(some, np.int64),
         )
     nothing = dict.fromkeys(("holders", "manual", "manual_lower", "manual_upper", "lower_bound", "upper_bound", "cost"))
     return table.with_(
@@ -113,11 +118,24 @@ def _added_up(table: Table, sums: Sequence[Rows]) -> Table:
         value=total(table.value),
         empty=np.zeros(len(groups), np.bool_),
         records=total(table.records),
+        nonzero=total(table.nonzero),
         weighted=total(table.weighted),
         contributions=contributions,
         source=None,
         **nothing,
     )
+
+
+def _with_value(table: Table, group: Ints) -> int:
+    """How many of the contributors that are named in some rows have something there."""
+    holders = table.holders
+    assert holders is not None
+    has: Counter[int] = Counter()
+    for who, amount in zip(
+        holders.identity[group].ravel().tolist(), holders.amount[group].ravel().tolist(), strict=True
+    ):
+        has[who] += amount if who != NOBODY else 0
+    return sum(amount != 0 for amount in has.values())
 
 
 def _behind(table: Table, group: Ints, width: int) -> tuple[int, list[int]]:

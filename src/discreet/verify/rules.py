@@ -11,19 +11,37 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.model.arrays import Ints
+from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import DECLARED_SAFE, CellStatus, Contributions, Table
 from discreet.verify.bounds import bounds_of
 
 Wide = NDArray[Any]
+LEVELS = ("holding", "record")
 CONCENTRATION = ("dominance", "max_share", "p_percent", "prior_posterior")
 NEVER = 2**80
 """A level that no release can reach."""
+_LARGE = ("level", "inclusive", "weights", "below_one")
+PARAMETERS = {
+    "p_percent": ("p", "coalition", *_LARGE),
+    "prior_posterior": ("p", "q", "coalition", *_LARGE),
+    "dominance": ("n", "k", *_LARGE),
+    "max_share": ("share", "level", "inclusive", "weights"),
+    "min_contributors": ("n", "range", "zeros", "level", "below_one"),
+    "min_frequency": ("n", "range", "weighted", "zeros", "below_one"),
+    "zero_unsafe": ("range",),
+    "request": ("p1", "p2", "n", "range", "level", "below_one"),
+    "group_disclosure": ("variable", "k", "unknown"),
+}
+"""The rules that this checker knows, and what each may state. Rules of users have a dot in their name."""
 
 
 class Result(NamedTuple):
@@ -44,9 +62,12 @@ class Recheck:
         self.lower = np.zeros(self.size, object)
         self.upper = np.zeros(self.size, object)
         self.asserted: list[str] = []
+        self.missing: list[str] = []
         self.checked: list[Mapping[str, Any]] = []
         self.exempt = 0
         self.declared = 0
+        self.marked = table.manual is not None and bool(np.any(table.manual > CellStatus.SAFE))
+        self.resting = (0, 0)
         self.counts = table.spec.value is None
         self.floor, self.ceiling = bounds_of(table)
         assessment = table.assessment
@@ -60,13 +81,18 @@ class Recheck:
         for rule in assessment.rules:
             result = self._stated(rule)
             if result is None:
-                self.asserted.append(f"rule {rule['kind']} in table {table.name}: its inputs are not in the cell file")
+                if rule["kind"] in PARAMETERS:
+                    self.missing.append(rule["kind"])
+                else:
+                    self.asserted.append(f"rule {rule['kind']} in table {table.name}: one of the office's own")
             else:
                 self.checked.append(rule)
-                results.append((rule["kind"], result._replace(unsafe=result.unsafe & ~exempt)))
+                spared = exempt if rule["kind"] != "group_disclosure" else np.zeros(self.size, np.bool_)
+                results.append((rule["kind"], result._replace(unsafe=result.unsafe & ~spared)))
         for _, result in results:
             self.unsafe |= result.unsafe
         self.exempt = int(exempt.sum())
+        self.resting = self._resting(assessment.rules, self.unsafe | exempt)
         for result in self._in_turn(results) if self.argus else (result for _, result in results):
             self.lower = np.where(result.unsafe & (result.lower > self.lower), result.lower, self.lower)
             self.upper = np.where(result.unsafe & (result.upper > self.upper), result.upper, self.upper)
@@ -74,6 +100,22 @@ class Recheck:
         known = zip(self.lower.tolist(), self.upper.tolist(), table.value.tolist(), self.floor.tolist(), strict=True)
         clamped = [min(low, v - f) if f > -(2**62) and up > 0 else low for low, up, v, f in known]
         self.lower = np.array(clamped, object)
+
+    def _resting(self, rules: tuple[Mapping[str, Any], ...], settled: NDArray[np.bool_]) -> tuple[int, int]:
+        """How many safe cells would break a rule without weights, and how many if zeros did not count."""
+        found = [np.zeros(self.size, np.bool_) for _ in range(2)]
+        for rule in rules:
+            stricter: list[dict[str, Any]] = [{}, {}]
+            if self.table.spec.weight and rule["kind"] in CONCENTRATION:
+                stricter[0] = {"weights": "ignore"}
+            elif rule.get("weighted") and not self.argus:
+                stricter[0] = {"weighted": False}
+            if rule.get("zeros") and not self.counts:
+                stricter[1] = {"zeros": False}
+            for mask, change in zip(found, stricter, strict=True):
+                again = self._stated({**rule, **change}) if change else None
+                mask |= False if again is None else again.unsafe & ~settled
+        return int(found[0].sum()), int(found[1].sum())
 
     def _stated(self, rule: Mapping[str, Any]) -> Result | None:
         try:
@@ -132,6 +174,15 @@ class Recheck:
 
     def _apply(self, rule: Mapping[str, Any]) -> Result | None:
         kind = rule["kind"]
+        if kind not in PARAMETERS:
+            if "." in kind:
+                return None
+            raise ValueError(kind)
+        if not set(rule) <= {"kind", "tables", *PARAMETERS[kind]} or rule.get("level", "holding") not in LEVELS:
+            raise ValueError(kind)
+        shares = () if kind == "zero_unsafe" else ("p", "q", "k", "p1", "p2", "range")
+        if kind != "group_disclosure" and not rule.get("below_one") and any(rule.get(name, 1) < 1 for name in shares):
+            raise ValueError(kind)
         found = self.table.contributions.get(rule.get("level", "holding"))
         if kind in CONCENTRATION:
             return None if found is None else self._concentration(rule, found)
@@ -143,9 +194,7 @@ class Recheck:
             return self._zero(rule)
         if kind == "request":
             return self._request(rule, found)
-        if kind == "group_disclosure":
-            return self._group(rule)
-        return None
+        return self._group(rule)
 
     def _concentration(self, rule: Mapping[str, Any], found: Contributions) -> Result | None:
         kind = rule["kind"]
@@ -153,27 +202,41 @@ class Recheck:
             together = _whole(rule, "n")
         else:
             together = 1 if kind == "max_share" else _whole(rule, "coalition") + 1
-        if found.top.shape[1] < together:
+        listed, total = found.top, self._total(found)
+        once = self.table.spec.weight and rule.get("weights")
+        if once:
+            if once not in ("once", "ignore"):
+                raise ValueError("weights")
+            if found.own is None or found.own_total is None:
+                return None
+            listed, total = found.own, found.own_total.astype(object) if once == "ignore" else total
+        if listed.shape[1] < together:
             return None
-        top = found.top[:, :together].astype(object)
+        top = listed[:, :together].astype(object)
         largest, summed = top[:, 0], top.sum(axis=1)
         open_ = np.ones(self.size, np.bool_)
         if found.unwaived is not None:
             open_ = found.unwaived != -1
             largest = np.where(open_, found.unwaived, 0).astype(object)
             summed = np.where(largest < top[:, -1], summed - top[:, -1] + largest, summed)
-        total = self._total(found)
         if kind in ("dominance", "max_share"):
+            something = summed
             share = _number(rule, "k") / 100 if kind == "dominance" else _number(rule, "share")
             # unsafe: summed > share * total; level: summed / share - total
             above, below = summed * share.denominator - total * share.numerator, share.numerator
         else:
+            something = largest
             share = _number(rule, "p") / _number(rule, "q", 100)
             # unsafe: total - summed < share * largest; level: the difference
             above = largest * share.numerator - (total - summed) * share.denominator
             below = share.denominator
-        unsafe = (np.asarray(above > 0, np.bool_) & open_) | self._not_allowed(found)
-        level = _ceil(above, below) if self.table.spec.shadow is None else self._in_proportion(above, below, total)
+        broken = (above >= 0) & (something > 0) if rule.get("inclusive") else above > 0
+        unsafe = (np.asarray(broken, np.bool_) & open_) | self._not_allowed(found)
+        if self.table.spec.shadow is None and once != "ignore":
+            level = _ceil(above, below)
+            level = np.where(level < 1, 1, level)
+        else:
+            level = self._in_proportion(above, below, total)
         return Result(unsafe, level, level)
 
     def _not_allowed(self, found: Contributions) -> NDArray[np.bool_]:
@@ -193,10 +256,22 @@ class Recheck:
         return np.array([max(level, 1) for level in levels], object)
 
     def _contributors(self, rule: Mapping[str, Any], found: Contributions) -> Result:
-        few = (found.count > 0) & (found.count < _whole(rule, "n"))
+        some = found.count if self.counts or rule.get("zeros") else self._having(found.count, found.nonzero, found)
+        few = _below(found.count, some, _whole(rule, "n"))
         if found.unwaived is not None:
             few &= found.unwaived != -1
         return self._few(few, found.count.astype(object), rule)
+
+    def _having(self, count: Ints, nonzero: Ints | None, found: Contributions | None) -> Ints:
+        """How many have a value. The engine says it; a ready-made table may show it by a list that ends with zeros."""
+        if nonzero is None and self.table.from_records:
+            raise KeyError("nonzero")
+        some = count if nonzero is None else np.minimum(count, nonzero)
+        if nonzero is None and found is not None and found.top.shape[1]:
+            shown = np.count_nonzero(found.top, axis=1)
+            over = (found.top[:, -1] == 0) & ~found.negative & (shown < some)
+            some = np.where(over, shown, some)
+        return some
 
     def _few(self, few: NDArray[np.bool_], frequency: Wide, rule: Mapping[str, Any]) -> Result:
         percent = self._percent(_number(rule, "range"))
@@ -209,17 +284,23 @@ class Recheck:
 
     def _frequency(self, rule: Mapping[str, Any]) -> Result | None:
         table = self.table
+        zeros, one = self.counts or bool(rule.get("zeros")), 1
         if table.weighted is not None and (self.argus or rule.get("weighted")):
             units, one = table.weighted, 10**table.weight_decimals
+            some = units
         elif table.records is not None:
-            units, one = table.records, 1
+            units = table.records
+            some = units if zeros else self._having(units, table.nonzero, None)
         elif self.counts:
             units, one = table.value, 10**table.decimals
+            some = units
         elif "holding" in table.contributions and not table.from_records:
-            units, one = table.contributions["holding"].count, 1
+            found = table.contributions["holding"]
+            units = found.count
+            some = units if zeros else self._having(units, found.nonzero, found)
         else:
             return None
-        few = (units > 0) & (units < _whole(rule, "n") * one)
+        few = _below(units, some, _whole(rule, "n") * one)
         return self._few(few, (units // one).astype(object), rule)
 
     def _zero(self, rule: Mapping[str, Any]) -> Result | None:
@@ -245,6 +326,25 @@ class Recheck:
         level = self._percent(_number(rule, "range"))
         return Result(unsafe, level, level)
 
+    @cached_property
+    def _places(self) -> dict[tuple[int, ...], int]:
+        return {tuple(codes): row for row, codes in enumerate(self.table.codes.tolist())}
+
+    @cached_property
+    def _wider(self) -> list[list[list[int]]]:
+        """For every variable and code the codes that cover all of it."""
+        found = []
+        for hierarchy in self.table.spec.hierarchies:
+            covered = [frozenset(hierarchy.covered(code)) for code in hierarchy.codes]
+            found.append([[i for i, other in enumerate(covered) if other >= mine] for mine in covered])
+        return found
+
+    def _empty_around(self, row: int) -> int:
+        """How many cells with nothing in them hold this one."""
+        value = self.table.value
+        around = product(*(self._wider[k][code] for k, code in enumerate(self.table.codes[row].tolist())))
+        return sum(place in self._places and value[self._places[place]] == 0 for place in around)
+
     def _group(self, rule: Mapping[str, Any]) -> Result:
         """All of a group but ``k`` in one category: the category may not be known, nor that the others are so empty."""
         table, one = self.table, 10**self.table.decimals
@@ -254,6 +354,9 @@ class Recheck:
         whole = hierarchy.covered(str(hierarchy.total))
         groups: dict[tuple[int, ...], dict[int, int]] = {}
         people = [[min(h.covered(c).values(), default=1) > 0 for c in h.codes] for h in table.spec.hierarchies]
+        secret = [
+            [rule.get("unknown") or not _stands_for_unknown(h, c) for c in h.codes] for h in table.spec.hierarchies
+        ]
         for row, codes in enumerate(table.codes.tolist()):
             if all(whose[code] for whose, code in zip(people, codes, strict=True)):  # nothing is subtracted
                 groups.setdefault(tuple(codes[:k] + codes[k + 1 :]), {})[codes[k]] = row
@@ -268,6 +371,8 @@ class Recheck:
                 outside = size - value[row]
                 if parts[code] == whole or value[row] <= 0 or not 0 <= outside <= allowed:
                     continue
+                if not all(whose[c] for whose, c in zip(secret, table.codes[row].tolist(), strict=True)):
+                    continue
                 others = [members[other] for other in members if not parts[other].keys() & parts[code].keys()]
                 if others and all(self.ceiling[other] <= value[other] for other in others):
                     continue  # everybody knows how empty the others are
@@ -277,11 +382,24 @@ class Recheck:
                 if not roomy:
                     upper[row] = NEVER
                     continue
-                fullest = max(roomy, key=lambda other: (value[other], -other))
+                most = max(value[other] for other in roomy)
+                fullest = min((o for o in roomy if value[o] == most), key=lambda o: (self._empty_around(o), o))
                 if value[fullest] < enough:
                     unsafe[fullest] = True
                     upper[fullest] = max(upper[fullest], enough - value[fullest])
         return Result(unsafe, lower, upper)
+
+
+def _stands_for_unknown(hierarchy: Hierarchy, code: str) -> bool:
+    """Whether a code says nothing of those who have it."""
+    covered = hierarchy.covered(code)
+    return code in hierarchy.missing or (len(covered) > 0 and all(base in hierarchy.missing for base in covered))
+
+
+def _below(everybody: Ints, some: Ints, least: int) -> NDArray[np.bool_]:
+    """Too few, or too few who have something; where nobody has anything, all of them count."""
+    counted = np.where(some == 0, everybody, some)
+    return np.asarray((everybody > 0) & (counted < least), np.bool_)
 
 
 def _number(record: Mapping[str, Any], name: str, otherwise: float | None = None) -> Fraction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from discreet.errors import VerificationError, counted
+from discreet.errors import VerificationError, counted, listed
 
 
 def one_line(text: str) -> str:
@@ -46,6 +46,7 @@ class Verdict:
     not_considered: list[str] = field(default_factory=list)
     together_with: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
+    not_judged: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -83,6 +84,8 @@ class Verdict:
         self.attackers += other.attackers
         self.together_with += other.together_with
         self.not_considered += other.not_considered
+        self.known += other.known
+        self.not_judged += other.not_judged
 
     def require(self) -> Verdict:
         """The verdict itself; an error that names the first reasons when the claim does not hold."""
@@ -106,10 +109,19 @@ class Verdict:
             "not_considered": self.not_considered,
             "together_with": self.together_with,
             "known": self.known,
+            "not_judged": self.not_judged,
         }
 
+    def headline(self) -> str:
+        """The verdict in one sentence; it does not say that claims hold of tables of which nobody has judged a cell."""
+        if not self.holds:
+            return f"REFUSED for {counted(len(self.refused), 'reason')}."
+        if not self.not_judged:
+            return "The claims hold."
+        return f"Nothing was refused, but NOT JUDGED: no rule says what is unsafe in {listed(self.not_judged, 3)}."
+
     def __str__(self) -> str:
-        lines = ["The claims hold." if self.holds else f"REFUSED for {counted(len(self.refused), 'reason')}."]
+        lines = [self.headline()]
         lines += [f"  refused   {refusal}" for refusal in self.refused[:20]]
         lines += [f"  proved    {text}" for text in self.proved]
         lines += [f"  against   {text}" for text in self.attackers]

@@ -25,17 +25,27 @@ MOST_CELLS = 200_000
 """Reasons are looked for in systems of at most so many cells."""
 SHOWN = 5
 NOTHING_TO_DO = "nothing that is withheld now can hide it again"
+AGAINST_INSIDERS = (
+    "{} only against contributors who know their own contribution, as where one person stands alone: merging costs "
+    "detail; insiders='nonzero' gives up the level against contributors, who then may not work out a cell exactly but "
+    "come close to it; insiders=None gives up contributors altogether, who then may work out what others have; accept= "
+    "gives up these cells alone. The claim of the release names each of them."
+)
 FIELDS = ("table", "cells", "class", "reason", "name")
 CLASSES = ("impossible", "undecided", "revealed")
 
 
 class Failure(NamedTuple):
-    """An unsafe cell without a certificate: its class, the reason in words, and the way out."""
+    """An unsafe cell without a certificate: its class, the reason in words, and the way out.
+
+    ``insiders`` is how many contributors together it cannot be protected against; 0 for outsiders.
+    """
 
     cell: int
     kind: Literal["impossible", "undecided", "revealed"]
     reason: str
     way_out: str
+    insiders: int = 0
 
 
 def classify(
@@ -78,10 +88,9 @@ def _failure(system: System, attackers: Attackers, cell: int, found: Unprotected
         because = listed(names, SHOWN) if names else "what everybody knows of it is closer than its level"
         reason = f"for {whom} it cannot move {way} to its level even if every cell that may be is withheld: {because}"
         way_out = f"let {listed(forced, 3)} be withheld" if forced else "merge its category with another"
-        return Failure(cell, "impossible", reason, way_out)
-    return Failure(
-        cell, "undecided", f"no certificate {way} against {whom} was found", "merge its category with another"
-    )
+        return Failure(cell, "impossible", reason, way_out, len(found.insiders))
+    reason = f"no certificate {way} against {whom} was found"
+    return Failure(cell, "undecided", reason, "merge its category with another", len(found.insiders))
 
 
 def furthest_move(
@@ -140,11 +149,18 @@ def failures_error(system: System, failures: Sequence[Failure]) -> ProtectionErr
     more = f" and {len(failures) - SHOWN} more" if len(failures) > SHOWN else ""
     count = {kind: sum(f.kind == kind for f in failures) for kind in CLASSES}
     revealed = f"{count['revealed']} revealed by what is already published, " if count["revealed"] else ""
+    hint = (
+        "Nothing is published. Publish fewer cells by force, merge categories, leave detail out, or accept the cells "
+        "by name (accept=), which stays in the evidence."
+    )
+    inside = sum(failure.insiders > 0 for failure in failures)
+    if inside:
+        fail = "fails" if inside == 1 else "fail"
+        hint = f"{hint} {AGAINST_INSIDERS.format(f'{inside} of them {fail}')}"
     return ProtectionError(
         f"{counted(len(failures), 'unsafe cell')} cannot be protected ({revealed}{count['impossible']} proved "
         f"impossible, {count['undecided']} undecided): {'; '.join(lines)}{more}.",
-        hint="Nothing is published. Publish fewer cells by force, merge categories, leave detail out, or accept the "
-        "cells by name (accept=), which stays in the evidence.",
+        hint=hint,
     )
 
 

@@ -193,6 +193,7 @@ def table_of_sums(table: Table, rows: list[Ints]) -> Table:
         value=summed(table.value),
         empty=np.zeros(len(rows), np.bool_),
         records=summed(table.records),
+        nonzero=summed(table.nonzero),
         weighted=summed(table.weighted),
         contributions={
             level: _by_holder(table, found, rows) if level == "holding" else _by_record(found, rows)
@@ -207,7 +208,8 @@ def table_of_sums(table: Table, rows: list[Ints]) -> Table:
 def _by_record(found: Contributions, rows: list[Ints]) -> Contributions:
     """Records are in one of the cells only."""
     top = [np.sort(found.top[r].ravel())[::-1][: found.top.shape[1]] for r in rows]
-    return _contributions(found, rows, [int(found.count[r].sum()) for r in rows], top)
+    some = None if found.nonzero is None else [int(found.nonzero[r].sum()) for r in rows]
+    return _contributions(found, rows, [int(found.count[r].sum()) for r in rows], some, top)
 
 
 def _by_holder(table: Table, found: Contributions, rows: list[Ints]) -> Contributions:
@@ -215,7 +217,7 @@ def _by_holder(table: Table, found: Contributions, rows: list[Ints]) -> Contribu
     holders = table.holders
     assert holders is not None
     width, scale = found.top.shape[1], 10 ** max(table.shadow_decimals - table.decimals, 0)
-    counts, tops = [], []
+    counts, some, tops = [], [], []
     for r in rows:
         named: dict[int, int] = {}
         listed_in: dict[int, int] = {}
@@ -236,8 +238,10 @@ def _by_holder(table: Table, found: Contributions, rows: list[Ints]) -> Contribu
                 listed_in[who] = listed_in.get(who, 0) + rest
         most = [has + unlisted - listed_in[who] for who, has in named.items()] + [unlisted] * width
         counts.append(max(len(named), int(holders.count[r].max(initial=0))))
+        if found.nonzero is not None:
+            some.append(max(sum(has != 0 for has in named.values()), int(found.nonzero[r].max(initial=0))))
         tops.append(_at_most(sorted(most, reverse=True)[:width], int(table.value[r].sum())) * scale)
-    return _contributions(found, rows, counts, tops)
+    return _contributions(found, rows, counts, some or None, tops)
 
 
 def _at_most(top: list[int], total: int) -> Ints:
@@ -249,10 +253,13 @@ def _at_most(top: list[int], total: int) -> Ints:
     return np.array(result, np.int64)
 
 
-def _contributions(found: Contributions, rows: list[Ints], counts: list[int], tops: list[Ints]) -> Contributions:
+def _contributions(
+    found: Contributions, rows: list[Ints], counts: list[int], some: list[int] | None, tops: list[Ints]
+) -> Contributions:
     return Contributions(
         np.array(counts, np.int64),
         np.array([int(found.total[r].sum()) for r in rows], np.int64),
         np.array(tops, np.int64).reshape(len(rows), found.top.shape[1]),
         np.array([bool(found.negative[r].any()) for r in rows], np.bool_),
+        nonzero=None if some is None else np.array(some, np.int64),
     )
