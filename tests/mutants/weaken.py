@@ -13,16 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-CHECKS = ("refuse", "check", "name_cells", "rule_out", "mark")
-"""Words in the names of functions that check or refuse something."""
-NEXT_TO: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.NotEq: ast.Gt,
-}
-"""Comparisons, and one that differs at the border, or sees one side only."""
+REFUSALS = ("refuse", "refuse_where", "name_cells", "note", "_refuse_other_codes")
+"""Functions that refuse something."""
+CHECKS = ("check", "_wrong")
+"""Words in the names of functions that have something checked."""
+STRICTER: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.LtE: ast.Lt, ast.GtE: ast.Gt, ast.NotEq: ast.Gt}
+"""Comparisons, and one that holds less often: not at the border, or on one side only."""
+LAXER: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.Gt: ast.GtE}
+"""Comparisons, and one that holds more often."""
 QUANTIFIERS = {"all": "any", "any": "all"}
 EXTREMES = {"min", "max", "minimum", "maximum"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -122,19 +120,37 @@ def _with(tree: ast.Module, node: ast.AST, other: ast.AST | None) -> ast.Module:
 
 # ---- what can be weaker -------------------------------------------------------------------------------------
 
+Change = tuple[ast.expr | ast.stmt, ast.AST | None, bool]
+"""What is exchanged, for what (``None`` stands for nothing at all), and whether a refusal goes."""
+
 
 def _changes(function: Function) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST | None, bool, range]]:
-    """Nodes of a function, what may stand there instead, whether a refusal goes, and the lines of the statement."""
+    """The weakenings of a function, in the order of its text, with the lines of the statement that each is in.
+
+    Where a function refuses something, its conditions are made to refuse less: their direction is known. Other
+    functions are changed at the borders of all conditions.
+    """
+    lines: dict[int, range] = {}
+    nodes = []
     for statement in function.body:
-        for node, lines in _below(statement, range(0)):
-            if isinstance(node, ast.Expr):
-                name = _called(node.value) if isinstance(node.value, ast.Call) else ""
-                if any(word in name for word in CHECKS) and name != "checkpoint":
-                    yield node, None, "refuse" in name or name == "name_cells", lines
-            elif isinstance(node, ast.Raise):
-                yield node, None, True, lines
-            elif isinstance(node, ast.expr | ast.stmt):
-                yield from ((at, other, False, lines) for at, other in _weaker(node))
+        for node, where in _below(statement, range(0)):
+            lines.setdefault(id(node), where)
+            nodes.append(node)
+    refusing = [node for node in nodes if isinstance(node, ast.stmt) and _refuses(node)]
+    found: list[Change] = [(node, None, True) for node in refusing]
+    conditions = _conditions(function, refusing) if refusing else []
+    for condition, refuses in conditions:
+        found += [(at, other, False) for at, other in _loosened(condition, refuses)]
+    if not refusing:
+        for node in nodes:
+            if isinstance(node, ast.expr | ast.stmt):
+                found += [(at, other, False) for at, other in _changed(node)]
+    told: set[tuple[int, str]] = set()
+    for at, other, refusal in sorted(found, key=lambda change: (change[0].lineno, change[0].col_offset)):
+        what = (id(at), "" if other is None else ast.dump(other))
+        if what not in told and id(at) in lines:
+            told.add(what)
+            yield at, other, refusal, lines[id(at)]
 
 
 def _below(node: ast.AST, lines: range) -> Iterator[tuple[ast.AST, range]]:
@@ -155,18 +171,126 @@ def _below(node: ast.AST, lines: range) -> Iterator[tuple[ast.AST, range]]:
                 yield from _below(child, lines)
 
 
-def _weaker(node: ast.expr | ast.stmt) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST]]:
+def _called(node: ast.AST) -> str:
+    if not isinstance(node, ast.Call):
+        return ""
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _refuses(node: ast.stmt) -> bool:
+    """Whether a statement refuses something, or has it checked by somebody else."""
+    if isinstance(node, ast.Raise):
+        return True
+    if isinstance(node, ast.Return):  # reasons in words, of functions that look for one
+        return isinstance(node.value, ast.Constant | ast.JoinedStr) and bool(getattr(node.value, "value", True) or "")
+    call = node.value if isinstance(node, ast.Expr | ast.Assign) else None
+    name = _called(call) if call is not None else ""
+    return name in REFUSALS or (isinstance(node, ast.Expr) and any(word in name for word in CHECKS))
+
+
+# ---- conditions whose direction is known --------------------------------------------------------------------
+
+
+def _conditions(function: Function, refusing: list[ast.stmt]) -> list[tuple[ast.expr, bool]]:
+    """Conditions that decide on refusals, and whether they refuse where they hold, or spare."""
+    found: list[tuple[ast.expr, bool]] = []
+    marked = set(map(id, refusing))
+    for node in ast.walk(function):
+        if isinstance(node, ast.If):
+            body, other = (_holds(part, marked) for part in (node.body, node.orelse))
+            leaves = isinstance(node.body[-1], ast.Continue | ast.Return) and not body
+            if body and not other:
+                found.append((node.test, True))
+            elif leaves or (other and not body):
+                found.append((node.test, False))
+        elif isinstance(node, ast.Call) and _called(node) in ("refuse_where", "name_cells", "flatnonzero"):
+            masks = node.args if _called(node) != "name_cells" else node.args[2:3]
+            found += [(argument, True) for argument in masks[:1]]
+    names = {
+        name.id: (value, refuses)
+        for condition, refuses in found
+        for name, refuses in _names(condition, refuses)
+        for value in _assigned(function, name.id)
+    }
+    return [*found, *names.values()]
+
+
+def _holds(body: list[ast.stmt], marked: set[int]) -> bool:
+    return any(id(node) in marked for statement in body for node in ast.walk(statement))
+
+
+def _names(condition: ast.expr, refuses: bool) -> Iterator[tuple[ast.Name, bool]]:
+    """Names that a condition rests on, with their direction."""
+    if isinstance(condition, ast.Name):
+        yield condition, refuses
+    for part, way in _parts(condition, refuses):
+        yield from _names(part, way)
+
+
+def _assigned(function: Function, name: str) -> Iterator[ast.expr]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            yield node.value
+
+
+def _parts(node: ast.expr, refuses: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """The conditions that a condition is made of."""
+    if isinstance(node, ast.BoolOp):
+        yield from ((value, refuses) for value in node.values)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+        yield from ((node.left, refuses), (node.right, refuses))
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
+        yield node.operand, not refuses
+    elif _called(node) in ("any", "all", "asarray", "bool", "array", "flatnonzero") and isinstance(node, ast.Call):
+        for argument in node.args[:1]:
+            inner = argument.elt if isinstance(argument, ast.GeneratorExp | ast.ListComp) else argument
+            yield inner, refuses
+        if isinstance(node.func, ast.Attribute) and not node.args:
+            yield node.func.value, refuses
+
+
+def _loosened(node: ast.expr, refuses: bool) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """What may stand for a condition, or a part of it, so that less is refused."""
+    is_any = ast.Or if refuses else ast.And
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, is_any):
+        yield from ((node, _without(node, i)) for i in range(len(node.values)))
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr if refuses else ast.BitAnd):
+        yield node, node.left
+        yield node, node.right
+    elif isinstance(node, ast.Compare):
+        yield from ((node, other) for other in _comparisons(node, refuses))
+    elif _called(node) == ("any" if refuses else "all") and isinstance(node, ast.Call):
+        yield node, _quantified(node)
+    for part, way in _parts(node, refuses):
+        yield from _loosened(part, way)
+
+
+def _comparisons(node: ast.Compare, refuses: bool) -> Iterator[ast.Compare]:
+    """Comparisons that hold less often, at the border or by a unit, or more often where they spare."""
+    chained = len(node.ops) > 1
+    for i, operator in enumerate(node.ops):
+        kind = (STRICTER if refuses else LAXER).get(type(operator))
+        if isinstance(operator, ast.NotEq) and not all(map(_may_be_number, (node.left, *node.comparators))):
+            kind = None
+        if kind is not None and not (chained and isinstance(operator, ast.NotEq)):
+            yield ast.Compare(node.left, [*node.ops[:i], kind(), *node.ops[i + 1 :]], node.comparators)
+        elif refuses and not chained and isinstance(operator, ast.Lt | ast.Gt):
+            beyond = ast.Sub() if isinstance(operator, ast.Lt) else ast.Add()
+            yield ast.Compare(node.left, node.ops, [ast.BinOp(node.comparators[0], beyond, ast.Constant(1))])
+
+
+# ---- conditions that may go either way ----------------------------------------------------------------------
+
+
+def _changed(node: ast.expr | ast.stmt) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST]]:
     """A node, or the one of its parts that changes, and what may stand there instead."""
-    if isinstance(node, ast.If):
-        never = copy.copy(node)
-        never.test = ast.copy_location(ast.Constant(False), node.test)
-        yield node, never
-    elif isinstance(node, ast.BoolOp):
+    if isinstance(node, ast.BoolOp):
         yield from ((node, _without(node, i)) for i in range(len(node.values)))
     elif isinstance(node, ast.BinOp):
         yield from ((node, other) for other in _operations(node))
     elif isinstance(node, ast.Compare):
-        yield from ((node, other) for other in _comparisons(node))
+        yield from ((node, other) for other in (*_comparisons(node, True), *_comparisons(node, False)))
     elif isinstance(node, ast.Call):
         yield from ((node, other) for other in _calls(node))
     else:
@@ -176,39 +300,23 @@ def _weaker(node: ast.expr | ast.stmt) -> Iterator[tuple[ast.expr | ast.stmt, as
             yield from ((values, _shorter(values, i)) for i in several)
 
 
-def _called(call: ast.Call) -> str:
-    function = call.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
 def _without(node: ast.BoolOp, i: int) -> ast.expr:
     left = [*node.values[:i], *node.values[i + 1 :]]
     return left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
 
 
 def _operations(node: ast.BinOp) -> Iterator[ast.expr]:
-    """Masks without one of their conditions; sums and differences without the one unit."""
+    """Masks without one of their conditions."""
     if isinstance(node.op, ast.BitAnd | ast.BitOr):
         yield node.left
         yield node.right
-    elif isinstance(node.op, ast.Add | ast.Sub) and isinstance(node.right, ast.Constant) and node.right.value == 1:
-        yield node.left
-
-
-def _comparisons(node: ast.Compare) -> Iterator[ast.Compare]:
-    for i, operator in enumerate(node.ops):
-        kind = NEXT_TO.get(type(operator))
-        one_sided = isinstance(operator, ast.NotEq)
-        if kind is None or (one_sided and not all(_may_be_number(c) for c in (node.left, *node.comparators))):
-            continue
-        yield ast.Compare(node.left, [*node.ops[:i], kind(), *node.ops[i + 1 :]], node.comparators)
 
 
 def _may_be_number(node: ast.expr) -> bool:
     """Whether something may have an order: not words, and not a member of an enumeration or a dtype."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int) and not isinstance(node.value, bool)
-    if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict | ast.JoinedStr | ast.Lambda):
+    if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict | ast.JoinedStr | ast.Lambda | ast.ListComp):
         return False
     if isinstance(node, ast.Attribute):
         return not (node.attr.isupper() or node.attr in ("dtype", "kind", "name", "object_", "bool_"))
@@ -218,16 +326,21 @@ def _may_be_number(node: ast.expr) -> bool:
 def _calls(node: ast.Call) -> Iterator[ast.expr]:
     name = _called(node)
     if name in QUANTIFIERS:
-        function = copy.copy(node.func)
-        if isinstance(function, ast.Attribute):
-            function.attr = QUANTIFIERS[name]
-        elif isinstance(function, ast.Name):
-            function.id = QUANTIFIERS[name]
-        yield ast.Call(function, node.args, node.keywords)
+        yield _quantified(node)
     elif name in EXTREMES and len(node.args) == 2 and not any(isinstance(a, ast.Starred) for a in node.args):
         yield from node.args
     elif name == "abs" and len(node.args) == 1:
         yield node.args[0]
+
+
+def _quantified(node: ast.Call) -> ast.expr:
+    """All in place of any, and any in place of all."""
+    function = copy.copy(node.func)
+    if isinstance(function, ast.Attribute):
+        function.attr = QUANTIFIERS[function.attr]
+    elif isinstance(function, ast.Name):
+        function.id = QUANTIFIERS[function.id]
+    return ast.Call(function, node.args, node.keywords)
 
 
 def _shorter(node: ast.Tuple | ast.List, i: int) -> ast.expr:
