@@ -785,15 +785,33 @@ def test_nobody_is_dropped_who_is_not_there():
     assert len(refused_for("drop-q", forge, "more records were dropped than there are")) == 1
 
 
+@pytest.mark.parametrize("stated", [True, False])
 @pytest.mark.parametrize("by", [-1, 1])
-def test_the_number_of_records_is_that_of_the_table(by):
+def test_the_number_of_records_is_that_of_the_table(stated, by):
+    """Also where the cell file leaves the number of records out: those of a count are the count."""
+
     def forge(f: Forgery) -> None:
-        f.cells(records=f.table.value.copy())
+        if not stated:
+            f.cells(records=None)
         records = f.evidence.parts["altered"]["records"].copy()
         records[0] += by
         f.part("altered", records=records)
 
     refused_for("drop-q", forge, "the number of records of a cell is not that of the table", alone=True)
+
+
+def test_a_cap_that_rests_on_records_nobody_states():
+    """A thousand records would allow for three dropped ones; the table has four, and the number was left out."""
+
+    def forge(f: Forgery) -> None:
+        f.cells(records=None)
+        row = f.rows(f.finest() & (f.true > 3))[0]
+        records = f.evidence.parts["altered"]["records"].copy()
+        records[row] = 1000
+        f.part("altered", records=records)
+        dropped(f, row, -3 - int(f.evidence.parts["altered"]["moved"][row]))
+
+    refused_for("drop-add", forge, "the number of records of a cell is not that of the table", alone=True)
 
 
 @pytest.mark.parametrize("end", [0, 1])
