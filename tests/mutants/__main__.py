@@ -82,7 +82,7 @@ def _run_group(asked: argparse.Namespace) -> int:
     group: Group = GROUPS[asked.group[0]]
     files = sorted(p.relative_to(SOURCE).as_posix() for pattern in group.files for p in SOURCE.glob(pattern))
     chosen = [f for f in files if not asked.file or any(part in f for part in asked.file)]
-    tried = [w for f in chosen for w in weakenings(SOURCE / f, f) if w.refusal or not asked.refusals]
+    tried = [w for f in chosen for w in weakenings(SOURCE / f, f, group.either) if w.refusal or not asked.refusals]
     if asked.sample and len(tried) > asked.sample:
         tried = random.Random(asked.seed).sample(tried, asked.sample)
     print(f"{asked.group[0]}: {len(tried)} weakenings of {len(chosen)} files", flush=True)

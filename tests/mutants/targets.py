@@ -13,6 +13,8 @@ class Group:
     ----------
     files, tests
         Patterns below ``src/discreet``, and paths of tests; ``words`` (pytest's ``-k``) picks among them.
+    either
+        Whether functions that refuse nothing are changed too, in both directions.
     warm
         Whether weakenings begin where all tests have run once, with what they keep in memory. That is much quicker,
         and right for the checker alone: what it checks is made by others.
@@ -21,6 +23,7 @@ class Group:
     files: tuple[str, ...]
     tests: tuple[str, ...]
     words: str = ""
+    either: bool = True
     warm: bool = False
 
 
@@ -47,6 +50,13 @@ GROUPS: dict[str, Group] = {
             "tests/verbs/test_already_published.py",
         ),
         words="not (test_battery and not claims_hold and not false_claims)",
+        either=False,
+        warm=True,
+    ),
+    "knowledge": Group(
+        files=tuple(f"verify/{name}.py" for name in ("coalitions", "joint", "kernels", "known", "relations", "rules")),
+        tests=("tests/verify", "tests/rules/test_checker_agrees.py", "tests/tables/suppress", "tests/battery"),
+        words="not (test_battery and not claims_hold)",
         warm=True,
     ),
     "rules": Group(files=("rules/*.py",), tests=("tests/rules",)),

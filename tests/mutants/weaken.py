@@ -59,18 +59,18 @@ class Weakening:
         return f"{self.file}:{self.line} {self.where}{nth}\n    - {self.was}\n    + {self.now}"
 
 
-def weakenings(path: Path, file: str) -> list[Weakening]:
-    """All weakenings of the functions of a file."""
-    return weakenings_of(path.read_text(encoding="utf-8"), file)
+def weakenings(path: Path, file: str, either: bool = True) -> list[Weakening]:
+    """All weakenings of the functions of a file; without ``either`` only those of functions that refuse something."""
+    return weakenings_of(path.read_text(encoding="utf-8"), file, either)
 
 
-def weakenings_of(source: str, file: str = "") -> list[Weakening]:
+def weakenings_of(source: str, file: str = "", either: bool = True) -> list[Weakening]:
     """All weakenings of the functions of a source text."""
     tree = ast.parse(source)
     found: list[Weakening] = []
     seen: Counter[tuple[str, str, str]] = Counter()
     for where, function in _functions(tree):
-        for node, other, refusal, lines in _changes(function):
+        for node, other, refusal, lines in _changes(function, either):
             was, now = _text(node), "pass" if other is None else _text(other)
             again = seen[where, was, now]
             seen[where, was, now] += 1
@@ -124,11 +124,13 @@ Change = tuple[ast.expr | ast.stmt, ast.AST | None, bool]
 """What is exchanged, for what (``None`` stands for nothing at all), and whether a refusal goes."""
 
 
-def _changes(function: Function) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST | None, bool, range]]:
+def _changes(
+    function: Function, either: bool
+) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST | None, bool, range]]:
     """The weakenings of a function, in the order of its text, with the lines of the statement that each is in.
 
-    Where a function refuses something, its conditions are made to refuse less: their direction is known. Other
-    functions are changed at the borders of all conditions.
+    Where a function refuses something, its conditions are made to refuse less: their direction is known. In other
+    functions, where it is not, all conditions are changed ``either`` way, or none.
     """
     lines: dict[int, range] = {}
     nodes = []
@@ -141,7 +143,7 @@ def _changes(function: Function) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST 
     conditions = _conditions(function, refusing) if refusing else []
     for condition, refuses in conditions:
         found += [(at, other, False) for at, other in _loosened(condition, refuses)]
-    if not refusing:
+    if either and not refusing:
         for node in nodes:
             if isinstance(node, ast.expr | ast.stmt):
                 found += [(at, other, False) for at, other in _changed(node)]

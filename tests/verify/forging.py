@@ -63,6 +63,12 @@ def linked() -> ds.TableSet:
     return ds.tabulate(ds.Microdata(firms(), contributor="company"), specs=specs).assess(ds.PPercent(15))
 
 
+def counts_and_values() -> ds.TableSet:
+    """Counts first, and a table of values beside them."""
+    specs = [ds.TableSpec(by=BY, name="counts"), ds.TableSpec(by={"kind": KIND}, value="value", name="values")]
+    return ds.tabulate(ds.Microdata(firms(), contributor="company"), specs=specs).assess(ds.MinContributors(3))
+
+
 def small_counts() -> ds.Table:
     return ds.tabulate(firms(30, seed=8), by=BY).assess(ds.MinFrequency(3))
 
@@ -97,7 +103,9 @@ RELEASES: dict[str, Callable[[], ds.Release]] = {
     "cell-key-additive": lambda: ds.protect(counts(), ds.CellKey(additive="integer")),
     "small-count": lambda: ds.protect(small_counts(), ds.SmallCount(base=4), key=KEY),
     "noise": lambda: ds.protect(magnitude(), ds.MultiplicativeNoise("id", 1.1, 1.2, p=10, limit=0.15), key=KEY),
-    "noise-counts": lambda: ds.protect(counts(), ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY),
+    "noise-counts": lambda: ds.protect(
+        counts_and_values(), ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY
+    ),
     "drop-add": lambda: ds.protect(counts(), ds.DropAdd("id", rate=0.1), key=KEY),
     "drop-q": lambda: ds.protect(counts(), ds.DropAdd("id", subsample=5), key=KEY),
     "drop-intervals": lambda: ds.protect(
@@ -105,7 +113,7 @@ RELEASES: dict[str, Callable[[], ds.Release]] = {
         ds.DropAdd("id", subsample=5, replicates=("half", "other_half")),
         key=KEY,
     ),
-    "swap": lambda: ds.protect(counts(cells="all", n=25), ds.Swap("area", "id", profile=["kind"], rate=0.2), key=KEY),
+    "swap": lambda: ds.protect(counts(cells="all", n=25), ds.Swap("area", "id", profile=["half"], rate=0.4), key=KEY),
     "redistribute": lambda: ds.protect(points(), ds.Redistribute(outliers="redistribute", algorithm="optimal")),
     "redistribute-values": lambda: ds.protect(points(value="sales"), ds.Redistribute(max_share=0.6, p=10)),
 }
