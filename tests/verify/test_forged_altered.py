@@ -512,14 +512,35 @@ def test_additive_values_stay_at_least_zero():
     assert len(refused_for("cell-key-additive", forge, "a value became negative")) == 1
 
 
-@pytest.mark.parametrize("column", ["upper", "change"])
-def test_a_noise_table_that_is_none(column):
-    def forge(f: Forgery) -> None:
-        noise = dict(f.evidence.facts["noise"])
-        noise[column] = list(noise[column])[:-1]
-        f.facts(noise=noise)
+def turned(noise: dict) -> dict:
+    """The first row with more than two entries has two of its limits the wrong way round."""
+    start, upper = noise["start"], list(noise["upper"])
+    at = next(a for a, b in zip(start[:-1], start[1:], strict=True) if b - a > 2)
+    upper[at], upper[at + 1] = upper[at + 1], upper[at]
+    return {**noise, "upper": upper}
 
-    refused_for("cell-key", forge, "what is stated of the method cannot be used (ValueError)", alone=True)
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda n: {**n, "upper": list(n["upper"])[:-1]},
+        lambda n: {**n, "change": list(n["change"])[:-1]},
+        lambda n: {**n, "values": list(n["values"])[:-1]},
+        lambda n: {**n, "start": [1, *n["start"][1:]]},
+        lambda n: {**n, "start": [*n["start"][:-1], n["start"][-1] + 1]},
+        lambda n: {**n, "modulus": n["modulus"] + 1},
+        lambda n: {**n, "upper": [-1, *n["upper"][1:]]},
+        turned,
+    ],
+)
+def test_a_noise_table_that_is_none(change):
+    def forge(f: Forgery) -> None:
+        f.facts(noise=change(f.evidence.facts["noise"]))
+
+    forgery = Forgery("cell-key")
+    forge(forgery)
+    (found,) = forgery.reasons()
+    assert found.startswith("what is stated of the method cannot be used")
 
 
 def test_a_claim_with_the_moments_of_another_noise_table():
@@ -767,10 +788,11 @@ def test_a_count_that_is_not_that_of_the_records_that_are_left():
     assert len(refused_for("drop-q", forge, message, alone=True)) == 1
 
 
-def test_records_move_in_finest_cells_only():
+@pytest.mark.parametrize("by", [-1, 1])
+def test_records_move_in_finest_cells_only(by):
     def forge(f: Forgery) -> None:
         moved = f.evidence.parts["altered"]["moved"].copy()
-        moved[0] = 1
+        moved[0] = by
         f.part("altered", moved=moved)
 
     found = refused_for("drop-add", forge, "records moved in a cell that is a sum of others", alone=True)
@@ -895,17 +917,43 @@ def test_numbers_of_households_fit_together(change):
 # ---- maps ---------------------------------------------------------------------------------------------------
 
 
-def test_a_place_with_fewer_units_than_the_threshold():
+@pytest.mark.parametrize("units", [1, 2])
+def test_a_place_with_fewer_units_than_the_threshold(units):
     def forge(f: Forgery) -> None:
         shown = f.rows(f.finest() & (f.published[0] == 3))
-        f.move(shown[0], -1)
-        f.move(f.rows(f.finest() & (f.published[0] > 3))[0], 1)
+        f.move(shown[0], units - 3)
+        f.move(f.rows(f.finest() & (f.published[0] > 3))[0], 3 - units)
 
     forgery = Forgery("redistribute")
     forge(forgery)
     found = forgery.reasons()
     assert "an occupied place holds fewer units than the threshold" in found
     assert "what moved does not lead from the original to the published counts" in found
+
+
+def test_a_threshold_of_one_is_no_map():
+    for name in ("redistribute", "redistribute-values"):
+        refused_for(name, lambda f: f.method(threshold=1), "there is not one map", alone=True)
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+@pytest.mark.parametrize("name", ["redistribute", "redistribute-values"])
+def test_maps_add_up_to_their_total(name, by):
+    def forge(f: Forgery) -> None:
+        f.published[0][f.rows(~f.finest())[0]] += by
+
+    refused_for(name, forge, "published values do not add up", alone=True)
+
+
+def test_a_suppressed_place_needs_a_word_for_it():
+    """Where nothing may be left out, every place that was occupied still is."""
+
+    def forge(f: Forgery) -> None:
+        f.method(outliers="none")
+        row = f.rows(f.finest() & (f.published[0] == 3))[0]
+        f.move(row, -3)
+
+    refused_for("redistribute", forge, "other places are occupied than before")
 
 
 @pytest.mark.parametrize("by", [-1, 1])

@@ -307,3 +307,28 @@ def test_evidence_without_the_claim_that_belongs_to_it_is_refused():
     evidence = replace(case.evidence(), claim=other)
     check_evidence(verdict, Ground(case.custodian()), evidence, [case.recheck()])
     assert {m for m, _ in reasons(verdict)} == {"the release claims something that this checker cannot show"}
+
+
+@pytest.mark.parametrize("kind", ["hopeless", "Impossible", " "])
+def test_only_known_words_say_what_was_found_of_an_accepted_cell(kind):
+    accepted = Acceptance("t", ("r0", "c0"), "agreed", "N. N.", kind=kind)
+    case = simple(accepted=(accepted,))
+    found = reasons(case.verdict())
+    assert found == {("what was found of an accepted cell is not known", "t: r0, c0")}
+
+
+def test_a_sliding_level_may_be_reached_exactly_and_not_missed_by_a_part_of_a_unit():
+    """Ten up and ten down make twenty; a level of twenty is kept, of twenty-one not."""
+    for level, good in ((20, True), (21, False)):
+        case = simple(levels={TARGET: (0, 0, level)})
+        assert case.holds() == good
+        missed = {("the sliding protection level is not reached", CELL)}
+        assert reasons(case.verdict()) == (set() if good else missed)
+
+
+def test_a_level_may_be_reached_exactly_and_not_missed_by_a_part_of_a_unit():
+    for times, good in ((20, True), (19, False)):
+        case = simple(certificates=[box(0, 0, 1, 1, times=times, denominator=2, both=True)])
+        assert case.holds() == good
+        missed = {(f"the {side} protection level is not reached", CELL) for side in ("upper", "lower")}
+        assert reasons(case.verdict()) == (set() if good else missed)
