@@ -34,13 +34,14 @@ def main() -> int:
     found: dict[Key, str] = {}
     for name in asked.group or GROUPS:
         found |= _group(name, asked)
-    return _sum_up(found, time.monotonic() - begin, partial=bool(asked.sample or asked.file or asked.group))
+    return _sum_up(found, time.monotonic() - begin, partial=bool(asked.sample or asked.file or asked.group or asked.match))
 
 
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--group", action="append", choices=GROUPS, help="files that belong together; may be repeated")
     parser.add_argument("--file", action="append", default=[], help="only files whose path has this in it")
+    parser.add_argument("--match", action="append", default=[], help="only code, before or after, with this in it")
     parser.add_argument("--tests", action="append", default=[], help="other tests than those of the group")
     parser.add_argument("--sample", type=int, help="only so many weakenings of each group, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="for --sample")
@@ -83,6 +84,8 @@ def _run_group(asked: argparse.Namespace) -> int:
     files = sorted(p.relative_to(SOURCE).as_posix() for pattern in group.files for p in SOURCE.glob(pattern))
     chosen = [f for f in files if not asked.file or any(part in f for part in asked.file)]
     tried = [w for f in chosen for w in weakenings(SOURCE / f, f, group.either) if w.refusal or not asked.refusals]
+    if asked.match:
+        tried = [w for w in tried if any(part in f"{w.was} => {w.now}" for part in asked.match)]
     if asked.sample and len(tried) > asked.sample:
         tried = random.Random(asked.seed).sample(tried, asked.sample)
     print(f"{asked.group[0]}: {len(tried)} weakenings of {len(chosen)} files", flush=True)

@@ -184,11 +184,13 @@ def _refuses(node: ast.stmt) -> bool:
     """Whether a statement refuses something, or has it checked by somebody else."""
     if isinstance(node, ast.Raise):
         return True
-    if isinstance(node, ast.Return):  # reasons in words, of functions that look for one
-        return isinstance(node.value, ast.Constant | ast.JoinedStr) and bool(getattr(node.value, "value", True) or "")
+    if isinstance(node, ast.Return):  # of functions that look for a reason, in words or not
+        value = node.value.value if isinstance(node.value, ast.Constant) else None
+        return value is True or (isinstance(value, str) and value != "")
     call = node.value if isinstance(node, ast.Expr | ast.Assign) else None
     name = _called(call) if call is not None else ""
-    return name in REFUSALS or (isinstance(node, ast.Expr) and any(word in name for word in CHECKS))
+    checks = any(word in name for word in CHECKS) and name != "checkpoint"
+    return name in REFUSALS or (isinstance(node, ast.Expr) and checks)
 
 
 # ---- conditions whose direction is known --------------------------------------------------------------------

@@ -1026,3 +1026,108 @@ def test_statuses_of_altered_tables_are_not_those_of_withheld_ones():
         f.status[0][f.rows(f.status[0] == UNSAFE)[0]] = CellStatus.SAFE
 
     refused_for("adjust", forge, "a cell is unsafe under the stated rules but not marked unsafe")
+
+
+# ---- parts of evidence that are missing ---------------------------------------------------------------------
+
+
+def without(part: str, column: str) -> Forge:
+    def forge(f: Forgery) -> None:
+        kept = {name: values for name, values in f.evidence.parts[part].items() if name != column}
+        f.set(parts={**f.evidence.parts, part: kept})
+
+    return forge
+
+
+def twice(f: Forgery) -> None:
+    """The same table once more, under another name."""
+    f.tables.append(f.table.with_(spec=f.table.spec.with_(name="again")))
+    f.published.append(f.published[0].copy())
+    f.status.append(f.status[0].copy())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("redistribute", "there is not one map"),
+        ("redistribute-values", "there is not one map"),
+        ("drop-add", "there is not one table with what moved in every cell"),
+    ],
+)
+def test_methods_of_one_table_have_one(name, message):
+    refused_for(name, twice, message)
+
+
+def test_magnitudes_need_their_contributions():
+    refused_for("cell-key-values", without("cells", "total"), "it is not stated how magnitudes are changed")
+
+
+def test_swaps_are_between_areas_of_every_table():
+    message = "there is not one sum for every cell, or a table without the area"
+    refused_for("swap", lambda f: f.method(area="nowhere"), message, alone=True)
+
+
+def test_weighted_tables_say_how_many_records_there_are():
+    message = "the number of records of a cell is not that of the table"
+    refused_for("drop-intervals", lambda f: f.cells(records=None), message, alone=True)
+
+
+@pytest.mark.parametrize("left", ["ends", "errors", "coverage"])
+def test_each_trace_of_confidence_intervals_needs_replicate_weights(left):
+    """All but one of them are gone."""
+
+    def forge(f: Forgery) -> None:
+        f.method(replicates=())
+        if left != "ends":
+            f.intervals.clear()
+        if left != "errors":
+            without("altered", "error")(f)
+        if left != "coverage":
+            f.set(facts={name: value for name, value in f.evidence.facts.items() if name != "coverage"})
+
+    refused_for("drop-intervals", forge, "there are confidence intervals without replicate weights")
+
+
+def test_an_outlier_that_moved_by_nothing():
+    def forge(f: Forgery) -> None:
+        moves = f.evidence.parts["moves"]
+        nothing = {name: column[:1].copy() for name, column in moves.items()}
+        nothing["units"][0] = 0
+        f.part("outlier_moves", **nothing)
+
+    refused_for("redistribute", forge, "a move is of nothing", alone=True)
+
+
+@pytest.mark.parametrize("name", ["round-unbiased", "cell-key"])
+def test_an_empty_cell_has_no_value_below_zero_either(name):
+    def forge(f: Forgery) -> None:
+        f.published[0][f.rows(f.table.empty)[0]] = -5
+
+    assert len(refused_for(name, forge, "an empty cell got a value")) == 1
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_original_small_counts_add_up(by):
+    def forge(f: Forgery) -> None:
+        value = f.table.value.copy()
+        value[0] += by
+        f.cells(value=value)
+
+    refused_for("small-count", forge, "true values do not add up")
+
+
+def test_an_empty_cell_of_small_counts_stays_empty():
+    def forge(f: Forgery) -> None:
+        empty = f.table.empty.copy()
+        row = f.rows(f.finest() & (f.published[0] > 0))[0]
+        empty[row] = True
+        f.cells(empty=empty)
+
+    assert len(refused_for("small-count", forge, "an empty cell got a value")) == 1
+
+
+def test_a_step_that_no_counts_have():
+    for step in (2, 0, -1):
+        forgery = Forgery("cell-key")
+        forgery.facts(noise={**forgery.evidence.facts["noise"], "step": step})
+        assert not forgery.verdict().holds
