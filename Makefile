@@ -3,13 +3,14 @@
 
 PY = .venv/bin/python
 
-.PHONY: help install demo test test-papers lint bench docs clean
+.PHONY: help install demo test test-papers mutants lint bench docs clean
 
 help:
 	@echo 'make install      set up .venv (Python 3.11 to 3.13)'
 	@echo 'make demo         protect a made-up table and show the report'
 	@echo 'make test         run the tests, without the long published figures'
 	@echo 'make test-papers  reproduce the published figures, the long ones too'
+	@echo 'make mutants      weaken the checks one by one and see that tests notice (long; MUTANTS="--sample 50")'
 	@echo 'make lint         style, types, imports, spelling'
 	@echo 'make bench        run the benchmarks'
 	@echo 'make docs         build the documentation into site/'
@@ -30,6 +31,10 @@ test:
 test-papers:
 	@sh tools/setup.sh
 	$(PY) -m pytest tests/papers -m 'paper or not paper'
+
+mutants:
+	@sh tools/setup.sh
+	$(PY) -m tests.mutants $(MUTANTS)
 
 lint:
 	@sh tools/setup.sh

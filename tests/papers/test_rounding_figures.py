@@ -29,7 +29,7 @@ def test_naive_roundings_of_the_eight_way_table_violate_as_stated():
     inner = interior(build_system(table(np.ones((3,) * 6 + (2, 2), int))))
     assert inner.sums.shape[0] - len(inner.cells) == 33948
     found = []
-    for seed in range(3):
+    for seed in range(10):
         value = np.asarray(inner.sums @ drawn((3,) * 6 + (2, 2), 100, seed).ravel(), np.int64)
         floor, ceil = value // 5, -(-value // 5)
         free = value[inner.cells]
@@ -40,7 +40,8 @@ def test_naive_roundings_of_the_eight_way_table_violate_as_stated():
         found.append(violations)
     down, up, nearest = np.mean(found, axis=0)
     assert (down, up) == pytest.approx((1460, 1456), rel=0.02)
-    assert nearest == pytest.approx(24, abs=8)
+    # Two sets of ten tables had means of 24 and 21; the mean of ten varies by about 1.6.
+    assert nearest == pytest.approx(22.5, abs=3)
 
 
 @pytest.mark.parametrize("percent", [25, 50])

@@ -30,7 +30,8 @@ def check_dropped(a: Altered) -> None:
     moved, records = columns["moved"], columns["records"]
     before = len(verdict.refused)
     plain = table.spec.value is None and table.weighted is None
-    if table.records is not None and np.any(records != table.records):
+    original = table.value if plain else table.records
+    if original is None or np.any(records != original):
         verdict.refuse(KIND, "the number of records of a cell is not that of the table")
     a.refuse_where(~finest & (moved != 0), "records moved in a cell that is a sum of others")
     q = method["subsample"]

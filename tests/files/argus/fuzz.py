@@ -10,7 +10,7 @@ from typing import NamedTuple
 import discreet as ds
 from discreet.argus.parse import read_batch
 from discreet.argus.translate import translate
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InputError
 from discreet.files.argus.apriori import read_apriori
 from discreet.files.argus.cells import read_argus_cells
 from discreet.files.argus.jj import read_jj
@@ -127,6 +127,15 @@ def deep_readers(folder: Path) -> dict[str, Callable[[Path], object]]:
         read = ds.read_argus(path, folder / metadata)
         return ds.tabulate(read.microdata, by=read.hierarchies, value="Var2").assess(ds.PPercent(10))
 
+    def cells(path: Path) -> None:
+        """With totals taken in all four ways; refused where none of them takes it."""
+        said = [
+            outcome(lambda p, how=how: ds.read_argus_table(p, folder / "table.rda", totals=how).assess(), path)
+            for how in ("given", "computed", "computed_keep_status", "as_they_are")
+        ]
+        if "read" not in said:
+            raise InputError(said[0])
+
     def recode(path: Path) -> object:
         found = read_recode(path)
         return closed_tree(tree, [c for c, _ in found.nodes]) if found.nodes else code_map(found, tree.base_codes)
@@ -134,10 +143,7 @@ def deep_readers(folder: Path) -> dict[str, Callable[[Path], object]]:
     return {
         "records.asc": lambda path: records(path, "good.rda"),
         "free.csv": lambda path: records(path, "free.rda"),
-        "cells.tab": lambda path: [
-            outcome(lambda p, how=how: ds.read_argus_table(p, folder / "table.rda", totals=how).assess(), path)
-            for how in ("given", "computed", "computed_keep_status", "as_they_are")
-        ],
+        "cells.tab": cells,
         "known.hst": lambda path: ds.apply_apriori(small, path, ";", ignore=True, expand=True).table.assess(),
         "groups.grc": recode,
         "nodes.grc": recode,

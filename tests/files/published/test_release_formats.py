@@ -19,6 +19,7 @@ from discreet.cli import main
 from discreet.errors import OutputError, ParameterError
 from discreet.files.published import FORMATS
 from discreet.verbs.recipe_parts import PublicFormat, read_recipe
+from tests.verify.test_mutations import reseal
 
 CODES = {"trade": ["retail", "food", "crafts"], "region": ["North", "East", "South"]}
 
@@ -131,11 +132,13 @@ def test_intervals_are_published_in_every_format(tmp_path):
     assert sum("shows the same cells" in text for text in verdict.proved) == len(FORMATS) - 1
 
 
-def test_a_changed_public_file_is_refused(release, tmp_path):
+def test_a_changed_public_file_is_refused_even_when_it_is_sealed_again(release, tmp_path):
     release.save(tmp_path / "out", formats=["px"])
     path = tmp_path / "out" / "public" / "turnover.px"
     path.write_text(path.read_text().replace("920", "921"))
-    assert not ds.check_folder(tmp_path / "out").holds
+    assert "changed after the release was sealed" in str(ds.check_folder(tmp_path / "out"))
+    reseal(tmp_path / "out")
+    assert [refused.where for refused in ds.check_folder(tmp_path / "out").refused] == ["turnover.px"]
 
 
 def test_two_tables_that_would_share_a_file_are_refused(tmp_path):

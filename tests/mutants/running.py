@@ -1,0 +1,263 @@
+"""Run tests against weakened code, each weakening in a process of its own that is forked after all imports.
+
+The code of a function is exchanged in place, so that nothing has to be imported again. Compiled kernels run as
+plain Python where their file is weakened.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+import discreet
+from tests.mutants.weaken import Weakening
+
+SOURCE = Path(discreet.__file__).parent
+KILLED, SURVIVED, UNREACHED = "killed", "survived", "not reached"
+Lines = dict[str, set[int]]
+
+
+class TooSlow(Exception):
+    """A test takes more processor time than a run over many weakenings can spend on it."""
+
+
+class Runner:
+    """A plugin of pytest: instead of running the tests once, runs them for each weakening.
+
+    Parameters
+    ----------
+    weakenings
+        What is tried, one after the other.
+    warm
+        Whether the parent process runs the tests itself before it forks.
+    slowest, budget
+        Seconds of processor time that one test, and all tests of one weakening, may take.
+    jobs
+        Processes at the same time.
+    """
+
+    def __init__(
+        self, weakenings: Sequence[Weakening], *, warm: bool, slowest: float, budget: float, jobs: int
+    ) -> None:
+        self.weakenings = list(weakenings)
+        self.warm, self.slowest, self.budget, self.jobs = warm, slowest, budget, jobs
+        self.files = sorted({w.file for w in self.weakenings})
+        self.outcome: dict[tuple[str, str, str, str, int], str] = {}
+        self.left_out: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Time the tests, see which lines each runs, then try the weakenings."""
+        modules = {file: _module(file) for file in self.files}
+        for module in modules.values():
+            _interpret(module)
+        timed = self._timed(session.items)
+        print(
+            f"{len(timed)} tests take {sum(t for _, t, _ in timed):.0f} s; "
+            f"{len(self.left_out)} left out: {', '.join(self.left_out) or 'none'}",
+            flush=True,
+        )
+        running: dict[int, tuple[Weakening, float]] = {}
+        for done, weakening in enumerate(self.weakenings):
+            tests, seconds = self._tests(weakening, timed)
+            if not tests:
+                self._note(weakening, UNREACHED, done)
+                continue
+            while len(running) >= self.jobs:
+                self._wait(running)
+            pid = self._fork(weakening, modules[weakening.file], tests, seconds)
+            running[pid] = (weakening, time.monotonic() + 20 * seconds + 120)
+        while running:
+            self._wait(running)
+        return True
+
+    # ---- which tests --------------------------------------------------------------------------------------
+
+    def _timed(self, items: Sequence[pytest.Item]) -> list[tuple[pytest.Item, float, Lines]]:
+        """Tests with their time and the lines of the weakened files that they run, quickest first."""
+        found = []
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            if self.warm:
+                seconds, lines, good = self._watched(item, following)
+            else:
+                seconds, lines, good = _in_a_fork(lambda item=item: self._watched(item, None))
+            if good:
+                found.append((item, seconds, lines))
+            else:
+                self.left_out.append(f"{item.nodeid.rpartition('/')[2]} ({seconds:.0f} s)")
+        return sorted(found, key=lambda one: one[1])
+
+    def _watched(self, item: pytest.Item, following: pytest.Item | None) -> tuple[float, Lines, bool]:
+        names = {str(SOURCE / file): file for file in self.files}
+        lines: Lines = {}
+
+        def inside(frame: FrameType, event: str, _: object) -> Any:
+            lines[names[frame.f_code.co_filename]].add(frame.f_lineno)
+            return inside
+
+        def called(frame: FrameType, event: str, _: object) -> Any:
+            file = names.get(frame.f_code.co_filename)
+            if file is None:
+                return None
+            lines.setdefault(file, set()).add(frame.f_lineno)
+            return inside
+
+        def stop(*_: object) -> None:
+            raise TooSlow
+
+        before = time.process_time()
+        signal.signal(signal.SIGPROF, stop)
+        signal.setitimer(signal.ITIMER_PROF, self.slowest, 1)  # again, where something swallows the first
+        sys.settrace(called)
+        try:
+            reports = runtestprotocol(item, log=False, nextitem=following)
+        except TooSlow:
+            return time.process_time() - before, lines, False
+        finally:
+            sys.settrace(None)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        return time.process_time() - before, lines, not any(r.failed or r.skipped for r in reports)
+
+    def _tests(
+        self, weakening: Weakening, timed: Iterable[tuple[pytest.Item, float, Lines]]
+    ) -> tuple[list[pytest.Item], float]:
+        """Tests that run the statement, quickest first, as many as the budget allows; and their time."""
+        chosen, total = [], 0.0
+        for item, seconds, lines in timed:
+            if not lines.get(weakening.file, set()).isdisjoint(weakening.lines) and total + seconds <= self.budget:
+                chosen.append(item)
+                total += seconds
+        return chosen, total
+
+    # ---- one weakening ------------------------------------------------------------------------------------
+
+    def _fork(self, weakening: Weakening, module: ModuleType, tests: Sequence[pytest.Item], seconds: float) -> int:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid:
+            return pid
+        try:
+            os.setpgid(0, 0)
+            limit = int(5 * seconds) + 30
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+            weaken(module, weakening)
+            for item, following in zip(tests, [*tests[1:], None], strict=True):
+                if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
+                    os._exit(1)
+            os._exit(0)
+        except BaseException:
+            os._exit(2)
+
+    def _wait(self, running: dict[int, tuple[Weakening, float]]) -> None:
+        """Until one process has ended; one that hangs is ended."""
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid in running:
+                weakening, _ = running.pop(pid)
+                self._note(weakening, SURVIVED if status == 0 else KILLED, len(self.outcome))
+                return
+            for late in [pid for pid, (_, until) in running.items() if time.monotonic() > until]:
+                os.killpg(late, signal.SIGKILL)
+            time.sleep(0.01)
+
+    def _note(self, weakening: Weakening, outcome: str, done: int) -> None:
+        self.outcome[weakening.key] = outcome
+        if outcome != KILLED:
+            print(f"{outcome}: {weakening}", flush=True)
+        if len(self.outcome) % 50 == 0:
+            print(f"... {len(self.outcome)} of {len(self.weakenings)}", flush=True)
+
+
+def _in_a_fork(work: Any) -> Any:
+    """What some work gives back, in a process of its own, so that it leaves nothing in memory."""
+    import pickle
+
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(reading)
+        with os.fdopen(writing, "wb") as stream:
+            pickle.dump(work(), stream)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        text = stream.read()
+    os.waitpid(pid, 0)
+    return pickle.loads(text) if text else (0.0, {}, False)
+
+
+# ---- code in place ------------------------------------------------------------------------------------------
+
+
+def _module(file: str) -> ModuleType:
+    return importlib.import_module("discreet." + file.removesuffix(".py").replace("/", "."))
+
+
+class Interpreted:
+    """A compiled kernel that runs as plain Python."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.py_func = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it, with integers as wide as Python's."""
+        return self.py_func(*arguments)
+
+
+def _interpret(module: ModuleType) -> None:
+    """Exchange the compiled kernels of a module for plain Python, wherever they are known."""
+    from numba.core.dispatcher import Dispatcher
+
+    compiled = {id(v): Interpreted(v.py_func) for v in vars(module).values() if isinstance(v, Dispatcher)}
+    for other in [m for name, m in sys.modules.items() if name.startswith("discreet")] if compiled else []:
+        for name, value in list(vars(other).items()):
+            if id(value) in compiled:
+                setattr(other, name, compiled[id(value)])
+
+
+def weaken(module: ModuleType, weakening: Weakening) -> None:
+    """Give the function of a weakening its weaker code."""
+    code = compile(weakening.module(), str(SOURCE / weakening.file), "exec")
+    *outer, name = weakening.where.split(".")
+    for part in outer:
+        code = next(c for c in _inner(code) if c.co_name == part)
+    held: Any = module
+    for part in outer:
+        held = vars(held)[part]
+    target = _function(vars(held)[name])
+    target.__code__ = next(
+        c for c in _inner(code) if c.co_name == name and c.co_firstlineno == target.__code__.co_firstlineno
+    )
+
+
+def _inner(code: CodeType) -> Iterator[CodeType]:
+    return (c for c in code.co_consts if isinstance(c, CodeType))
+
+
+def _function(found: Any) -> FunctionType:
+    """The plain function behind a property, a class method, a cache or a kernel."""
+    if isinstance(found, property):
+        found = found.fget
+    elif isinstance(found, cached_property):
+        found = found.func
+    elif isinstance(found, classmethod | staticmethod):
+        found = found.__func__
+    found = getattr(found, "py_func", getattr(found, "__wrapped__", found))
+    assert isinstance(found, FunctionType), found
+    return found

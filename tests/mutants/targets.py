@@ -1,0 +1,91 @@
+"""Which files are weakened, and which tests must notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Group:
+    """Files that the same tests are about.
+
+    Parameters
+    ----------
+    files, tests
+        Patterns below ``src/discreet``, and paths of tests; ``words`` (pytest's ``-k``) picks among them.
+    either
+        Whether functions that refuse nothing are changed too, in both directions.
+    warm
+        Whether weakenings begin where all tests have run once, with what they keep in memory. That is much quicker,
+        and right for the checker alone: what it checks is made by others.
+    """
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+    words: str = ""
+    either: bool = True
+    warm: bool = False
+
+
+GROUPS: dict[str, Group] = {
+    "verify": Group(
+        files=("verify/*.py",),
+        tests=(
+            "tests/verify",
+            "tests/rules/test_checker_agrees.py",
+            "tests/battery",
+            "tests/files/published/test_release_formats.py",
+            "tests/files/test_release_folder.py",
+            "tests/tables/adjust/test_adjust.py",
+            "tests/tables/intervals/test_intervals.py",
+            "tests/tables/perturb/test_cell_key_method.py",
+            "tests/tables/perturb/test_drop_add_method.py",
+            "tests/tables/perturb/test_noise_method.py",
+            "tests/tables/perturb/test_small_count_method.py",
+            "tests/tables/perturb/test_swap_method.py",
+            "tests/tables/redistribute/test_method.py",
+            "tests/tables/rounding/test_round.py",
+            "tests/tables/suppress/test_coalitions.py",
+            "tests/tables/suppress/test_joint.py",
+            "tests/verbs/test_already_published.py",
+        ),
+        words="not (test_battery and not claims_hold and not false_claims)",
+        either=False,
+        warm=True,
+    ),
+    "knowledge": Group(
+        files=tuple(f"verify/{name}.py" for name in ("coalitions", "joint", "kernels", "known", "relations", "rules")),
+        tests=("tests/verify", "tests/rules/test_checker_agrees.py", "tests/tables/suppress", "tests/battery"),
+        words="not (test_battery and not claims_hold)",
+        warm=True,
+    ),
+    "rules": Group(files=("rules/*.py",), tests=("tests/rules",)),
+    "relations": Group(
+        files=("relations/*.py",),
+        tests=("tests/relations", "tests/model/test_tableset.py", "tests/verbs/test_links.py", "tests/verify"),
+        words="not (test_mutations or test_proofs)",
+    ),
+    "suppress": Group(
+        files=tuple(
+            f"tables/suppress/{name}.py"
+            for name in ("attackers", "bridges", "classes", "coalitions", "complete", "families", "joint", "proof")
+        ),
+        tests=("tests/tables/suppress", "tests/tables/test_suppress.py", "tests/attack", "tests/battery"),
+        words="not (test_battery and not claims_hold)",
+    ),
+    "adjust": Group(files=("tables/adjust/moves.py",), tests=("tests/tables/adjust",)),
+    "public": Group(
+        files=("model/public.py", "files/release_folder.py"),
+        tests=(
+            "tests/model/test_public.py",
+            "tests/files/test_release_folder.py",
+            "tests/files/published",
+            "tests/verbs/test_save.py",
+        ),
+    ),
+    "contributions": Group(files=("engine/contributions.py",), tests=("tests/engine/test_contributions.py",)),
+    "argus": Group(
+        files=("argus/rules.py", "argus/translate.py", "argus/cell_keys.py"),
+        tests=("tests/argus",),
+    ),
+}
