@@ -233,7 +233,8 @@ class External:
         """How far cells were shown to move; counts as far as the last whole number on the way."""
         whole = whole_cells(self.system)[self.cells]
         step = 10.0**self.system.decimals
-        return np.where(whole, np.floor(self.shown / step + TOLERANCE) * step, self.shown)
+        result: Floats = np.where(whole, np.floor(self.shown / step + TOLERANCE) * step, self.shown)
+        return result
 
 
 class Reporter:
