@@ -139,6 +139,8 @@ class Case:
                 accepted=len(self.accepted),
                 coalitions=self.coalitions,
                 unnamed_pairs=not self.named,
+                counts=True,
+                fractions=True,
             ),
             decimals=0,
             certificates=Certificates(
