@@ -35,7 +35,7 @@ def check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease) 
 
 def _check_one_pattern(verdict: Verdict, custodian: Custodian) -> None:
     """Where one pattern was asked for, a cell that is withheld in one value variable is withheld in all."""
-    before, cells = len(verdict.refused), {}
+    before, cells = len(verdict.refused), dict[object, bool]()
     tables = list(enumerate(custodian.tables))
     places = {
         number: [(table.spec.identity[1:], table.variables, table.spec_codes(codes)) for codes in table.codes.tolist()]

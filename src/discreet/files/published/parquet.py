@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,10 @@ from discreet.model.units import unit_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MAKER = rb"(?s).parquet-cpp-arrow version [0-9][0-9A-Za-z.+-]*"
+FIXED = b"parquet-cpp-arrow version 22.0.0"
+"""Readers look at this name for faults of old versions; this one has none that they know."""
 
 
 def write_parquet(path: Path, table: PublicTable, heading: Heading) -> None:
@@ -32,6 +37,17 @@ def write_parquet(path: Path, table: PublicTable, heading: Heading) -> None:
     columns["status"] = pa.array(table.status)
     made = pa.table(columns).replace_schema_metadata({"table": table.name, "period": table.period, **_words(heading)})
     pq.write_table(made, path, compression="zstd")
+    path.write_bytes(_with_fixed_maker(path.read_bytes()))
+
+
+def _with_fixed_maker(data: bytes) -> bytes:
+    """The same table must give the same bytes, whichever version of the library wrote them.
+
+    The footer, whose length stands before the last four bytes, names that version after one byte for the name's length.
+    """
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = re.sub(MAKER, bytes([len(FIXED)]) + FIXED, data[start:-8], count=1)
+    return data[:start] + footer + len(footer).to_bytes(4, "little") + data[-4:]
 
 
 def _words(heading: Heading) -> dict[str, str]:

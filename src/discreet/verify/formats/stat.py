@@ -22,8 +22,7 @@ NAME, LABEL, VALUE_LABEL, FILE_LABEL = 32, 80, 120, 60
 
 def check_sav(found: bytes, shown: Shown) -> None:
     """An SPSS file is byte for byte what the cells give."""
-    import pyreadstat
-
+    pyreadstat = _package()
     columns, labels, words = _content(shown)
     form = f"F{min(40, 20 + shown.table.decimals)}.{shown.table.decimals}"
     told = [*shown.notes(), *([shown.words.source] if shown.words.source else [])]
@@ -44,8 +43,7 @@ def check_sav(found: bytes, shown: Shown) -> None:
 
 def check_dta(found: bytes, shown: Shown) -> None:
     """A Stata file is byte for byte what the cells give."""
-    import pyreadstat
-
+    pyreadstat = _package()
     columns, labels, words = _content(shown)
     for name in list(columns):
         if name != "status" and words.get(name):
@@ -70,6 +68,13 @@ def check_dta(found: bytes, shown: Shown) -> None:
         made = path.read_bytes()
     stamp = b"<timestamp>\x1101 Jan 1980 00:00</timestamp>"
     _same(re.sub(rb"<timestamp>\x11.{17}</timestamp>", stamp, made, count=1), found)
+
+
+def _package() -> Any:
+    """The library, whose own types know less than it does."""
+    import pyreadstat
+
+    return pyreadstat
 
 
 def _same(expected: bytes, found: bytes) -> None:
