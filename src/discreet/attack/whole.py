@@ -8,7 +8,7 @@ settles is not called kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,12 @@ from discreet.relations.components import components
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
 
-SIZES = (60, 400, 3_000)
+SIZES = (40, 120, 400, 3_000)
 """Cells around a single one that move together; the others stay where they are."""
+ENDS_UP_TO = 300
+"""Ends are found exactly among so many cells that are tied together; of more, only what levels ask for."""
+LARGE, MANY = 400, 40
+"""Programs of more cells are run so many times; what they would have to settle then stays open."""
 NODES = 2_000
 """Nodes of one integer program."""
 FAR = 10**12
@@ -57,7 +61,14 @@ class Whole:
         return mine if len(mine) else None
 
 
-def attack_whole(attack: External, whole: Whole, exact: bool) -> Bools:
+class Found(NamedTuple):
+    """For every withheld cell whether something that is asked of it stayed open; and whether all ends are exact."""
+
+    unsettled: Bools
+    exact: bool
+
+
+def attack_whole(attack: External, whole: Whole, exact: bool) -> Found:
     """Narrow what was shown and what is possible of the wanted whole cells to whole numbers.
 
     Parameters
@@ -67,12 +78,7 @@ def attack_whole(attack: External, whole: Whole, exact: bool) -> Bools:
     whole
         Which numbers cells can be.
     exact
-        Find both ends; otherwise only what levels and widths ask for.
-
-    Returns
-    -------
-    Bools
-        For every withheld cell whether something that is asked of it stayed open.
+        Find both ends where few cells are tied together; otherwise only what levels and widths ask for.
     """
     return _Attack(attack, whole, exact).run()
 
@@ -88,13 +94,14 @@ class _Attack:
         self.label = components(self.matrix, np.arange(len(cells)))[1]
         self.size = np.bincount(self.label, minlength=1)
         self.models: dict[bytes, _Program] = {}
+        self.large = 0
         value = attack.system.value[cells]
         self.value = value
         low, high = attack.system.lower_bound[cells], attack.system.upper_bound[cells]
         self.low = np.where(low <= NO_LOWER, -FAR, low - value)
         self.high = np.where(high >= NO_UPPER, FAR, high - value)
 
-    def run(self) -> Bools:
+    def run(self) -> Found:
         """Look at every wanted whole cell, up and down."""
         attack = self.attack
         wanted = np.flatnonzero(attack.wanted & (self.step > 0))
@@ -107,8 +114,9 @@ class _Attack:
         required = attack.required
         level = ((attack.shown < required.enough) & (attack.possible >= required.enough)).any(axis=0)
         narrow = (attack.shown.sum(axis=0) < required.width) & (attack.possible.sum(axis=0) >= required.width)
-        result: Bools = attack.wanted & (self.step > 0) & (level | narrow)
-        return result
+        mine = attack.wanted & (self.step > 0)
+        ends = np.array_equal(attack.shown[:, mine], attack.possible[:, mine])
+        return Found(mine & (level | narrow), bool(self.exact and ends))
 
     def _end(self, at: int, way: int) -> tuple[float, float]:
         """How far a cell was shown to go one way, and how far it can at most."""
@@ -119,13 +127,18 @@ class _Attack:
         if np.isfinite(most):
             most = float(int(most + SLIP * max(step, 1)) // step * step)
         need = max(float(self.attack.required.level[way, at]), float(self.attack.required.width[at]), float(step))
-        aim = most if self.exact and np.isfinite(most) else min(most, need)
+        tied = int(self.size[self.label[at]])
+        aim = most if self.exact and tied <= ENDS_UP_TO and np.isfinite(most) else min(most, need)
         shown = 0.0
         if aim <= 0:
             return shown, most
         for size in SIZES:
-            closed = size >= self.size[self.label[at]]
+            closed = size >= tied
             cells = self._near(at, size, closed)
+            if len(cells) > LARGE:
+                self.large += 1
+                if self.large > MANY:
+                    break
             found, bound = self._program(cells).push(at, way, aim)
             shown = max(shown, found)
             if closed and bound < aim - SLIP * step:

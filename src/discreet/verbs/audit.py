@@ -264,7 +264,9 @@ def _audit_altered(custodian: Custodian, sample: int | None, exact: bool | None,
     attack = External(system, hidden, wanted)
     attack.show_plain_moves()
     attack.run(exact, seed)
-    unsettled = None if told.whole is None else attack_whole(attack, told.whole, exact)
+    unsettled = None
+    if told.whole is not None:
+        unsettled, exact = attack_whole(attack, told.whole, exact)
     certain = None if told.certain is None else (told.certain[0][attack.cells] & attack.wanted, told.certain[1])
     return Audit(
         system,
