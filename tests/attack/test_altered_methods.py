@@ -44,6 +44,6 @@ def test_dropped_and_added_records_are_told_as_far_as_audits_say():
 def test_the_fair_comparison_misses_no_certain_guess_and_refuses_what_it_cannot_judge():
     found = fair_inputs.attack(25, seed=18)
     missed = ("other sums", "certain guesses missed", "right guesses missed", "guesses too many", "other inner cells")
-    assert found["certain guesses"] > 3
+    assert found["certain guesses"] > 2
     assert [found[name] for name in missed] == [0] * 5
     assert fair_inputs.accepted() == []
