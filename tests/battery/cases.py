@@ -58,6 +58,13 @@ METHODS: dict[str, Callable[[str], Method]] = {
 }
 """Every method, with parameters that fit an input."""
 
+LEVELS = frozenset(
+    name for name in METHODS if name.startswith(("suppress", "intervals")) or name in ("round", "round-random")
+)
+"""Methods that claim protection levels; all others say that they do not."""
+ADJUSTING = frozenset(name for name in METHODS if name.startswith("adjust"))
+"""Methods that move unsafe cells by their levels, which is no level against who knows them."""
+
 BAD_PARAMETERS = {
     "suppress": [
         {"cost": "valuee"},

@@ -24,7 +24,19 @@ from discreet.relations import build_system
 from discreet.tables import METHODS as ALL_METHODS
 from discreet.tables import method_from_record
 from discreet.verify import check_release
-from tests.battery.cases import BAD_PARAMETERS, HOME, INPUTS, MAPS, METHODS, NOT_FOR, ONLY_FOR, STUCK, input_for
+from tests.battery.cases import (
+    ADJUSTING,
+    BAD_PARAMETERS,
+    HOME,
+    INPUTS,
+    LEVELS,
+    MAPS,
+    METHODS,
+    NOT_FOR,
+    ONLY_FOR,
+    STUCK,
+    input_for,
+)
 
 
 def home(method: str) -> str:
@@ -107,14 +119,34 @@ def test_what_a_method_cannot_take_is_refused_in_words(method, given):
     assert refused.value.hint
 
 
-@every_pair
+@every_method
+def test_methods_say_whether_they_claim_levels(method):
+    assert claims_levels(release(method, home(method))) == (method in LEVELS)
+
+
+@pytest.mark.parametrize(("method", "given"), [pair for pair in PAIRS if pair[0] in LEVELS])
 def test_an_attacker_finds_no_unsafe_cell_within_its_level(method, given):
-    done = release(method, given)
-    if not claims_levels(done):
-        pytest.skip("the method does not claim it, and says so")
-    audit = done.audit()
+    audit = release(method, given).audit()
+    assert not audit.not_audited
     assert audit.short == 0
     assert audit.recoverable == 0
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method not in LEVELS])
+def test_what_readers_of_a_method_without_levels_can_tell_holds_the_truth_or_nobody_looked(method):
+    """Whatever an audit says, it says of whom; one that did not look never holds."""
+    audit = release(method, home(method)).audit()
+    if audit.not_audited:
+        assert not audit.holds
+        assert audit.summary().startswith("NOT AUDITED")
+        return
+    found = audit.intervals
+    seen = found.looked_at
+    assert np.array_equal(seen, audit.system.unsafe[found.cells])
+    assert np.all(found.lower[seen] <= found.value[seen])
+    assert np.all(found.value[seen] <= found.upper[seen])
+    assert len(audit.attackers) == 1
+    assert audit.not_considered
 
 
 @pytest.mark.parametrize(
@@ -336,11 +368,9 @@ def test_an_unassessed_table_is_refused(method):
         ds.protect(ds.examples.small_table(), METHODS[method](home(method)))
 
 
-@every_method
+@pytest.mark.parametrize("method", [method for method in METHODS if method in LEVELS | ADJUSTING])
 def test_what_cannot_be_protected_is_not_published(method):
     """Every other cell is forced to be published, or the base is too small: no alternative table is left."""
-    if NO_LEVELS in release(method, home(method)).custodian.evidence[0].claim.not_considered:
-        pytest.skip("the method claims nothing of levels, and says so")
     table = ds.examples.small_table()
     others = [table.spec_codes(c) for c in table.codes.tolist() if c != [1, 3]]
     stuck = table.marked(dict.fromkeys(others, "P")).assess(ds.PPercent(10))

@@ -170,12 +170,12 @@ class _Program:
         self.unit, self.low, self.high = unit, -(-low // unit), high // unit
         # Where values have gaps, one of them is chosen by numbers of 0 or 1.
         of = np.repeat(list(gaps), [len(v) for v in gaps.values()]).astype(np.int64)
-        chosen = np.concatenate([v for v in gaps.values()]) if gaps else np.zeros(0, np.int64)
+        chosen = np.concatenate(list(gaps.values())) if gaps else np.zeros(0, np.int64)
         turn = {k: i for i, k in enumerate(gaps)}
         each = np.array([turn[int(k)] for k in of], np.int64)
         m, extra = len(chosen), len(gaps)
         top = coo_array(matrix * unit[None, :])
-        spots = [(top.data, top.row, top.col)]
+        spots: list[tuple[Any, Any, Any]] = [(top.data, top.row, top.col)]
         if m:
             # move - sum of chosen moves = 0, and one is chosen
             first = np.array(list(gaps), np.int64)

@@ -215,7 +215,9 @@ def adjustment_claim(method: Mapping[str, Any], *, forced: bool, universes: bool
     """
     kept = [*_left_as_it_is(method), *(["cells published by force"] if forced else [])]
     left = LEFT.format(", ".join(kept)) if kept else ""
-    return Claim("adjust", MOVED, (READER,), _left_out(universes, KNOWN_LEVELS, left, INSECURE if insecure else ""))
+    repeated = "" if method.get("randomised") else REPEATED
+    left_out = _left_out(universes, KNOWN_LEVELS, repeated, left, INSECURE if insecure else "")
+    return Claim("adjust", MOVED, (READER,), left_out)
 
 
 def _left_as_it_is(method: Mapping[str, Any]) -> Iterator[str]:
@@ -235,7 +237,7 @@ def _left_as_it_is(method: Mapping[str, Any]) -> Iterator[str]:
 
 
 def rounding_claim(
-    base: str, *, additive: bool, reach: int, levels: bool, drawn: bool, universes: bool, insecure: bool
+    base: str, *, additive: bool, reach: int, levels: bool, drawn: bool, secret: bool, universes: bool, insecure: bool
 ) -> Claim:
     """What rounding may claim.
 
@@ -251,6 +253,8 @@ def rounding_claim(
         Whether unsafe cells are shown to keep their levels.
     drawn
         Whether chance or an objective chose among the neighbouring multiples.
+    secret
+        Whether it was chance: then nobody can repeat it.
     universes, insecure
         Whether there are tables of several universes; whether draws came from a seed.
     """
@@ -263,6 +267,7 @@ def rounding_claim(
         "" if additive else NOT_ADDITIVE,
         "" if levels else NO_LEVELS,
         LIKELY if drawn else "",
+        REPEATED if drawn and not secret else "",
         INSECURE if insecure else "",
     )
     return Claim("round", statement, (ROUNDING_READER,), _left_out(universes, *left_out))

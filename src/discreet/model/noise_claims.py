@@ -18,6 +18,18 @@ from discreet.model.evidence import (
 
 NOISE_READER = "readers without the records and the key: nothing is claimed of what they can work out"
 SINGLE_WEIGHTS = "what standard errors tell of the replicate weights of single records"
+LEAVE_ONE_OUT = (
+    "readers of further tables of the same records: where a cell is published with and without one record "
+    "(leave-one-out), the difference tells of that record"
+)
+FIRST_VERSION = (
+    "readers of the same cells under other versions of the record keys (this is the first): every version draws anew, "
+    "and the mean of all comes near to the true value"
+)
+SEVERAL_VERSIONS = (
+    "readers of the same cells under all {} versions of the record keys: the mean of them misses the true count by a "
+    "standard error of {} only, and falls with every further version"
+)
 DRAWN = "that the draws were not looked at and repeated until they pleased"
 ONE_WEIGHT = (
     "cells whose records all stand for the same: adjusting the weights to the number of records undoes their noise, "
@@ -100,6 +112,13 @@ def cell_key_statement(
     if forbidden and counts:
         text += f"; no count is published as 1 .. {forbidden}" if forbidden > 1 else "; no count is published as 1"
     return f"{text}."
+
+
+def cell_key_left_out(version: int, variance: float) -> tuple[str, ...]:
+    """What readers of several tables or versions can do; ``variance`` is the largest of the noise table of counts."""
+    if version <= 1:
+        return LEAVE_ONE_OUT, FIRST_VERSION
+    return LEAVE_ONE_OUT, SEVERAL_VERSIONS.format(version, f"{(variance / version) ** 0.5:.2g}")
 
 
 def small_count_statement(base: int, *, fixed: bool, facts: Mapping[str, Any]) -> str:

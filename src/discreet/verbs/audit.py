@@ -255,19 +255,11 @@ def _audit_altered(custodian: Custodian, sample: int | None, exact: bool | None,
     if isinstance(told, NotAudited):
         nothing = External(system, ~system.empty, np.zeros(int((~system.empty).sum()), np.bool_))
         return Audit(system, nothing.intervals(False), (), hidden="altered", not_audited=told.why)
-    off = np.flatnonzero((system.value < told.lower) | (system.value > told.upper))
-    if len(off):
-        raise InputError(
-            f"{counted(len(off), 'published value', 'are')} not what the method makes of the true ones, first "
-            f"{system.cell_name(int(off[0]))}.",
-            hint="Verify the release first: release.verify().",
-        )
-    known = (system.empty | (told.lower == told.upper)) & ~system.unsafe
-    system = replace(system, lower_bound=told.lower, upper_bound=told.upper)
-    wanted = system.unsafe[~known] if sample is None else _sample(system, ~known, sample, seed)
+    system, hidden = _behind_altered(system, told)
+    wanted = system.unsafe[hidden] if sample is None else _sample(system, hidden, sample, seed)
     if exact is None:
-        exact = sample is None and int((~known).sum()) <= EXACT_UP_TO
-    attack = External(system, ~known, wanted)
+        exact = sample is None and int(hidden.sum()) <= EXACT_UP_TO
+    attack = External(system, hidden, wanted)
     attack.show_plain_moves()
     attack.run(exact, seed)
     unsettled = None if told.whole is None else attack_whole(attack, told.whole, exact)
@@ -282,6 +274,19 @@ def _audit_altered(custodian: Custodian, sample: int | None, exact: bool | None,
         certain=certain,
         unsettled=unsettled,
     )
+
+
+def _behind_altered(system: System, told: Reading) -> tuple[System, Bools]:
+    """Cells with what readers can tell of each, and which of them they do not know."""
+    off = np.flatnonzero((system.value < told.lower) | (system.value > told.upper))
+    if len(off):
+        raise InputError(
+            f"{counted(len(off), 'published value', 'are')} not what the method makes of the true ones, first "
+            f"{system.cell_name(int(off[0]))}.",
+            hint="Verify the release first: release.verify().",
+        )
+    known = (system.empty | (told.lower == told.upper)) & ~system.unsafe
+    return replace(system, lower_bound=told.lower, upper_bound=told.upper), ~known
 
 
 def _reading(custodian: Custodian, system: System) -> Reading | NotAudited:

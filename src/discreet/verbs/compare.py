@@ -217,7 +217,8 @@ class _Job:
         note = {}
         if found is not None and found.not_audited:
             # Nothing found by nobody is no risk of zero: the measures of attackers stay empty.
-            found, note = None, {"note": f"not audited: {found.not_audited}"}
+            note = {"note": f"not audited: {found.not_audited}"}
+            found = None
         custodian = release.custodian
         system = build_system(custodian.tables, custodian.already) if found is None else found.system
         return measured(Seen(release, system, found)) | self.extra.measured(release, system) | note

@@ -200,6 +200,7 @@ def check_rounding(a: Altered) -> None:
         reach=reach,
         levels=levels,
         drawn=rule != "conventional",
+        secret=rule not in ("conventional", "controlled") or method.get("objective") == "random",
         **a.marks,
     )
     before = a.claims(allowed)

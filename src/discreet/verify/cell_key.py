@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.errors import counted
 from discreet.model.arrays import Floats, Ints
 from discreet.model.evidence import Evidence
-from discreet.model.noise_claims import cell_key_statement, noise_claim
+from discreet.model.noise_claims import cell_key_left_out, cell_key_statement, noise_claim
 from discreet.model.table import Table
 from discreet.verify.altered import Altered, Numbers
 from discreet.verify.known import Ground
@@ -127,7 +127,8 @@ def check_cell_key(a: Altered) -> None:
         additive=additive,
         moved=f"by at most {facts.get('moved_most')} and {facts.get('moved_sum')} in all",
     )
-    allowed = noise_claim("cell_key", statement, additive=additive is not None, **a.marks)
+    left_out = cell_key_left_out(int(method.get("version", 1)), float(variance))
+    allowed = noise_claim("cell_key", statement, additive=additive is not None, left_out=left_out, **a.marks)
     before = a.claims(allowed)
     a.refuse_where(a.empty & (published != 0), "an empty cell got a value")
     if additive is None:
@@ -249,7 +250,8 @@ def _noise_of(
         x = _magnifier(stated["magnifier"], mine, j) * unit
         size = np.abs(x)
         there = (now != 0) & (x != 0)
-        step = size * _share(stated, size) * (weights[j] if argus else 1.0)
+        weighed = argus | (stated["flex_point"] is None) | (size >= (stated["flex_point"] or 0.0))
+        step = size * _share(stated, size) * np.where(weighed, weights[j], 1.0)
         fixed = size < point
         step = np.where(fixed, 1.0, step)
         short = there & (np.abs(now) < step)
@@ -259,13 +261,14 @@ def _noise_of(
         step, fixed = np.where(again | (fixed & short), 1.0, step), fixed | again
         if j:
             there &= ~fixed
-        where = np.where(step > 0, (np.abs(now) if argus else size) / np.where(step > 0, step, 1.0), 0.0)
+        where = np.where(step > 0, np.abs(now) / np.where(step > 0, step, 1.0), 0.0)
         drawn = np.where(odd_number, odd.between(where, key), even.between(where, key))
         if small is not None:
             drawn = np.where(fixed, small.between(where, key), drawn)
         more = float(stated["extra"]) if j == 0 or not argus else 0.0
         size_of_noise = np.abs(drawn) + np.where(unsafe, more, 0.0)
-        noise = np.where(there, step * np.sign(drawn) * size_of_noise, 0.0)
+        way = np.where(drawn < 0, -1.0, np.where(drawn > 0, 1.0, 0.0 if argus else 1.0))
+        noise = np.where(there, step * way * size_of_noise, 0.0)
         now = now + np.sign(now) * np.maximum(noise, -np.abs(now))
         key = _turned(key)
     return np.asarray(now - value)

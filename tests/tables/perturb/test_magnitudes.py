@@ -81,7 +81,7 @@ def test_one_part_of_noise_by_hand():
     assert same.change[0] == pytest.approx(40 * change_of(2, 0.123123123123123, TABLE))
 
 
-def test_the_two_public_implementations_differ_in_epsilon_and_extra_noise():
+def test_the_two_public_implementations_differ_in_extra_noise():
     key = units(0.987654321098765)
     arguments = (np.array([1000.0]), np.array([[400.0, 300.0]]), np.array([3]), key, NoiseTables.one(TABLE))
     scaling = Scaling(0.1, epsilon=(0.5,))
@@ -90,8 +90,31 @@ def test_the_two_public_implementations_differ_in_epsilon_and_extra_noise():
     argus = perturbed_magnitudes(*arguments, scaling, sensitive=sensitive, extra=1)
     assert argus.steps[0] == pytest.approx([40 * np.sign(first) * (1 + abs(first)), 15 * second])
     cellkey = perturbed_magnitudes(*arguments, scaling, sensitive=sensitive, extra=1, compatible="cellkey")
-    expected = [40 * np.sign(v) * (1 + abs(v)) * s for v, s in ((first, 1.0), (second, 0.75))]
+    expected = [s * np.sign(v) * (1 + abs(v)) for v, s in ((first, 40), (second, 15))]
     assert cellkey.steps[0] == pytest.approx(expected)
+
+
+def test_cell_key_weighs_contributions_from_the_flex_point_on_only():
+    key = units(0.987654321098765)
+    arguments = (np.array([1000.0]), np.array([[400.0, 300.0]]), np.array([3]), key, NoiseTables.one(TABLE))
+    first, second = (change_of(2, k, TABLE) for k in (0.876543210987659, 0.765432109876598))
+    for point, weight in ((300.0, 0.5), (301.0, 1.0)):
+        scaling = Scaling(0.1, 0.1, point, q=1, epsilon=(0.5,))
+        steps = 400 * scaling.share(np.array([400.0]))[0], 300 * scaling.share(np.array([300.0]))[0]
+        argus = perturbed_magnitudes(*arguments, scaling)
+        cellkey = perturbed_magnitudes(*arguments, scaling, compatible="cellkey")
+        assert argus.steps[0] == pytest.approx([steps[0] * first, 0.5 * steps[1] * second])
+        assert cellkey.steps[0] == pytest.approx([steps[0] * first, weight * steps[1] * second])
+
+
+@pytest.mark.parametrize("compatible", ["argus", "cellkey"])
+def test_rows_are_chosen_by_the_value_over_the_step(compatible):
+    """A value of three steps lies half way between the rows of 1 and 5, however large the contribution is."""
+    key = units(0.888888888888888)
+    table = ds.NoiseTable.from_probabilities({1: {-1: 0.5, 1: 0.5}, 5: {-2: 0.5, 2: 0.5}})
+    arguments = (np.array([120.0]), np.array([[400.0]]), np.array([3]), key, NoiseTables.one(table), Scaling(0.1))
+    found = perturbed_magnitudes(*arguments, compatible=compatible)
+    assert found.change[0] == pytest.approx(40 * 1.5)
 
 
 def test_small_values_have_noise_of_a_fixed_size():

@@ -33,6 +33,7 @@ from discreet.tables.adjust.moves import (
     whole,
 )
 from discreet.tables.adjust.programs import Answer, Programs, Row
+from discreet.tables.adjust.repeated import ALONE, TOO_LARGE, left_alone
 from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.rounding.controlled import LEVELS, Problem, Search, round_controlled
 
@@ -52,6 +53,9 @@ DEFAULT_NODES, NODES_WITHOUT_ASKING = 1_000, 100
 @dataclass(frozen=True)
 class Adjust(Method):
     """Move every unsafe cell at least its level up or down, and the other cells as little as keeps all relations.
+
+    Without ``randomised`` nothing is drawn: a reader who knows the method, the unsafe cells and the rule can repeat it
+    for every table that could lie behind the publication, and may be left with the true one alone.
 
     Parameters
     ----------
@@ -162,22 +166,13 @@ class Adjust(Method):
         stretch = None
         if key is not None:
             stretch = key.uniform("adjust", cell_marks(system))
-        most = None if self.most is None else Fraction(str(self.most))
-        moves = limits_of_moves(
-            system,
-            most=most,
-            limit=None if self.limit is None else Fraction(str(self.limit)),
-            fixed=self.fixed,
-            movable_zeros=self.zeros == "movable",
-            weight=self.weights(system),
-            stretch=stretch,
-        )
+        moves = self.moves(system, stretch)
         self._refuse_stuck(system, moves)
         search = _Solver(self, system, moves)
         answer = search.run()
         checkpoint("adjust", 3, 4)
         published = system.value + _whole_moves(system, moves, answer) * moves.grid
-        self._check(system, published, most)
+        self._check(system, published)
         checkpoint("adjust", 4, 4)
         insecure = key is not None and key.insecure
         claim = adjustment_claim(
@@ -207,10 +202,30 @@ class Adjust(Method):
         )
         return Outcome(np.zeros(len(system), np.bool_), evidence, published)
 
+    def moves(self, system: System, stretch: Floats | None = None) -> Moves:
+        """How far the cells of a system may and must move; ``stretch`` are the draws of randomised moves."""
+        return limits_of_moves(
+            system,
+            most=None if self.most is None else Fraction(str(self.most)),
+            limit=None if self.limit is None else Fraction(str(self.limit)),
+            fixed=self.fixed,
+            movable_zeros=self.zeros == "movable",
+            weight=self.weights(system),
+            stretch=stretch,
+        )
+
+    def moved(self, system: System, moves: Moves) -> Ints:
+        """Values after the best moves within given limits."""
+        answer = _Solver(self, system, moves).run()
+        published = system.value + _whole_moves(system, moves, answer) * moves.grid
+        self._check(system, published)
+        return published
+
     def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
         """What was left as it is is known, and the other cells within the limit; of unsafe cells nothing is.
 
-        That is somebody who does not know the levels, but which cells are unsafe.
+        That is somebody who does not know the levels, but which cells are unsafe. In small tables somebody is looked at
+        besides who knows the rule as well, and repeats the adjustment for every table that could lie behind it.
         """
         by_proportion = "mdi" in self.objectives and self.fixed != "margins"
         known = fixed_cells(system, "one-way" if by_proportion else self.fixed)
@@ -221,10 +236,24 @@ class Adjust(Method):
             least, most = known_of_others(published, Fraction(str(self.limit)))
             lower = np.where(system.unsafe, lower, np.maximum(lower, least))
             upper = np.where(system.unsafe, upper, np.minimum(upper, most))
+        if self.most is not None:
+            # Who knows how far cells may move is taken to know the levels, too.
+            up, down = (whole(level, Fraction(str(self.most))) for level in needed(system))
+            lower = np.where(system.unsafe, np.maximum(lower, published - up), lower)
+            upper = np.where(system.unsafe, np.minimum(upper, published + down), upper)
         known &= ~system.unsafe
         lower, upper = np.where(known, system.value, lower), np.where(known, system.value, upper)
-        beyond = (KNOWN_LEVELS,) if self.randomised else (KNOWN_LEVELS, REPEATED)
-        return Reading(lower, upper, "which cells are unsafe, and what was left as it is", beyond)
+        knows = "which cells are unsafe and what was left as it is, but not the levels"
+        if self.most is not None:
+            knows = "which cells are unsafe, what was left as it is, and how far unsafe cells move at most"
+        if self.randomised:
+            return Reading(lower, upper, knows, (KNOWN_LEVELS,))
+        alone = left_alone(self, system, published)
+        if alone is None and self.most is None and self.limit is None and self.fixed == "none":
+            return NotAudited(TOO_LARGE)
+        if alone is None:
+            return Reading(lower, upper, knows, (KNOWN_LEVELS, REPEATED))
+        return Reading(lower, upper, knows, (KNOWN_LEVELS,), certain=(alone, ALONE))
 
     def weights(self, system: System) -> Floats:
         """What a unit of each cell costs."""
@@ -251,8 +280,9 @@ class Adjust(Method):
                 hint="Widen their bounds, or merge their categories with others.",
             )
 
-    def _check(self, system: System, published: Ints, most: Fraction | None) -> None:
+    def _check(self, system: System, published: Ints) -> None:
         """Everything that is claimed, in whole numbers; nothing is published where something is missed."""
+        most = None if self.most is None else Fraction(str(self.most))
         move = published - system.value
         up, down = needed(system)
         short = system.unsafe & (move < up) & (-move < down)

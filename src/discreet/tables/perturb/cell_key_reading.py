@@ -14,15 +14,14 @@ from discreet.model.noise_table import NoiseTable
 from discreet.relations import System
 from discreet.tables.perturb.magnitude_noise import MagnitudeNoise
 
-OTHER_TABLES = (
-    "readers of other tables of the same records (the same cell with and without one record, leave-one-out): the change "
-    "from one to the other tells of the record"
-)
-OTHER_VERSIONS = (
-    "readers of the same cells under several versions of the record keys: the mean of all comes near to the true value"
-)
 SAME_KEY = "what the equal or different noise of a sum and of its parts tells of more than one part together"
 CONTRIBUTIONS = "readers who know how large the largest contributions are, or how many there are"
+BOTH_SIGNS = (
+    "contributions of both signs can be larger than their sum, so that no share of a value bounds the noise of "
+    "magnitudes that may be negative"
+)
+FEWEST_OF_NONE = 10**9
+"""Stands for noise tables that are not for counts."""
 NEVER_BELOW = 1e-9
 """Floating-point slip of the size of noise, as a share."""
 
@@ -74,6 +73,18 @@ def origins(low: Ints, high: Ints, noise: NoiseTable, threshold: int = 0) -> Ori
     chosen = [none[k] for k in which.tolist()]
     start = pointers(np.array([len(mine) for mine in chosen], np.int64))
     return Origins(lower[which], upper[which], start, np.concatenate([*chosen, np.zeros(0, np.int64)]).astype(np.int64))
+
+
+def fewest_origins(noise: NoiseTable, threshold: int = 0) -> int:
+    """The fewest counts that can lie behind a value as which a count of 1 or 2 may be published."""
+    change = [noise.at(int(row)).change for row in noise.rows_of(np.array([1, 2]))]
+    results = {0 if r < threshold else int(r) for n, mine in zip((1, 2), change, strict=True) for r in n + mine}
+    if noise.step != 1:
+        return FEWEST_OF_NONE
+    ends = np.array(sorted(results), np.int64)
+    found = origins(ends, ends, noise, threshold)
+    sizes = np.diff(found.start)
+    return int(np.where(sizes > 0, sizes, found.upper - found.lower + 1).min())
 
 
 def _plain(values: Ints) -> bool:
@@ -168,24 +179,21 @@ def _factors(noise: NoiseTable, threshold: int) -> tuple[float, float]:
     last = int(noise.values[-1]) + noise.cycle + threshold + int(noise.largest - noise.least) + 1
     ratios = [1.0]
     for count in range(1, last + 1):
-        change = noise.row(int(noise.rows_of(np.array([count]))[0])).change
+        change = noise.at(int(noise.rows_of(np.array([count]))[0])).change
         result = count + change
         ratios += (result[(result > 0) & (result >= threshold)] / count).tolist()
     return min(ratios), max(ratios)
 
 
 def read_magnitudes(system: System, cells: Ints, shown: Publication, noise: MagnitudeNoise, unit: float) -> Told:
-    """What is told of magnitudes: noise is at most a share of the value, and no value changes its sign.
-
-    Contributions of both signs can be larger than their sum, so that nothing is told of cells that may be negative.
-    """
-    lower, upper = system.lower_bound.copy(), system.upper_bound.copy()
-    mine = cells[system.lower_bound[cells] >= 0]
+    """What is told of magnitudes that are not negative: noise is at most a share of the value, which keeps its sign."""
+    lower, upper, mine = system.lower_bound.copy(), system.upper_bound.copy(), cells
     scale = 10.0**-system.decimals
     rise, fall = _largest_noise(noise)
     # The noise was rounded to units of the table.
     half = 0.5 * unit
-    low, high = shown.low[mine] * scale - half, shown.high[mine] * scale + half
+    low: Floats = shown.low[mine].astype(np.float64) * scale - half
+    high: Floats = shown.high[mine].astype(np.float64) * scale + half
     least = _invert(lambda v: v + rise(v), low, up=False)
     most = np.full(len(mine), np.inf)
     if _share_at_last(noise) < 1:

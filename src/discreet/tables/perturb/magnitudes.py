@@ -73,6 +73,11 @@ class Scaling:
         result: Floats = np.where(size < point, high, flexed)
         return result
 
+    def flexed(self, size: Floats) -> Bools:
+        """Whether a contribution of a size lies at the flex point or above; all do where there is none."""
+        result: Bools = size >= (0.0 if self.flex_point is None else self.flex_point)
+        return result
+
     def separation_point(self, small_table: NoiseTable) -> float:
         """Contributions below it have noise of a fixed size, as spread as the proportional noise at the point."""
         last = small_table.at(len(small_table) - 1)
@@ -179,10 +184,11 @@ def perturbed_magnitudes(
     extra
         Least noise of sensitive cells, in steps of the table (μ).
     compatible
-        The two public implementations differ. ``"argus"``: all parts are weighted by epsilon, rows are chosen by the
-        value over the step, extra noise is part of the first step, keys are rotated before the first step.
-        ``"cellkey"``: epsilon only sets the separation point, rows are chosen by the magnifier over the step, extra
-        noise is part of every step, ``same_key`` decides whether the first step's key is rotated.
+        The two public implementations differ. Both choose rows by the value over the step. ``"argus"``: all parts are
+        weighted by epsilon, extra noise is part of the first step and only where there is noise, keys are rotated
+        before the first step. ``"cellkey"``: with a flex function epsilon weighs contributions from the flex point on
+        only, extra noise is part of every step and raises values whose noise is zero, ``same_key`` decides whether the
+        first step's key is rotated.
     same_key
         With ``"cellkey"``: use the cell key of the counts for the first part of the noise.
 
@@ -202,7 +208,7 @@ def perturbed_magnitudes(
         xj = magnifiers[:, j]
         size = np.abs(xj)
         active = (now != 0) & (xj != 0)
-        step = size * scaling.share(size) * (weight if argus else 1.0)
+        step = size * scaling.share(size) * np.where(argus | scaling.flexed(size), weight, 1.0)
         small = size < point
         step[small] = 1.0
         # A step larger than the value is cut to it, and may then lie below the separation point.
@@ -213,12 +219,12 @@ def perturbed_magnitudes(
         step[small & cut] = 1.0
         if j > 0:
             active &= ~small
-        reach = np.abs(now) if argus else size
-        rows = np.divide(reach, step, out=np.zeros(len(now)), where=step > 0)
+        rows = np.divide(np.abs(now), step, out=np.zeros(len(now)), where=step > 0)
         v = _noise(rows, key, odd, small, tables)
         added = extra if (j == 0 or not argus) else 0.0
         more = np.where(sensitive, added, 0.0) if sensitive is not None else 0.0
-        noise = np.where(active, step * np.sign(v) * (more + np.abs(v)), 0.0)
+        sign = np.sign(v) if argus else np.where(v >= 0, 1.0, -1.0)
+        noise = np.where(active, step * sign * (more + np.abs(v)), 0.0)
         noise = np.sign(now) * np.maximum(noise, -np.abs(now))
         steps[:, j] = noise
         now = now + noise

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
+from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +21,7 @@ from discreet.keys import Key
 from discreet.model.arrays import Ints
 from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
 from discreet.model.microdata import Microdata
-from discreet.model.noise_claims import cell_key_statement, noise_claim
+from discreet.model.noise_claims import cell_key_left_out, cell_key_statement, noise_claim
 from discreet.model.noise_table import NoiseTable
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
@@ -30,22 +32,28 @@ from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.additive import Additive, by_least_squares, by_whole_units
 from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts, perturbed_weighted_counts
 from discreet.tables.perturb.cell_key_reading import (
+    BOTH_SIGNS,
     CONTRIBUTIONS,
-    OTHER_TABLES,
-    OTHER_VERSIONS,
     SAME_KEY,
     Publication,
+    fewest_origins,
     read_counts,
     read_magnitudes,
     read_weighted,
 )
 from discreet.tables.perturb.entropy import maximum_entropy
 from discreet.tables.perturb.magnitude_noise import MagnitudeNoise, as_columns, from_columns, noise_table
-from discreet.tables.perturb.record_keys import check_record_keys, record_keys
+from discreet.tables.perturb.record_keys import LEAST_KEYS, check_record_keys, record_keys
 
 ADDITIVE = ("least_squares", "integer")
 NO_CHANCE = 25.0
 """What chance does less than once in e to this power is no chance."""
+FEW_ORIGINS = 3
+FEW = (
+    "Only {} can lie behind some small published values of this noise table: with sums that are published besides, "
+    "readers pin counts of 1 and 2 exactly (of D=1 about one in nine). Take D of at least 3, better 5, and look at "
+    "ds.audit(release)."
+)
 MADE_KEY = "record_key_"
 """Column of record keys that were made from identifiers."""
 
@@ -57,7 +65,8 @@ class CellKey(Method):
     Parameters
     ----------
     D, V, js
-        Largest change, variance, and how many small results never occur, of a noise table of maximum entropy.
+        Largest change, variance, and how many small results never occur, of a noise table of maximum entropy. With
+        ``D`` of 1 or 2 whole-number readers pin some counts exactly, and it warns.
     noise
         Another noise table for counts, or the name of its file.
     cycle
@@ -74,7 +83,8 @@ class CellKey(Method):
         Column of stable identifiers from which record keys are made by keyed hash; left out, the records or cells
         bring their keys.
     version
-        Version of record keys that are made; raise it to draw all of them anew.
+        Version of record keys that are made; raise it to draw all of them anew. Every version that is out counts:
+        whoever has several takes their mean, and the release says how near that comes.
     key_file
         File of the secret key for record keys that are made; the variable ``DISCREET_KEY`` or a new key otherwise.
     insecure_seed
@@ -111,8 +121,8 @@ class CellKey(Method):
             raise ParameterError(unknown_name("additive", str(self.additive), ADDITIVE))
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or self.threshold < 0:
             raise ParameterError(f"threshold={self.threshold!r} is not allowed.", hint="Give a whole number.")
-        if self.modulus is not None and not 2 <= self.modulus <= 2**31:
-            raise ParameterError(f"modulus={self.modulus} must lie in 2 .. {2**31}.", hint="Usual are 256 and 4096.")
+        if self.modulus is not None and not LEAST_KEYS <= self.modulus <= 2**31:
+            raise _few_keys(f"modulus={self.modulus}")
         for name in ("identifier", "noise"):
             if isinstance(getattr(self, name), int):
                 raise ParameterError(f"{name}={getattr(self, name)!r} is not a name.", hint="Name a column or a file.")
@@ -121,10 +131,39 @@ class CellKey(Method):
                 "A key is for record keys that are made, and the records bring theirs.",
                 hint="Give identifier=, the column of stable identifiers, or leave the key out.",
             )
-        object.__setattr__(self, "noise", noise_table(self.noise))
+        object.__setattr__(self, "noise", self._in_cycles(noise_table(self.noise)))
         object.__setattr__(self, "magnitudes", MagnitudeNoise.made(self.magnitudes))
         if self.noise is None:
             _made(self.D, self.V, self.js)  # refuses what cannot be
+        for text in self.warned:
+            warnings.warn(text, stacklevel=3)
+
+    def _in_cycles(self, noise: Any) -> Any:
+        """The noise table with its last rows used again as asked for; files are read with them later."""
+        if self.cycle == 1 or isinstance(noise, str | PathLike):
+            return noise
+        if noise is None:
+            raise ParameterError(
+                f"cycle={self.cycle} is for a noise table of its own.", hint="Give noise=, or leave cycle out."
+            )
+        if isinstance(noise, NoiseTable) and noise.cycle not in (1, self.cycle):
+            raise ParameterError(
+                f"cycle={self.cycle} is asked for, and the noise table uses its last {noise.cycle} rows in turn.",
+                hint="Leave cycle out, or read the table anew.",
+            )
+        return replace(noise, cycle=self.cycle) if isinstance(noise, NoiseTable) else noise
+
+    @property
+    def warned(self) -> tuple[str, ...]:
+        """What speaks against the noise table: published values that few counts can be behind."""
+        if isinstance(self.noise, str | PathLike):
+            return ()
+        if self.table.modulus < LEAST_KEYS:
+            raise _few_keys(f"A noise table with {self.table.modulus} cell keys")
+        fewest = fewest_origins(self.table, self.threshold)
+        if fewest > FEW_ORIGINS:
+            return ()
+        return (FEW.format(counted(fewest, "count")),)
 
     @property
     def secret(self) -> bool:
@@ -290,7 +329,12 @@ class CellKey(Method):
         )
         universes = len({table.spec.identity[1:] for table in system.tables}) > 1
         claim = noise_claim(
-            self.kind, statement, additive=self.additive is not None, universes=universes, insecure=insecure
+            self.kind,
+            statement,
+            additive=self.additive is not None,
+            universes=universes,
+            insecure=insecure,
+            left_out=cell_key_left_out(self.version, float(variance)),
         )
         cells = max(len(system), 1)
         findings = [
@@ -317,15 +361,17 @@ class CellKey(Method):
             findings=tuple(findings),
             parts=system.parts,
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, made.value)
+        return Outcome(np.zeros(len(system), np.bool_), evidence, made.value, notes=self.warned)
 
     def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
-        """What published values tell of each cell: counts by the rows of the noise table, magnitudes by their shares."""
+        """What published values tell of each cell: of counts by rows of the noise table, of magnitudes by shares."""
         moved = "0" if self.additive is None else str(evidence.facts["moved_most"])
         shown = Publication.of(system, published, evidence.decimals, moved)
         lower, upper, whole = system.lower_bound, system.upper_bound, None
         counts, others = [], []
         for table, cells in zip(system.tables, system.of, strict=True):
+            if table.spec.value is not None and np.any(system.lower_bound[cells] < 0):
+                return NotAudited(BOTH_SIGNS)
             if table.spec.value is not None:
                 others.append(read_magnitudes(system, cells, shown, self.magnitudes, 10.0**-table.decimals))
             elif table.weighted is not None:
@@ -341,10 +387,17 @@ class CellKey(Method):
         knows = "the noise tables: which changes every count can have, and the largest share of a magnitude"
         if self.additive is not None:
             knows += ", and how far values moved at most until they added up"
-        beyond = [OTHER_TABLES, OTHER_VERSIONS]
+        beyond = list(cell_key_left_out(self.version, float(_moments(self.table)[1])))
         beyond += [SAME_KEY] if counts else []
         beyond += [CONTRIBUTIONS] if any(table.spec.value is not None for table in system.tables) else []
         return Reading(lower, upper, knows, tuple(beyond), whole)
+
+
+def _few_keys(what: str) -> ParameterError:
+    return ParameterError(
+        f"{what} must lie in {LEAST_KEYS} .. {2**31}: fewer cell keys make the noise a coin that readers see through.",
+        hint="Usual are 256 and 4096.",
+    )
 
 
 @lru_cache(maxsize=32)

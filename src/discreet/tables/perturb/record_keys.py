@@ -15,6 +15,8 @@ from discreet.model.noise_table import FRACTIONS
 FEWEST_DIGITS = 6
 """Record keys with fewer digits than these are equal too often."""
 AT_ONCE = 1 << 15
+LEAST_KEYS = 64
+"""With fewer whole keys than this the noise is a coin, and a difference of two cells tells of the key of a record."""
 FEW = 10
 """So many more equal keys than chance gives are tolerated."""
 
@@ -48,8 +50,11 @@ def record_keys(ids: Any, key: bytes, *, version: int = 1, modulus: int | None =
     >>> bool(one[0] == two[2] and one[1] == two[1])
     True
     """
-    if modulus is not None and not 2 <= modulus <= 2**31:
-        raise ParameterError(f"modulus={modulus} must lie in 2 .. {2**31}.", hint="Usual are 256 and 4096.")
+    if modulus is not None and not LEAST_KEYS <= modulus <= 2**31:
+        raise ParameterError(
+            f"modulus={modulus} must lie in {LEAST_KEYS} .. {2**31}: fewer keys tell too much of single records.",
+            hint="Usual are 256 and 4096.",
+        )
     drawn = draws(key, "record_key", version, stable_identities(ids))
     if modulus is None:
         made = fractions(drawn)

@@ -150,6 +150,7 @@ class Round(Method):
             reach=reach,
             levels=self.levels,
             drawn=self.rule != "conventional",
+            secret=self.secret,
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
             insecure=insecure,
         )
