@@ -13,6 +13,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -227,6 +228,36 @@ def attack_values(case: Map, release: ds.Release, p: float | None) -> Counter[st
     return found
 
 
+def attack_rules(release: ds.Release, rules: dict[str, float | tuple[int, float]]) -> Counter[str]:
+    """Places that break a rule in the whole units in which they are published, whoever rounds."""
+    found: Counter[str] = Counter(ruled_maps=1)
+    made = release.custodian.evidence[0].parts["repaired"]
+    inside: dict[int, list[int]] = {}
+    for place, value in zip(made["place"].tolist(), made["value"].tolist(), strict=True):
+        inside.setdefault(place, []).append(value)
+    for values in inside.values():
+        v = sorted((x for x in values if x), reverse=True)
+        broken = len(v) < THRESHOLD
+        if "max_share" in rules:
+            broken |= v[0] > Fraction(str(rules["max_share"])) * sum(v)
+        if "dominance" in rules:
+            n, k = rules["dominance"]
+            broken |= sum(v[:n]) >= Fraction(str(k)) * sum(v)
+        if "p" in rules:
+            broken |= 100 * sum(v[2:]) < Fraction(str(rules["p"])) * v[0]
+        found["places under rules"] += 1
+        found["places that break a rule"] += int(broken)
+    return found
+
+
+RULES: tuple[dict[str, float | tuple[int, float]], ...] = (
+    {"max_share": 0.5},
+    {"p": 20.0},
+    {"dominance": (1, 0.6)},
+    {"dominance": (2, 0.85), "p": 10.0},
+)
+
+
 def _atoms(case: Map) -> Iterator[list[str]]:
     """Parts whose totals follow from those of areas: each area, and differences of nested ones."""
     areas = list(case.areas.values())
@@ -291,6 +322,10 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
         release = published(case, "sales", p=p, **options)
         if release is not None:
             found += attack_values(case, release, p)
+        rules = RULES[int(rng.integers(len(RULES)))]
+        release = published(case._replace(areas={}), "sales", **rules, **options)
+        if release is not None:
+            found += attack_rules(release, rules)
     return found
 
 
