@@ -36,10 +36,11 @@ class Survey(NamedTuple):
     kinds: int
     a: str
     b: str
+    weighted: bool
 
     def frame(self) -> pa.Table:
         named = {name: [f"{name}{code}" for code in self.columns[name]] for name in ("area", "kind")}
-        return pa.table({**self.columns, **named})
+        return pa.table({**self.columns, **named, "weight": [n / 2 for n in self.columns["halves"]]})
 
     def by(self) -> dict[str, ds.Hierarchy]:
         return {
@@ -65,13 +66,14 @@ def survey(rng: np.random.Generator) -> Survey:
         "kind": rng.integers(0, 2, records).tolist(),
         "sales": rng.integers(0, size, records).tolist(),
         "staff": rng.integers(1, 200, records).tolist(),
+        "halves": rng.integers(2, 9, records).tolist(),
     }
-    return Survey(columns, 3, 2, a, b)
+    return Survey(columns, 3, 2, a, b, bool(rng.random() < 0.3))
 
 
 def published(case: Survey, values: tuple[str, ...], key: ds.Key, **options: object) -> ds.Release | None:
     """The release; None where the method refuses the survey."""
-    data = ds.Microdata(case.frame(), contributor="company")
+    data = ds.Microdata(case.frame(), contributor="company", weight="weight" if case.weighted else None)
     specs = [ds.TableSpec(by=case.by(), value=value, name=value) for value in values]
     tables = ds.tabulate(data, specs=specs).assess(ds.PPercent(10))
     try:
@@ -80,10 +82,10 @@ def published(case: Survey, values: tuple[str, ...], key: ds.Key, **options: obj
         return None
 
 
-def cells(release: ds.Release, number: int) -> list[tuple[str, str, int]]:
+def cells(release: ds.Release, number: int) -> list[tuple[str, str, Fraction]]:
     """Codes and published value of every cell of a table, as a reader sees them."""
     frame = release.public.tables[number].columns()
-    return list(zip(frame["area"], frame["kind"], [int(v) for v in frame["value"]], strict=True))
+    return list(zip(frame["area"], frame["kind"], [Fraction(str(v)) for v in frame["value"]], strict=True))
 
 
 def least_moves(case: Survey, release: ds.Release, value: str, number: int) -> Counter[str]:
@@ -93,13 +95,14 @@ def least_moves(case: Survey, release: ds.Release, value: str, number: int) -> C
     for area, kind, shown in cells(release, number):
         rows = case.inside(area, kind)
         amounts = [case.columns[value][i] for i in rows]
-        true = sum(amounts)
+        weights = [Fraction(case.columns["halves"][i], 2) if case.weighted else 1 for i in rows]
+        true = sum(x * w for x, w in zip(amounts, weights, strict=True))
         owners = {case.columns["company"][i] for i, amount in zip(rows, amounts, strict=True) if amount}
         if len(owners) != 1:
             continue
         found["cells"] += 1
         found["exact"] += shown == true
-        found["short"] += abs(shown - true) < share * true
+        found["short"] += abs(shown - true) < share * sum(amounts)
     return found
 
 
@@ -109,9 +112,9 @@ def second_variable(case: Survey, release: ds.Release) -> Counter[str]:
     sales = {(x, y): shown for x, y, shown in cells(release, 0)}
     for area, kind, shown in cells(release, 1):
         rows = case.inside(area, kind)
-        if len(rows) != 1 or case.columns["sales"][rows[0]] < 1000 or shown == 0:
+        if len(rows) != 1 or case.columns["sales"][rows[0]] < 1000 or shown == 0 or case.weighted:
             continue
-        guess = Fraction(sales[area, kind] * case.columns["staff"][rows[0]], shown)
+        guess = sales[area, kind] * case.columns["staff"][rows[0]] / shown
         true = case.columns["sales"][rows[0]]
         found["pairs"] += 1
         found["computed"] += abs(guess - true) <= NEAR * true
@@ -150,7 +153,7 @@ def reader(case: Survey, release: ds.Release) -> Counter[str]:
         if len(owners) != 1 or len(rows) > 2 or shown > 60 or not table.assessment.unsafe[row]:
             continue
         true = sum(case.columns["sales"][i] for i in rows)
-        left = readings(case, shown, len(rows))
+        left = readings(case, int(shown), len(rows))
         assert true in left, (case, area, kind, shown)
         short = true - min(left) < table.assessment.lower[row] or max(left) - true < table.assessment.upper[row]
         found["read"] += 1
@@ -179,7 +182,7 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
             found["pairs drawn apart"] += second_variable(case, apart)["pairs"]
             found["computed, drawn apart"] += second_variable(case, apart)["computed"]
         alone = published(case, ("sales",), key)
-        if alone is not None:
+        if alone is not None and not case.weighted:
             found += reader(case, alone)
     return found
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -33,17 +34,27 @@ class Map(NamedTuple):
     pairs: list[tuple[str, str]]
     held: list[dict[str, int]]
     areas: dict[str, list[str]]
+    hexagons: bool
 
     def frame(self) -> pa.Table:
         rows = [(c, who, v) for c, inside in zip(self.codes, self.held, strict=True) for who, v in inside.items()]
         place, who, value = zip(*rows, strict=True)
-        return pa.table({"place": list(place), "firm": list(who), "sales": list(value)})
+        frame = pa.table({"place": list(place), "firm": list(who), "sales": list(value)})
+        if not self.hexagons:
+            return frame
+        at = [tuple(int(n) for n in code[1:].split(":")) for code in place]
+        x, y = [q + r / 2 for q, r in at], [r * 3**0.5 / 2 for _, r in at]
+        return frame.drop_columns(["place"]).append_column("x", pa.array(x)).append_column("y", pa.array(y))
+
+    def where(self) -> ds.HexGrid | ds.Adjacency:
+        return ds.HexGrid("x", "y", 1.0) if self.hexagons else ds.Adjacency(self.codes, self.pairs)
 
 
 def random_map(rng: np.random.Generator) -> Map:
     """A small grid, mostly sparse, with areas that may overlap."""
     high, wide = int(rng.integers(1, 4)), int(rng.integers(2, 7))
-    at = {(r, c): f"p{r}{c}" for r in range(high) for c in range(wide)}
+    hexagons = bool(rng.random() < 0.4)
+    at = {(r, c): f"h{c}:{r}" if hexagons else f"p{r}{c}" for r in range(high) for c in range(wide)}
     pairs = [(at[r, c], at[r + 1, c]) for r in range(high - 1) for c in range(wide)]
     pairs += [(at[r, c], at[r, c + 1]) for r in range(high) for c in range(wide - 1)]
     size = int(rng.choice([20, 1000]))
@@ -53,18 +64,21 @@ def random_map(rng: np.random.Generator) -> Map:
         held.append({f"f{number + i}": int(v) for i, v in enumerate(1 + rng.integers(0, size, many) ** 2 // size)})
         number += many
     codes = list(at.values())
+    if hexagons:  # only hexagons that somebody is in have a code
+        codes = [code for code, inside in zip(codes, held, strict=True) if inside]
+        held = [inside for inside in held if inside]
     if rng.random() < 0.5:
         label = rng.integers(0, 2 + len(codes) // 4, len(codes))
         areas = {f"a{k}": [c for c, m in zip(codes, label, strict=True) if m == k] for k in set(label.tolist())}
     else:
         chosen = [[c for c in codes if rng.random() < 0.5] for _ in range(int(rng.integers(1, 3)))]
         areas = {f"a{k}": some for k, some in enumerate(chosen) if some}
-    return Map(codes, pairs, held, areas)
+    return Map(codes, pairs, held, areas, hexagons)
 
 
 def published(case: Map, value: str | None, **options: object) -> ds.Release | None:
     """The release of a map that verifies; None where it is refused."""
-    where = ds.Adjacency(case.codes, case.pairs)
+    where = case.where()
     rules = [ds.MinFrequency(THRESHOLD)] if value is None else [ds.MinContributors(THRESHOLD)]
     try:
         table = ds.tabulate(case.frame(), by={"place": where}, value=value, contributor="firm").assess(*rules)
@@ -214,6 +228,36 @@ def attack_values(case: Map, release: ds.Release, p: float | None) -> Counter[st
     return found
 
 
+def attack_rules(release: ds.Release, rules: dict[str, float | tuple[int, float]]) -> Counter[str]:
+    """Places that break a rule in the whole units in which they are published, whoever rounds."""
+    found: Counter[str] = Counter(ruled_maps=1)
+    made = release.custodian.evidence[0].parts["repaired"]
+    inside: dict[int, list[int]] = {}
+    for place, value in zip(made["place"].tolist(), made["value"].tolist(), strict=True):
+        inside.setdefault(place, []).append(value)
+    for values in inside.values():
+        v = sorted((x for x in values if x), reverse=True)
+        broken = len(v) < THRESHOLD
+        if "max_share" in rules:
+            broken |= v[0] > Fraction(str(rules["max_share"])) * sum(v)
+        if "dominance" in rules:
+            n, k = rules["dominance"]
+            broken |= sum(v[:n]) >= Fraction(str(k)) * sum(v)
+        if "p" in rules:
+            broken |= 100 * sum(v[2:]) < Fraction(str(rules["p"])) * v[0]
+        found["places under rules"] += 1
+        found["places that break a rule"] += int(broken)
+    return found
+
+
+RULES: tuple[dict[str, float | tuple[int, float]], ...] = (
+    {"max_share": 0.5},
+    {"p": 20.0},
+    {"dominance": (1, 0.6)},
+    {"dominance": (2, 0.85), "p": 10.0},
+)
+
+
 def _atoms(case: Map) -> Iterator[list[str]]:
     """Parts whose totals follow from those of areas: each area, and differences of nested ones."""
     areas = list(case.areas.values())
@@ -278,6 +322,10 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
         release = published(case, "sales", p=p, **options)
         if release is not None:
             found += attack_values(case, release, p)
+        rules = RULES[int(rng.integers(len(RULES)))]
+        release = published(case._replace(areas={}), "sales", **rules, **options)
+        if release is not None:
+            found += attack_rules(release, rules)
     return found
 
 

@@ -16,8 +16,9 @@ def test_no_total_tells_of_a_map_what_it_must_not():
     found = redistributed_maps.attack(25, seed=18)
     assert found["maps"] > 5
     assert found["value_maps"] > 3
-    told = ("maps that tell", "value maps that tell", "wrongly kept by audit")
-    assert [found[name] for name in told] == [0, 0, 0]
+    assert found["places under rules"] > 20
+    told = ("maps that tell", "value maps that tell", "wrongly kept by audit", "places that break a rule")
+    assert [found[name] for name in told] == [0, 0, 0, 0]
 
 
 def test_whoever_repeats_the_method_can_think_of_no_small_place():
@@ -44,6 +45,6 @@ def test_dropped_and_added_records_are_told_as_far_as_audits_say():
 def test_the_fair_comparison_misses_no_certain_guess_and_refuses_what_it_cannot_judge():
     found = fair_inputs.attack(25, seed=18)
     missed = ("other sums", "certain guesses missed", "right guesses missed", "guesses too many", "other inner cells")
-    assert found["certain guesses"] > 3
+    assert found["certain guesses"] > 2
     assert [found[name] for name in missed] == [0] * 5
     assert fair_inputs.accepted() == []

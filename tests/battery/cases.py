@@ -85,6 +85,9 @@ BAD_PARAMETERS = {
 NO_NOISE = {
     "equations": "rounds every variable for itself",
     "negative": "below zero",
+    "counts": "leaves counts as they are",
+    "counts_three_way": "leaves counts as they are",
+    "counts_linked": "leaves counts as they are",
     "one_cell": "needs the records",
     "nothing_unsafe": "needs the records",
 }

@@ -23,8 +23,6 @@ ADMITTED = (
     "true totals that are published elsewhere",
 )
 """How the sentences begin that say what a map tells besides."""
-NEAR = 1e-6
-"""Rules for magnitudes are tested up to this share, and a unit a contributor."""
 NEAREST = 10
 """Remainders of maps without a p% rule come no closer to a sensitive value than so many per cent."""
 
@@ -153,11 +151,13 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
     after = evidence.parts["repaired"]
     inside: dict[int, list[int]] = {}
     for place, value in zip(after["place"].tolist(), after["value"].tolist(), strict=True):
-        inside.setdefault(place, []).append(value)
+        if value < 0:
+            verdict.refuse(KIND, "a contribution is below zero")
+        inside.setdefault(place, []).extend([value] if value > 0 else [])
     for amounts in inside.values():
         if len(amounts) < threshold:
             verdict.refuse(KIND, "an occupied place has fewer contributors than the threshold")
-        elif not _keeps(sorted(amounts, reverse=True), evidence.method):
+        elif _dominated(sorted(amounts, reverse=True), evidence.method):
             verdict.refuse(KIND, "a place breaks a rule")
     given = evidence.parts["contributions"]
     held: dict[int, set[int]] = {}
@@ -274,19 +274,8 @@ def _told_values(evidence: Evidence, parts: list[list[int]], old: Ints, new: Int
     return False
 
 
-def _keeps(values: list[int], method: Mapping[str, Any]) -> bool:
-    """Whether the rules hold for the contributions of a place, largest first."""
-    total, slack = sum(values), len(values) + sum(values) * NEAR
-    share, dominance, p = method["max_share"], method["dominance"], method["p"]
-    if share is not None and values[0] > share * total + slack:
-        return False
-    if dominance is not None and sum(values[: int(dominance[0])]) > dominance[1] * total + slack:
-        return False
-    return p is None or total - sum(values[:2]) + slack >= p / 100 * values[0]
-
-
 def _dominated(values: list[int], method: Mapping[str, Any]) -> bool:
-    """Whether true contributions, largest first, break a rule of dominance; they are not rounded, so exactly."""
+    """Whether contributions in whole units, largest first, break a rule of dominance, exactly."""
     total = sum(values)
     share, dominance, p = method["max_share"], method["dominance"], method["p"]
     if share is not None and values[0] > Fraction(str(share)) * total:

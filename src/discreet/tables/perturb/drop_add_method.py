@@ -304,4 +304,5 @@ def _all_equal(leaf: Ints, amount: Floats, cells: int) -> Ints:
     low, high = np.full(cells, np.inf), np.full(cells, -np.inf)
     np.minimum.at(low, leaf, amount)
     np.maximum.at(high, leaf, amount)
-    return (low == high).astype(np.int64)
+    result: Ints = (low == high).astype(np.int64)
+    return result

@@ -24,7 +24,7 @@ from discreet.progress import checkpoint
 from discreet.records.noise import SHAPES, NoiseZone, Shape, balanced_directions, multipliers, whole_moves
 from discreet.relations import System
 from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
-from discreet.tables.perturb.readings import Ends, Shown, moved_by_share, read_cells
+from discreet.tables.perturb.readings import Ends, Shown, moved_by_share, moved_in_zone, read_cells
 from discreet.tables.perturb.sources import (
     companies,
     encoded,
@@ -274,13 +274,15 @@ class MultiplicativeNoise(Method):
         """Values can be what the largest factor makes them; counts are what they were."""
         if self.balance:
             return NotAudited(BALANCED)
-        own, share = evidence.parts["altered"]["own"], as_fraction(self.b) - 1
+        own, least, share = evidence.parts["altered"]["own"], as_fraction(self.a) - 1, as_fraction(self.b) - 1
 
         def told(shown: Shown) -> Ends:
             if shown.table.spec.value is None:
                 return shown.value, shown.value
             if not shown.table.spec.weight:
-                return moved_by_share(shown.value, share)
+                alone, several = moved_in_zone(shown.value, least, share), moved_by_share(shown.value, share)
+                single = _single(shown.table)
+                return np.where(single, alone[0], several[0]), np.where(single, alone[1], several[1])
             mine = own[shown.rows].astype(object)
             reach = -(-mine * share.numerator // share.denominator)
             return shown.value - reach, shown.value + reach
@@ -305,6 +307,12 @@ class MultiplicativeNoise(Method):
             rest = rest + abs(step / 2 - abs(value - step * ((value / step + Fraction(1, 2)) // 1)))
         result: NDArray[Any] = as_fraction(self.p) / 100 * one - rest
         return result
+
+
+def _single(table: Table) -> Bools:
+    """Cells of one company, which readers are taken to know."""
+    holding = table.contributions.get("holding")
+    return np.zeros(len(table), np.bool_) if holding is None else np.asarray(holding.count == 1, np.bool_)
 
 
 def _light(odd: Mapping[str, Ints]) -> list[str]:

@@ -71,6 +71,27 @@ def moved_by_share(shown: Numbers, share: Fraction) -> Ends:
     return low, high
 
 
+def moved_in_zone(shown: Numbers, least: Fraction, most: Fraction) -> Ends:
+    """The same for numbers that moved by no less than another share of themselves, rounded up.
+
+    Small numbers leave no choice: 1 is shown of 2 and more, but never of 1, which moves to 0 or 2.
+
+    Examples
+    --------
+    >>> low, high = moved_in_zone(np.array([0, 1, 2, 115], object), Fraction(1, 10), Fraction(1, 5))
+    >>> low.tolist(), high.tolist()
+    ([0, 2, 1, 96], [1, 2, 3, 144])
+    """
+    top, bottom = least.numerator, least.denominator
+    low, high = moved_by_share(shown, most)
+    up = low - (-low * top // bottom) <= shown
+    down = high + (-high * top // bottom) >= shown
+    return (
+        np.where(up, low, -(-shown * bottom // (bottom - top))),
+        np.where(down, high, shown * bottom // (bottom + top)),
+    )
+
+
 def moved_above_share(shown: Numbers, share: Fraction) -> Ends:
     """The same for moves of at most the next whole number above the share."""
     top, bottom = share.numerator, share.denominator

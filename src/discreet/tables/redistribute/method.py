@@ -35,6 +35,7 @@ from discreet.tables.redistribute.magnitudes import (
     without_outliers,
 )
 from discreet.tables.redistribute.reading import held_before, total_before
+from discreet.tables.redistribute.whole import in_whole_units
 
 ALGORITHMS = ("nearest", "equal", "optimal")
 OUTLIERS = ("suppress", "redistribute", "none")
@@ -46,9 +47,7 @@ VALUES = (
     "nobody has worked out what readers can tell of values that moved; {} of {} published closer to the truth than "
     "their level"
 )
-REPEATED = (
-    "readers who repeat the method, which draws nothing, on every map that may lie behind: few of them give this one"
-)
+REPEATED = "readers who repeat the method, which draws nothing, on every map that may lie behind, and rule some out"
 OTHER_TOTALS = "true totals that are published elsewhere and not named as areas, that of the whole map among them"
 SHOWN = 5
 
@@ -271,10 +270,8 @@ class Redistribute(Method):
                 f"{counted(len(found.unresolved), 'place')} of the map cannot be repaired: {names}.",
                 hint="Use a coarser grid, or weaker rules.",
             )
-        whole = np.rint(found.value).astype(np.int64)
         lost = int(totals[placed.outlier].sum()) if self.outliers == "suppress" else 0
-        # Rounding every contributor changes the total a little; the largest one takes it.
-        whole[int(np.argmax(whole))] += int(totals.sum()) - lost - int(whole.sum())
+        whole = in_whole_units(found.cell, found.value, int(totals.sum()) - lost, self.rules)
         after = np.zeros(len(totals), np.int64)
         np.add.at(after, found.cell, whole)
         facts = {
@@ -384,7 +381,9 @@ def _contributions(table: Table) -> dict[str, Ints]:
     keys = np.concatenate([block.cells.copy() for block in records.blocks(table.spec.by)])
     place = (np.cumsum(table.spec.hierarchies[0].base) - 1)[keys].astype(np.int64)
     who = companies(records, np.arange(len(amount), dtype=np.int64))
-    order = np.lexsort((amount, who, place))
+    # Who reports nothing is no contributor: three of whom two report nothing hide nobody.
+    there = np.flatnonzero(amount > 0)
+    order = there[np.lexsort((amount[there], who[there], place[there]))]
     return {"place": place[order], "contributor": who[order], "value": amount[order]}
 
 
