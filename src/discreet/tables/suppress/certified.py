@@ -135,7 +135,8 @@ class _Search:
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
         widely = min(len(order) // WIDELY + 1, AT_MOST)
-        self.waiting[order[widely:]] = True
+        # Where nothing is given up later on, the largest cells may hang on certificates of others, too.
+        self.waiting[order[0 if self._struck() else widely :]] = True
         ahead = self._work(len(order), widely)
         for done, target in enumerate(order.tolist()):
             self._at(ahead[done])
