@@ -10,6 +10,7 @@ import discreet as ds
 from discreet.errors import NeedsError, ParameterError, ProtectionError
 from discreet.generate import business_survey
 from discreet.tables.engines import SETTINGS
+from discreet.tables.suppress import proposed
 from tests.battery.cases import hierarchical
 from tests.battery.cases import one_hierarchy as sparse
 
@@ -206,3 +207,29 @@ def test_engines_protect_together_with_what_is_already_published():
     assert second.verify().holds
     out = np.flatnonzero(~first.custodian.withheld(0))
     assert not second.custodian.withheld(0)[out].any()
+
+
+@pytest.mark.parametrize("insiders", ["full", "nonzero", None])
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_attackers_find_the_same_where_proved_cells_are_left_alone(algorithm, insiders, monkeypatch):
+    """Certificates within the pattern save the attack on their cells, and change nothing of what it finds."""
+    options = {"insiders": insiders, "joint": False, "accept": ACCEPT}
+    saved = protected(algorithm, **options)
+    plain = proposed.standards
+
+    def unaided(system, withheld, **given):
+        return plain(system, withheld, levels=given["levels"])
+
+    monkeypatch.setattr(proposed, "standards", unaided)
+    assert saved.custodian.evidence[0].findings == protected(algorithm, **options).custodian.evidence[0].findings
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_a_large_pattern_that_is_completed_is_not_attacked_and_says_so(algorithm, monkeypatch):
+    monkeypatch.setattr(proposed, "LARGE", 5)
+    done = protected(algorithm, repair=True)
+    assert done.verify().holds
+    assert done.audit().holds
+    assert "it was completed at once and not attacked" in done.custodian.evidence[0].findings[0]
+    assert "limit_struck_at" not in done.custodian.evidence[0].effort
+    assert "found by audit" in protected(algorithm, accept=ACCEPT).custodian.evidence[0].findings[0]

@@ -426,3 +426,15 @@ def test_a_missing_solver_is_named_with_the_command(monkeypatch):
 def test_a_solver_that_is_none_is_refused(wrong):
     with pytest.raises(ds.DiscreetError, match="solver"):
         ds.Suppress(**wrong)
+
+
+def test_a_limit_of_iterations_leaves_a_pattern_that_meets_all_demands():
+    """The limit counts; the bound stays true, and more iterations never make the pattern dearer than everything."""
+    cases = [case for case in (Case((3, 4), seed) for seed in range(10)) if case.feasible(case.movable)]
+    assert len(cases) > 2
+    for case in cases:
+        hasty, whole = case.solve(max_iterations=0), case.solve()
+        assert case.feasible(hasty.withheld)
+        assert hasty.bound <= whole.cost <= hasty.cost
+        assert hasty.effort["simplex_iterations"] <= whole.effort["simplex_iterations"]
+    assert any(case.solve(max_iterations=0).effort["rounds"] < case.solve().effort["rounds"] for case in cases)

@@ -53,8 +53,17 @@ def merged(system: System, cost: Floats, attackers: Attackers, patterns: Sequenc
     withheld = np.stack([pattern.withheld for pattern in patterns])
     required = (system.unsafe | system.given | withheld.all(axis=0)) & movable_cells(system)
     among = movable_cells(system) & withheld.any(axis=0)
-    limits = {"max_nodes": MERGE_NODES, "max_rounds": MERGE_ROUNDS, "max_iterations": MERGE_ITERATIONS}
-    found = _optimum(system, cost, attackers, best, required, among, **limits)
+    found = _optimum(
+        system,
+        cost,
+        attackers,
+        best,
+        required,
+        among,
+        max_nodes=MERGE_NODES,
+        max_rounds=MERGE_ROUNDS,
+        max_iterations=MERGE_ITERATIONS,
+    )
     return _certified(system, cost, attackers, found, best)
 
 

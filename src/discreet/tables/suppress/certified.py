@@ -6,7 +6,6 @@ with all cells behind them, wherever the families that used them can be made ane
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -96,17 +95,13 @@ def certify(
     limits: Limits,
     allowed: Bools | None = None,
     first_cost: Floats | None = None,
-    sizes: Sequence[tuple[int, int]] | None = None,
 ) -> Pattern:
     """Withhold cells until every unsafe one that can be protected has its family; at most ``allowed`` ones.
 
-    The first pattern can be made with another cost, so that the search starts somewhere else. ``sizes`` are other
-    neighbourhoods to look in.
+    The first pattern can be made with another cost, so that the search starts somewhere else.
     """
     movable = movable_cells(system)
     search = _Search(system, cost, attackers, limits, movable if allowed is None else movable & allowed)
-    if sizes is not None:
-        search.programs.sizes = sizes
     return search.run(cost if first_cost is None else first_cost, cost)
 
 
@@ -140,7 +135,8 @@ class _Search:
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
         widely = min(len(order) // WIDELY + 1, AT_MOST)
-        self.waiting[order[widely:]] = True
+        # Where nothing is given up later on, the largest cells may hang on certificates of others, too.
+        self.waiting[order[0 if self._struck() else widely :]] = True
         ahead = self._work(len(order), widely)
         for done, target in enumerate(order.tolist()):
             self._at(ahead[done])

@@ -9,15 +9,12 @@ import numpy as np
 from discreet.model.arrays import Floats
 from discreet.progress import onwards
 from discreet.relations import System
-from discreet.solve.small import FLAT, STEEP
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import Limits, Pattern, certify
 from discreet.tables.suppress.several import certify_often
 
 LARGE = 5_000
-"""In systems of more cells, certificates within a pattern are looked for nearby first."""
-NEARBY = (80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP), (3_000, FLAT)
-"""Neighbourhoods that need no large programs."""
+"""In systems of more cells, patterns of engines are completed in one pass."""
 
 
 def complete(
@@ -36,7 +33,7 @@ def complete(
     """
     if not (system.given & system.now & ~system.known).any():
         return certify_often(system, cost, attackers, Limits(effort, seconds))
-    within = within_given(system, cost, attackers, thorough=False) if within is None else within
+    within = within_given(system, cost, attackers) if within is None else within
     if not within.unprotected:
         return within
     found = certify(_only(system, within), cost, attackers, Limits(effort, seconds))
@@ -44,25 +41,27 @@ def complete(
     return Pattern(found.withheld, {**within.families, **found.families}, found.unprotected, counted)
 
 
-def within_given(system: System, cost: Floats, attackers: Attackers, thorough: bool = True) -> Pattern:
-    """Certificates for the unsafe cells that the given pattern protects as it stands; nothing is withheld besides.
+def completed_at_once(
+    system: System, cost: Floats, attackers: Attackers, effort: int | None, seconds: float | None
+) -> Pattern:
+    """A certified pattern that withholds whatever the given one does, in one pass; for large patterns of engines.
 
-    In large systems most of them are found nearby. That there is none further away is dear to find out, and of use only
-    where nothing is to be completed: a ``thorough`` search does so for the cells that are left.
+    Most of a large pattern's time goes into showing that cells have *no* certificate within it. Here each cell gets the
+    first family that is found, in which given cells are free; what it pays for although something free lies further
+    away is the price. Without limits the search is the plainest.
     """
-    nearby = _within(system, cost, attackers, NEARBY if len(system) > LARGE else None)
-    if len(system) <= LARGE or not thorough or not nearby.unprotected:
-        return nearby
-    found = _within(_only(system, nearby), cost, attackers, None)
-    counted = {name: number + nearby.effort.get(name, 0) for name, number in found.effort.items()}
-    return Pattern(nearby.withheld, {**nearby.families, **found.families}, found.unprotected, counted)
+    plain = effort is None and seconds is None
+    found = certify(system, cost, attackers, Limits(0 if plain else effort, seconds))
+    if plain:
+        found.effort.pop("limit_struck_at", None)
+    return found
 
 
-def _within(system: System, cost: Floats, attackers: Attackers, sizes: tuple[tuple[int, int], ...] | None) -> Pattern:
-    allowed = system.unsafe | system.given
+def within_given(system: System, cost: Floats, attackers: Attackers) -> Pattern:
+    """Certificates for the unsafe cells that the given pattern protects as it stands; nothing is withheld besides."""
     # A limit that strikes at once means the plainest search, which is enough where everything is free.
     with onwards("within the pattern: "):
-        found = certify(system, cost, attackers, Limits(effort=0), allowed=allowed, sizes=sizes)
+        found = certify(system, cost, attackers, Limits(effort=0), allowed=system.unsafe | system.given)
     found.effort.pop("limit_struck_at", None)
     return found
 

@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.errors import ProtectionError, counted
-from discreet.model.arrays import Floats
+from discreet.model.arrays import Bools, Floats
 from discreet.relations import System
 from discreet.tables.engines import Proposal, propose
 from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import Pattern
 from discreet.tables.suppress.classes import Failure
-from discreet.tables.suppress.complete import LARGE, complete, within_given
+from discreet.tables.suppress.complete import LARGE, complete, completed_at_once, within_given
 
 
 class Proposed(NamedTuple):
     """An engine's pattern, certified as far as it goes or completed, and what an audit found of it as it stood.
 
-    ``within`` is how many unsafe cells have certificates in it as it stood; a large pattern that is completed anyway is
-    not attacked besides.
+    ``within`` is how many unsafe cells have certificates in it as it stood; a large pattern that is to be completed is
+    not attacked.
     """
 
     pattern: Pattern
@@ -36,8 +36,8 @@ class Proposed(NamedTuple):
         if self.found is not None:
             return self.found.sentence()
         return (
-            f"{counted(self.within, 'unsafe cell')} had certificates in it as it stood, found nearby; it was not "
-            f"attacked besides, because the system has more than {LARGE:,} cells and was to be completed"
+            f"in which {counted(self.within, 'unsafe cell')} have certificates as it stood; it was completed at once "
+            f"and not attacked, because the system has more than {LARGE:,} cells"
         )
 
 
@@ -59,21 +59,27 @@ def propose_pattern(
     known = replace(system, lower_bound=attackers.lower, upper_bound=attackers.upper)
     proposal = propose(algorithm, known, cost, **settings)
     given = replace(system, given=(system.given | proposal.withheld) & ~system.unsafe)
-    within = within_given(given, cost, attackers, thorough=not repair)
-    found = None if repair and len(system) > LARGE else _attacked(known, proposal, within, attackers.insiders)
-    pattern = complete(given, cost, attackers, effort, seconds, within) if repair else within
+    if repair and len(system) > LARGE:
+        pattern, found = completed_at_once(given, cost, attackers, effort, seconds), None
+        within = int(_within(pattern, proposal).sum())
+    else:
+        certified = within_given(given, cost, attackers)
+        proved = _within(certified, proposal)
+        full, known_too = attackers.insiders == "full", attackers.insiders is not None
+        found = standards(known, proposal.withheld, levels=full, proved=proved, insiders_too=known_too)
+        pattern = complete(given, cost, attackers, effort, seconds, certified) if repair else certified
+        within = int(proved.sum())
     counts = {f"{algorithm}_{name}": number for name, number in proposal.effort.items()}
     done = replace(pattern, effort={**pattern.effort, **counts})
-    return Proposed(done, proposal, found, len(within.families))
+    return Proposed(done, proposal, found, within)
 
 
-def _attacked(system: System, proposal: Proposal, within: Pattern, insiders: str | None) -> Standards:
-    """What attackers find of a pattern; what has certificates within it is safe, and left alone."""
-    proved = np.zeros(len(system), np.bool_)
-    for target, family in within.families.items():
-        proved[target] = all(bool(proposal.withheld[member.alternative.cells].all()) for member in family)
-    full, known = insiders == "full", insiders is not None
-    return standards(system, proposal.withheld, levels=full, proved=proved, insiders_too=known)
+def _within(pattern: Pattern, proposal: Proposal) -> Bools:
+    """Cells with certificates that move nothing but what an engine withholds."""
+    result = np.zeros(len(proposal.withheld), np.bool_)
+    for target, family in pattern.families.items():
+        result[target] = all(bool(proposal.withheld[member.alternative.cells].all()) for member in family)
+    return result
 
 
 def findings(system: System, proposed: Proposed, algorithm: str) -> tuple[str, ...]:
