@@ -596,3 +596,6 @@ def test_large_tables_are_read_quickly_enough_to_be_useful():
 def test_cells_that_were_not_judged_are_left_to_the_rules():
     table = one_way(("", 15, "?"), ("N", 5, "U"), ("S", 10, "?"), names="region value status")
     assert table.assess().columns()["status"] == ["V", "U", "V"]
+    again = ds.Table.from_cells(one_way(("", 5), ("N", 5)).to_frame(), by={"region": Hierarchy.flat(["N", "S"])})
+    assert again.manual is None
+    assert not again.assess().judged

@@ -191,7 +191,7 @@ class Logbook:
     def done(self, run: Run) -> None:
         """A job is done."""
         self.say(*summary(run.release).splitlines())
-        self.say("The claims hold." if run.verdict.holds else "The claims do not hold.")
+        self.say(run.verdict.headline() if run.verdict.holds else "The claims do not hold.")
         self.say(f"Release with its evidence: {run.folder.name} (seal {run.seal[:16]})")
 
     def wrote(self, written: Sequence[Written]) -> None:

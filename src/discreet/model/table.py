@@ -252,10 +252,10 @@ class Table:
 
     @property
     def judged(self) -> bool:
-        """Whether anything says which cells are unsafe: a rule, or a mark by hand in an assessed table."""
+        """Whether anything says which cells are unsafe: a rule, or statuses given by hand (assessed tables only)."""
         if self.assessment is None:
             return False
-        by_hand = self.manual is not None and bool(np.isin(self.manual, MARKS).any())
+        by_hand = self.manual is not None and bool(np.any(self.manual != 0))
         return bool(self.assessment.rules) or by_hand
 
     @property
@@ -434,8 +434,6 @@ class Table:
         return html_of_columns(self.at(np.arange(min(len(self), 30))).columns(), len(self), self.name)
 
 
-MARKS = (CellStatus.UNSAFE, CellStatus.SECONDARY, CellStatus.FORCED, DECLARED_SAFE)
-"""Marks by hand that somebody must have thought about."""
 PER_CELL = (
     *("value", "empty", "records", "nonzero", "weighted", "key_sum", "manual", "manual_lower", "manual_upper"),
     *("lower_bound", "upper_bound", "cost"),

@@ -258,6 +258,8 @@ def _status(frame: pa.Table) -> Status | None:
     if "status" not in frame.column_names:
         return None
     said = ["" if s is None else str(s).strip() for s in frame["status"].to_pylist()]
+    if set(said) <= {"", NOT_JUDGED}:
+        return None
     letters = ["V" if letter in ("", NOT_JUDGED) else letter for letter in said]
     known: dict[str, CellStatus] = {}
     for row, letter in enumerate(letters):

@@ -59,7 +59,7 @@ def check_with_records(verdict: Verdict, release: Release, data: Microdata) -> V
 
 def _same_contributions(mine: Table, theirs: Table) -> bool:
     """Whether two tables have the same contributors: how many, the largest contributions, and whose they are."""
-    if theirs.nonzero is not None and not np.array_equal(theirs.nonzero, mine.nonzero):
+    if theirs.nonzero is not None and (mine.nonzero is None or not np.array_equal(theirs.nonzero, mine.nonzero)):
         return False
     for level, found in theirs.contributions.items():
         other = mine.contributions.get(level)

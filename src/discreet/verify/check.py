@@ -109,7 +109,7 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
         verdict.prove(f"table {table.name}: {unsafe} follow from the stated rules: {rules}", before)
     elif recheck.marked:
         verdict.prove(
-            f"table {table.name}: {unsafe} are those marked by hand; no rule is stated that was checked", before
+            f"table {table.name}: {unsafe} are as they were marked by hand; no rule is stated that was checked", before
         )
     elif not recheck.asserted:
         verdict.not_judged.append(f"table {table.name}")

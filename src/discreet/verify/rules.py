@@ -66,7 +66,7 @@ class Recheck:
         self.checked: list[Mapping[str, Any]] = []
         self.exempt = 0
         self.declared = 0
-        self.marked = table.manual is not None and bool(np.any(table.manual > CellStatus.SAFE))
+        self.marked = table.manual is not None and bool(np.any(table.manual != 0))
         self.resting = (0, 0)
         self.counts = table.spec.value is None
         self.floor, self.ceiling = bounds_of(table)

@@ -19,7 +19,7 @@ def no_pattern(table: ds.Table) -> ds.Pattern:
 
 
 def test_no_unsafe_cell_means_nothing_is_withheld():
-    table = ds.examples.small_table().assess()
+    table = ds.examples.small_table().assess(ds.PPercent(1))
     for release in (ds.protect(table, ds.Suppress()), ds.repair(table, no_pattern(table)).release):
         assert release.public.tables[0].shown.all()
         assert "0 unsafe, 0 withheld besides" in release.summary()
@@ -99,7 +99,7 @@ def test_linked_tables_that_disagree_name_the_shared_cell():
             ds.Table.from_cells(one, by={"region": region}, name="a", **options),
             ds.Table.from_cells(two, by={"region": region, "size": size}, name="b", **options),
         ]
-    ).assess()
+    ).assess(ds.ZeroUnsafe())
     message = r"disagree on cells.*the worst is region=.* of table 'a' \(region=.*, size=Total of table 'b'\)"
     with pytest.raises(InputError, match=message) as caught:
         ds.protect(tables, ds.Suppress())
@@ -116,7 +116,7 @@ def test_linked_tables_with_contradicting_statuses_name_the_shared_cell():
             ds.Table.from_cells(one, by={"region": region}, name="a", **options),
             ds.Table.from_cells(two, by={"region": region, "size": size}, name="b", **options),
         ]
-    ).assess()
+    ).assess(ds.ZeroUnsafe())
     frozen = pa.table(
         {"table": ["a", "b"], "region": ["N", "N"], "size": ["", "Total"], "status": ["forced", "secondary"]}
     )
