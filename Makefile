@@ -3,13 +3,14 @@
 
 PY = .venv/bin/python
 
-.PHONY: help install demo test test-papers lint bench docs clean
+.PHONY: help install demo test test-papers soak lint bench docs clean
 
 help:
 	@echo 'make install      set up .venv (Python 3.11 to 3.13)'
 	@echo 'make demo         protect a made-up table and show the report'
 	@echo 'make test         run the tests, without the long published figures'
 	@echo 'make test-papers  reproduce the published figures, the long ones too'
+	@echo 'make soak         kills, full disks, signals and concurrent savers in full'
 	@echo 'make lint         style, types, imports, spelling'
 	@echo 'make bench        run the benchmarks'
 	@echo 'make docs         build the documentation into site/'
@@ -30,6 +31,10 @@ test:
 test-papers:
 	@sh tools/setup.sh
 	$(PY) -m pytest tests/papers -m 'paper or not paper'
+
+soak:
+	@sh tools/setup.sh
+	$(PY) -m tests.soak
 
 lint:
 	@sh tools/setup.sh
