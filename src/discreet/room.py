@@ -39,7 +39,9 @@ def require(needed: float, what: str, hint: str) -> None:
     """
     room = available_bytes()
     if room is not None and needed > SHARE * room:
-        raise ResourceError(f"{what} needs about {in_words(needed)} of memory, and {in_words(room)} are free.", hint=hint)
+        raise ResourceError(
+            f"{what} needs about {in_words(needed)} of memory, and {in_words(room)} are free.", hint=hint
+        )
 
 
 def in_words(size: float) -> str:

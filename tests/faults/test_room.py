@@ -37,7 +37,9 @@ def test_twelve_variables_of_few_records_are_tabulated(roles):
 def test_twelve_deep_variables_are_refused_with_what_they_would_need(roles, monkeypatch):
     table, by = records(12, 5)
     monkeypatch.setattr(room, "available_bytes", lambda: 5 * 10**7)
-    with pytest.raises(ResourceError, match=r"cells of a table by 12 variables needs about .* MB of memory, and 50 MB are free"):
+    with pytest.raises(
+        ResourceError, match=r"cells of a table by 12 variables needs about .* MB of memory, and 50 MB are free"
+    ):
         ds.tabulate(table, by=by, **roles)
 
 

@@ -236,7 +236,7 @@ def saves(count: int, folder: Path) -> Counter[str]:
                 counted["read" if verdict.holds else "refused"] += 1
             except DiscreetError:
                 counted["refused"] += 1
-            counted["ends"] = os.path.exists(folder / "done")
+            counted["ends"] = (folder / "done").exists()
         os.write(go, f"{counted['read']} {counted['refused']}\n".encode())
         return 0
 
@@ -267,7 +267,12 @@ def memory(count: int, folder: Path) -> Counter[str]:
         words = ["sh", "-c", f'ulimit -v {limit // 1024} && exec "$0" "$@"', sys.executable, "-m", "discreet"]
         try:
             done = subprocess.run(
-                [*words, "run", str(recipe)], capture_output=True, text=True, env=environment(), timeout=180, check=False
+                [*words, "run", str(recipe)],
+                capture_output=True,
+                text=True,
+                env=environment(),
+                timeout=180,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             found[f"FAILED: no end with {limit:,} bytes"] += 1

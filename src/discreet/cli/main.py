@@ -43,7 +43,9 @@ class Commands(click.Group):
             except Stopped as stop:
                 fail_stopped(stop)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; one that loads compiled code needs room for it, which is looked at before."""
         name, command, rest = super().resolve_command(ctx, args)
         if name != "schema" and not ctx.resilient_parsing and not {"-h", "--help"} & set(rest):

@@ -96,7 +96,7 @@ def out_of_memory() -> ResourceError:
     left = "" if room is None else f" About {in_words(room)} are free."
     return ResourceError(
         f"Memory did not suffice.{left}",
-        hint="Raise the limit (ulimit -v, container), end other programs, use engine = \"duckdb\", or make the table "
+        hint='Raise the limit (ulimit -v, container), end other programs, use engine = "duckdb", or make the table '
         "smaller.",
     )
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from discreet.errors import DiscreetError, ParameterError, listed
+from discreet.folders import as_one
 from discreet.keys import Key
 from discreet.measures.imputation import Imputation
-from discreet.folders import as_one
 from discreet.model.already import AlreadyPublished
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release
@@ -327,9 +327,7 @@ def _given(name: str, tried: Any, system: System) -> _Given:
         release, refused = tried, check_release(tried.custodian, tried.public).refused
     else:
         refuse_unsaved(Path(tried))
-        refused, custodian = as_one(
-            Path(tried), lambda place: (check_folder(place).refused, read_custodian(place))
-        )
+        refused, custodian = as_one(Path(tried), lambda place: (check_folder(place).refused, read_custodian(place)))
         release = Release(custodian.public(), custodian)
     theirs = build_system(release.custodian.tables)
     mine = list(system.tables)

@@ -51,6 +51,7 @@ from discreet.verify.verdict import Verdict
 
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
 
+
 def check_folder(folder: Path | str) -> Verdict:
     """Re-check a saved release, files and claims, as it stood at one moment."""
     folder = Path(folder)
