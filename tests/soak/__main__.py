@@ -128,11 +128,14 @@ def signals(count: int, folder: Path) -> Counter[str]:
                 start()
             except SystemExit as ending:
                 return int(ending.code or 0)
+            finally:
+                for stream in (sys.stdout, sys.stderr):
+                    stream.flush()
             return 98
 
         child = forked(run, write)
         os.close(write)
-        time.sleep(random.uniform(0.05, 1.3 * length))
+        time.sleep(random.uniform(0.1, 1.3 * length))
         os.kill(child, sent)
         code = ended(child)
         with os.fdopen(read) as stream:

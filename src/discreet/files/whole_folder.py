@@ -34,14 +34,16 @@ def staged(folder: Path) -> Iterator[Path]:
 @contextmanager
 def _private(folder: Path, ending: str) -> Iterator[Path]:
     """A locked folder of our own beside ``folder``, removed with what then stands under its name."""
-    with uninterrupted():
-        made, handle = _made(folder, ending)
+    own: tuple[Path, int] | None = None
     try:
-        yield made
-    finally:
         with uninterrupted():
-            os.close(handle)
-            _remove(made)
+            own = _made(folder, ending)
+        yield own[0]
+    finally:
+        if own is not None:
+            with uninterrupted():
+                os.close(own[1])
+                _remove(own[0])
 
 
 def _made(folder: Path, ending: str) -> tuple[Path, int]:
