@@ -3,14 +3,16 @@
 
 PY = .venv/bin/python
 
-.PHONY: help install demo test test-papers mutants lint bench docs clean
+.PHONY: help install demo test test-papers attack mutants soak lint bench docs clean
 
 help:
 	@echo 'make install      set up .venv (Python 3.11 to 3.13)'
 	@echo 'make demo         protect a made-up table and show the report'
 	@echo 'make test         run the tests, without the long published figures'
 	@echo 'make test-papers  reproduce the published figures, the long ones too'
+	@echo 'make attack       attack releases with programs, enumeration and forged folders, in full'
 	@echo 'make mutants      weaken the checks one by one and see that tests notice (long; MUTANTS="--sample 50")'
+	@echo 'make soak         kills, full disks, signals and concurrent savers in full'
 	@echo 'make lint         style, types, imports, spelling'
 	@echo 'make bench        run the benchmarks'
 	@echo 'make docs         build the documentation into site/'
@@ -32,9 +34,17 @@ test-papers:
 	@sh tools/setup.sh
 	$(PY) -m pytest tests/papers -m 'paper or not paper'
 
+attack:
+	@sh tools/setup.sh
+	$(PY) -m tests.attack
+
 mutants:
 	@sh tools/setup.sh
 	$(PY) -m tests.mutants $(MUTANTS)
+
+soak:
+	@sh tools/setup.sh
+	$(PY) -m tests.soak
 
 lint:
 	@sh tools/setup.sh

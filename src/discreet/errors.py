@@ -81,7 +81,7 @@ class OutputError(DiscreetError):
 class ResourceError(DiscreetError):
     """The machine has too little memory for the work."""
 
-    exit_code = 7
+    exit_code = 8
 
 
 class Cancelled(DiscreetError):

@@ -80,7 +80,7 @@ def as_one(folder: Path, read: Callable[[Path], T]) -> T:
             lock = locked(handle, alone=False)
             if lock is False or not stands_at(handle, folder):
                 continue  # replaced since it was opened
-            fixed = Path(f"/proc/self/fd/{handle}")
+            fixed = Path(f"/proc/{os.getpid()}/fd/{handle}")  # by number, because readers start readers of their own
             if lock and stands_at(handle, fixed):
                 return read(fixed)
             try:

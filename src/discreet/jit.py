@@ -8,6 +8,7 @@ move what another owns), and is itself closed to all others.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import stat
@@ -33,14 +34,12 @@ def cache_folder() -> Path:
 
 
 def _candidates() -> Iterator[Path]:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(base):
-        yield Path(base) / "discreet" / "kernels"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if base.is_absolute():
+        yield base / "discreet" / "kernels"
     else:
-        try:
+        with contextlib.suppress(RuntimeError):  # nobody knows where home is
             yield Path.home() / ".cache" / "discreet" / "kernels"
-        except RuntimeError:
-            pass  # nobody knows where home is
     yield Path(tempfile.gettempdir()) / f"discreet-kernels-{os.getuid()}"
 
 
@@ -61,7 +60,7 @@ def _made(folder: Path) -> bool:
 def _safe(folder: Path) -> bool:
     """Whether a folder and all above it, as named and as links lead, belong to this user or to the system."""
     try:
-        paths = {*_upwards(Path(os.path.abspath(folder))), *_upwards(folder.resolve(strict=True))}
+        paths = {*_upwards(folder.absolute()), *_upwards(folder.resolve(strict=True))}
         return all(_trusted(path.lstat()) for path in paths)
     except (OSError, RuntimeError):
         return False

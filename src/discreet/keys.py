@@ -170,4 +170,4 @@ def _like_a_key(text: str) -> bool:
 
 def _shown(name: str) -> str:
     """A file name for a message, unless it may be a key."""
-    return f"(its name looks like a key and is not shown)" if _like_a_key(name) else repr(name)
+    return "(its name looks like a key and is not shown)" if _like_a_key(name) else repr(name)

@@ -21,7 +21,7 @@ TWINS = {
     "two blanks": ("N 1", "N  1"),
     "space of no width": ("N1", "N\u200b1"),
     "byte order mark": ("\ufeffN1", "N1"),
-    "accent apart": ("Caf\u00e9", "Cafe\u0301"),
+    "accent apart": ("Cr\u00e9", "Cre\u0301"),
     "soft hyphen": ("N1", "N\u00ad1"),
     "tab": ("N1", "N1\t"),
 }
@@ -54,9 +54,9 @@ def test_a_code_with_a_nul_is_refused():
 
 
 def test_a_code_that_only_looks_like_one_of_the_hierarchy_is_spelt_out():
-    records = pa.table({"region": ["Cafe\u0301"], "x": [1]})
-    with pytest.raises(InputError, match=r"'Cafe\\u0301' \(1 record\)"):
-        ds.tabulate(records, by={"region": ds.Hierarchy.flat(["Caf\u00e9", "S"])}, value="x")
+    records = pa.table({"region": ["Cre\u0301"], "x": [1]})
+    with pytest.raises(InputError, match=r"'Cre\\u0301' \(1 record\)"):
+        ds.tabulate(records, by={"region": ds.Hierarchy.flat(["Cr\u00e9", "S"])}, value="x")
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
@@ -77,7 +77,9 @@ def test_one_contributor_written_in_two_ways_does_not_count_as_two(kind, engine,
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.text(max_size=8), st.sampled_from(["", " ", "\u00a0", "\u200b", "\t", "\ufeff"]), st.sampled_from(["NFC", "NFD"]))
+@given(
+    st.text(max_size=8), st.sampled_from(["", " ", "\u00a0", "\u200b", "\t", "\ufeff"]), st.sampled_from(["NFC", "NFD"])
+)
 def test_what_nobody_sees_makes_no_difference(text, invisible, form):
     assert plain(invisible + unicodedata.normalize(form, text) + invisible) == plain(text)
     assert plain(plain(text)) == plain(text)

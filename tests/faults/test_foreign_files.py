@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 import tracemalloc
 import zipfile
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +27,18 @@ from discreet.rules.base import REGISTRY
 from discreet.tables.method import METHODS
 from discreet.verbs.recipe_parts import read_recipe, recipe_text
 from tests.faults.making import RECIPE, recipe_in
+
+ENDS = ("read", "refused")
+
+
+def outcome(read: Callable[[], object]) -> str:
+    """How reading ended; any other error is a fault."""
+    try:
+        read()
+    except DiscreetError as error:
+        return "refused" if error.message else "refused without a word"
+    return "read"
+
 
 # ---- codes of large files -------------------------------------------------------------------------------------
 
@@ -72,33 +87,59 @@ def test_a_damaged_recipe_is_read_or_refused(tmp_path_factory, at, put, cut):
     path = tmp_path_factory.mktemp("recipe") / "recipe.toml"
     content = RECIPE.encode()
     path.write_bytes(content[:at] + put + content[at + cut :])
-    try:
-        read_recipe(recipe_text(path))
-    except DiscreetError as error:
-        assert str(error)
+    assert outcome(lambda: read_recipe(recipe_text(path))) in ENDS
 
 
-VALUES = """0 -1 3 0.5 1e400 nan inf true [] {} [[]] "" "x" 1979-05-27 07:32:00 [1,'a'] {a=1} 99999999999999999999
-"\\u0000" "Total" [true] ["N","N"] {file=3} [{a=1}] [[1,2],[3]] "value" [nan] {a="b"} {a=[1]}""".split()
+VALUES = [
+    "0",
+    "-1",
+    "3",
+    "0.5",
+    "1e400",
+    "nan",
+    "inf",
+    "true",
+    "[]",
+    "{}",
+    "[[]]",
+    '""',
+    '"x"',
+    "1979-05-27",
+    "07:32:00",
+    "[1,'a']",
+    "{a=1}",
+    "99999999999999999999",
+    '"\\u0000"',
+    '"Total"',
+    "[true]",
+    '["N","N"]',
+    "{file=3}",
+    "[{a=1}]",
+    "[[1,2],[3]]",
+    '"value"',
+    "[nan]",
+    '{a="b"}',
+    "{a=[1]}",
+]
 
 
 def parameters(draw: random.Random, kinds: dict, tag: str) -> str:
     kind = draw.choice(sorted(kinds))
     chosen = [
-        f"{field.name} = {draw.choice(VALUES)}\n" for field in fields(kinds[kind]) if field.init and draw.random() < 0.4
+        f"{field.name} = {draw.choice(VALUES)}\n" for field in fields(kinds[kind]) if field.init and draw.random() < 0.2
     ]
     return "".join([f'{tag} = "{kind}"\n', *chosen])
 
 
 def test_parameters_of_any_kind_are_taken_or_refused_by_name():
-    draw = random.Random(1)
+    draw, ends = random.Random(1), Counter[str]()
     for _ in range(1500):
-        text = RECIPE.replace('kind = "p_percent"\np = 10\n', parameters(draw, REGISTRY, "kind"))
-        text = text.replace('method = "suppress"\n', parameters(draw, METHODS, "method"))
-        try:
-            read_recipe(text)
-        except DiscreetError as error:
-            assert str(error)
+        if draw.random() < 0.5:
+            text = RECIPE.replace('kind = "p_percent"\np = 10\n', parameters(draw, REGISTRY, "kind"))
+        else:
+            text = RECIPE.replace('method = "suppress"\n', parameters(draw, METHODS, "method"))
+        ends[outcome(partial(read_recipe, text))] += 1
+    assert min(ends[end] for end in ENDS) > 10
 
 
 def test_a_method_without_a_parameter_that_it_needs_says_which():
@@ -112,7 +153,7 @@ def test_a_method_without_a_parameter_that_it_needs_says_which():
 def test_a_path_that_cannot_be_is_refused_by_name(tmp_path, name):
     recipe = recipe_in(tmp_path)
     recipe.write_text(RECIPE.replace("records.csv", name))
-    with pytest.raises(DiscreetError, match="cannot be a file|There is no file"):
+    with pytest.raises(DiscreetError, match=r"cannot be a file|There is no file"):
         ds.run_recipe(recipe)
 
 
@@ -133,7 +174,7 @@ def test_a_first_line_without_end_is_refused_before_it_is_read_whole(tmp_path):
         stream.truncate(2**28)
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match="first line of 'zeros.csv' is longer"):
+        with pytest.raises(InputError, match=r"first line of 'zeros\.csv' is longer"):
             file_columns(path)
         assert tracemalloc.get_traced_memory()[1] < 2**26
     finally:
@@ -152,10 +193,7 @@ def test_any_bytes_as_csv_are_read_or_refused(tmp_path_factory, content):
         lambda: read_code_map(path),
     )
     for read in readers:
-        try:
-            read()
-        except DiscreetError as error:
-            assert str(error)
+        assert outcome(read) in ENDS
 
 
 def test_a_small_workbook_with_a_giant_cell_is_refused_before_it_is_unpacked(tmp_path):
@@ -216,5 +254,5 @@ def test_a_key_file_is_a_file_of_its_owner_alone(tmp_path, monkeypatch):
     assert keys.find_key(None, None) == keys.Key.from_file(path)
     with pytest.raises(InputError, match="is not a file"):
         keys.Key.from_file(tmp_path)
-    with pytest.raises(InputError, match="'none.txt' does not exist"):
+    with pytest.raises(InputError, match=r"'none\.txt' does not exist"):
         keys.Key.from_file(tmp_path / "none.txt")

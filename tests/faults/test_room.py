@@ -37,7 +37,9 @@ def test_twelve_variables_of_few_records_are_tabulated(roles):
 def test_twelve_deep_variables_are_refused_with_what_they_would_need(roles, monkeypatch):
     table, by = records(12, 5)
     monkeypatch.setattr(room, "available_bytes", lambda: 5 * 10**7)
-    with pytest.raises(ResourceError, match=r"cells of a table by 12 variables needs about .* MB of memory, and 50 MB are free"):
+    with pytest.raises(
+        ResourceError, match=r"cells of a table by 12 variables needs about .* MB of memory, and 50 MB are free"
+    ):
         ds.tabulate(table, by=by, **roles)
 
 
@@ -75,5 +77,5 @@ def test_limits_of_this_process_count(monkeypatch):
 
 def test_the_error_keeps_its_words():
     error = pickle.loads(pickle.dumps(ResourceError("Memory did not suffice.", hint="Free some.")))
-    assert error.exit_code == 7
+    assert error.exit_code == 8
     assert str(error) == "Memory did not suffice. Free some."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import threading
@@ -209,9 +208,6 @@ def test_a_disk_that_is_full_ends_every_format_with_an_error_of_ours(releases, t
             release.save(tmp_path / "out", formats=[form])
         with pytest.raises(OutputError):
             ds.write_public(release.public, tmp_path / f"table.{form}")
-    except OSError as error:
-        assert error.errno == errno.EFBIG, "the test itself could not write"
-        raise
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -146,15 +145,17 @@ def test_compiled_code_that_does_not_end_is_ended_with_the_same_sentence():
 
 
 def test_a_file_that_was_begun_and_interrupted_is_gone(tmp_path):
-    with pytest.raises(KeyboardInterrupt), new_file(tmp_path / "cells.csv") as stream:
-        stream.write(b"secret")
-        raise KeyboardInterrupt
+    def interrupted() -> None:
+        with new_file(tmp_path / "cells.csv") as stream:
+            stream.write(b"secret")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert not list(tmp_path.iterdir())
     with new_file(tmp_path / "cells.csv") as stream:
         stream.write(b"secret")
     assert (tmp_path / "cells.csv").stat().st_mode & 0o077 == 0
-
-
 
 
 def test_a_closed_pipe_does_not_keep_a_run_from_saving(tmp_path, monkeypatch):
@@ -173,7 +174,7 @@ def test_a_closed_pipe_does_not_keep_a_run_from_saving(tmp_path, monkeypatch):
 def test_output_that_cannot_be_written_is_an_error_that_says_what_was_saved(tmp_path, monkeypatch):
     recipe = recipe_in(tmp_path)
     said = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", Path("/dev/full").open("w"))
+    monkeypatch.setattr(sys, "stdout", os.fdopen(os.open("/dev/full", os.O_WRONLY), "w"))
     monkeypatch.setattr(sys, "stderr", said)
     with pytest.raises(SystemExit) as ended:
         main(["run", str(recipe)])
@@ -192,7 +193,7 @@ def test_memory_that_runs_out_is_an_error_of_ours(tmp_path, monkeypatch, error):
 
     monkeypatch.setattr("discreet.verbs.recipe.protect", fail)
     done = CliRunner().invoke(main, ["run", str(recipe)])
-    assert done.exit_code == 7
+    assert done.exit_code == 8
     assert "Memory did not suffice" in done.stderr
     assert not (tmp_path / "out").exists()
 

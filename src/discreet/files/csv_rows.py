@@ -27,12 +27,11 @@ def csv_rows(lines: Iterable[str], name: str, delimiter: str = ",") -> Iterator[
     """
     if len(delimiter) != 1 or delimiter in '\r\n"':
         raise ParameterError(f"delimiter={delimiter!r} is not allowed.", hint="Give one character, such as ','.")
-    number = 0
+    reader = csv.reader(lines, delimiter=delimiter)
     try:
-        for number, row in enumerate(csv.reader(lines, delimiter=delimiter), start=1):
-            yield row
+        yield from reader
     except csv.Error as error:
-        raise irregular(name, number + 1, error) from None
+        raise irregular(name, reader.line_num, error) from None
 
 
 def irregular(name: str, line: int, error: Exception) -> InputError:

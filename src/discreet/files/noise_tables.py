@@ -9,8 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted, listed
-from discreet.files.hrc import read_lines
 from discreet.files.csv_rows import csv_rows
+from discreet.files.hrc import read_lines
 from discreet.model.arrays import Ints
 from discreet.model.noise_table import NoiseTable, limits_of, whole_changes
 

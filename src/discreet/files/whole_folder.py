@@ -34,14 +34,16 @@ def staged(folder: Path) -> Iterator[Path]:
 @contextmanager
 def _private(folder: Path, ending: str) -> Iterator[Path]:
     """A locked folder of our own beside ``folder``, removed with what then stands under its name."""
-    with uninterrupted():
-        made, handle = _made(folder, ending)
+    own: tuple[Path, int] | None = None
     try:
-        yield made
-    finally:
         with uninterrupted():
-            os.close(handle)
-            _remove(made)
+            own = _made(folder, ending)
+        yield own[0]
+    finally:
+        if own is not None:
+            with uninterrupted():
+                os.close(own[1])
+                _remove(own[0])
 
 
 def _made(folder: Path, ending: str) -> tuple[Path, int]:
@@ -78,15 +80,19 @@ def sweep(folder: Path) -> None:
     Where a saver died after it had moved the old folder aside and before the new one stood in its place, the old one
     is put back.
     """
-    for name in os.listdir(folder.parent):
-        path = folder.parent / name
+    for path in list(folder.parent.iterdir()):
+        name = path.name
         if not name.startswith(f".{folder.name}.") or not _own(path):
             continue
-        if name.endswith(PREVIOUS) and set(os.listdir(path)) <= {folder.name}:
+        if name.endswith(PREVIOUS) and _inside(path) <= {folder.name}:
             _put_back(path, folder)
             _remove(path, unlocked=False)
-        elif name.endswith(PARTIAL) and set(os.listdir(path)) <= OWN_FOLDERS:
+        elif name.endswith(PARTIAL) and _inside(path) <= OWN_FOLDERS:
             _remove(path, unlocked=False)
+
+
+def _inside(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
 
 
 def _own(path: Path) -> bool:
@@ -114,7 +120,7 @@ def holds_release(folder: Path) -> bool:
     """Whether a folder is empty or a release of ours."""
     if not folder.is_dir() or folder.is_symlink():
         return False
-    inside = set(os.listdir(folder))
+    inside = _inside(folder)
     return not inside or ((folder / "custodian" / "manifest.json").is_file() and inside <= OWN_FOLDERS)
 
 

@@ -21,7 +21,7 @@ def plain(code: str) -> str:
 
     Examples
     --------
-    >>> plain("A\\u00a0 1\\u200b "), plain("Cafe\\u0301") == "Caf\\u00e9"
+    >>> plain("A\\u00a0 1\\u200b "), plain("Cre\\u0301") == "Cr\\u00e9"
     ('A 1', True)
     """
     if code.isascii() and code.isprintable() and code == " ".join(code.split()):
@@ -40,7 +40,7 @@ def refuse_alike(codes: Iterable[str], where: str) -> None:
     for code in codes:
         if "\0" in code:
             raise InputError(
-                f"{where} has the code {ascii(code)} with a NUL character in it.", hint="Remove it: it is no text."
+                f"{where} has the code {code!a} with a NUL character in it.", hint="Remove it: it is no text."
             )
         other = first.setdefault(plain(code), code)
         if other != code:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from discreet.errors import DiscreetError, ParameterError, listed
+from discreet.folders import as_one
 from discreet.keys import Key
 from discreet.measures.imputation import Imputation
-from discreet.folders import as_one
 from discreet.model.already import AlreadyPublished
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,17 +31,23 @@ def write_xlsx(path: Path, table: PublicTable, heading: Heading) -> None:
     """
     import xlsxwriter
 
-    # In memory, because xlsxwriter leaves errors of a full disk to whoever collects its garbage.
+    # Put together in memory, because xlsxwriter leaves errors of a full disk to whoever collects its garbage.
     content = io.BytesIO()
-    options = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
-    with xlsxwriter.Workbook(content, options) as book:
-        book.set_properties({"created": datetime(1980, 1, 1), "title": table.name})
-        Sheet(book, "Table", table).fill()
-        if table.lower is not None and table.upper is not None:
-            for name, ends in (("Lower", table.lower), ("Upper", table.upper)):
-                Sheet(book, name, replace(table, value=ends)).fill()
-        _notes(book, table, heading)
+    try:
+        with xlsxwriter.Workbook(content, {"strings_to_formulas": False, "strings_to_urls": False}) as book:
+            _fill(book, table, heading)
+    except xlsxwriter.exceptions.XlsxFileError as error:  # the folder for temporary files is full
+        raise OSError(errno.EIO, str(error)) from error
     path.write_bytes(content.getvalue())
+
+
+def _fill(book: Any, table: PublicTable, heading: Heading) -> None:
+    book.set_properties({"created": datetime(1980, 1, 1), "title": table.name})
+    Sheet(book, "Table", table).fill()
+    if table.lower is not None and table.upper is not None:
+        for name, ends in (("Lower", table.lower), ("Upper", table.upper)):
+            Sheet(book, name, replace(table, value=ends)).fill()
+    _notes(book, table, heading)
 
 
 class Sheet:
