@@ -139,7 +139,10 @@ def twins(*certificates: list[tuple[int, int, int]], proof_of: tuple[int, ...] =
     amounts = [entry for certificate in certificates for entry in certificate]
     flat = ds.Hierarchy.flat(["a", "b", "c"])
     one = ds.Table.from_cells(
-        pa.table({"region": ["a", "b", "c"], "value": [20, 30, 40]}), by={"region": flat}, name="one", compute_totals=True
+        pa.table({"region": ["a", "b", "c"], "value": [20, 30, 40]}),
+        by={"region": flat},
+        name="one",
+        compute_totals=True,
     ).marked({("a",): "U"}, protection=(10, 10))
     tables = ds.TableSet([one, one.with_(spec=one.spec.with_(name="two"))]).assess()
     hidden = {one.row(region=code): s for code, s in zip("abc", "UMM", strict=True)}
