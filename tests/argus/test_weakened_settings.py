@@ -73,9 +73,7 @@ LINKED = """<OPENMICRODATA> "records.asc"
     ],
 )
 def test_linked_tables_have_the_same_settings(tmp_path: Path, first: str, second: str, same: bool) -> None:
-    (tmp_path / "records.rda").write_text(
-        "Size 1 2\n <RECODEABLE>\nRegion 4 2\n <RECODEABLE>\nVar2 7 9\n <NUMERIC>\n"
-    )
+    (tmp_path / "records.rda").write_text("Size 1 2\n <RECODEABLE>\nRegion 4 2\n <RECODEABLE>\nVar2 7 9\n <NUMERIC>\n")
     (tmp_path / "records.asc").write_text(" 1  2     12.50\n 2 11    200.00\n")
     (tmp_path / "job.arb").write_text(LINKED.format(first=first, second=second))
     batch = read_batch(tmp_path / "job.arb")

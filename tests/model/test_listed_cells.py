@@ -24,7 +24,10 @@ def listed(subject: ds.Table, values: dict[str, int], ends: dict[str, tuple[int,
     value = np.array([values.get(name, 0) for name in names], np.int64)
     both = None
     if ends is not None:
-        both = tuple(np.array([ends.get(n, (v, v))[k] for n, v in zip(names, value.tolist())], np.int64) for k in (0, 1))
+        both = tuple(
+            np.array([ends.get(n, (v, v))[k] for n, v in zip(names, value.tolist(), strict=False)], np.int64)
+            for k in (0, 1)
+        )
     public = altered_table(subject, value, 0, both, None)
     return {public.code_lists[0][c] for c in public.codes[:, 0].tolist()}
 

@@ -34,7 +34,9 @@ def main() -> int:
     found: dict[Key, str] = {}
     for name in asked.group or GROUPS:
         found |= _group(name, asked)
-    return _sum_up(found, time.monotonic() - begin, partial=bool(asked.sample or asked.file or asked.group or asked.match))
+    return _sum_up(
+        found, time.monotonic() - begin, partial=bool(asked.sample or asked.file or asked.group or asked.match)
+    )
 
 
 def _asked() -> argparse.Namespace:
@@ -92,7 +94,15 @@ def _run_group(asked: argparse.Namespace) -> int:
     runner = Runner(tried, warm=group.warm, slowest=asked.slowest, budget=asked.budget, jobs=asked.jobs)
     if tried:
         tests = asked.tests or list(group.tests)
-        options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", *(["-k", group.words] if group.words else [])]
+        options = [
+            "-q",
+            "-s",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            *(["-k", group.words] if group.words else []),
+        ]
         pytest.main([*tests, *options], plugins=[runner])
         if len(runner.outcome) != len(tried):
             print("The tests could not be run.", file=sys.stderr)

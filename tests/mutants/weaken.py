@@ -124,9 +124,7 @@ Change = tuple[ast.expr | ast.stmt, ast.AST | None, bool]
 """What is exchanged, for what (``None`` stands for nothing at all), and whether a refusal goes."""
 
 
-def _changes(
-    function: Function, either: bool
-) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST | None, bool, range]]:
+def _changes(function: Function, either: bool) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST | None, bool, range]]:
     """The weakenings of a function, in the order of its text, with the lines of the statement that each is in.
 
     Where a function refuses something, its conditions are made to refuse less: their direction is known. In other

@@ -39,3 +39,4 @@ def test_known_cells_are_not_given_and_shared_cells_are_neither():
     assert np.array_equal(system.known[second], ~hidden)
     assert np.array_equal(system.given[second], hidden & inner)
     assert not (system.given & system.known).any()
+    assert not system.given[first].any()

@@ -93,7 +93,9 @@ RELEASES: dict[str, Callable[[], ds.Release]] = {
     "adjust-linked": lambda: ds.protect(linked(), ds.Adjust()),
     "round": lambda: ds.protect(magnitude(), ds.Round(5000)),
     "round-conventional": lambda: ds.protect(counts(), ds.Round(5, rule="conventional", levels=False)),
-    "round-unbiased": lambda: ds.protect(counts(cells="all", n=25), ds.Round(5, rule="unbiased", levels=False), key=KEY),
+    "round-unbiased": lambda: ds.protect(
+        counts(cells="all", n=25), ds.Round(5, rule="unbiased", levels=False), key=KEY
+    ),
     "intervals": lambda: ds.protect(magnitude(), ds.Intervals(algorithm="directions"), key=KEY),
     "intervals-linked": lambda: ds.protect(linked(), ds.Intervals(algorithm="directions"), key=KEY),
     "cell-key": lambda: ds.protect(counts(cells="all", n=25), ds.CellKey()),
@@ -103,9 +105,7 @@ RELEASES: dict[str, Callable[[], ds.Release]] = {
     "cell-key-additive": lambda: ds.protect(counts(), ds.CellKey(additive="integer")),
     "small-count": lambda: ds.protect(small_counts(), ds.SmallCount(base=4), key=KEY),
     "noise": lambda: ds.protect(magnitude(), ds.MultiplicativeNoise("id", 1.1, 1.2, p=10, limit=0.15), key=KEY),
-    "noise-counts": lambda: ds.protect(
-        counts_and_values(), ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY
-    ),
+    "noise-counts": lambda: ds.protect(counts_and_values(), ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY),
     "drop-add": lambda: ds.protect(counts(), ds.DropAdd("id", rate=0.1), key=KEY),
     "drop-q": lambda: ds.protect(counts(), ds.DropAdd("id", subsample=5), key=KEY),
     "drop-intervals": lambda: ds.protect(
@@ -133,9 +133,7 @@ class Forgery:
     def __init__(self, name: str) -> None:
         self.custodian: Custodian = made(name).custodian
         self.published = [column.copy() for column in self.custodian.published or ()]
-        self.intervals = [
-            (low.copy(), high.copy()) for low, high in self.custodian.intervals or ()
-        ]
+        self.intervals = [(low.copy(), high.copy()) for low, high in self.custodian.intervals or ()]
         self.tables = list(self.custodian.tables.tables)
         self.status = [status.copy() for status in self.custodian.status]
         self.evidence = self.custodian.evidence[0]

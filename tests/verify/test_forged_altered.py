@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -88,7 +89,10 @@ def test_no_published_value_of_any_row_leaves_its_sums(name, by):
     for row in range(len(made(name).custodian.published[0])):
         forgery = Forgery(name)
         forgery.published[0][row] += by
-        forgery.intervals = [(np.minimum(i[0], p), np.maximum(i[1], p)) for i, p in zip(forgery.intervals, forgery.published)]
+        forgery.intervals = [
+            (np.minimum(i[0], p), np.maximum(i[1], p))
+            for i, p in zip(forgery.intervals, forgery.published, strict=False)
+        ]
         assert "published values do not add up" in forgery.reasons(), row
 
 
@@ -434,7 +438,9 @@ def test_cell_keys_are_the_sums_of_record_keys(name, by):
         key[row] = (key[row] + by) % f.evidence.facts["noise"]["modulus"]
         f.part("cells", key_sum=key)
 
-    assert refused_for(name, forge, "a cell key is not the sum of the record keys") == [made(name).public.tables[0].name]
+    assert refused_for(name, forge, "a cell key is not the sum of the record keys") == [
+        made(name).public.tables[0].name
+    ]
 
 
 @pytest.mark.parametrize("by", [-1, 1])
@@ -515,7 +521,7 @@ def test_additive_values_stay_at_least_zero():
 def turned(noise: dict) -> dict:
     """The first row with more than two entries has two of its limits the wrong way round."""
     start, upper = noise["start"], list(noise["upper"])
-    at = next(a for a, b in zip(start[:-1], start[1:], strict=True) if b - a > 2)
+    at = next(a for a, b in itertools.pairwise(start) if b - a > 2)
     upper[at], upper[at + 1] = upper[at + 1], upper[at]
     return {**noise, "upper": upper}
 
@@ -874,7 +880,9 @@ def test_the_total_of_all_weights_stays():
     def forge(f: Forgery) -> None:
         row = f.rows(f.finest())[0]
         f.move(row, 10_000)
-        f.intervals = [tuple(end + (f.published[0] - made("drop-intervals").custodian.published[0]) for end in f.intervals[0])]
+        f.intervals = [
+            tuple(end + (f.published[0] - made("drop-intervals").custodian.published[0]) for end in f.intervals[0])
+        ]
 
     refused_for("drop-intervals", forge, "the total of all weights changed", alone=True)
 
@@ -1010,7 +1018,11 @@ def test_a_total_that_is_not_kept():
         f.method(outliers="none")
         row = f.rows(f.finest() & (f.published[0] > 0))[0]
         f.move(row, 7)
-        place = int(np.flatnonzero(np.array(f.table.spec.hierarchies[0].base_codes) == f.table.spec_codes(f.table.codes[row].tolist())[0])[0])
+        place = int(
+            np.flatnonzero(
+                np.array(f.table.spec.hierarchies[0].base_codes) == f.table.spec_codes(f.table.codes[row].tolist())[0]
+            )[0]
+        )
         repaired = f.evidence.parts["repaired"]
         value = repaired["value"].copy()
         value[np.flatnonzero(repaired["place"] == place)[0]] += 7

@@ -97,6 +97,19 @@ def test_what_everybody_knows_within_bounds_rises_and_falls_of_every_cell(cell, 
     assert replace(case, within=11.0).verdict().holds
 
 
+@pytest.mark.parametrize(("times", "good"), [(5, True), (6, False), (-20, True), (-21, False)])
+def test_what_everybody_knows_within_does_not_make_bounds_wider(times, good):
+    """Twice its value is no news of a cell that everybody knows to lie between 0 and 25."""
+    case = simple(
+        levels={TARGET: (1, 0, 0) if times > 0 else (0, 1, 0)},
+        certificates=[box(0, 0, 1, 1, times=times)],
+        proofs={TARGET: [(0, UP if times > 0 else DOWN)]},
+        bounds={TARGET: (None, 25)},
+        within=200.0,
+    )
+    assert reasons(case.verdict()) == (set() if good else {(KNOWN, CELL)})
+
+
 def test_the_method_takes_no_certificate_both_ways_that_breaks_a_bound():
     """The twin of the checker's bound, in the method: an upper or a lower bound is broken by the opposite alone."""
     table = ds.Table.from_cells(
@@ -118,11 +131,18 @@ def test_the_method_takes_no_certificate_both_ways_that_breaks_a_bound():
 # ---- cells that mean the same -------------------------------------------------------------------------------
 
 
-def twins(amounts: list[tuple[int, int, int]], proof_of: tuple[int, ...] = (0, 1)) -> Verdict:
-    """Two tables of the same cells a, b and c, a unsafe at level 10; the certificate has (table, cell, amount)."""
+def twins(*certificates: list[tuple[int, int, int]], proof_of: tuple[int, ...] = (0, 1)) -> Verdict:
+    """Two tables of the same cells a, b and c, a unsafe at level 10; certificates have (table, cell, amount).
+
+    Proofs take the last certificate.
+    """
+    amounts = [entry for certificate in certificates for entry in certificate]
     flat = ds.Hierarchy.flat(["a", "b", "c"])
     one = ds.Table.from_cells(
-        pa.table({"region": ["a", "b", "c"], "value": [20, 30, 40]}), by={"region": flat}, name="one", compute_totals=True
+        pa.table({"region": ["a", "b", "c"], "value": [20, 30, 40]}),
+        by={"region": flat},
+        name="one",
+        compute_totals=True,
     ).marked({("a",): "U"}, protection=(10, 10))
     tables = ds.TableSet([one, one.with_(spec=one.spec.with_(name="two"))]).assess()
     hidden = {one.row(region=code): s for code, s in zip("abc", "UMM", strict=True)}
@@ -134,9 +154,9 @@ def twins(amounts: list[tuple[int, int, int]], proof_of: tuple[int, ...] = (0, 1
     evidence = replace(
         release.custodian.evidence[0],
         certificates=Certificates(
-            start=pointers(np.array([len(amounts)], np.int64)),
-            denominator=np.array([1], np.int64),
-            both=np.array([True]),
+            start=pointers(np.array([len(c) for c in certificates], np.int64)),
+            denominator=np.ones(len(certificates), np.int64),
+            both=np.ones(len(certificates), np.bool_),
             entry_table=np.array([t for t, _, _ in amounts], np.int64),
             entry_row=rows,
             amount=np.array([a for _, _, a in amounts], np.int64),
@@ -145,7 +165,7 @@ def twins(amounts: list[tuple[int, int, int]], proof_of: tuple[int, ...] = (0, 1
             table=np.array(proof_of, np.int64),
             row=np.full(len(proof_of), one.row(region="a"), np.int64),
             start=pointers(np.full(len(proof_of), 2, np.int64)),
-            certificate=np.zeros(2 * len(proof_of), np.int64),
+            certificate=np.full(2 * len(proof_of), len(certificates) - 1, np.int64),
             use=np.array([UP, DOWN] * len(proof_of), np.int8),
         ),
     )
@@ -175,6 +195,15 @@ def test_a_twin_that_stays_where_it_is_is_refused():
     assert (APART, "one: region=a") in reasons(alone)
 
 
+def test_a_twin_that_moved_in_another_certificate_did_not_move_in_this_one():
+    """By the same amount, so that only the number of the certificate tells them apart."""
+    honest = [(0, 0, 10), (0, 1, -10), (1, 0, 10), (1, 1, -10)]
+    assert twins(honest, honest).holds
+    found = reasons(twins(honest, [(0, 0, 10), (0, 1, -10)], proof_of=(0, 1)))
+    assert (APART, "one: region=a") in found
+    assert (APART, "one: region=b") in found
+
+
 def test_a_cell_that_another_table_publishes_is_no_hidden_one():
     """The pattern says so, whatever the certificate does."""
     flat = ds.Hierarchy.flat(["a", "b", "c"])
@@ -197,7 +226,7 @@ ACT = ds.Hierarchy.from_nested({"a": ["a1", "a2", "a3"], "b": ["b1", "b2"]})
 REG = ds.Hierarchy.from_nested({"x": ["x1", "x2"], "y": None})
 
 
-def firms(seed: int, holdings: int) -> ds.Table:
+def firms(seed: int, holdings: int, variables: int = 2) -> ds.Table:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(25, 70))
     data = pa.table(
@@ -208,7 +237,8 @@ def firms(seed: int, holdings: int) -> ds.Table:
             "h": rng.integers(0, holdings, n),
         }
     )
-    made = ds.tabulate(ds.Microdata(data, contributor="h"), by={"act": ACT, "reg": REG}, value="v")
+    by = dict([("act", ACT), ("reg", REG)][:variables])
+    made = ds.tabulate(ds.Microdata(data, contributor="h"), by=by, value="v")
     return made.assess(ds.PPercent(15), ds.MinContributors(3))
 
 
@@ -244,9 +274,9 @@ def said_by_the_method(table: ds.Table, hidden: np.ndarray) -> set[str]:
 @pytest.mark.parametrize("seed", range(25))
 def test_checker_and_method_agree_on_every_sum_that_is_known_and_unsafe(seed):
     """Random patterns of few holdings, some listed and some not, with margins withheld in both variables."""
-    table = firms(seed, holdings=5 + seed % 9)
     rng = np.random.default_rng(1000 + seed)
-    for share in (0.1, 0.3, 0.6):
+    for share, variables in ((0.1, 2), (0.3, 2), (0.6, 2), (0.3, 1), (0.6, 1)):
+        table = firms(seed, 5 + seed % 9, variables)
         hidden = pattern(table, share, rng)
         found = said_by_the_method(table, hidden)
         assert len(found) <= 20  # the checker names so many
@@ -332,3 +362,15 @@ def test_a_level_may_be_reached_exactly_and_not_missed_by_a_part_of_a_unit():
         assert case.holds() == good
         missed = {(f"the {side} protection level is not reached", CELL) for side in ("upper", "lower")}
         assert reasons(case.verdict()) == (set() if good else missed)
+
+
+def test_a_withheld_total_counts_as_it_stands_and_in_its_parts():
+    """Total, b and a2 are published: a is known, and so is a1; s has most of a1, and of a with a3 beside it."""
+    rows = [("a1", "s", 90), ("a1", "t", 5), ("a1", "u", 3), ("a3", "s", 90), ("a3", "t", 4), ("a3", "w", 4)]
+    rows += [(code, who, 40) for code in ("a2", "b1", "b2") for who in "pqrv"]
+    data = pa.table(dict(zip(("act", "h", "v"), map(list, zip(*rows, strict=True)), strict=True)))
+    table = ds.tabulate(ds.Microdata(data, contributor="h"), by={"act": ACT}, value="v").assess(ds.PPercent(15))
+    for codes in (("a1", "a3"), ("a", "b"), ("a", "a1", "b", "b1"), ("a", "a1", "a3", "b")):
+        hidden = np.zeros(len(table), np.bool_)
+        hidden[[table.row(act=code) for code in codes]] = True
+        assert said_by_the_checker(table, hidden | table.unsafe) == said_by_the_method(table, hidden | table.unsafe)

@@ -17,7 +17,6 @@ import discreet as ds
 from discreet.verify import check_folder
 from tests.verify.test_mutations import reseal
 
-
 FORMATS = ["csv", "px", "sdmx-csv", "sdmx-json", "jsonstat", "parquet", "xlsx"]
 """But for those that only a library in a process of its own can read back."""
 

@@ -99,7 +99,11 @@ def test_empty_is_what_is_empty():
 def test_levels_are_at_least_those_of_the_rules(side):
     """One unit less is refused, one more is not a lie about the rules."""
     table = suppressed().custodian.tables.tables[0]
-    row = int(np.flatnonzero((suppressed().custodian.status[0] == CellStatus.UNSAFE) & (getattr(table.assessment, side) > 1))[0])
+    row = int(
+        np.flatnonzero((suppressed().custodian.status[0] == CellStatus.UNSAFE) & (getattr(table.assessment, side) > 1))[
+            0
+        ]
+    )
     for by in (-1, 1):
         level = getattr(table.assessment, side).copy()
         level[row] += by
@@ -147,7 +151,9 @@ def test_cells_that_mean_the_same_agree(by):
 def test_equations_between_variables_hold(by):
     frame = firms()
     home = np.asarray(frame["value"]) // 3
-    frame = frame.append_column("home", pa.array(home)).append_column("export", pa.array(np.asarray(frame["value"]) - home))
+    frame = frame.append_column("home", pa.array(home)).append_column(
+        "export", pa.array(np.asarray(frame["value"]) - home)
+    )
     tables = ds.tabulate(frame, by={"kind": BY["kind"]}, value=["value", "home", "export"], contributor="company")
     release = ds.protect(ds.TableSet(tables.tables, ["value = home + export"]).assess(ds.PPercent(5)), ds.Suppress())
     parts = list(release.custodian.tables.tables)
@@ -267,7 +273,16 @@ def test_proofs_name_cells_and_certificates_that_are_there():
     custodian = suppressed().custodian
     honest, many = custodian.evidence[0].proofs, len(custodian.evidence[0].certificates)
     rows = len(custodian.status[0])
-    for column, value in (("row", rows), ("row", -1), ("table", 1), ("table", -1), ("certificate", many), ("certificate", -1), ("use", 3), ("use", UP - 1)):
+    for column, value in (
+        ("row", rows),
+        ("row", -1),
+        ("table", 1),
+        ("table", -1),
+        ("certificate", many),
+        ("certificate", -1),
+        ("use", 3),
+        ("use", UP - 1),
+    ):
         changed = getattr(honest, column).copy()
         changed[0] = value
         evidence = replace(custodian.evidence[0], proofs=replace(honest, **{column: changed}))
@@ -312,7 +327,10 @@ def before(folder) -> Custodian:
     """A release beside a file that already publishes two of its cells."""
     table = magnitude()
     safe = [r for r in range(len(table)) if not table.unsafe[r]][:2]
-    lines = ["area,kind,value", *(",".join([*table.spec_codes(table.codes[r].tolist()), str(int(table.value[r]))]) for r in safe)]
+    lines = [
+        "area,kind,value",
+        *(",".join([*table.spec_codes(table.codes[r].tolist()), str(int(table.value[r]))]) for r in safe),
+    ]
     path = folder / "known.csv"
     path.write_text("\n".join(lines) + "\n")
     return ds.protect(table, ds.Suppress(), already_published=[ds.PublishedCells(str(path))]).custodian
