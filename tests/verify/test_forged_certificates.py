@@ -125,7 +125,8 @@ def test_the_method_takes_no_certificate_both_ways_that_breaks_a_bound():
         sign = -1 if side == "upper_bound" else 1
         for times in (1, 3):
             change = Alternative(cells.astype(np.int32), np.array([sign, -sign]) * 10 * times, times, 0.0)
-            assert Attackers(system, None, None, np.zeros(len(system), np.bool_)).reverses(change) == (limit in (10, 30))
+            attackers = Attackers(system, None, None, np.zeros(len(system), np.bool_))
+            assert attackers.reverses(change) == (limit in (10, 30))
 
 
 # ---- cells that mean the same -------------------------------------------------------------------------------
