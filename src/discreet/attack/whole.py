@@ -8,6 +8,7 @@ settles is not called kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.components import components
+from discreet.relations.interior import interior
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
@@ -34,6 +36,8 @@ NODES = 2_000
 FAR = 10**12
 """No whole number of cells that nothing bounds is tried beyond this many steps."""
 SLIP = 1e-6
+PARTNERS = 100
+"""So many other finest cells are looked at for an exchange, those first that share most sums."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +136,8 @@ class _Attack:
         shown = 0.0
         if aim <= 0:
             return shown, most
+        if self._exchanged(at, way, aim):
+            return aim, most
         for size in SIZES:
             closed = size >= tied
             cells = self._near(at, size, closed)
@@ -147,6 +153,33 @@ class _Attack:
             if closed or shown >= aim - SLIP:
                 break
         return min(shown, most), most
+
+    @cached_property
+    def _lifts(self) -> tuple[csc_array, Ints, Ints, Ints]:
+        """What one unit of each free cell changes; the free cell of each cell; how far all cells can fall and rise."""
+        system, cells = self.attack.system, self.attack.cells
+        inner = interior(system)
+        place = np.full(len(system), -1, np.int64)
+        place[inner.cells] = np.arange(len(inner.cells))
+        low, high = np.zeros(len(system), np.int64), np.zeros(len(system), np.int64)
+        low[cells], high[cells] = self.low, self.high
+        return inner.sums.tocsc(), place[cells], low, high
+
+    def _exchanged(self, at: int, way: int, aim: float) -> bool:
+        """Whether a finest cell goes that far with all sums above it, or in exchange for one other finest cell."""
+        lifts, place, low, high = self._lifts
+        step, column = int(self.step[at]), int(place[at])
+        if self.gaps or column < 0:
+            return False
+        move = int(-(-aim // step)) * step * (1 if way == UP else -1)
+        mine = lifts[:, [column]]
+        overlap = np.asarray((lifts.T @ mine).todense()).ravel()
+        overlap[column] = 0
+        others = np.argsort(-overlap, kind="stable")[:PARTNERS]
+        others = others[overlap[others] > 0]
+        change = np.asarray(mine.todense(), np.int64)
+        tried = np.hstack([change, change - np.asarray(lifts[:, others].todense(), np.int64)]) * move
+        return bool(((tried >= low[:, None]) & (tried <= high[:, None])).all(axis=0).any())
 
     def _near(self, at: int, size: int, closed: bool) -> Ints:
         if closed:
