@@ -236,9 +236,9 @@ def test_numbers_are_aligned_to_the_right_with_thousands_separated():
     lines = str(ds.Table.from_cells(frame, {"r": Hierarchy.flat(["a", "b"])}, name="t")).splitlines()
     assert lines[1:] == [
         "r          value  status",
-        "Total  1,234,567  V",
-        "a              7  V",
-        "b      1,234,560  V",
+        "Total  1,234,567  ?",
+        "a              7  ?",
+        "b      1,234,560  ?",
     ]
 
 
