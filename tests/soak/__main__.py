@@ -20,6 +20,7 @@ from pathlib import Path
 
 import discreet as ds
 from discreet.errors import DiscreetError, OutputError
+from discreet.stopping import forget_written
 from discreet.verbs.recipe_parts import read_recipe, recipe_text
 from tests.faults.making import RECIPE, environment, recipe_in
 
@@ -123,6 +124,7 @@ def signals(count: int, folder: Path) -> Counter[str]:
         def run(recipe: Path = recipes[which]) -> int:
             from discreet.__main__ import start
 
+            forget_written()  # what the parent wrote is not this run's
             sys.argv = ["discreet", "run", str(recipe)]
             sys.stdout, sys.stderr = (os.fdopen(os.dup(number), "w") for number in (1, 2))
             try:
