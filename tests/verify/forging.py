@@ -206,3 +206,18 @@ class Forgery:
 
 
 UNSAFE = CellStatus.UNSAFE
+
+Forge = Callable[[Forgery], object]
+WORDING = "the release claims something that this checker cannot show"
+"""Figures of a forged release differ from those of its claim, which is noticed besides."""
+
+
+def refused_for(name: str, forge: Forge, message: str, *, alone: bool = False) -> list[str]:
+    """Where a forged release is refused for one reason; with nothing but the wording besides, if asked."""
+    forgery = Forgery(name)
+    forge(forgery)
+    found = forgery.reasons()
+    assert message in found, f"{message!r} is not among {sorted(found)}"
+    if alone:
+        assert set(found) <= {message, WORDING}, sorted(found)
+    return found[message]
