@@ -72,7 +72,7 @@ class Together:
             own,
             np.where((count > listed) & (listed > 0), last, 0.0),
             np.abs(value).astype(np.float64),
-            lower < 0,
+            ~system.without_negative[cells],
         )
 
     def at(self, cells: Ints) -> Together:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.attack.moves import DOWN, UP, Parts
-from discreet.model.arrays import NO_LOWER, Floats, Ints, ranges
+from discreet.model.arrays import NO_LOWER, Bools, Floats, Ints, ranges
 from discreet.relations import Filling, System
 
 NOBODY = -1
@@ -61,6 +61,8 @@ class Knowledge:
         How far it can fall for any contributor who is not listed, but may contribute as much as the last one listed.
     value, filling
         The values, and who must be in a cell although it is not listed there.
+    sure
+        Cells that are known to have no negative contribution.
     """
 
     room: Floats
@@ -70,6 +72,7 @@ class Knowledge:
     general: Floats
     value: Ints
     filling: Filling
+    sure: Bools
 
     @classmethod
     def of(cls, system: System, cells: Ints, room: Floats) -> Knowledge:
@@ -90,6 +93,7 @@ class Knowledge:
             np.where((contributors > listed) & (listed > 0), last, room[DOWN]),
             value,
             system.filling.at(cells),
+            system.without_negative[cells],
         )
 
     def at(self, cells: Ints) -> Knowledge:
@@ -102,6 +106,7 @@ class Knowledge:
             self.general[cells],
             self.value[cells],
             self.filling.at(cells),
+            self.sure[cells],
         )
 
     @cached_property
@@ -139,9 +144,9 @@ class Knowledge:
         if not np.isfinite(self.room[DOWN, cell]):
             return set()
         named = zip(self.holder[cell].tolist(), self.fall[cell].tolist(), strict=True)
-        found = {who for place, (who, fall) in enumerate(named) if who != NOBODY and (place == 0 or fall < level)}
-        value = int(self.value[cell])
-        return found | self.filling.spared(cell, value, value - level)
+        sure, value = bool(self.sure[cell]), int(self.value[cell])
+        found = {w for place, (w, fall) in enumerate(named) if w != NOBODY and (place == 0 or (sure and fall < level))}
+        return found | (self.filling.spared(cell, value, value - level) if sure else set())
 
     def judges(self, found: Parts, members: Ints) -> Judges:
         """Who can rule out a part of a move (``members`` of the parts found), stretched how far."""

@@ -295,6 +295,16 @@ class Table:
             adds &= way > 0
         return np.where(adds, np.int64(0), NO_LOWER), np.where(takes, np.int64(0), NO_UPPER)
 
+    def without_negative(self) -> Bools:
+        """Cells that are known to have no negative contribution.
+
+        Ready-made tables, and those whose rules look at a shadow variable, tell it of all cells or of none.
+        """
+        known: Bools = self._natural_bounds()[0] >= 0
+        if self.spec.shadow is None and self.from_records:
+            return known
+        return known & (not bool((self.value < 0).any()))
+
     def _contributions_to_value(self) -> Contributions | None:
         """Contributions to the value itself, of holdings where they are known; a shadow's say nothing of it."""
         if self.spec.shadow is not None:

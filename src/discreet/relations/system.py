@@ -136,16 +136,21 @@ class System:
         return self.insiders.found.own
 
     @cached_property
+    def without_negative(self) -> Bools:
+        """Cells that are known to have no negative contribution, so that who is in one knows what the others leave."""
+        result = self.lower_bound >= 0
+        for table, cells in zip(self.tables, self.of, strict=True):
+            result[cells[~table.without_negative()]] = False
+        return result
+
+    @cached_property
     def filling(self) -> Filling:
         """Who must be in a cell, because it is the only contributor of a part of it and the tables name nobody."""
         found = self.insiders.found
         sole = np.where(found.contributors == 1, found.holder[:, 0], -1)
         if not (sole < -1).any() or not self.matrix.shape[0]:
             return Filling.nobody(len(self))
-        sure = self.lower_bound >= 0
-        for table, cells in zip(self.tables, self.of, strict=True):
-            sure[cells[table.with_(lower_bound=None).attacker_bounds()[0] < 0]] = False
-        exact = (self.slack == 0) & (self.origin[:, 1] != FIGURE) & (abs(self.matrix) @ ~sure == 0)
+        exact = (self.slack == 0) & (self.origin[:, 1] != FIGURE) & (abs(self.matrix) @ ~self.without_negative == 0)
         asked = self.unsafe & (found.contributors > 1) & (self.value > 0)
         level = np.maximum(self.lower_level, self.sliding_level)[asked] / self.value[asked]
         least = min(0.5, 1.0 - float(level.max(initial=0.0)))

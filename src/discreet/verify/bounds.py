@@ -47,6 +47,17 @@ def natural_bounds(table: Table) -> tuple[Ints, Ints]:
     )
 
 
+def without_negative(table: Table) -> Bools:
+    """Cells of which everybody in them knows that no contribution is negative.
+
+    Records say it of each cell; where only values are there, one below zero casts doubt on all.
+    """
+    known = natural_bounds(table)[0] >= 0
+    if not table.from_records or table.spec.shadow is not None:
+        known = known & bool(np.all(table.value >= 0))
+    return known
+
+
 def amounts(table: Table) -> Contributions | None:
     """What contributors add to the value, where the cell file says so: holdings before records."""
     if table.spec.shadow is not None or not table.contributions:

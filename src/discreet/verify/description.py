@@ -46,7 +46,7 @@ RULES: dict[str, Shape] = {
         {"n": whole(1), "range": PERCENT, "level": LEVEL}, {"zeros": flag, **BELOW_ONE, **TABLES}
     ),
     "min_frequency": record(
-        {"n": whole(1), "range": PERCENT, "weighted": flag}, {"zeros": flag, **BELOW_ONE, **TABLES}
+        {"n": whole(1), "range": PERCENT}, {"weighted": flag, "zeros": flag, **BELOW_ONE, **TABLES}
     ),
     "zero_unsafe": record({"range": PERCENT}, TABLES),
     "request": record(

@@ -17,7 +17,7 @@ from discreet.errors import InputError
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Ints
 from discreet.model.release import Custodian
 from discreet.model.table import NOBODY, CellStatus
-from discreet.verify.bounds import bounds_of, natural_bounds
+from discreet.verify.bounds import bounds_of, without_negative
 from discreet.verify.relations import Meaning, Relations
 from discreet.verify.sole_parts import SoleParts
 
@@ -246,7 +246,7 @@ class Insiders:
         alone = np.where(listed > 0, holder.max(axis=1), len(names) + _unnamed(ground, count))
         tables = ground.tables.tables
         bounds = [bounds_of(table)[0] for table in tables]
-        natural = np.concatenate([natural_bounds(table)[0] for table in tables])
+        sure = np.concatenate([without_negative(table) for table in tables])
         low = np.concatenate(bounds)
         value = ground.scaled([table.value for table in tables], decimals)
         # Others contribute nothing or more; where cells can be negative, at least what the cell is known to be.
@@ -257,7 +257,7 @@ class Insiders:
         smallest = np.where(here, np.abs(own), NEVER_SEEN).min(axis=1)
         unlisted = (count > listed) & (listed > 0) & (low > NO_LOWER)
         sole = np.where(count == 1, alone, -1).astype(np.int64)
-        certain = (low >= 0) & (natural >= 0)
+        certain = (low >= 0) & sure
         unnamed = np.where(listed > 0, -1, sole)
         return cls(
             number=len(names) + len(ground.cells),

@@ -33,6 +33,7 @@ class Attackers:
         self.lower, self.upper = known_bounds(system, known_within)
         self.integral = integral
         self.contributors, self.holder, self.filling = system.contributors, system.holder, system.filling
+        self.without_negative = system.without_negative
         finite = self.lower > NO_LOWER
         # Others contribute nothing or more; where cells can be negative, at least what the cell is known to be.
         self.base = np.minimum(self.lower, 0)
@@ -63,8 +64,9 @@ class Attackers:
             return set()
         left = int(self.value[target]) - level - int(self.base[target])
         named = zip(self.holder[target].tolist(), self.own[target].tolist(), strict=True)
-        found = {holder for place, (holder, own) in enumerate(named) if holder != -1 and (place == 0 or own > left)}
-        return found | self.filling.spared(target, int(self.value[target]), left)
+        sure = bool(self.without_negative[target])
+        found = {h for place, (h, own) in enumerate(named) if h != -1 and (place == 0 or (sure and own > left))}
+        return found | (self.filling.spared(target, int(self.value[target]), left) if sure else set())
 
     def against(self, alternative: Alternative, sign: int, target: int) -> set[int] | None:
         """Insiders who rule an alternative out when taken with a sign; ``EVERYBODY`` where they cannot be named."""

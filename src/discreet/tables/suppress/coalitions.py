@@ -41,7 +41,7 @@ class Coalitions(Attackers):
         named = self._named(target)
         two = self.contributors[target] == 2
         filling = Coalition(named) if two and len(named) == 2 else Coalition()
-        if direction > 0 or self.lower[target] < 0:
+        if direction > 0 or not self.without_negative[target]:
             return Spared(people, filling, bool(two and not named))
         left = int(self.value[target]) - level - int(self.base[target])
         return Spared(people, filling, bool(two and not named), named, left)
