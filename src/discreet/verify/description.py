@@ -152,7 +152,7 @@ EVIDENCE = record(
 )
 EARLIER = record(
     {
-        "tables": many(record({**TABLE, "release": SOME, "original": SOME})),
+        "tables": many(record({**TABLE, "release": NAME, "original": NAME})),
         "equations": TEXTS,
         "known": many(
             record(
