@@ -31,8 +31,8 @@ FREQ = ("FREQ", (3.0, 30.0))
 
 def test_the_first_frequency_counts_records_and_the_second_holdings(tmp_path: Path) -> None:
     assert rules(tmp_path, HELD, FREQ, ("FREQ", (4.0, 20.0))) == [
-        {"kind": "min_frequency", "n": 3, "range": 30},
-        {"kind": "min_contributors", "n": 4, "range": 20},
+        {"kind": "min_frequency", "n": 3, "range": 30, "zeros": True},
+        {"kind": "min_contributors", "n": 4, "range": 20, "zeros": True},
     ]
 
 
@@ -44,7 +44,7 @@ def test_without_holdings_every_frequency_counts_records(tmp_path: Path) -> None
 
 def test_rules_of_zero_keep_their_place_and_ask_for_nothing(tmp_path: Path) -> None:
     found = rules(tmp_path, HELD, ("FREQ", (0.0, 0.0)), FREQ)
-    assert found == [{"kind": "min_contributors", "n": 3, "range": 30}]
+    assert found == [{"kind": "min_contributors", "n": 3, "range": 30, "zeros": True}]
 
 
 LINKED = """<OPENMICRODATA> "records.asc"

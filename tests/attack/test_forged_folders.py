@@ -147,10 +147,8 @@ def test_findings_cannot_print_lines_of_the_checker(folder):
     reseal(folder)
     verdict = check_folder(folder)
     assert verdict.holds
-    assert len(str(verdict).splitlines()) == 1 + sum(
-        len(part)
-        for part in (verdict.proved, verdict.attackers, verdict.together_with, verdict.not_considered, verdict.asserted)
-    )
+    said = (verdict.proved, verdict.attackers, verdict.known, verdict.together_with, verdict.not_considered)
+    assert len(str(verdict).splitlines()) == 1 + sum(len(part) for part in (*said, verdict.asserted))
     assert "asserted, not re-checked: nothing\\n  proved    nobody" in str(verdict)
     assert "\x1b" not in str(verdict)
 

@@ -27,7 +27,7 @@ def pattern(values: list[int], letters: str, sides: tuple[int, int] = (3, 3)) ->
     trade = ds.Hierarchy.flat([f"t{i}" for i in range(sides[1])])
     rows = [(r, t) for r in region.base_codes for t in trade.base_codes]
     cells = {"region": [r for r, _ in rows], "trade": [t for _, t in rows], "value": values, "status": list(letters)}
-    return ds.Table.from_cells(pa.table(cells), by={"region": region, "trade": trade}, compute_totals=True)
+    return ds.Table.from_cells(pa.table(cells), by={"region": region, "trade": trade}, compute_totals=True).assess()
 
 
 def agrees(system, withheld, found, some=None):

@@ -64,6 +64,7 @@ UNCOUNTED = "contributors of tables that do not say how many contributors a cell
 EARLIER = "what was published before or elsewhere"
 FURTHER = "anything else that was published before or elsewhere"
 OTHER_UNIVERSES = "differences between tables of different universes, periods or weights"
+OTHER_VALUES = "that tables of different values are of the same contributors"
 CYCLE = "that tables whose variables form a cycle stand on one table by all of these variables without negative cells"
 CYCLE_INSIDERS = "what contributors know of the table that others stand on, whose variables form a cycle"
 FRACTIONS = "that values are whole numbers of their last decimal, where alternatives move them by fractions of it"
@@ -104,6 +105,7 @@ def suppression_claim(
     cycle: bool = False,
     counts: bool = False,
     fractions: bool = False,
+    values: bool = False,
 ) -> Claim:
     """What suppression may claim.
 
@@ -135,10 +137,13 @@ def suppression_claim(
         Whether there are tables of counts.
     fractions
         Whether certificates move values by fractions of their last decimal.
+    values
+        Whether there are tables of several values.
     """
     together = () if already is None else already.together_with()
     external = EXTERNAL if known_within is None else EXTERNAL_WITHIN.format(f"{known_within:g}")
     left_out = [OTHER_UNIVERSES] if universes else []
+    left_out += [OTHER_VALUES] if values else []
     left_out += [CYCLE] if cycle else []
     left_out += [NOT_ZERO] if counts else []
     left_out += [FRACTIONS] if fractions else []

@@ -128,6 +128,7 @@ def _stated(verdict: Verdict, ground: Ground, evidence: Evidence) -> Stated | No
         insiders,
         within,
         universes=len({table.spec.identity[1:] for table in tables}) > 1,
+        values=len({table.spec.value for table in tables}) > 1,
         cycle=has_open_cycle(ground),
         counts=any(table.spec.value is None for table in tables),
         fractions=_moves_by_fractions(ground, evidence),

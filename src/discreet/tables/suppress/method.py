@@ -227,6 +227,7 @@ class Suppress(Method):
             insiders,
             self.known_within,
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            values=len({table.spec.value for table in system.tables}) > 1,
             cycle=has_open_cycle(system.tables),
             counts=any(table.spec.value is None for table in system.tables),
             fractions=has_fractions(system, certificates),
