@@ -209,6 +209,8 @@ def assert_contributions_agree(
     assert found.nonzero is not None
     assert found.nonzero.tolist() == some
     assert table.nonzero is None if table.spec.value is None else table.nonzero.tolist() == [c.nonzero for c in cells]
+    below = [any(sums.own < 0 for sums in cell.by_level[level].values()) for cell in cells]
+    assert found.negative.tolist() == below
     if table.spec.absolute:
         for cell in cells:
             for sums in cell.by_level[level].values():
@@ -218,7 +220,6 @@ def assert_contributions_agree(
     for row, cell in enumerate(cells):
         contributors = cell.by_level[level]
         own = {who: sums.own for who, sums in contributors.items()}
-        assert found.negative[row] == any(amount < 0 for amount in own.values())
         positive = sorted((amount for amount in own.values() if amount > 0), reverse=True)
         once = ([a * unit for a in positive] + [0] * top)[:top]
         if weight:
