@@ -84,13 +84,13 @@ def test_an_old_release_that_was_moved_aside_by_a_saver_that_died_comes_back(rel
 def test_a_reader_sees_one_release_though_another_is_saved_in_the_middle(releases, tmp_path, monkeypatch, reader):
     out = tmp_path / "out"
     releases[0].save(out)
-    read = checker.read_custodian
+    read = checker.read_with_intervals
 
     def saved_meanwhile(folder: Path):
         releases[1].save(out)
         return read(folder)
 
-    monkeypatch.setattr(checker, "read_custodian", saved_meanwhile)
+    monkeypatch.setattr(checker, "read_with_intervals", saved_meanwhile)
     found = reader(out)
     assert found.holds if reader is ds.check_folder else found.to_frame().equals(releases[0].to_frame())
     monkeypatch.undo()
@@ -102,7 +102,7 @@ def test_a_reader_sees_one_release_though_another_is_saved_in_the_middle(release
 def test_without_locks_a_reader_reads_again_what_was_replaced_meanwhile(releases, tmp_path, monkeypatch):
     out = tmp_path / "out"
     releases[0].save(out)
-    read, saved = checker.read_custodian, []
+    read, saved = checker.read_with_intervals, []
 
     def saved_once(folder: Path):
         if not saved:
@@ -111,10 +111,10 @@ def test_without_locks_a_reader_reads_again_what_was_replaced_meanwhile(releases
 
     monkeypatch.setattr(folders, "locked", lambda *_, **__: None)
     monkeypatch.setattr(whole_folder, "locked", lambda *_, **__: None)
-    monkeypatch.setattr(checker, "read_custodian", saved_once)
+    monkeypatch.setattr(checker, "read_with_intervals", saved_once)
     assert ds.check_folder(out).holds
     monkeypatch.setattr(folders, "TRIES", 4)
-    monkeypatch.setattr(checker, "read_custodian", lambda folder: (releases[0].save(out), read(folder))[1])
+    monkeypatch.setattr(checker, "read_with_intervals", lambda folder: (releases[0].save(out), read(folder))[1])
     with pytest.raises(InputError, match="replaced again and again"):
         ds.check_folder(out)
 

@@ -66,7 +66,11 @@ def read_hierarchy(
         above[depth + 1 :] = [node]
     if not root.parts:
         raise InputError(f"The hierarchy file {path.name!r} has no codes.", hint="It needs one code a line.")
-    return Hierarchy.from_parents({total: None, **_parents(root, path.name, notes)}, total, **options)
+    parents = {total: None, **_parents(root, path.name, notes)}
+    try:
+        return Hierarchy.from_parents(parents, total, **options)
+    except InputError as error:
+        raise InputError(f"The hierarchy file {path.name!r}: {error.message}", hint=error.hint) from None
 
 
 @dataclass(eq=False)

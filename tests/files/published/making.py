@@ -40,7 +40,7 @@ def public_tables(draw: st.DrawFn, rare: bool = False, largest: int = 10**17, en
     kinds = st.one_of(PLAIN, ODD, RARE) if rare else st.one_of(PLAIN, ODD)
     trees = []
     for _ in range(draw(st.integers(1, 3))):
-        codes = draw(st.lists(kinds, min_size=1, max_size=5, unique_by=str.lower))
+        codes = draw(st.lists(kinds, min_size=1, max_size=5, unique_by=lambda code: " ".join(code.lower().split())))
         codes = [code for code in codes if code != "Total"] or ["A"]
         parents = {
             code: (None if i == 0 else draw(st.sampled_from([None, *codes[:i]]))) for i, code in enumerate(codes)

@@ -132,6 +132,11 @@ class CellKey(Method):
                 hint="Give identifier=, the column of stable identifiers, or leave the key out.",
             )
         object.__setattr__(self, "noise", self._in_cycles(noise_table(self.noise)))
+        if self.noise is not None and not isinstance(self.noise, NoiseTable | str | PathLike):
+            raise ParameterError(
+                f"noise= takes a noise table or the name of its file, not a {type(self.noise).__name__}.",
+                hint="Use ds.read_noise_table(file), or leave it out.",
+            )
         object.__setattr__(self, "magnitudes", MagnitudeNoise.made(self.magnitudes))
         if self.noise is None:
             _made(self.D, self.V, self.js)  # refuses what cannot be
