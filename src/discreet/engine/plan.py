@@ -90,6 +90,7 @@ class ColumnPlan:
             spec=spec.with_(
                 weight=records.weight_name or False,
                 decimals=amounts.shown if spec.decimals is None else spec.decimals,
+                fewest=spec.decimals is None or spec.fewest,
             ),
             codes=codes_of_keys(cells, np.array(shape, np.int64)),
             value=sums[spec.value],

@@ -133,10 +133,10 @@ class PublicRelease:
 def public_table(table: Table, withheld: Bools) -> PublicTable:
     """The public view of a table."""
     shown = ~withheld & ~table.empty
-    declared = table.spec.decimals
-    decimals = least_decimals(table.value[shown], table.decimals) if declared is None else declared
-    value = np.where(shown, table.value, 0)
-    value = rounded_units(value, table.decimals, decimals)
+    most = table.decimals if table.spec.decimals is None else table.spec.decimals
+    value = rounded_units(np.where(shown, table.value, 0), table.decimals, most)
+    decimals = least_decimals(value, most) if declared_decimals(table) is None else most
+    value = value // np.int64(10 ** (most - decimals))
     return PublicTable(
         name=table.name,
         variables=table.variables,
@@ -174,7 +174,7 @@ def altered_table(
     neither are codes that have no other cell: that a code is known at all would tell that somebody has it.
     """
     everything = [published, *(intervals or ())]
-    shown = max(least_decimals(np.concatenate(everything), decimals), table.spec.decimals or 0)
+    shown = max(least_decimals(np.concatenate(everything), decimals), declared_decimals(table) or 0)
     rows = _listed_rows(table, everything)
     codes, lists = _used_codes(table, rows)
     value, *ends = (
@@ -311,6 +311,11 @@ def _shown_exactly(value: Ints, decimals: int, shown: int) -> Ints:
         return rounded_units(value, decimals, shown)
     result: Ints = value // np.int64(10 ** (decimals - shown))
     return result
+
+
+def declared_decimals(table: Table) -> int | None:
+    """Decimals that somebody declared for the public; ``None`` where they were found in the data."""
+    return None if table.spec.fewest else table.spec.decimals
 
 
 def least_decimals(published: Ints, decimals: int) -> int:

@@ -55,6 +55,8 @@ class TableSpec:
         For whom contributions are summed: ``"holding"`` (the data's contributor), ``"record"``, or both.
     holders
         Keep who contributes most to each cell, which insiders need.
+    fewest
+        Whether ``decimals`` were found in the data and not declared: published values then have as few as they need.
     places
         Where the codes of a variable lie; taken from ``by``.
     """
@@ -74,6 +76,7 @@ class TableSpec:
     levels: tuple[str, ...] = ("holding",)
     holders: bool = True
     places: Mapping[str, Geography] = field(default_factory=dict)
+    fewest: bool = False
     identity_: tuple[str, str, str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

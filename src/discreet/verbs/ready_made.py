@@ -105,7 +105,7 @@ def table_from_cells(
     _refuse_twice(spec, codes)
     raw, empty = _values(frame, value)
     shown = decimals_of(raw, value) if decimals is None else decimals
-    spec = spec.with_(decimals=shown)
+    spec = spec.with_(decimals=shown, fewest=decimals is None)
     inside = shown if decimals is not None or counts or slack == "rounded" else _finest(frame, raw, shown)
     units = to_units(raw, inside, value)
     status = _status(frame)

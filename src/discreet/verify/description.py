@@ -101,6 +101,7 @@ TABLE: dict[str, Shape] = {
     "absolute": flag,
     "cost": optional(SOME),
     "shown_decimals": optional(whole(0, 15)),
+    "fewest_decimals": flag,
     "cells": one_of("nonempty", "all"),
     "places": by_name(PLACES),
     "top": whole(1, 20),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -85,7 +86,7 @@ def _check_altered_table(
         return
     if shown.empty.any() or not shown.shown.all():
         verdict.refuse("public", "a cell is marked empty among altered values", table.name)
-    if shown.decimals != max(_least(np.concatenate(mine), decimals), table.spec.decimals or 0):
+    if shown.decimals != max(_least(np.concatenate(mine), decimals), _declared(table) or 0):
         verdict.refuse("public", "the public table has another number of decimals", table.name)
     finest = max(decimals, shown.decimals)
     for column, theirs in zip(mine, (shown.value, shown.lower, shown.upper), strict=False):
@@ -150,7 +151,7 @@ def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_
         verdict.refuse("public", "a published cell is missing, or an empty one is shown", cell_text(table, row))
     for row in np.flatnonzero(shown.empty != (table.empty & ~hidden))[:20].tolist():
         verdict.refuse("public", "a cell is marked empty wrongly", cell_text(table, row))
-    wanted = _decimals_of(table, table.value[~hidden & ~table.empty], table.decimals)
+    wanted = _decimals_of(table, ~hidden & ~table.empty)
     if shown.decimals != wanted:
         verdict.refuse("public", "the public table has another number of decimals", table.name)
         return
@@ -173,15 +174,24 @@ def public_decimals(custodian: Custodian, number: int) -> int:
     """
     table = custodian.tables.tables[number]
     if custodian.published is None:
-        open_ = ~custodian.withheld(number) & ~table.empty
-        return _decimals_of(table, table.value[open_], table.decimals)
+        return _decimals_of(table, ~custodian.withheld(number) & ~table.empty)
     ends = () if custodian.intervals is None else custodian.intervals[number]
     everything = np.concatenate([custodian.published[number], *ends])
-    return max(_least(everything, custodian.decimals), table.spec.decimals or 0)
+    return max(_least(everything, custodian.decimals), _declared(table) or 0)
 
 
-def _decimals_of(table: Table, published: NDArray[np.int64], decimals: int) -> int:
-    return _least(published, decimals) if table.spec.decimals is None else table.spec.decimals
+def _declared(table: Table) -> int | None:
+    return None if table.spec.fewest else table.spec.decimals
+
+
+def _decimals_of(table: Table, published: NDArray[np.bool_]) -> int:
+    most = table.decimals if table.spec.decimals is None else table.spec.decimals
+    if _declared(table) is not None:
+        return most
+    if most >= table.decimals:
+        return _least(table.value[published], table.decimals)
+    step = 10 ** (table.decimals - most)  # shown rounded, half to even
+    return _least(np.array([round(Fraction(v, step)) for v in table.value[published].tolist()], np.int64), most)
 
 
 def _least(published: NDArray[np.int64], decimals: int) -> int:
