@@ -64,6 +64,16 @@ def found_sums(values: Floats, near: float = 0.0, once: bool = True) -> list[Sum
     return found
 
 
+def sum_of_all_others(values: Floats, near: float = 0.0) -> SumFound | None:
+    """The code that is the sum of all others, where there is one: then parts that add up by chance mean nothing."""
+    for parent in np.argsort(-np.nansum(np.abs(values), axis=1), kind="stable").tolist():
+        parts = np.delete(np.arange(len(values)), parent)
+        lines = _holds(values, parent, parts, near) if len(parts) > 1 else 0
+        if lines:
+            return SumFound(parent, tuple(parts.tolist()), lines)
+    return None
+
+
 def undeclared_sums(table: Table, variable: int, once: bool) -> list[SumFound]:
     """Sums among the codes of a variable that are parts of nothing, by the true values of a table."""
     hierarchy = table.spec.hierarchies[variable]

@@ -11,7 +11,7 @@ from discreet.errors import InputError, counted
 from discreet.files.foreign import Published
 from discreet.model.arrays import Bools, Floats
 from discreet.model.hierarchy import Hierarchy
-from discreet.relations.adding import SumFound, found_sums
+from discreet.relations.adding import SumFound, found_sums, sum_of_all_others
 
 TOTAL_WORDS = frozenset(
     (
@@ -85,7 +85,7 @@ def infer_codes(read: Published, k: int, total: str | None, near: float) -> Infe
     if total is None:
         return Inferred(_tree({}, [code for code in codes if code], None), False, True, ())
     values, unlisted = _lines(read, k, codes)
-    sums = found_sums(values, near) or found_sums(np.where(unlisted, 0.0, values), near)
+    sums = _sums(values, unlisted, near)
     parents = {codes[part]: codes[one.parent] for one in sums for part in one.parts}
     roots = [code for code in codes if code not in parents]
     said = [_in_words(codes, one) for one in sums if named is None or codes[one.parent] != named]
@@ -96,6 +96,17 @@ def infer_codes(read: Published, k: int, total: str | None, near: float) -> Infe
         if named is not None:
             said.append(f"code {named!r} is the total, by its name: adding up does not tell")
     return Inferred(_tree(parents, codes, named), named is not None, False, tuple(said))
+
+
+def _sums(values: Floats, unlisted: Bools, near: float) -> list[SumFound]:
+    """Sums that hold to the last digit, or else as closely as rounded numbers can; cells not listed may be zeros."""
+    for off in dict.fromkeys((0.0, near)):
+        for shown in (values, np.where(unlisted, 0.0, values)):
+            whole = sum_of_all_others(shown, off)
+            found = found_sums(shown, off) if whole is None else [whole]
+            if found:
+                return found
+    return []
 
 
 def _in_words(codes: list[str], one: SumFound) -> str:
