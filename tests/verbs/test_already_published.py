@@ -36,7 +36,7 @@ def table(values=VALUES, unsafe=(("b", "q"),), level=5, **options) -> ds.Table:
                 cells[name].append(item)
     by = {"row": ds.Hierarchy.flat(ROWS), "col": ds.Hierarchy.flat(COLUMNS)}
     made = ds.Table.from_cells(pa.table(cells), by, variable="x", **options)
-    return made.marked(dict.fromkeys(unsafe, "U"), protection=(level, level)).assess()
+    return made.marked(dict.fromkeys(unsafe, "U"), protection=(level, level)).assess(ds.ZeroUnsafe())
 
 
 def released(subject: ds.Table, hidden) -> Release:

@@ -117,7 +117,7 @@ def test_counts_are_counts():
 
 def test_negative_values_are_allowed():
     table = one_way(("", -1), ("N", -5), ("S", 4))
-    assert (table.attacker_bounds()[0] == NO_LOWER).all()
+    assert ((table.attacker_bounds()[0] == NO_LOWER) == (table.value < 0)).all()
 
 
 def test_decimals_are_found_or_given():

@@ -202,8 +202,7 @@ def test_an_unsafe_cell_that_is_out_needs_an_acceptance():
 def test_a_cell_that_was_unsafe_before_may_not_be_published_now():
     """The rules of the earlier release still count."""
     first = released(table(), OTHER)
-    looked_at = table(unsafe=()).with_(assessment=None).marked({("c", "r"): "P"}).assess()
-    made = ds.protect(looked_at, ds.Suppress(insiders=None), already_published=[first])
+    made = ds.protect(table(unsafe=()), ds.Suppress(insiders=None), already_published=[first])
     subject = made.custodian.tables.tables[0]
     status = made.custodian.status[0].copy()
     status[status == CellStatus.SECONDARY] = CellStatus.SAFE

@@ -383,10 +383,14 @@ def test_a_certificate_that_anybody_might_rule_out_does_not_count():
 
 def test_where_cells_may_be_negative_a_contribution_says_nothing():
     signed = VALUE.copy()
-    signed[2, 1] = -60
+    signed[0, 1] = -30
     up = {TARGET: (10, 0, 0)}
-    case = two_ways(value=signed, levels=up, proofs={TARGET: [(0, UP)]}, people=crowd(c01=[(7, 30), (8, 0)]))
+    people = crowd(c01=[(7, 30), (8, -60)])
+    case = two_ways(value=signed, levels=up, proofs={TARGET: [(0, UP)]}, people=people)
     assert case.verdict().holds
+    elsewhere = VALUE.copy()
+    elsewhere[2, 1] = -60  # takes the floor from its own cell only
+    assert "rule out" in refused(replace(case, value=elsewhere, people=crowd(c01=[(7, 30), (8, 0)])))
 
 
 def test_whole_numbers_cannot_be_made_smaller_at_the_target():
