@@ -15,7 +15,7 @@ from discreet.files.argus.jj import Instance, read_jj
 def written(tmp_path: Path) -> tuple[ds.Table, Path]:
     made = ds.generate.business_survey(500, seed=2, activities=(2, 5), regions=(2, 4))
     by = {v: ds.Hierarchy.from_parents(made.parents[v], total="Total") for v in ("activity", "region")}
-    table = ds.tabulate(made.records, by=by, value="turnover").assess(ds.PPercent(60))
+    table = ds.tabulate(made.records, by=by, value="turnover").assess(ds.PPercent(40))
     return table, ds.write_argus(table, tmp_path / "a.jj", "jj").files[0]
 
 
