@@ -102,6 +102,8 @@ def test_every_rule_has_a_sentence_and_an_unknown_one_is_shown_as_it_is():
 
     needed = {"p": 10, "n": 3, "k": 80, "share": 0.5, "p1": 10, "variable": "sex"}
     for kind, rule in REGISTRY.items():
+        if "." in kind:  # an office's own, of another test
+            continue
         given = {name: needed[name] for name in needed if name in rule.__dataclass_fields__}
         assert not rule_words({"kind": kind, **given}).startswith("Rule ")
     assert rule_words({"kind": "of_tomorrow", "m": 4}) == "Rule of_tomorrow: m = 4."

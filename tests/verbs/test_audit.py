@@ -163,7 +163,7 @@ def test_a_table_without_withheld_cells_is_an_empty_audit():
 
 def test_what_nobody_has_judged_is_not_audited():
     """No problems would be found in it, because nothing says what a problem is."""
-    made = pattern([1] * 9, "V" * 9)
+    made = pattern([1] * 9, "V" * 9).with_(manual=None)
     with pytest.raises(ds.DiscreetError, match="has not been assessed"):
         ds.audit(made)
     with pytest.raises(ds.DiscreetError, match="nothing says which cells are unsafe"):

@@ -255,7 +255,7 @@ class Table:
         """Whether anything says which cells are unsafe: a rule, or statuses given by hand (assessed tables only)."""
         if self.assessment is None:
             return False
-        by_hand = self.manual is not None and bool(np.any(self.manual > int(CellStatus.SAFE)))
+        by_hand = self.manual is not None and bool(np.any(self.manual != 0))
         return bool(self.assessment.rules) or by_hand
 
     @property

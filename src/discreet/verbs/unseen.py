@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from math import prod
+from typing import Literal
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from discreet.verbs.tabulate import tabulate
 
 MOST = 50_000
 """An unseen table has at most so many cells; a release with larger ones says that it leaves them out."""
+LARGE = 2**30
+"""Bytes of a file from which on records are not read into memory."""
 
 
 def with_unseen(tables: TableSet, already: AlreadyPublished) -> AlreadyPublished:
@@ -40,7 +44,7 @@ def _unseen(tables: TableSet, cycle: Cycle) -> EarlierTable | None:
         return None
     if prod(len(hierarchy) for hierarchy in cycle.by.values()) > MOST:
         return None
-    made = tabulate(source, specs=[_spec(tables, members[0].spec, cycle.by)])
+    made = tabulate(source, specs=[_spec(tables, members[0].spec, cycle.by)], engine=_engine(source))
     assert isinstance(made, TableSet)
     table = made.tables[0]
     if bool((table.value < 0).any()) or any(bool(f.negative.any()) for f in table.contributions.values()):
@@ -54,6 +58,12 @@ def _unseen(tables: TableSet, cycle: Cycle) -> EarlierTable | None:
         empty=np.zeros(len(rows), np.bool_),  # nobody knows which of them are
     )
     return EarlierTable("", "", plain, np.full(len(rows), CellStatus.SECONDARY, np.int8))
+
+
+def _engine(source: Microdata) -> Literal["memory", "duckdb"]:
+    """The engine for files that may not fit into memory, where it is installed."""
+    large = source.is_file and source.source.is_file() and source.source.stat().st_size > LARGE
+    return "duckdb" if large and find_spec("duckdb") is not None else "memory"
 
 
 def _spec(tables: TableSet, like: TableSpec, by: dict[str, Hierarchy]) -> TableSpec:
