@@ -42,7 +42,7 @@ def tables(*spans: str, value: str | None = None, data: ds.Microdata | None = No
     [
         (("ab", "bc", "ac"), (0, 1, 2)),
         (("ab", "bc", "cd", "ad"), (0, 1, 2, 3)),
-        (("abd", "bc", "ac"), (0, 1, 2)),
+        (("adb", "bc", "ac"), (0, 1, 2)),
         (("ab", "bc"), None),
         (("ab", "bc", "cd"), None),
         (("ab", "ac", "ad"), None),
