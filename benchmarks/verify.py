@@ -23,7 +23,8 @@ def release_of(codes: int, certificates: int, insiders: str | None) -> Any:
 
     import discreet as ds
     from discreet.model.arrays import pointers
-    from discreet.model.evidence import Certificates, Evidence, Proofs, suppression_claim
+    from discreet.model.claims.suppression import suppression_claim
+    from discreet.model.evidence import Certificates, Evidence, Proofs
     from discreet.model.release import Custodian
     from discreet.model.table import Assessment, CellStatus, Holders
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from discreet.methods.registry import METHODS
+from discreet.model.microdata import Microdata
 from discreet.model.noise_table import NoiseTable
 from discreet.model.pattern import Pattern
 from discreet.model.public import PublicRelease
@@ -29,13 +31,14 @@ if TYPE_CHECKING:
     from discreet.files.statistical import statistical_metadata
     from discreet.generate import examples
     from discreet.keys import Key
+    from discreet.methods.base import Method
     from discreet.model.already import PublishedCells
     from discreet.model.figure import Figure
     from discreet.model.geography import Adjacency, HexGrid
     from discreet.model.hierarchy import Grouping, Hierarchy
-    from discreet.model.microdata import Microdata
     from discreet.model.spec import TableSpec
     from discreet.model.tableset import VariableEquation
+    from discreet.records.recode import Recode
     from discreet.rules import (
         Dominance,
         GroupDisclosure,
@@ -48,20 +51,18 @@ if TYPE_CHECKING:
         Rule,
         ZeroUnsafe,
     )
-    from discreet.tables import (
-        Adjust,
-        CellKey,
-        DropAdd,
-        Intervals,
-        MagnitudeNoise,
-        Method,
-        MultiplicativeNoise,
-        Redistribute,
-        Round,
-        SmallCount,
-        Suppress,
-        Swap,
-    )
+    from discreet.rules.records import KAnonymity
+    from discreet.tables.adjust.method import Adjust
+    from discreet.tables.intervals.method import Intervals
+    from discreet.tables.perturb.cell_key_method import CellKey
+    from discreet.tables.perturb.drop_add_method import DropAdd
+    from discreet.tables.perturb.magnitude_noise import MagnitudeNoise
+    from discreet.tables.perturb.noise_method import MultiplicativeNoise
+    from discreet.tables.perturb.small_count_method import SmallCount
+    from discreet.tables.perturb.swap_method import Swap
+    from discreet.tables.redistribute.method import Redistribute
+    from discreet.tables.rounding.method import Round
+    from discreet.tables.suppress.method import Suppress
     from discreet.verbs.algorithms import compare_algorithms
     from discreet.verbs.argus_apriori import apply_apriori
     from discreet.verbs.argus_data import read_argus, read_argus_table
@@ -80,7 +81,8 @@ if TYPE_CHECKING:
     from discreet.verbs.protect import protect
     from discreet.verbs.recipe import run_recipe
     from discreet.verbs.repair import repair
-    from discreet.verbs.save import replay, save, sign
+    from discreet.verbs.replay import replay
+    from discreet.verbs.save import save, sign
     from discreet.verbs.tabulate import tabulate
     from discreet.verbs.tune import family, tune
     from discreet.verbs.utility import utility
@@ -100,7 +102,6 @@ _HOME = {
     "discreet.model.figure": ("Figure",),
     "discreet.model.geography": ("Adjacency", "HexGrid"),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
-    "discreet.model.microdata": ("Microdata",),
     "discreet.model.spec": ("TableSpec",),
     "discreet.model.tableset": ("VariableEquation",),
     "discreet.rules": (
@@ -115,20 +116,20 @@ _HOME = {
         "Rule",
         "ZeroUnsafe",
     ),
-    "discreet.tables": (
-        "Adjust",
-        "CellKey",
-        "DropAdd",
-        "Intervals",
-        "MagnitudeNoise",
-        "Method",
-        "MultiplicativeNoise",
-        "Redistribute",
-        "Round",
-        "SmallCount",
-        "Suppress",
-        "Swap",
-    ),
+    "discreet.tables.adjust.method": ("Adjust",),
+    "discreet.tables.perturb.cell_key_method": ("CellKey",),
+    "discreet.tables.perturb.drop_add_method": ("DropAdd",),
+    "discreet.tables.intervals.method": ("Intervals",),
+    "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
+    "discreet.tables.perturb.noise_method": ("MultiplicativeNoise",),
+    "discreet.tables.redistribute.method": ("Redistribute",),
+    "discreet.tables.rounding.method": ("Round",),
+    "discreet.tables.perturb.small_count_method": ("SmallCount",),
+    "discreet.tables.suppress.method": ("Suppress",),
+    "discreet.tables.perturb.swap_method": ("Swap",),
+    "discreet.methods.base": ("Method",),
+    "discreet.records.recode": ("Recode",),
+    "discreet.rules.records": ("KAnonymity",),
     "discreet.verbs.algorithms": ("compare_algorithms",),
     "discreet.verbs.argus_apriori": ("apply_apriori",),
     "discreet.verbs.argus_data": ("read_argus", "read_argus_table"),
@@ -147,12 +148,28 @@ _HOME = {
     "discreet.verbs.protect": ("protect",),
     "discreet.verbs.recipe": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),
-    "discreet.verbs.save": ("replay", "save", "sign"),
+    "discreet.verbs.replay": ("replay",),
+    "discreet.verbs.save": ("save", "sign"),
     "discreet.verbs.tabulate": ("tabulate",),
     "discreet.verbs.tune": ("family", "tune"),
     "discreet.verbs.utility": ("utility",),
     "discreet.verify": ("check_folder",),
 }
+METHODS.add_homes(
+    {
+        "adjust": "discreet.tables.adjust.method",
+        "cell_key": "discreet.tables.perturb.cell_key_method",
+        "drop_add": "discreet.tables.perturb.drop_add_method",
+        "intervals": "discreet.tables.intervals.method",
+        "multiplicative_noise": "discreet.tables.perturb.noise_method",
+        "recode": "discreet.records.recode",
+        "redistribute": "discreet.tables.redistribute.method",
+        "round": "discreet.tables.rounding.method",
+        "small_count": "discreet.tables.perturb.small_count_method",
+        "suppress": "discreet.tables.suppress.method",
+        "swap": "discreet.tables.perturb.swap_method",
+    }
+)
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
 _MODULES = {
     "attack": "discreet.attack",
@@ -161,7 +178,7 @@ _MODULES = {
     "measures": "discreet.measures",
 }
 
-__all__ = ["NoiseTable", "Pattern", "Release", "Table", "TableSet", *_WHERE, *_MODULES]
+__all__ = ["Microdata", "NoiseTable", "Pattern", "Release", "Table", "TableSet", *_WHERE, *_MODULES]
 
 
 def _verb(home: str, name: str) -> Callable[..., Any]:
@@ -183,12 +200,13 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (Table, "recode", "discreet.verbs.redesign", "recode"),
     (Table, "reasons", "discreet.rules", "reasons"),
     (Table, "repair", "discreet.verbs.repair", "repair"),
-    (Table, "to_frame", "discreet.verbs.save", "table_to_frame"),
+    (Table, "to_frame", "discreet.verbs.show", "table_to_frame"),
     (TableSet, "assess", "discreet.verbs.assess", "assess"),
     (TableSet, "audit", "discreet.verbs.audit", "audit"),
     (TableSet, "pattern", "discreet.model.pattern", "pattern_of"),
     (TableSet, "repair", "discreet.verbs.repair", "repair"),
     (TableSet, "shared", "discreet.verbs.audit", "shared_cells"),
+    (Microdata, "assess", "discreet.verbs.assess", "assess"),
     (Pattern, "write", "discreet.files.pattern", "write_pattern"),
     (NoiseTable, "image", "discreet.report.noise", "noise_image"),
     (NoiseTable, "shuffled", "discreet.tables.perturb.shuffle", "shuffled"),
@@ -197,12 +215,12 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (Release, "audit", "discreet.verbs.audit", "audit"),
     (Release, "map_image", "discreet.report.maps", "map_image"),
     (Release, "pattern", "discreet.model.pattern", "pattern_of"),
-    (Release, "replay", "discreet.verbs.save", "replay"),
+    (Release, "replay", "discreet.verbs.replay", "replay"),
     (Release, "save", "discreet.verbs.save", "save"),
-    (Release, "summary", "discreet.verbs.save", "summary"),
-    (Release, "to_frame", "discreet.verbs.save", "to_frame"),
+    (Release, "summary", "discreet.verbs.show", "summary"),
+    (Release, "to_frame", "discreet.verbs.show", "to_frame"),
     (Release, "utility", "discreet.verbs.utility", "utility"),
-    (Release, "verify", "discreet.verbs.save", "verify"),
+    (Release, "verify", "discreet.verbs.verify", "verify"),
 )
 for _noun, _name, _home, _function in _VERBS:
     setattr(_noun, _name, _verb(_home, _function))

@@ -15,7 +15,7 @@ from discreet.argus.run import convert_batch, run_batch
 from discreet.errors import ParameterError
 from discreet.files.argus.rda import ArgusMetadata, Variable, read_metadata
 from discreet.files.noise_tables import read_noise_table, write_noise_table
-from discreet.tables import method_from_record
+from discreet.methods.registry import method_from_record
 from discreet.verbs.recipe_parts import read_recipe
 
 CELL_KEYS = """<OPENMICRODATA> "people.csv"

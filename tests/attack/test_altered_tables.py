@@ -7,8 +7,9 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError, ParameterError
+from discreet.methods.base import TableMethod
+from discreet.methods.outcome import NotAudited, Reading
 from discreet.model.noise_table import NoiseTable
-from discreet.tables.method import Method, NotAudited, Reading
 from discreet.tables.perturb.cell_key_reading import fewest_origins, origins
 from tests.attack.altered_tables import ADJUSTED, Tally, attack_adjusted, attack_counts, marked, people
 
@@ -55,7 +56,7 @@ def test_a_method_that_does_not_say_what_readers_can_tell_is_not_audited(monkeyp
 
     from discreet.cli.main import main
 
-    monkeypatch.setattr(ds.Round, "reading", Method.reading)
+    monkeypatch.setattr(ds.Round, "reading", TableMethod.reading)
     release = ds.protect(people(1, (3, 3), 2.0), ds.Round(5, levels=False))
     audit = ds.audit(release)
     assert audit.not_audited

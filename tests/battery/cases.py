@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import discreet as ds
-from discreet.tables import Method
+from discreet.methods.base import Method
 
 STUCK = "stuck"
 """Stands for an input that no method can protect."""

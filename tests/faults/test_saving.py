@@ -12,7 +12,7 @@ import pytest
 import discreet as ds
 from discreet import folders
 from discreet.errors import InputError, OutputError
-from discreet.files import release_folder, whole_folder
+from discreet.files import sealing, whole_folder
 from discreet.verify import folder as checker
 from tests.faults.making import python
 
@@ -156,14 +156,14 @@ def test_savers_at_once_leave_one_whole_release(releases, tmp_path, monkeypatch,
 
 def test_a_folder_that_somebody_else_made_meanwhile_is_not_replaced(releases, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    seal = release_folder._seal
+    seal = sealing._seal
 
     def taken(staging: Path) -> str:
         out.mkdir()
         (out / "thesis.txt").write_text("mine")
         return seal(staging)
 
-    monkeypatch.setattr(release_folder, "_seal", taken)
+    monkeypatch.setattr(sealing, "_seal", taken)
     with pytest.raises(OutputError, match="made by somebody else"):
         releases[0].save(out)
     assert (out / "thesis.txt").read_text() == "mine"
@@ -190,7 +190,7 @@ def test_the_umask_decides_who_may_open_public_and_it_is_said(releases, tmp_path
             releases[0].save(tmp_path / "out")
         finally:
             os.umask(before)
-        assert ("chmod a+rx out/public" in release_folder.closed_to_others(tmp_path / "out")) == closed
+        assert ("chmod a+rx out/public" in sealing.closed_to_others(tmp_path / "out")) == closed
         assert (tmp_path / "out" / "custodian").stat().st_mode & 0o077 == 0
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.files.release_folder import proven_interval, write_release
+from discreet.files.table_folder import proven_interval, write_tables
 from discreet.model.evidence import DOWN, UP, Acceptance
 from discreet.model.public import PublicRelease, public_table
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.verify import check_folder
 from discreet.verify.folder import read_custodian
 from tests.verify.by_hand import Case, box
@@ -29,9 +29,9 @@ def case(scale: int = 1, **changes: object) -> Case:
     return replace(Case(VALUE, {TARGET: (10, 10, 0)}, [certificate], {TARGET: [(0, UP), (0, DOWN)]}), **changes)
 
 
-def written(folder: Path, custodian: Custodian) -> Path:
+def written(folder: Path, custodian: TableCustodian) -> Path:
     shown = [public_table(t, custodian.withheld(i)) for i, t in enumerate(custodian.tables)]
-    write_release(folder / "out", PublicRelease(tuple(shown)), custodian)
+    write_tables(folder / "out", PublicRelease(tuple(shown)), custodian)
     return folder / "out"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.files.release_folder import file_names
+from discreet.files.table_folder import file_names
 
 RESERVED = ("tables", "log", "manifest", "report", "key")
 

@@ -9,7 +9,7 @@ import discreet as ds
 from discreet.attack import Audit
 from discreet.generate import business_survey
 from discreet.model.public import PublicRelease, public_table
-from discreet.model.release import Custodian, Release
+from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet
 
@@ -60,4 +60,4 @@ def release_of(tables: TableSet, status, evidence=(), log=None) -> Release:
     """A release made by hand from one table and its statuses."""
     hidden = (status == CellStatus.UNSAFE) | (status == CellStatus.SECONDARY)
     public = PublicRelease((public_table(tables.tables[0], hidden),))
-    return Release(public, Custodian(tables, (status,), tuple(evidence), log or {}))
+    return Release(public, TableCustodian(tables, (status,), tuple(evidence), log or {}))

@@ -10,7 +10,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ParameterError
-from discreet.model.release import Custodian, Release
+from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus, Contributions
 from discreet.report import public_report
 from tests.report.reader import Page
@@ -35,7 +35,7 @@ def planted() -> Release:
     release = ds.protect(planted.assess(ds.PPercent(10)), ds.Suppress())
     custodian = release.custodian
     log = {**custodian.log, "key": CANARY}
-    return Release(release.public, Custodian(custodian.tables, custodian.status, custodian.evidence, log))
+    return Release(release.public, TableCustodian(custodian.tables, custodian.status, custodian.evidence, log))
 
 
 def test_nothing_of_the_custodian_is_on_the_page(planted):

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import discreet as ds
 from discreet.errors import InputError, ParameterError, ProtectionError
 from discreet.model.public import PublicRelease, public_table
-from discreet.model.release import Custodian, Release
+from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus
 from discreet.relations import build_system
 from tests.attack.brute_force import ends, outsider
@@ -46,7 +46,7 @@ def released(subject: ds.Table, hidden) -> Release:
         row = subject.row(**dict(zip(subject.variables, codes, strict=True)))
         status[row] = CellStatus.UNSAFE if subject.unsafe[row] else CellStatus.SECONDARY
     withheld = np.isin(status, (CellStatus.UNSAFE, CellStatus.SECONDARY))
-    custodian = Custodian(ds.TableSet([subject]), (status,), (), {})
+    custodian = TableCustodian(ds.TableSet([subject]), (status,), (), {})
     return Release(PublicRelease((public_table(subject, withheld),)), custodian)
 
 

@@ -15,11 +15,11 @@ import discreet as ds
 from discreet.cli import main
 from discreet.errors import Cancelled, NeedsError, OutputError, ParameterError
 from discreet.keys import Key
+from discreet.methods.base import TableMethod
 from discreet.model.release import Release
 from discreet.model.table import CellStatus
 from discreet.progress import Step, checkpoint, reporting
 from discreet.report.riskmap import Axis, Point, RiskMap, Spot
-from discreet.tables.method import Method
 from discreet.verbs.compare import method_name
 from discreet.verbs.recipe_parts import read_recipe, recipe_schema
 from tests.battery.cases import counts, linked
@@ -44,7 +44,7 @@ def broken(table) -> Release:
 
 
 @dataclass(frozen=True)
-class Falls(Method):
+class Falls(TableMethod):
     """Falls over in ways that a test chooses."""
 
     with_: Exception
@@ -54,7 +54,7 @@ class Falls(Method):
 
 
 @dataclass(frozen=True)
-class Endless(Method):
+class Endless(TableMethod):
     """Never ends, but listens."""
 
     def run(self, system, key=None):

@@ -17,7 +17,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError, OutputError, VerificationError
-from discreet.files import release_folder, whole_folder
+from discreet.files import sealing, whole_folder
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_full_disk_leaves_the_old_release_as_it_was(release, other, tmp_path, 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(release_folder, failing, full)
+    monkeypatch.setattr(sealing, failing, full)
     with pytest.raises(OutputError, match=r"'out': No space left on device.*unchanged"):
         other.save(tmp_path / "out")
     assert snapshot(tmp_path / "out") == before
@@ -117,7 +117,7 @@ def test_an_interrupt_leaves_the_old_release_as_it_was(release, other, tmp_path,
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(release_folder, failing, interrupt)
+    monkeypatch.setattr(sealing, failing, interrupt)
     with pytest.raises(KeyboardInterrupt):
         other.save(tmp_path / "out")
     assert snapshot(tmp_path / "out") == before
@@ -148,12 +148,12 @@ def test_a_kill_while_saving_leaves_the_old_release_as_it_was(release, tmp_path)
     before = snapshot(tmp_path / "out")
     program = (
         "import sys, time, discreet as ds\n"
-        "from discreet.files import release_folder\n"
+        "from discreet.files import sealing\n"
         "release = ds.protect(ds.examples.small_table().assess(ds.PPercent(12)), ds.Suppress(cost='unity'))\n"
         "def stuck(*_):\n"
         "    print('writing', flush=True)\n"
         "    time.sleep(60)\n"
-        "release_folder._seal = stuck\n"
+        "sealing._seal = stuck\n"
         "release.save(sys.argv[1])\n"
     )
     process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "out")], stdout=subprocess.PIPE)

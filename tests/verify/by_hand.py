@@ -12,8 +12,9 @@ import numpy as np
 
 import discreet as ds
 from discreet.model.arrays import NO_LOWER, NO_UPPER, pointers
-from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Certificates, Evidence, Proofs, suppression_claim
-from discreet.model.release import Custodian
+from discreet.model.claims.suppression import suppression_claim
+from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Certificates, Evidence, Proofs
+from discreet.model.release import TableCustodian
 from discreet.model.table import Assessment, CellStatus, Contributions, Holders
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
@@ -66,7 +67,7 @@ class Case:
     def row(self, cell: Cell) -> int:
         return (cell[0] + 1) * (self.value.shape[1] + 1) + cell[1] + 1
 
-    def custodian(self) -> Custodian:
+    def custodian(self) -> TableCustodian:
         table = self._table()
         status = np.full(len(table), CellStatus.SAFE, np.int8)
         status[table.codes.min(axis=1) > 0] = CellStatus.SECONDARY
@@ -87,7 +88,7 @@ class Case:
             "notes": [],
             "already_published": [],
         }
-        return Custodian(ds.TableSet([table]), (status,), (evidence,), log)
+        return TableCustodian(ds.TableSet([table]), (status,), (evidence,), log)
 
     def _table(self) -> ds.Table:
         rows, columns = self.value.shape

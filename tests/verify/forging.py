@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import discreet as ds
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.verify import check_release
 from discreet.verify.verdict import Verdict
@@ -131,7 +131,7 @@ class Forgery:
     """A release that can be rewritten: values, evidence and cells; what is public follows from them."""
 
     def __init__(self, name: str) -> None:
-        self.custodian: Custodian = made(name).custodian
+        self.custodian: TableCustodian = made(name).custodian
         self.published = [column.copy() for column in self.custodian.published or ()]
         self.intervals = [(low.copy(), high.copy()) for low, high in self.custodian.intervals or ()]
         self.tables = list(self.custodian.tables.tables)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.model.evidence import CYCLE
+from discreet.model.claims.base import CYCLE
 from discreet.relations.cycles import cycles, reduced
 from discreet.verify.check import check_release
 from discreet.verify.cycles import _joined_by_a_tree

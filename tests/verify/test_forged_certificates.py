@@ -11,17 +11,9 @@ import pytest
 
 import discreet as ds
 from discreet.model.arrays import pointers
-from discreet.model.evidence import (
-    DOWN,
-    UP,
-    Acceptance,
-    Certificates,
-    Impossible,
-    Proofs,
-    Weighted,
-    suppression_claim,
-)
-from discreet.model.release import Custodian
+from discreet.model.claims.suppression import suppression_claim
+from discreet.model.evidence import DOWN, UP, Acceptance, Certificates, Impossible, Proofs, Weighted
+from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.relations import build_system
 from discreet.solve.small import Alternative
@@ -255,7 +247,7 @@ def said_by_the_checker(table: ds.Table, hidden: np.ndarray) -> set[str]:
     status = np.where(table.unsafe, CellStatus.UNSAFE, np.where(hidden, CellStatus.SECONDARY, CellStatus.SAFE))
     status = np.where(table.empty & ~hidden, CellStatus.EMPTY, status).astype(np.int8)
     verdict = Verdict()
-    check_joint(verdict, Ground(Custodian(ds.TableSet([table]), (status,), (), {})), np.zeros(0, np.int64))
+    check_joint(verdict, Ground(TableCustodian(ds.TableSet([table]), (status,), (), {})), np.zeros(0, np.int64))
     assert {refusal.check for refusal in verdict.refused} <= {"joint"}
     return {refusal.where for refusal in verdict.refused}
 

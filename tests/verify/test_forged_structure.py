@@ -12,7 +12,7 @@ import pytest
 import discreet as ds
 from discreet.errors import InputError
 from discreet.model.evidence import UP, Acceptance, Certificates
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.verify import check_release
 from tests.verify.forging import BY, firms, linked, made, magnitude
@@ -23,7 +23,7 @@ def suppressed() -> ds.Release:
     return ds.protect(magnitude(), ds.Suppress())
 
 
-def refused(custodian: Custodian) -> dict[str, list[str]]:
+def refused(custodian: TableCustodian) -> dict[str, list[str]]:
     """Messages of all refusals, with what they name; the public part follows from the custodian's."""
     found: dict[str, list[str]] = {}
     for refusal in check_release(custodian, custodian.public()).refused:
@@ -31,15 +31,15 @@ def refused(custodian: Custodian) -> dict[str, list[str]]:
     return found
 
 
-def forged(**changes: object) -> Custodian:
+def forged(**changes: object) -> TableCustodian:
     return replace(suppressed().custodian, **changes)
 
 
-def with_table(**columns: object) -> Custodian:
+def with_table(**columns: object) -> TableCustodian:
     return forged(tables=ds.TableSet([suppressed().custodian.tables.tables[0].with_(**columns)]))
 
 
-def with_status(row: int, status: CellStatus) -> Custodian:
+def with_status(row: int, status: CellStatus) -> TableCustodian:
     mine = suppressed().custodian.status[0].copy()
     mine[row] = status
     return forged(status=(mine,))
@@ -323,7 +323,7 @@ def test_parameters_that_no_checker_knows(change, message):
 # ---- what is known from before ------------------------------------------------------------------------------
 
 
-def before(folder) -> Custodian:
+def before(folder) -> TableCustodian:
     """A release beside a file that already publishes two of its cells."""
     table = magnitude()
     safe = [r for r in range(len(table)) if not table.unsafe[r]][:2]

@@ -15,10 +15,11 @@ import pytest
 
 import discreet as ds
 from discreet.model.arrays import NO_LOWER, pointers
-from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Proofs, suppression_claim
+from discreet.model.claims.suppression import suppression_claim
+from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Proofs
 from discreet.model.layout import FORMAT
 from discreet.model.public import PublicRelease, public_table
-from discreet.model.release import Custodian, Release
+from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus
 from discreet.verify import check_folder, check_release
 from tests.battery.cases import INPUTS
@@ -91,7 +92,7 @@ class Draft:
 
     def verdict(self) -> ds.verify.Verdict:
         tables = ds.TableSet(self.tables, self.equations)
-        custodian = Custodian(tables, tuple(self.status), (self.evidence,), {})
+        custodian = TableCustodian(tables, tuple(self.status), (self.evidence,), {})
         shown = [self.public.get(t) or public_table(table, self.hidden(t)) for t, table in enumerate(self.tables)]
         return check_release(custodian, PublicRelease(tuple(shown)))
 

@@ -10,7 +10,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, suppression_claim
+from discreet.model.claims.suppression import suppression_claim
+from discreet.model.evidence import DOWN, MOVES, UP, Acceptance
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
 from discreet.verify.verdict import Verdict

@@ -10,7 +10,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.verify import check_release
 from tests.battery.cases import INPUTS
 
@@ -74,7 +74,7 @@ def test_a_certificate_that_breaks_an_equation_between_variables_is_refused():
     evidence = release.custodian.evidence[0]
     c = evidence.certificates
     turnover_only = replace(c, amount=np.where(c.entry_table == 0, 2 * c.amount, c.amount))
-    lying = Custodian(
+    lying = TableCustodian(
         release.custodian.tables, release.custodian.status, (replace(evidence, certificates=turnover_only),), {}
     )
     refused = check_release(lying, release.public).refused

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.model.evidence import DOWN
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.relations import build_system
 from discreet.verify.evidence import check_evidence
@@ -151,4 +151,4 @@ def _where(table, rows):
 def _custodian(table):
     """What the checker reads of the table, all of it withheld."""
     status = np.where(table.empty, CellStatus.EMPTY, CellStatus.UNSAFE).astype(np.int8)
-    return Custodian(tables=ds.TableSet([table]), status=(status,), evidence=(), log={})
+    return TableCustodian(tables=ds.TableSet([table]), status=(status,), evidence=(), log={})

@@ -17,7 +17,7 @@ from discreet.verbs.argus_output import Written, write_argus
 from discreet.verbs.kitchen import Kitchen
 from discreet.verbs.recipe import Run, cook, prepare
 from discreet.verbs.recipe_parts import read_recipe
-from discreet.verbs.save import summary
+from discreet.verbs.show import summary
 
 CODES = {3: 3}
 """Exit codes of the program itself: 3 for what cannot be read, 2 for everything else."""

@@ -12,7 +12,8 @@ from discreet.attack.intervals import Intervals
 from discreet.errors import counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools, Ints, Status
-from discreet.model.evidence import COALITIONS, CONTRIBUTORS, EXTERNAL, INSIDERS, NOT_JOINT, TOGETHER
+from discreet.model.claims.base import CONTRIBUTORS, EXTERNAL
+from discreet.model.claims.suppression import COALITIONS, INSIDERS, NOT_JOINT, TOGETHER
 from discreet.relations import System
 
 WORDS = {

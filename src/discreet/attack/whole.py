@@ -7,7 +7,6 @@ settles is not called kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy as np
 from discreet.attack.intervals import External
 from discreet.attack.moves import DOWN, UP
 from discreet.attack.region import around
+from discreet.methods.outcome import Whole
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
@@ -38,31 +38,6 @@ FAR = 10**12
 SLIP = 1e-6
 PARTNERS = 100
 """So many other finest cells are looked at for an exchange, those first that share most sums."""
-
-
-@dataclass(frozen=True, eq=False)
-class Whole:
-    """Which numbers cells can be.
-
-    Parameters
-    ----------
-    step
-        For every cell of a system the step of its whole numbers, in units; 0 where it need not be whole.
-    start, values
-        Cells whose values have gaps: ``values[start[c] : start[c + 1]]`` are all that cell ``c`` can be. Empty where
-        there is no gap.
-    """
-
-    step: Ints
-    start: Ints | None = None
-    values: Ints | None = None
-
-    def of(self, cell: int) -> Ints | None:
-        """All values of a cell with gaps."""
-        if self.start is None or self.values is None:
-            return None
-        mine = self.values[self.start[cell] : self.start[cell + 1]]
-        return mine if len(mine) else None
 
 
 class Found(NamedTuple):

@@ -15,7 +15,7 @@ from discreet.errors import OutputError, ParameterError, listed, unknown_name
 from discreet.files.new_file import new_file
 from discreet.files.pattern import write_pattern
 from discreet.files.published import write_public
-from discreet.files.release_folder import closed_to_others
+from discreet.files.sealing import closed_to_others
 from discreet.report.riskmap import DEFAULT, FAIR
 from discreet.verbs.comparison import Comparison
 from discreet.verbs.kitchen import Kitchen
@@ -32,7 +32,7 @@ from discreet.verbs.recipe import (
     tune_methods,
 )
 from discreet.verbs.recipe_parts import PatternPart, read_recipe, recipe_text
-from discreet.verbs.save import summary, table_to_frame
+from discreet.verbs.show import summary, table_to_frame
 
 TOGETHER = "together"
 """Name of the file with the patterns of all offices as one."""

@@ -13,7 +13,7 @@ from discreet.errors import OutputError
 from discreet.generate import business_survey
 from discreet.stopping import written
 from discreet.verbs.recipe import run_recipe
-from discreet.verbs.save import summary
+from discreet.verbs.show import summary
 
 RECIPE = """\
 version = 1

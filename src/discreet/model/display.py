@@ -9,7 +9,7 @@ from typing import Any
 from discreet.errors import counted
 
 
-def text_of_columns(columns: Mapping[str, Sequence[Any]], total: int) -> str:
+def text_of_columns(columns: Mapping[str, Sequence[Any]], total: int, noun: str = "cell") -> str:
     """Aligned text; numbers to the right; says how many rows are not shown."""
     shown = {name: [_text(item) for item in items] for name, items in columns.items()}
     rows = len(next(iter(shown.values()), []))
@@ -21,11 +21,11 @@ def text_of_columns(columns: Mapping[str, Sequence[Any]], total: int) -> str:
 
     lines = [line({n: n for n in shown}), *(line({n: shown[n][i] for n in shown}) for i in range(rows))]
     if total > rows:
-        lines.append(f"... {counted(total - rows, 'more cell')}")
+        lines.append(f"... {counted(total - rows, f'more {noun}')}")
     return "\n".join(lines)
 
 
-def html_of_columns(columns: Mapping[str, Sequence[Any]], total: int, caption: str) -> str:
+def html_of_columns(columns: Mapping[str, Sequence[Any]], total: int, caption: str, noun: str = "cell") -> str:
     """A small HTML table with everything escaped."""
     rows = len(next(iter(columns.values()), []))
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
@@ -33,7 +33,7 @@ def html_of_columns(columns: Mapping[str, Sequence[Any]], total: int, caption: s
         "<tr>" + "".join(f"<td>{escape(_text(items[i]))}</td>" for items in columns.values()) + "</tr>"
         for i in range(rows)
     )
-    more = f"<p>{counted(total - rows, 'more cell')}</p>" if total > rows else ""
+    more = f"<p>{counted(total - rows, f'more {noun}')}</p>" if total > rows else ""
     return (
         f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
     )

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError, counted
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints, Status
+from discreet.model.claims.base import Claim
 from discreet.model.condition import parse_conditions
-from discreet.model.evidence import Acceptance, Claim
+from discreet.model.evidence import Acceptance
 from discreet.model.geography import geography_from
 from discreet.model.hierarchy import Grouping, Hierarchy
 from discreet.model.spec import TableSpec

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, listed
+from discreet.model.hierarchy import Hierarchy
+from discreet.model.records import (
+    CONTRIBUTOR,
+    HOUSEHOLD,
+    IDENTIFIER,
+    KEY,
+    NUMERIC,
+    RECORD_KEY,
+    REQUEST,
+    SENSITIVE,
+    WAIVER,
+    WEIGHT,
+    RecordAssessment,
+)
+
+Names = str | Sequence[str]
+ROLES = {
+    "contributor": CONTRIBUTOR,
+    "weight": WEIGHT,
+    "waiver": WAIVER,
+    "request": REQUEST,
+    "record_key": RECORD_KEY,
+    "keys": KEY,
+    "sensitive": SENSITIVE,
+    "numeric": NUMERIC,
+    "household": HOUSEHOLD,
+    "identifier": IDENTIFIER,
+}
+"""Arguments of :class:`Microdata` that name columns, and what these are then."""
+TOGETHER = ({CONTRIBUTOR, IDENTIFIER}, {CONTRIBUTOR, HOUSEHOLD})
+"""Pairs of roles that one column may have: who contributes may be the unit itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +67,32 @@ class Microdata:
         Per variable a map of old codes to new ones (changes between periods).
     delimiter
         Separator of a csv file.
+    keys
+        Columns by which somebody may be recognised (age, sex, region): readers are taken to know them.
+    sensitive
+        Columns that nobody should learn of a person, such as a diagnosis.
+    numeric
+        Columns of numbers that are no keys, such as income.
+    household
+        Column that says which household a record belongs to. A public file has other numbers in it.
+    identifier
+        Columns that name a person or firm: no public file has them. Together they name one record.
+    strata
+        Columns within whose codes methods for records work apart.
+    hierarchies
+        Per column its hierarchy.
+    labels
+        Words for columns.
+    value_labels
+        Per column words for its codes.
+    missing_codes
+        Per column the codes that stand for "unknown".
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> Microdata(pa.table({"age": ["20-29"], "name": ["Ann"]}), keys=["age"], identifier="name")
+    Microdata(Table, keys='age', identifier='name')
     """
 
     source: Any
@@ -47,23 +104,71 @@ class Microdata:
     missing: Mapping[str, str] = field(default_factory=dict)
     recode: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     delimiter: str = ","
+    keys: Names = ()
+    sensitive: Names = ()
+    numeric: Names = ()
+    household: str | None = None
+    identifier: Names = ()
+    strata: Names = ()
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    value_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    missing_codes: Mapping[str, Names] = field(default_factory=dict)
+    assessment: RecordAssessment | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.source is None:
             raise ParameterError("Microdata needs a data frame or the path of a file.")
         if isinstance(self.source, str):
             object.__setattr__(self, "source", Path(self.source))
+        for name in ("keys", "sensitive", "numeric", "identifier", "strata"):
+            object.__setattr__(self, name, _names(name, getattr(self, name)))
+        codes = {column: _names("missing_codes", given) for column, given in self.missing_codes.items()}
+        object.__setattr__(self, "missing_codes", codes)
+        _refuse_two_roles(list(self._named_roles()))
+
+    def _named_roles(self) -> Iterator[tuple[str, str]]:
+        """Columns and their roles."""
+        for argument, role in ROLES.items():
+            given = getattr(self, argument)
+            for column in (given,) if isinstance(given, str) else given or ():
+                yield column, role
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The role of every column that has one; a contributor that is also an identifier counts as the latter."""
+        return dict(self._named_roles())
 
     @property
     def is_file(self) -> bool:
         """Whether the records lie in a file."""
         return isinstance(self.source, Path)
 
+    def with_(self, **changes: Any) -> Microdata:
+        """The same with other fields."""
+        return replace(self, **changes)
+
     def __repr__(self) -> str:
-        roles = {
-            role: getattr(self, role)
-            for role in ("contributor", "weight", "waiver", "request", "record_key")
-            if getattr(self, role)
-        }
+        roles = {role: given for role in ROLES if (given := getattr(self, role))}
+        words = ", ".join(f"{k}={(v if isinstance(v, str) else ', '.join(v))!r}" for k, v in roles.items())
         what = self.source.name if isinstance(self.source, Path) else type(self.source).__name__
-        return f"Microdata({what}, {', '.join(f'{k}={v!r}' for k, v in roles.items()) or 'no roles'})"
+        return f"Microdata({what}, {words or 'no roles'})"
+
+
+def _names(argument: str, given: Any) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise ParameterError(f"{argument}={given!r} is not allowed.", hint="Give names of columns in a list.")
+    if len(set(names)) < len(names):
+        raise ParameterError(f"{argument}= names a column twice: {listed(names)}.", hint="Name every column once.")
+    return tuple(names)
+
+
+def _refuse_two_roles(named: Sequence[tuple[str, str]]) -> None:
+    seen: dict[str, str] = {}
+    for column, role in named:
+        if column in seen and {seen[column], role} not in TOGETHER:
+            raise ParameterError(
+                f"Column {column!r} is given as {seen[column]} and as {role}.", hint="Give every column one role."
+            )
+        seen[column] = role

@@ -12,6 +12,7 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, ProtectionError, counted, unknown_name
 from discreet.model.arrays import LARGEST, Bools, Codes, Ints
 from discreet.model.display import html_of_columns, text_of_columns
+from discreet.model.records import PublicRecords
 from discreet.model.table import Table, unit_number
 
 
@@ -83,9 +84,10 @@ class PublicTable:
 
 @dataclass(frozen=True, eq=False)
 class PublicRelease:
-    """All that may leave the house: tables, and nothing that could lead back."""
+    """All that may leave the house: tables or records, and nothing that could lead back."""
 
     tables: tuple[PublicTable, ...]
+    records: PublicRecords | None = None
 
     def __getitem__(self, name: str) -> PublicTable:
         for table in self.tables:
@@ -126,8 +128,15 @@ class PublicRelease:
         means = [None if s is None or not c else float(s) / float(c) for s, c in pairs]
         return {**{name: columns[name] for name in below.variables}, "mean": means}
 
+    @property
+    def _shown(self) -> tuple[PublicTable | PublicRecords, ...]:
+        return self.tables if self.records is None else (*self.tables, self.records)
+
     def __repr__(self) -> str:
-        return "\n".join(repr(table) for table in self.tables)
+        return "\n".join(repr(part) for part in self._shown)
+
+    def _repr_html_(self) -> str:
+        return "".join(part._repr_html_() for part in self._shown)
 
 
 def public_table(table: Table, withheld: Bools) -> PublicTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
@@ -14,12 +14,24 @@ from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Bools, Ints, Status
 from discreet.model.evidence import Evidence
 from discreet.model.public import PublicRelease, altered_table, public_table
+from discreet.model.public_records import public_records
+from discreet.model.records import RecordSet
 from discreet.model.table import CellStatus
 from discreet.model.tableset import TableSet
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from typing_extensions import TypeVar
+else:
+    from typing import TypeVar as _TypeVar
+
+    def TypeVar(name: str, **_options: Any) -> _TypeVar:
+        """A type variable; only type checkers look at its bound and default."""
+        return _TypeVar(name)
+
 
 @dataclass(frozen=True, eq=False)
-class Custodian:
+class TableCustodian:
     """What must not leave the house: the original cells, why they are unsafe, and the proof.
 
     ``status`` is the final status of every cell of every table; ``log`` suffices to repeat the work; ``already`` is
@@ -48,7 +60,7 @@ class Custodian:
         """Final status of every cell of every table of ``whole``, each in its own release."""
         return (*self.status, *(earlier.status for earlier in self.already.tables))
 
-    def with_log(self, log: Mapping[str, Any]) -> Custodian:
+    def with_log(self, log: Mapping[str, Any]) -> TableCustodian:
         """The same with another log."""
         return replace(self, log=log)
 
@@ -82,18 +94,88 @@ class Custodian:
         return PublicRelease(tuple(shown))
 
 
+@dataclass(frozen=True, eq=False)
+class RecordStep:
+    """What one method did to records: the columns it changed, and the evidence for it."""
+
+    evidence: Evidence
+    changed: pa.Table
+
+
+@dataclass(frozen=True, eq=False)
+class RecordCustodian:
+    """What must not leave the house of a release of records: the original, every step from it, and the order of rows.
+
+    Parameters
+    ----------
+    name
+        Name of the public file.
+    original
+        The records as they came.
+    steps
+        What was done to them, one after the other.
+    order
+        Public row ``i`` is original row ``order[i]``.
+    rules
+        Rules that the public file keeps, as plain data.
+    log
+        What suffices to repeat the work.
+    keeps_order
+        Whether the rows stand in their original order.
+    key
+        The secret key of draws and of the order of rows.
+    """
+
+    name: str
+    original: RecordSet
+    steps: tuple[RecordStep, ...]
+    order: Ints
+    rules: tuple[Mapping[str, Any], ...]
+    log: Mapping[str, Any]
+    keeps_order: bool = False
+    key: Key | None = None
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The evidence of all steps."""
+        return tuple(step.evidence for step in self.steps)
+
+    @cached_property
+    def released(self) -> RecordSet:
+        """All columns after the last step, in the original order of rows."""
+        records = self.original
+        for step in self.steps:
+            records = records.with_columns({name: step.changed[name] for name in step.changed.column_names})
+        return records
+
+    def with_log(self, log: Mapping[str, Any]) -> RecordCustodian:
+        """The same with another log."""
+        return replace(self, log=log)
+
+    def public(self) -> PublicRelease:
+        """What goes out."""
+        altered = {name for step in self.steps for name in step.changed.column_names}
+        return PublicRelease((), public_records(self.name, self.released, self.order, altered, self.keeps_order))
+
+
+C = TypeVar("C", bound="TableCustodian | RecordCustodian", default="TableCustodian")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
-    """The result of ``ds.protect``: a public part, and a custodian part that must be asked for."""
+class Release(Generic[C]):
+    """The result of ``ds.protect``: a public part, and a custodian part that must be asked for.
+
+    A release of tables has a :class:`TableCustodian`, one of records a :class:`RecordCustodian`.
+    """
 
     public: PublicRelease
-    custodian: Custodian = field(repr=False)
+    custodian: C = field(repr=False)
 
     def __repr__(self) -> str:
         return repr(self.public)
 
     def _repr_html_(self) -> str:
-        return "".join(table._repr_html_() for table in self.public.tables)
+        return self.public._repr_html_()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled release is its public part: the custodian's travels by ``save`` only."""

@@ -2,5 +2,6 @@
 
 from discreet.report.custodian import custodian_report
 from discreet.report.public import public_report
+from discreet.report.records import records_report
 
-__all__ = ["custodian_report", "public_report"]
+__all__ = ["custodian_report", "public_report", "records_report"]

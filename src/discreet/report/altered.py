@@ -10,8 +10,9 @@ import numpy as np
 
 from discreet.attack import Audit
 from discreet.model.arrays import Ints
-from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
-from discreet.model.release import Custodian
+from discreet.model.claims.altered import KNOWN_LEVELS
+from discreet.model.claims.base import NO_LEVELS
+from discreet.model.release import TableCustodian
 from discreet.model.table import Table
 from discreet.report import findings, plots
 from discreet.report.deduction import Deduction, altered_deduction
@@ -70,7 +71,7 @@ class AlteredPart:
 
 
 def altered_page(
-    custodian: Custodian, verdict: Verdict, audit: Audit | None, most: int, common: Mapping[str, Any]
+    custodian: TableCustodian, verdict: Verdict, audit: Audit | None, most: int, common: Mapping[str, Any]
 ) -> str:
     """The page of a release with altered values, with what an audit found of its unsafe cells."""
     parts = [_part(custodian, i, most, audit) for i in range(len(custodian.tables))]
@@ -113,7 +114,7 @@ def _images(table: Table, deduction: Deduction | None) -> list[tuple[str, str]]:
     return made
 
 
-def _part(custodian: Custodian, index: int, most: int, audit: Audit | None) -> AlteredPart:
+def _part(custodian: TableCustodian, index: int, most: int, audit: Audit | None) -> AlteredPart:
     assert custodian.published is not None
     table, status = custodian.tables.tables[index], custodian.status[index]
     numbers = TableNumbers(table, status)
@@ -142,7 +143,7 @@ def _part(custodian: Custodian, index: int, most: int, audit: Audit | None) -> A
     )
 
 
-def _line(custodian: Custodian, table: Table, published: Ints, change: Ints, row: int) -> AlteredLine:
+def _line(custodian: TableCustodian, table: Table, published: Ints, change: Ints, row: int) -> AlteredLine:
     codes = table.spec_codes(table.codes[row].tolist())
     labels = [h.label(code) for h, code in zip(table.spec.hierarchies, codes, strict=True)]
     found, none = table.assessment, np.zeros(len(table), np.int64)

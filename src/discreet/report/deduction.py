@@ -10,9 +10,9 @@ import numpy as np
 from discreet.attack import Audit
 from discreet.attack.intervals import TOLERANCE
 from discreet.errors import ParameterError
-from discreet.files.release_folder import proven_interval
+from discreet.files.table_folder import proven_interval
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.model.release import Custodian, Release
+from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus
 
 WIDTH_CLASSES = (
@@ -136,7 +136,7 @@ def deductions(release: Release, audit: Audit | None) -> list[Deduction]:
     return [_of_table(custodian, number, whole) for number in range(len(custodian.tables))]
 
 
-def altered_deduction(custodian: Custodian, number: int, audit: Audit | None) -> Deduction | None:
+def altered_deduction(custodian: TableCustodian, number: int, audit: Audit | None) -> Deduction | None:
     """What can be deduced of the unsafe cells of a table with altered values; None where no audit tells it."""
     if audit is None or not audit.intervals.exact:
         return None
@@ -160,7 +160,7 @@ def altered_deduction(custodian: Custodian, number: int, audit: Audit | None) ->
     )
 
 
-def _of_table(custodian: Custodian, number: int, audit: Audit | None) -> Deduction:
+def _of_table(custodian: TableCustodian, number: int, audit: Audit | None) -> Deduction:
     table = custodian.tables.tables[number]
     rows = np.flatnonzero(custodian.withheld(number))
     if audit is None:
@@ -198,7 +198,7 @@ def _audited(audit: Audit, number: int, rows: Ints, decimals: int) -> tuple[Floa
     return lower / scale, upper / scale
 
 
-def _refuse_other(custodian: Custodian, audit: Audit) -> None:
+def _refuse_other(custodian: TableCustodian, audit: Audit) -> None:
     """The audit must be of the same cells and of the same withheld ones."""
     mine, theirs = custodian.whole.tables, audit.system.tables.tables
     same = [t.name for t in mine] == [t.name for t in theirs] and all(

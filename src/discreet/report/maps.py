@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.errors import NeedsError
 from discreet.model.arrays import Floats, Ints
-from discreet.model.release import Custodian, Release
+from discreet.model.release import Release, TableCustodian
 from discreet.report.plots import _image
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def map_image(release: Release, label: str = "The map before and after units mov
     return custodian_map(release.custodian, label)
 
 
-def has_map(custodian: Custodian) -> bool:
+def has_map(custodian: TableCustodian) -> bool:
     """Whether a release is a map of hexagons."""
     return custodian.published is not None and "hexagons" in custodian.evidence[0].parts
 
 
-def custodian_map(custodian: Custodian, label: str) -> str:
+def custodian_map(custodian: TableCustodian, label: str) -> str:
     """The image of the custodian's map."""
     parts = custodian.evidence[0].parts
     q, r = parts["hexagons"]["q"], parts["hexagons"]["r"]
@@ -76,7 +76,7 @@ def custodian_map(custodian: Custodian, label: str) -> str:
     return _image(draw, min(max(8.6 * tall, 2.0), 9.0), label)
 
 
-def _by_place(custodian: Custodian, values: Ints) -> Ints:
+def _by_place(custodian: TableCustodian, values: Ints) -> Ints:
     table = custodian.tables.tables[0]
     hierarchy = table.spec.hierarchies[0]
     rows = table.find(np.flatnonzero(hierarchy.base).astype(np.int32)[:, None])

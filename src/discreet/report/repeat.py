@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from discreet.errors import DiscreetError, counted
+from discreet.methods.registry import method_from_record
 from discreet.model.tableset import TableSet
 from discreet.rules import rule_from_record
-from discreet.tables.method import method_from_record
 
 PACKAGES = ("discreet", "numpy", "scipy", "highspy", "pyarrow")
 

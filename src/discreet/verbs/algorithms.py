@@ -24,7 +24,6 @@ from discreet.tables.suppress.classes import CLASSES
 from discreet.verbs.already import Items, gather
 from discreet.verbs.comparing import DONE, ended, standing_alone, write_new
 from discreet.verbs.cost_variables import with_cost_variable
-from discreet.verbs.given_files import with_files_read
 from discreet.verbs.protect import refuse_unassessed
 
 ALGORITHMS = ("certified", "hypercube", "modular", "network", "gauss")
@@ -156,7 +155,7 @@ def _methods(algorithms: Chosen) -> dict[str, Suppress]:
                 f"Cannot compare a {type(method).__name__}.", hint="Give names of algorithms, or ds.Suppress(...)."
             )
         accept = tuple({"class": kind, "reason": "comparison", "name": "nobody"} for kind in CLASSES)
-        read = with_files_read(method)
+        read = method.with_files_read()
         result[name] = replace(read, accept=accept) if isinstance(read, Suppress) else method
     return result
 

@@ -13,11 +13,11 @@ from discreet.files.argus.cells import read_argus_cells
 from discreet.files.argus.rda import ArgusMetadata, read_metadata
 from discreet.files.argus.recodes import nodes_at
 from discreet.files.argus.text import find_file
+from discreet.methods.base import TablePublisher
 from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.release import Release
 from discreet.model.table import Table
-from discreet.tables.method import Method
 from discreet.tables.suppress import Suppress
 from discreet.verbs.argus_apriori import apply_apriori
 from discreet.verbs.argus_data import ArgusRecords, read_argus, read_argus_table, shadow_differs
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CODES_OF_METHODS = ("identifier", "household", "area", "within", "profile", "risk")
 NUMBERS_OF_METHODS = ("known_weight", "replicates")
 """Parameters of methods that name columns of the records."""
-Chosen = TypeVar("Chosen", bound=Method)
+Chosen = TypeVar("Chosen", bound=TablePublisher)
 
 
 class Finder(Protocol):

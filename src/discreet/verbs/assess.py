@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
 
+from discreet.engine.record_set import read_record_set
 from discreet.errors import ParameterError, unknown_name
+from discreet.model.microdata import Microdata
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.rules.assess import MANUAL_RANGE, assess_table
 from discreet.rules.base import Rule
+from discreet.rules.records import RecordRule, assess_records
 
 
 @overload
@@ -34,24 +37,28 @@ def assess(
 ) -> TableSet: ...
 
 
+@overload
+def assess(tables: Microdata, *rules: RecordRule) -> Microdata: ...
+
+
 def assess(
-    tables: Table | TableSet,
-    *rules: Rule,
+    tables: Table | TableSet | Microdata,
+    *rules: Rule | RecordRule,
     profile: str = "handbook",
     missing_safe: bool = False,
     manual_range: float = MANUAL_RANGE,
     unrelated: Sequence[str] = (),
-) -> Table | TableSet:
-    """Find the unsafe cells and how much protection each needs.
+) -> Table | TableSet | Microdata:
+    """Find the unsafe cells and how much protection each needs, or the unsafe records.
 
     All rules are evaluated; a cell's level is the largest over those it breaks. Statuses set by hand stay.
 
     Parameters
     ----------
     tables
-        A table or a set.
+        A table or a set; or records, which are given back with what the rules say of them (``data.assessment``).
     *rules
-        Rules such as ``ds.PPercent(10)``.
+        Rules such as ``ds.PPercent(10)`` for tables, ``ds.KAnonymity(3)`` for records.
     profile
         ``"handbook"``, or ``"argus"`` for the order of tests and the symmetric levels of that program.
     missing_safe
@@ -69,11 +76,36 @@ def assess(
     >>> int(table.unsafe.sum())
     1
     """
+    if isinstance(tables, Microdata):
+        return _assessed_records(tables, rules)
+    for_tables = []
     for rule in rules:
         if not isinstance(rule, Rule):
             raise ParameterError(
-                f"assess takes rules, not a {type(rule).__name__}.", hint="For example ds.PPercent(10)."
+                f"assess takes rules for tables, not a {type(rule).__name__}.", hint="For example ds.PPercent(10)."
             )
+        for_tables.append(rule)
+    return _assessed_tables(tables, for_tables, profile, missing_safe, manual_range, unrelated)
+
+
+def _assessed_records(data: Microdata, rules: Sequence[Any]) -> Microdata:
+    for rule in rules:
+        if not isinstance(rule, RecordRule):
+            raise ParameterError(
+                f"assess takes rules for records, not a {type(rule).__name__}.", hint="For example ds.KAnonymity(3)."
+            )
+    assessment, _ = assess_records(read_record_set(data), list(rules))
+    return data.with_(assessment=assessment)
+
+
+def _assessed_tables(
+    tables: Table | TableSet,
+    rules: Sequence[Rule],
+    profile: str,
+    missing_safe: bool,
+    manual_range: float,
+    unrelated: Sequence[str],
+) -> Table | TableSet:
     _refuse_unknown_tables(rules, [table.name for table in as_set(tables)])
     variables = dict.fromkeys(v for table in as_set(tables) for v in table.variables)
     for name in [unrelated] if isinstance(unrelated, str) else unrelated:

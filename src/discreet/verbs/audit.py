@@ -12,14 +12,17 @@ from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
 from discreet.attack.knowledge import known_bounds
 from discreet.attack.whole import attack_whole
 from discreet.errors import InputError, ParameterError, counted, listed
+from discreet.methods.base import publisher_from_record
+from discreet.methods.outcome import NotAudited, Reading
 from discreet.model.arrays import Bools, Status
-from discreet.model.evidence import EXTERNAL, EXTERNAL_WITHIN, INSIDERS, JOINT, MADE_INTERVALS, TOGETHER, judged_sums
+from discreet.model.claims.altered import MADE_INTERVALS
+from discreet.model.claims.base import EXTERNAL
+from discreet.model.claims.suppression import EXTERNAL_WITHIN, INSIDERS, JOINT, TOGETHER, judged_sums
 from discreet.model.pattern import Pattern
-from discreet.model.release import Custodian, Release
+from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
-from discreet.tables.method import NotAudited, Reading, method_from_record
 from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verbs.already import Items, gather
 from discreet.verbs.patterns import on_tables
@@ -250,7 +253,7 @@ def _refuse_given(pattern: Pattern | None, already_published: Items) -> None:
         )
 
 
-def _audit_altered(custodian: Custodian, sample: int | None, exact: bool | None, seed: int) -> Audit:
+def _audit_altered(custodian: TableCustodian, sample: int | None, exact: bool | None, seed: int) -> Audit:
     """What readers who know the method can work out of altered values; no true value is told."""
     system = build_system(custodian.tables, custodian.already)
     told = _reading(custodian, system)
@@ -293,7 +296,7 @@ def _behind_altered(system: System, told: Reading) -> tuple[System, Bools]:
     return replace(system, lower_bound=told.lower, upper_bound=told.upper), ~known
 
 
-def _reading(custodian: Custodian, system: System) -> Reading | NotAudited:
+def _reading(custodian: TableCustodian, system: System) -> Reading | NotAudited:
     """What readers can tell of each cell: from published intervals that hold the true values, or from the method."""
     assert custodian.published is not None
     if custodian.intervals is not None and custodian.coverage is None:
@@ -302,13 +305,12 @@ def _reading(custodian: Custodian, system: System) -> Reading | NotAudited:
             lower[cells], upper[cells] = low, high
         lower, upper = np.maximum(lower, system.lower_bound), np.minimum(upper, system.upper_bound)
         return Reading(lower, upper, INTERVALS_KNOWN, (MADE_INTERVALS,))
-    if len(custodian.evidence) != 1:
-        return NotAudited(f"the values went through {counted(len(custodian.evidence), 'method')}")
-    evidence = custodian.evidence[0]
+    # What was done to records before tables were made of them is in the cells that readers want to know.
+    evidence = custodian.evidence[-1]
     published = system.value * 10 ** (evidence.decimals - system.decimals)
     for cells, values in zip(system.of, custodian.published, strict=True):
         published[cells] = values
-    return method_from_record(evidence.method).reading(system, published, evidence)
+    return publisher_from_record(evidence.method).reading(system, published, evidence)
 
 
 def _sample(system: System, withheld: Bools, sample: int, seed: int) -> Bools:

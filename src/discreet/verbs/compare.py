@@ -15,6 +15,7 @@ from discreet.errors import DiscreetError, ParameterError, listed
 from discreet.folders import as_one
 from discreet.keys import Key
 from discreet.measures.imputation import Imputation
+from discreet.methods.base import TablePublisher
 from discreet.model.already import AlreadyPublished
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release
@@ -24,7 +25,6 @@ from discreet.model.tableset import TableSet, as_set
 from discreet.progress import checkpoint
 from discreet.relations import System, build_system
 from discreet.rules.base import Rule
-from discreet.tables.method import Method
 from discreet.verbs.already import Items, gather
 from discreet.verbs.assess import assess
 from discreet.verbs.at_once import at_once
@@ -40,7 +40,7 @@ from discreet.verbs.utility_axes import chosen
 from discreet.verify import check_folder, check_release
 from discreet.verify.folder import read_custodian, refuse_unsaved
 
-Tried = Method | Release | str | Path
+Tried = TablePublisher | Release | str | Path
 Named = TypeVar("Named")
 NOT_SHOWN = ("key_file", "insecure_seed")
 """Parameters that do not belong to the name of a method: a comparison draws with keys of its own."""
@@ -136,13 +136,13 @@ def compare(
     system.check_additive()
     system.check_bounds()
     alone = build_system(whole) if system.already.together_with() else system
-    given = {name: _given(name, tried, alone) for name, tried in named.items() if not isinstance(tried, Method)}
+    given = {name: _given(name, tried, alone) for name, tried in named.items() if not isinstance(tried, TablePublisher)}
     extra = Extra.of(whole, fair, chosen(utility), imputation, rows)
     job = _Job(whole, already, seed, attack, sample, extra)
     threads = _processors() if threads is None else threads
     cut: list[tuple[str, _Piece]] = []
     for name, tried in named.items():
-        many = runs if isinstance(tried, Method) and tried.secret else 1
+        many = runs if isinstance(tried, TablePublisher) and tried.secret else 1
         for part in _parts(many, threads):
             title = name if len(part) == many else f"{name}, runs {part[0] + 1} to {part[-1] + 1}"
             cut.append((title, _Piece(name, given.get(name, tried), part)))
@@ -196,7 +196,7 @@ class _Job:
             rows.append(self._row(piece.name, run, piece.tried))
         return rows, perf_counter() - start
 
-    def _row(self, name: str, run: int, tried: Method | _Given) -> dict[str, Any]:
+    def _row(self, name: str, run: int, tried: TablePublisher | _Given) -> dict[str, Any]:
         row = {"method": name, "run": run, "status": DONE, "flag": "", "note": ""}
         row |= dict.fromkeys(axis.name for axis in self.extra.axes)
         try:
@@ -206,7 +206,7 @@ class _Job:
             row["status"] = ended(error)
         return row
 
-    def _made(self, method: Method, run: int) -> _Given:
+    def _made(self, method: TablePublisher, run: int) -> _Given:
         key = Key.from_seed(self.seed + run) if method.secret else None
         release = protect(self.tables, method, already_published=self.already, key=key)
         return _Given(release, _flag(check_release(release.custodian, release.public).refused))
@@ -249,11 +249,11 @@ def _refuse(runs: object, seed: object, sample: object, threads: object) -> None
 def _named(methods: Any) -> dict[str, Tried]:
     """Methods and releases by name."""
     hint = "For example [ds.Suppress(), ds.Round(base=5)], or a mapping of names."
-    if isinstance(methods, str | Path | Method | Release) or not methods:
+    if isinstance(methods, str | Path | TablePublisher | Release) or not methods:
         raise ParameterError("There are no methods to compare.", hint=hint)
     pairs = list(methods.items()) if isinstance(methods, Mapping) else [(method_name(m), m) for m in methods]
     for _, tried in pairs:
-        if not isinstance(tried, Method | Release | str | Path):
+        if not isinstance(tried, TablePublisher | Release | str | Path):
             raise ParameterError(f"Cannot compare a {type(tried).__name__}.", hint=hint)
     return unlike(pairs)
 
@@ -280,7 +280,7 @@ def method_name(tried: Any) -> str:
     """
     if isinstance(tried, str | Path):
         return Path(tried).name
-    if not isinstance(tried, Method):
+    if not isinstance(tried, TablePublisher):
         return type(tried).__name__.lower()
     said = {
         field.name: getattr(tried, field.name)
@@ -297,7 +297,7 @@ def method_name(tried: Any) -> str:
     return f"{type(tried).__name__}({shown})"
 
 
-def _same(method: Method, parameters: Mapping[str, Any]) -> bool:
+def _same(method: TablePublisher, parameters: Mapping[str, Any]) -> bool:
     keys = {name: getattr(method, name) for name in NOT_SHOWN if hasattr(method, name)}
     try:
         return bool(type(method)(**parameters, **keys) == method)

@@ -21,7 +21,6 @@ from discreet.relations import System, build_system
 from discreet.tables.engines.standards import Standards
 from discreet.tables.suppress import Suppress
 from discreet.tables.suppress.classes import CLASSES
-from discreet.verbs.given_files import with_files_read
 from discreet.verbs.office_sums import Sums, unsafe_sums
 from discreet.verbs.offices import joint_table, office_table, offices_of, top_table
 from discreet.verbs.patterns import with_pattern
@@ -230,7 +229,7 @@ def _checked(
         raise ParameterError(f"model={model!r} takes no patterns of offices.", hint="Use 'decentral' or 'block'.")
     accept = tuple({"class": kind, "reason": "not certified yet", "name": "coordination"} for kind in CLASSES)
     chosen = replace(Suppress() if method is None else method, accept=accept)
-    read = with_files_read(chosen)
+    read = chosen.with_files_read()
     return read if isinstance(read, Suppress) else chosen
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.errors import InputError
+from discreet.methods.base import TablePublisher
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
-from discreet.tables.method import Method
 from discreet.tables.suppress import Suppress
 from discreet.tables.suppress.costs import cost_variable
 from discreet.verbs.tabulate import tabulate
 
 
-def with_cost_variable(tables: TableSet, method: Method) -> TableSet:
+def with_cost_variable(tables: TableSet, method: TablePublisher) -> TableSet:
     """The tables with the cost variable that a method names, where it is neither theirs nor that of another table.
 
     It becomes their cost column, so that a saved release can be made again from its cells.

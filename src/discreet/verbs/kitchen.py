@@ -15,6 +15,8 @@ from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
 from discreet.files.pattern import is_own, read_pattern
 from discreet.files.statistical import is_statistical, statistical_metadata
 from discreet.keys import Key
+from discreet.methods.base import Method, TablePublisher
+from discreet.methods.registry import METHODS
 from discreet.model.already import AlreadyPublished, PublishedCells
 from discreet.model.figure import Figure
 from discreet.model.geography import Adjacency, Geography, HexGrid
@@ -24,11 +26,9 @@ from discreet.model.pattern import Pattern
 from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
-from discreet.tables.method import METHODS, Method
 from discreet.verbs.already import Found, Item
 from discreet.verbs.argus_recipe import ArgusKitchen
 from discreet.verbs.compare import Tried, method_name, unlike
-from discreet.verbs.given_files import with_files_read
 from discreet.verbs.load import load
 from discreet.verbs.recipe_parts import (
     HierarchyPart,
@@ -37,6 +37,7 @@ from discreet.verbs.recipe_parts import (
     Recipe,
     method_of,
     preferred,
+    publisher_of,
     varied_records,
 )
 
@@ -117,7 +118,8 @@ class Kitchen:
                 "cells = 'all' is for tables of records, and the cells are given.",
                 hint="Leave it out; a file that has every combination of codes keeps its zeros.",
             )
-        if not any(METHODS[record["method"]].alters for record in self.recipe.protect):
+        kinds = [METHODS[record["method"]] for record in self.recipe.protect]
+        if not any(issubclass(kind, TablePublisher) and kind.alters for kind in kinds):
             return
         for variable in dict.fromkeys(v for part in self.recipe.tables if part.cells == "all" for v in part.by):
             part = self.recipe.hierarchies.get(variable, HierarchyPart())
@@ -179,6 +181,13 @@ class Kitchen:
             waiver=data.waiver,
             request=data.request or roles.get("request"),
             record_key=data.record_key or roles.get("record_key"),
+            keys=data.keys,
+            sensitive=data.sensitive,
+            numeric=data.numeric,
+            household=data.household,
+            identifier=data.identifier,
+            strata=data.strata,
+            missing_codes=data.missing_codes,
             missing=data.missing,
             recode={variable: read_code_map(self.input(name)) for variable, name in data.recode.items()},
             delimiter=data.delimiter,
@@ -204,7 +213,7 @@ class Kitchen:
         for record in self.recipe.protect:
             part = preferred(record)
             given = record if part is None else {**record, "prefer": self.pattern(part)}
-            found.append(with_files_read(method_of(given), self.input))
+            found.append(method_of(given).with_files_read(self.input))
         return found
 
     def compared(self) -> dict[str, Tried]:
@@ -212,15 +221,15 @@ class Kitchen:
         found: list[tuple[str, Tried]] = []
         for record in self.recipe.compare:
             for name, varied in varied_records(record):
-                method = with_files_read(method_of(varied), self.input)
+                method = publisher_of(varied).with_files_read(self.input)
                 found.append((name or method_name(method), method))
         return unlike(found)
 
-    def families(self) -> dict[str, list[Method]]:
+    def families(self) -> dict[str, list[TablePublisher]]:
         """The entries of ``[[compare]]``, each with the methods that it varies over."""
         found = []
         for record in self.recipe.compare:
-            methods = [with_files_read(method_of(varied), self.input) for _, varied in varied_records(record)]
+            methods = [publisher_of(varied).with_files_read(self.input) for _, varied in varied_records(record)]
             found.append((str(record.get("name") or method_name(methods[0])), methods))
         return unlike(found)
 

@@ -4,78 +4,118 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import version
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from discreet.errors import NeedsError, ParameterError, counted, listed
-from discreet.keys import Key, find_key
+from discreet.keys import Key
+from discreet.methods.base import TablePublisher, key_of
+from discreet.methods.needs import check_needs
+from discreet.methods.outcome import TableOutcome
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Ints
-from discreet.model.evidence import Parts
+from discreet.model.evidence import Evidence, Parts
 from discreet.model.microdata import Microdata
-from discreet.model.release import Custodian, Release
+from discreet.model.release import RecordCustodian, Release, TableCustodian
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
 from discreet.relations.adding import undeclared_sums
 from discreet.rules.base import Rule
-from discreet.tables.method import Method, Outcome
-from discreet.tables.needs import check_needs
+from discreet.rules.records import RecordRule
 from discreet.verbs.already import Items, gather
 from discreet.verbs.assess import assess
 from discreet.verbs.cost_variables import with_cost_variable
-from discreet.verbs.given_files import with_files_read
+from discreet.verbs.protect_records import changed_microdata, numbers_of, protect_records, refuse_for_tables
+from discreet.verbs.steps import MADE_KEY, Steps, as_steps, installed_version, key_entry
 from discreet.verbs.tabulate import tabulate
 
-MADE_KEY = (
-    "A new secret key was made, and is saved with the release (custodian/key.txt). Give it as key_file= to later "
-    "releases: with another key the same units are altered in another way, and both together tell more."
-)
+
+@overload
+def protect(
+    subject: Table | TableSet,
+    *methods: Steps,
+    already_published: Items = ...,
+    key: Key | None = ...,
+    parts: Parts | None = ...,
+) -> Release: ...
+
+
+@overload
+def protect(
+    subject: Microdata,
+    *methods: Steps,
+    tables: None = ...,
+    rules: Sequence[RecordRule] = ...,
+    key: Key | None = ...,
+    keep_order: bool = ...,
+    name: str = ...,
+) -> Release[RecordCustodian]: ...
+
+
+@overload
+def protect(
+    subject: Microdata,
+    *methods: Steps,
+    tables: TableSpec | Sequence[TableSpec],
+    rules: Sequence[Rule] = ...,
+    already_published: Items = ...,
+    key: Key | None = ...,
+    parts: Parts | None = ...,
+) -> Release: ...
 
 
 def protect(
     subject: Table | TableSet | Microdata,
-    *methods: Method | Sequence[Method],
+    *methods: Steps,
     tables: TableSpec | Sequence[TableSpec] | None = None,
-    rules: Sequence[Rule] = (),
+    rules: Sequence[Rule] | Sequence[RecordRule] = (),
     already_published: Items = None,
     key: Key | None = None,
     parts: Parts | None = None,
-) -> Release:
-    """Make a table or set safe to publish.
+    keep_order: bool = False,
+    name: str = "records",
+) -> Release[Any]:
+    """Make tables or records safe to publish.
+
+    Methods act in order. Those for records come first: alone, they make a release of records; with ``tables=``, tables
+    are made of the records that they leave, and a method for tables may follow.
 
     Parameters
     ----------
     subject
-        Assessed tables; or records, with the tables to be made of them.
+        Assessed tables; or records, alone or with the tables to be made of them.
     *methods
         One method, or several that act in order.
     tables
-        What to tabulate, where records are given.
+        What to tabulate, where records are given and tables are to be published.
     rules
-        The rules that tables of records are assessed by; without rules no cell is called unsafe.
+        Rules that records must keep, or that tables of records are assessed by.
     already_published
         What is out already, and what else comes out: releases or their folders, :class:`PublishedCells` of others,
         and :class:`Figure` for numbers derived from cells. A mapping gives them names. The release is protected
         together with all of it.
     key
-        The key that a method draws with, in place of its key file, the environment or a new one.
+        The key that methods draw with, in place of their key file, the environment or a new one.
     parts
         What the method needs besides the cells, from the evidence of an earlier release; asked for where left out.
+    keep_order
+        Let public records stand in the order of the original file, which may tell who is who; the release says so. In
+        a random order otherwise.
+    name
+        Name of a public file of records.
 
     Returns
     -------
     Release
-        With the public part, and for the custodian the original cells, the evidence and the log.
+        With the public part, and for the custodian the originals, the evidence and the log.
 
     Raises
     ------
     ProtectionError
-        When the cells cannot be protected; nothing is published then.
+        When the cells or records cannot be protected; nothing is published then.
 
     Examples
     --------
@@ -85,51 +125,102 @@ def protect(
     >>> release.verify().holds
     True
     """
-    method = with_files_read(_only_method(methods))
-    whole = _as_tables(subject, tables, rules, method)
-    for table in whole:
-        refuse_unassessed(table)
-        refuse_undeclared_sums(table)
-    if not method.alters:
-        refuse_unjudged(whole)
-    already = gather(whole, already_published)
-    whole = with_cost_variable(whole, method)
-    if method.alters:
-        already = replace(already, tables=tuple(earlier for earlier in already.tables if not earlier.unseen))
-        _refuse_beside_altered(whole, already, method)
+    steps = [method.with_files_read() for method in as_steps(methods)]
     if key is not None and not isinstance(key, Key):
         raise ParameterError(
             f"key={type(key).__name__} is no key: whoever tries numbers finds a whole number.",
             hint="Give ds.Key.from_file(path) or ds.Key(32 random bytes); insecure_seed= of the method is for tests.",
         )
-    if not method.secret:
-        key = None
-    elif key is None:
-        key = find_key(getattr(method, "key_file", None), getattr(method, "insecure_seed", None))
+    if isinstance(subject, Microdata) and tables is None:
+        refuse_for_tables(steps, already_published, parts)
+        return protect_records(subject, steps, rules, key=key, keep_order=keep_order, name=name)
+    if keep_order or name != "records":
+        raise ParameterError("keep_order= and name= are for releases of records.", hint="Leave them out.")
+    *before, publisher = steps
+    if not isinstance(publisher, TablePublisher):
+        raise ParameterError(
+            f"{type(publisher).__name__} changes records, and does not say what is published of tables.",
+            hint="Let a method for tables follow, such as ds.Suppress(); or leave tables= out to publish the records.",
+        )
+    if before and not isinstance(subject, Microdata):
+        raise ParameterError(
+            f"{type(before[0]).__name__} acts on records, and tables were given.",
+            hint="Give records and tables=[ds.TableSpec(...)], or one method for tables.",
+        )
+    earlier: tuple[Evidence, ...] = ()
+    if isinstance(subject, Microdata) and before:
+        subject, earlier = changed_microdata(subject, before, numbers_of(_specs(tables)), key)
+    whole = _as_tables(subject, tables, rules, publisher)
+    return protect_tables(whole, publisher, gather(whole, already_published), key=key, parts=parts, earlier=earlier)
+
+
+def protect_tables(
+    whole: TableSet,
+    publisher: TablePublisher,
+    already: AlreadyPublished,
+    *,
+    key: Key | None = None,
+    parts: Parts | None = None,
+    earlier: tuple[Evidence, ...] = (),
+) -> Release:
+    """A release of tables.
+
+    Parameters
+    ----------
+    whole
+        The tables, assessed.
+    publisher
+        What decides what is published of them.
+    already
+        What is out already.
+    key, parts
+        As for :func:`protect`.
+    earlier
+        Evidence of what was done to the records before the tables were made of them.
+    """
+    for table in whole:
+        refuse_unassessed(table)
+        refuse_undeclared_sums(table)
+    if not publisher.alters:
+        refuse_unjudged(whole)
+    whole = with_cost_variable(whole, publisher)
+    if publisher.alters:
+        already = replace(already, tables=tuple(known for known in already.tables if not known.unseen))
+        _refuse_beside_altered(whole, already, publisher)
+    key = key_of(publisher, key)
     if parts is None:
-        check_needs(whole, method)
-        parts = method.supply(whole, key)
+        check_needs(whole, publisher)
+        parts = publisher.supply(whole, key)
     system = build_system(whole, already)
-    if method.relates or not all(isinstance(table.source, Microdata) for table in whole):
+    if publisher.relates or not all(isinstance(table.source, Microdata) for table in whole):
         system.check_additive()
     system.check_bounds()
-    outcome = method.run(replace(system, parts=parts) if parts else system, key)
+    outcome = publisher.publish(replace(system, parts=parts) if parts else system, key)
     statuses = []
     for table, cells in zip(whole, system.of[: len(whole)], strict=True):
         status = table.status.copy()
         status[outcome.withheld[cells] & ~table.unsafe] = CellStatus.SECONDARY
         statuses.append(status)
-    log = _log(whole, [method], outcome.evidence.effort)
+    done = [*(dict(evidence.method) for evidence in earlier), publisher.record()]
+    log = _log(whole, done, outcome.evidence.effort)
     notes = [*outcome.notes, *([MADE_KEY] if key is not None and key.made else []), *_said_of(whole)]
     log |= {"notes": notes, "already_published": list(already.together_with())}
     if key is not None:
-        log["key"] = {"fingerprint": key.fingerprint, "made": key.made, "insecure": key.insecure}
-    published = _published(system, outcome)
+        log["key"] = key_entry(key)
     intervals = None
     if outcome.intervals is not None:
         low, high = outcome.intervals
         intervals = tuple((low[cells], high[cells]) for cells in system.of[: system.present])
-    custodian = Custodian(whole, tuple(statuses), (outcome.evidence,), log, already, published, key, intervals)
+    custodian = TableCustodian(
+        whole,
+        tuple(statuses),
+        (*earlier, outcome.evidence),
+        log,
+        already,
+        _published(system, outcome),
+        key,
+        intervals,
+    )
     return Release(custodian.public(), custodian)
 
 
@@ -144,27 +235,15 @@ def _said_of(tables: TableSet) -> list[str]:
     return said
 
 
-def _only_method(methods: Sequence[Any]) -> Method:
-    """The method, alone or in a list."""
-    steps = [m for item in methods for m in (item if isinstance(item, list | tuple) else [item])]
-    for step in steps:
-        if isinstance(step, type) and issubclass(step, Method):
-            raise ParameterError(f"{step.__name__} was not called.", hint=f"Write ds.{step.__name__}(...).")
-    if not steps or not all(isinstance(m, Method) for m in steps):
-        raise ParameterError("protect needs a method.", hint="For example ds.protect(table, ds.Suppress()).")
-    if len(steps) > 1:
-        raise ParameterError(
-            f"{' and '.join(type(m).__name__ for m in steps)} cannot follow each other.", hint="Give one method."
-        )
-    method: Method = steps[0]
-    return method
+def _specs(tables: TableSpec | Sequence[TableSpec] | None) -> list[TableSpec]:
+    return [tables] if isinstance(tables, TableSpec) else list(tables or ())
 
 
 def _as_tables(
     subject: Table | TableSet | Microdata,
     tables: TableSpec | Sequence[TableSpec] | None,
-    rules: Sequence[Rule],
-    method: Method,
+    rules: Sequence[Any],
+    method: TablePublisher,
 ) -> TableSet:
     """The tables to protect: as they are given, or made of records and assessed."""
     if not isinstance(subject, Microdata):
@@ -179,7 +258,7 @@ def _as_tables(
                 "ds.tabulate(records, by=...); then call table.assess(rules).",
             )
         return as_set(subject)
-    specs = [tables] if isinstance(tables, TableSpec) else list(tables or ())
+    specs = _specs(tables)
     if not specs:
         raise ParameterError(
             "Records were given without a table to make of them.", hint="Give tables=[ds.TableSpec(by=..., value=...)]."
@@ -187,14 +266,14 @@ def _as_tables(
     return as_set(assess(tabulate(subject, specs=[method.tabulated(spec) for spec in specs]), *rules))
 
 
-def _published(system: System, outcome: Outcome) -> tuple[Ints, ...] | None:
+def _published(system: System, outcome: TableOutcome) -> tuple[Ints, ...] | None:
     """Altered values by table."""
     if outcome.published is None:
         return None
     return tuple(outcome.published[cells] for cells in system.of[: system.present])
 
 
-def _refuse_beside_altered(tables: TableSet, already: AlreadyPublished, method: Method) -> None:
+def _refuse_beside_altered(tables: TableSet, already: AlreadyPublished, method: TablePublisher) -> None:
     """A method that publishes every cell with another value cannot withhold some, nor bend what is out."""
     name = type(method).__name__
     if already.tables or already.known or already.figures:
@@ -249,16 +328,10 @@ def refuse_undeclared_sums(table: Table) -> None:
             )
 
 
-@cache
-def _installed() -> str:
-    """The version of the package, which takes long to look up beside small tables."""
-    return version("discreet")
-
-
-def _log(tables: TableSet, methods: Sequence[Method], effort: Mapping[str, int]) -> dict[str, Any]:
+def _log(tables: TableSet, methods: Sequence[Mapping[str, Any]], effort: Mapping[str, int]) -> dict[str, Any]:
     """What was done, enough to repeat it from the cells."""
     return {
-        "discreet": _installed(),
+        "discreet": installed_version(),
         "assess": [
             {
                 "table": table.name,
@@ -268,6 +341,6 @@ def _log(tables: TableSet, methods: Sequence[Method], effort: Mapping[str, int])
             }
             for table in tables
         ],
-        "protect": [method.record() for method in methods],
+        "protect": [dict(method) for method in methods],
         "effort": dict(effort),
     }

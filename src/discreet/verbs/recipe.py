@@ -12,22 +12,28 @@ import numpy as np
 from discreet.attack import Audit
 from discreet.errors import ParameterError, VerificationError, counted, listed, unknown_name
 from discreet.files.published import check_formats
-from discreet.files.release_folder import refuse_foreign
+from discreet.files.records import check_record_formats
+from discreet.files.sealing import refuse_foreign
+from discreet.methods.base import TablePublisher
+from discreet.model.claims.altered import KNOWN_LEVELS
+from discreet.model.claims.base import NO_LEVELS
 from discreet.model.condition import parse_conditions
-from discreet.model.evidence import KNOWN_LEVELS, NO_LEVELS
+from discreet.model.evidence import Evidence
 from discreet.model.hierarchy import Hierarchy
+from discreet.model.microdata import Microdata
 from discreet.model.pattern import Pattern
 from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
-from discreet.report import custodian_report
+from discreet.report import custodian_report, records_report
 from discreet.rules.assess import assess_table
 from discreet.rules.base import Rule, rule_from_record
+from discreet.rules.records import record_rule_from_record
 from discreet.tables.suppress import Suppress
 from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
-from discreet.verbs.already import Item
+from discreet.verbs.already import Item, gather
 from discreet.verbs.argus_output import Written
 from discreet.verbs.argus_recipe import refuse_argus_keys
 from discreet.verbs.assess import assess
@@ -37,20 +43,24 @@ from discreet.verbs.comparison import Comparison
 from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.kitchen import Kitchen
 from discreet.verbs.proposals import Redesign
-from discreet.verbs.protect import protect
+from discreet.verbs.protect import protect_tables
+from discreet.verbs.protect_records import changed_microdata, protect_records
 from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.recipe_parts import (
     PatternPart,
     Recipe,
+    RecordsPart,
     TablePart,
     cost_column,
     read_recipe,
     recipe_text,
 )
 from discreet.verbs.repair import Repair, repair
-from discreet.verbs.save import save, verify
+from discreet.verbs.save import save
+from discreet.verbs.steps import as_steps
 from discreet.verbs.tabulate import tabulate
 from discreet.verbs.tune import Tuned, tune
+from discreet.verbs.verify import verify
 from discreet.verify import Verdict, check_folder
 
 AUDITED_WITHOUT_ASKING = 2_000
@@ -61,7 +71,7 @@ AUDITED_WITHOUT_ASKING = 2_000
 class Run:
     """A finished run: the release, its verdict, folder and seal, what became of a given pattern, files beside it."""
 
-    release: Release
+    release: Release[Any]
     verdict: Verdict
     folder: Path
     seal: str
@@ -70,8 +80,18 @@ class Run:
     files: tuple[Written, ...] = ()
 
 
-def prepare(kitchen: Kitchen) -> TableSet:
-    """Tables of a recipe, assessed and not yet protected."""
+def prepare(kitchen: Kitchen, publisher: TablePublisher | None = None, data: Microdata | None = None) -> TableSet:
+    """Tables of a recipe, assessed and not yet protected.
+
+    Parameters
+    ----------
+    kitchen
+        The recipe and its files.
+    publisher
+        The method that follows, which may want tables made in its own way.
+    data
+        The records, where a method has changed them.
+    """
     recipe = kitchen.recipe
     rules = [rule_from_record(record) for record in recipe.rules]
     refuse_argus_keys(recipe)
@@ -82,7 +102,7 @@ def prepare(kitchen: Kitchen) -> TableSet:
     if recipe.data.cells is not None and recipe.data.metadata is not None:
         tables = [kitchen.argus.ready_made(part, bool(rules)) for part in recipe.tables]
     else:
-        tables = _tabulated(kitchen, variables, rules)
+        tables = _tabulated(kitchen, variables, rules, publisher, data)
     finer = tables
     tables = [kitchen.argus.recoded(t, part) for t, part in zip(tables, recipe.tables, strict=True)]
     tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
@@ -98,7 +118,13 @@ def prepare(kitchen: Kitchen) -> TableSet:
     return assessed
 
 
-def _tabulated(kitchen: Kitchen, variables: Sequence[str], rules: list[Rule]) -> list[Table]:
+def _tabulated(
+    kitchen: Kitchen,
+    variables: Sequence[str],
+    rules: list[Rule],
+    publisher: TablePublisher | None,
+    data: Microdata | None,
+) -> list[Table]:
     """Tables of records or of ready-made cells, not yet assessed."""
     recipe = kitchen.recipe
     kitchen.refuse_found_codes()
@@ -125,7 +151,9 @@ def _tabulated(kitchen: Kitchen, variables: Sequence[str], rules: list[Rule]) ->
             for part, mine in zip(recipe.tables, by, strict=True)
         ]
     specs = [_spec(part, mine, rules, worth) for part, mine in zip(recipe.tables, by, strict=True)]
-    made = tabulate(kitchen.microdata(), specs=specs, engine=recipe.data.engine)
+    if publisher is not None:
+        specs = [publisher.tabulated(spec) for spec in specs]
+    made = tabulate(data or kitchen.microdata(), specs=specs, engine=recipe.data.engine)
     return list(made) if isinstance(made, TableSet) else [made]
 
 
@@ -214,21 +242,35 @@ def cook(
 ) -> Run:
     """Run a recipe whose text is at hand; :func:`run_recipe` says what the parameters are."""
     recipe = kitchen.recipe
+    if recipe.records is not None:
+        return _cook_records(text, kitchen, recipe.records, formats)
     checkpoint("read", 0, 1)
     folder = kitchen.path(recipe.output.directory)
     refuse_foreign(folder)
     formats = check_formats([*recipe.output.formats, *formats])
-    methods, given = kitchen.methods(), _given(kitchen, pattern)
+    steps, given = as_steps(kitchen.methods()), _given(kitchen, pattern)
     if repairing and given is None:
         raise no_pattern()
-    tables = prepare(kitchen)
-    methods = [kitchen.argus.hinted(method) for method in methods]
+    *before, publisher = steps
+    if not isinstance(publisher, TablePublisher):
+        raise ParameterError(
+            f"{publisher.kind!r} changes records, and does not say what is published of tables.",
+            hint="Let a method for tables follow, or publish the records: [records] in place of [[tables]].",
+        )
+    data: Microdata | None = None
+    earlier: tuple[Evidence, ...] = ()
+    key = kitchen.key(steps)
+    if before:
+        numbers = [name for part in recipe.tables for name in (part.value, part.shadow, part.cost) if name]
+        data, earlier = changed_microdata(kitchen.microdata(), before, numbers, key)
+    tables = prepare(kitchen, publisher, data)
+    publisher = kitchen.argus.hinted(publisher)
     already = kitchen.already(tables, already_published)
     repaired = None
-    if given is None or len(methods) != 1:
-        release = protect(tables, *methods, already_published=already, key=kitchen.key(methods))
+    if given is None or before:
+        release = protect_tables(tables, publisher, gather(tables, already), key=key, earlier=earlier)
     else:
-        repaired = repair(tables, given, methods[0], already_published=already)
+        repaired = repair(tables, given, publisher, already_published=already)
         release = repaired.release
     custodian = release.custodian
     log = {**custodian.log, "recipe": text, "inputs": kitchen.inputs}
@@ -260,6 +302,32 @@ def cook(
     verdict = check_folder(folder).require()
     files = kitchen.argus.write(release, found)
     return Run(release, verdict, folder, seal, found, repaired, files)
+
+
+def _cook_records(text: str, kitchen: Kitchen, part: RecordsPart, formats: Sequence[str]) -> Run:
+    """Run a recipe that publishes records."""
+    recipe = kitchen.recipe
+    checkpoint("read", 0, 1)
+    folder = kitchen.path(recipe.output.directory)
+    refuse_foreign(folder)
+    formats = check_record_formats([*recipe.output.formats, *formats])
+    methods = kitchen.methods()
+    source = kitchen.source()
+    data = kitchen.microdata().with_(hierarchies={name: kitchen.hierarchy(name, source) for name in recipe.hierarchies})
+    release = protect_records(
+        data,
+        methods,
+        [record_rule_from_record(record) for record in recipe.rules],
+        key=kitchen.key(methods),
+        keep_order=part.keep_order,
+        name=part.name,
+    )
+    log = {**release.custodian.log, "recipe": text, "inputs": kitchen.inputs}
+    release = Release(release.public, release.custodian.with_log(log))
+    verdict = verify(release).require()
+    page = records_report(release, recipe=text, verdict=verdict) if recipe.output.report else False
+    seal = save(release, folder, report=page, formats=formats)
+    return Run(release, check_folder(folder).require(), folder, seal, None)
 
 
 def audit_pattern(

@@ -13,9 +13,11 @@ import msgspec
 from discreet.errors import InputError, ParameterError, listed, unknown_name
 from discreet.files.argus.outputs import Options
 from discreet.files.published import Heading
+from discreet.methods.base import Method, TablePublisher
+from discreet.methods.registry import METHODS, method_from_record
 from discreet.rules.assess import MANUAL_RANGE
 from discreet.rules.base import REGISTRY, Rule, rule_from_record
-from discreet.tables.method import METHODS, Method, method_from_record
+from discreet.rules.records import RECORD_RULES, record_rule_from_record
 from discreet.tables.suppress.costs import cost_variable
 
 
@@ -32,6 +34,13 @@ class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     record_key: str | None = None
     delimiter: str = ","
     engine: Literal["memory", "duckdb"] = "memory"
+    keys: list[str] = []
+    sensitive: list[str] = []
+    numeric: list[str] = []
+    household: str | None = None
+    identifier: list[str] = []
+    strata: list[str] = []
+    missing_codes: dict[str, list[str]] = {}
     missing: dict[str, str] = {}
     recode: dict[str, str] = {}
 
@@ -183,6 +192,13 @@ PublicFormat = Literal["csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px",
 """Formats of publication; the names of :data:`~discreet.files.published.FORMATS`."""
 
 
+class RecordsPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A release of records, in place of tables."""
+
+    name: str = "records"
+    keep_order: bool = False
+
+
 class OutputPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Where the release goes."""
 
@@ -200,9 +216,10 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     version: Literal[1]
     data: DataPart
-    tables: list[TablePart]
     protect: list[dict[str, Any]]
     output: OutputPart
+    tables: list[TablePart] = []
+    records: RecordsPart | None = None
     hierarchies: dict[str, str | list[str] | HierarchyPart] = {}
     rules: list[dict[str, Any]] = []
     assess: AssessPart = msgspec.field(default_factory=AssessPart)
@@ -248,23 +265,38 @@ def read_recipe(text: str) -> Recipe:
         raise _explained(str(error)) from None
     if (recipe.data.file is None) == (recipe.data.cells is None):
         raise ParameterError("The recipe's [data] needs either file (records) or cells (a ready-made table).")
-    if not recipe.tables:
-        raise ParameterError("The recipe has no [[tables]].", hint="Add one with by = [...] and value.")
+    if bool(recipe.tables) == (recipe.records is not None):
+        raise ParameterError(
+            f"The recipe has {'both [[tables]] and' if recipe.tables else 'neither [[tables]] nor'} [records].",
+            hint="Add [[tables]] with by = [...] and value to publish tables, or [records] to publish the records.",
+        )
+    if recipe.records is not None:
+        _refuse_for_records(recipe)
     if not all(part.by for part in recipe.tables):
         raise ParameterError("A table of the recipe has an empty by.", hint="Name at least one variable in by = [...].")
     for record in recipe.rules:
-        rule_of(record)
+        _made(record, "kind", RECORD_RULES, record_rule_from_record) if recipe.records else rule_of(record)
     for record in recipe.protect:
         part = preferred(record)
         method_of(record if part is None else {**record, "prefer": ()})
     for record in recipe.compare:
         for _, varied in varied_records(record):
-            method_of(varied)
+            publisher_of(varied)
     for published in recipe.already_published:
         published.check()
     for file in recipe.output.argus:
         Options.parse(file.options)
     return recipe
+
+
+def _refuse_for_records(recipe: Recipe) -> None:
+    """Refuse what only tables have."""
+    if recipe.data.file is None:
+        raise ParameterError("[records] needs records, and the recipe's [data] has cells.", hint="Give file = ...")
+    plain = Recipe(version=1, data=recipe.data, protect=[], output=recipe.output)
+    for key in ("assess", "links", "already_published", "one_pattern", "pattern", "compare"):
+        if getattr(recipe, key) != getattr(plain, key):
+            raise ParameterError(f"{key} is for tables, and the recipe publishes records.", hint="Leave it out.")
 
 
 def varied_records(record: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -301,6 +333,14 @@ def method_of(record: Mapping[str, Any]) -> Method:
     """The method of a recipe; TOML has no word for nothing, so ``insiders = "none"`` stands for it."""
     given = {**record, "insiders": None} if record.get("insiders") == "none" else record
     return _made(given, "method", METHODS, method_from_record)
+
+
+def publisher_of(record: Mapping[str, Any]) -> TablePublisher:
+    """A method of a recipe that says what is published of tables."""
+    method = method_of(record)
+    if not isinstance(method, TablePublisher):
+        raise ParameterError(f"Method {method.kind!r} is for records.", hint="Compare methods for tables.")
+    return method
 
 
 def rule_of(record: Mapping[str, Any]) -> Rule:
@@ -367,6 +407,7 @@ def _explained(message: str) -> ParameterError:
         "": Recipe,
         "data": DataPart,
         "tables": TablePart,
+        "records": RecordsPart,
         "output": OutputPart,
         "assess": AssessPart,
         "links": LinkPart,
@@ -389,7 +430,8 @@ def recipe_schema() -> dict[str, Any]:
     schema = msgspec.json.schema(Recipe)
     definitions = schema["$defs"]
     properties = definitions["Recipe"]["properties"]
-    for key, kinds, tag in (("rules", REGISTRY, "kind"), ("protect", METHODS, "method")):
+    rules: dict[str, type] = {**REGISTRY, **RECORD_RULES}
+    for key, kinds, tag in (("rules", rules, "kind"), ("protect", METHODS, "method")):
         choices = []
         for kind, cls in sorted(kinds.items()):
             part = msgspec.json.schema(cls)["$defs"][cls.__name__]

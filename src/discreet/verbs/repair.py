@@ -13,18 +13,18 @@ from discreet.attack import Audit
 from discreet.errors import counted
 from discreet.files.frames import to_frame
 from discreet.files.pattern import read_pattern
+from discreet.methods.base import TablePublisher
 from discreet.model.arrays import Bools, Status, ranges
 from discreet.model.pattern import NAMES, Pattern
 from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
-from discreet.tables.method import Method
 from discreet.tables.suppress import Suppress
 from discreet.verbs.already import Items, gather
 from discreet.verbs.audit import HIDDEN, audit
 from discreet.verbs.patterns import on_tables, with_pattern
 from discreet.verbs.protect import protect, refuse_unassessed
-from discreet.verbs.save import summary
+from discreet.verbs.show import summary
 
 NAMED = 2
 """So many of the unsafe cells that need a secondary are named in its reason."""
@@ -188,7 +188,7 @@ class Repair:
 def repair(
     tables: Table | TableSet,
     pattern: Pattern | str | Path,
-    method: Method | None = None,
+    method: TablePublisher | None = None,
     *,
     already_published: Items = None,
 ) -> Repair:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from discreet.errors import ParameterError, listed, unknown_name
+from discreet.methods.base import TablePublisher
 from discreet.model.spec import TableSpec
 from discreet.report.riskmap import Point
 from discreet.rules.base import Rule
-from discreet.tables.method import Method
 from discreet.verbs.compare import assessed_tables, compare, method_name
 from discreet.verbs.comparing import DONE
 from discreet.verbs.comparison import Comparison
 
 
-def family(method: Method, **values: Iterable[Any]) -> list[Method]:
+def family(method: TablePublisher, **values: Iterable[Any]) -> list[TablePublisher]:
     """One method with a parameter that varies, in the order of its values.
 
     Examples
@@ -89,7 +89,7 @@ class Tuned:
 
 def tune(
     data: Any,
-    families: Mapping[str, Sequence[Method]],
+    families: Mapping[str, Sequence[TablePublisher]],
     *,
     most_risk: float,
     risk: str = "risk",
@@ -163,13 +163,13 @@ def tune(
     return Tuned(chosen, why, Comparison(tuple(rows), seconds, axes), most_risk, risk, loss)
 
 
-def _named(families: Any) -> dict[str, list[Method]]:
+def _named(families: Any) -> dict[str, list[TablePublisher]]:
     hint = 'For example {"rounding": ds.family(ds.Round(base=3), base=[3, 5, 10])}.'
     if not isinstance(families, Mapping) or not families:
         raise ParameterError("There are no families to tune.", hint=hint)
     named = {str(name): list(methods) for name, methods in families.items()}
     for name, methods in named.items():
-        if not methods or not all(isinstance(method, Method) for method in methods):
+        if not methods or not all(isinstance(method, TablePublisher) for method in methods):
             raise ParameterError(f"Family {name!r} must list methods.", hint=hint)
     names = [method_name(method) for methods in named.values() for method in methods]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -181,7 +181,7 @@ def _named(families: Any) -> dict[str, list[Method]]:
 class _Search:
     """The search along one family: which method to try next, and what was found of those tried."""
 
-    def __init__(self, methods: list[Method], scan: bool) -> None:
+    def __init__(self, methods: list[TablePublisher], scan: bool) -> None:
         self.methods = methods
         self.points: dict[int, Point] = {}
         self.all_at_once = scan
@@ -189,7 +189,7 @@ class _Search:
         self.low, self.high = -1, len(methods) - 1
         self.over = False
 
-    def next(self) -> list[Method]:
+    def next(self) -> list[TablePublisher]:
         """Methods to try now; nothing when the search is over."""
         if self.over:
             return []
@@ -199,7 +199,7 @@ class _Search:
             return [self.methods[self.high]]
         return [self.methods[(self.low + self.high) // 2]]
 
-    def hear(self, method: Method, point: Point, risk: str, loss: str, most_risk: float) -> None:
+    def hear(self, method: TablePublisher, point: Point, risk: str, loss: str, most_risk: float) -> None:
         """Take note of what a method came to."""
         at = self.methods.index(method)
         self.points[at] = point

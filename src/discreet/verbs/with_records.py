@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError, NeedsError
 from discreet.keys import Key, find_key
+from discreet.methods.base import TablePublisher, publisher_from_record
+from discreet.methods.registry import method_from_record
 from discreet.model.microdata import Microdata
-from discreet.model.release import Release
+from discreet.model.release import RecordCustodian, Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
-from discreet.tables.method import Method, method_from_record
+from discreet.verbs.protect_records import changed_microdata, numbers_of
 from discreet.verbs.tabulate import tabulate
 from discreet.verify import Verdict
 
@@ -25,6 +28,9 @@ def check_with_records(verdict: Verdict, release: Release, data: Microdata) -> V
     """
     before = len(verdict.refused)
     tables = release.custodian.tables
+    steps = [method_from_record(evidence.method) for evidence in release.custodian.evidence[:-1]]
+    if steps:
+        data, _ = changed_microdata(data, steps, numbers_of([table.spec for table in tables]), release.custodian.key)
     again = as_set(tabulate(data, specs=[table.spec for table in tables]))
     for mine, theirs in zip(again, tables, strict=True):
         same = len(mine) == len(theirs) and np.array_equal(mine.codes, theirs.codes)
@@ -38,10 +44,10 @@ def check_with_records(verdict: Verdict, release: Release, data: Microdata) -> V
         elif data.contributor is not None:
             verdict.refuse(CHECK, "who contributes to the custodian's cells is not what the records say", theirs.name)
     verdict.prove("the custodian's cells are those of the records", before)
-    for evidence in release.custodian.evidence:
+    for evidence in release.custodian.evidence[-1:]:
         if not evidence.parts:
             continue
-        method = method_from_record(evidence.method)
+        method = publisher_from_record(evidence.method)
         try:
             taken = method.supply(_assessed_like(again, tables), _key(method, release))
         except NeedsError as error:
@@ -82,7 +88,7 @@ def _assessed_like(again: TableSet, tables: TableSet) -> TableSet:
     return tables.replaced([mine.with_(assessment=theirs.assessment, spec=theirs.spec) for mine, theirs in pairs])
 
 
-def _key(method: Method, release: Release) -> Key | None:
+def _key(method: TablePublisher, release: Release) -> Key | None:
     """The key of the release: kept with it, or the one at hand, which must be the same."""
     if not method.secret:
         return None
@@ -95,3 +101,16 @@ def _key(method: Method, release: Release) -> Key | None:
             hint="Give the same key file or environment variable as before.",
         )
     return key
+
+
+def check_original(verdict: Verdict, custodian: RecordCustodian, data: Microdata) -> Verdict:
+    """Add to a verdict whether the custodian's original records are the ones at hand."""
+    before = len(verdict.refused)
+    found = read_record_set(data).columns
+    stored = custodian.original.columns
+    if not found.schema.equals(stored.schema) or not found.equals(stored):
+        verdict.refuse(CHECK, "the custodian's original records are not these records")
+        return verdict
+    verdict.shown_by_records("cells")
+    verdict.prove("the custodian's original records are these records", before)
+    return verdict

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import counted
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools
-from discreet.model.evidence import Claim, Evidence, adjustment_claim, intervals_claim, rounding_claim
+from discreet.model.claims.altered import adjustment_claim, intervals_claim, rounding_claim
+from discreet.model.claims.base import Claim
+from discreet.model.evidence import Evidence
 from discreet.model.table import CellStatus
 from discreet.verify.bounds import bounds_of
 from discreet.verify.certificates import check_certificates, read_certificates

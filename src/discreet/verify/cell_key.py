@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import counted
 from discreet.model.arrays import Floats, Ints
+from discreet.model.claims.noise import cell_key_left_out, cell_key_statement, noise_claim
 from discreet.model.evidence import Evidence
-from discreet.model.noise_claims import cell_key_left_out, cell_key_statement, noise_claim
 from discreet.model.table import Table
 from discreet.verify.altered import Altered, Numbers
 from discreet.verify.known import Ground

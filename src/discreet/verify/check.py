@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import counted
 from discreet.model.already import known_digest
+from discreet.model.claims.records import recoded_statement, record_claim
+from discreet.model.evidence import Evidence
 from discreet.model.public import PublicRelease
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.verify.altered import Check, check_adjustment, check_altered, check_intervals, check_rounding
 from discreet.verify.bounds import check_floors
@@ -43,7 +45,11 @@ ALTERING: dict[str, Check] = {
 """Methods that alter values, and how their claims are checked."""
 
 
-def check_release(custodian: Custodian, public: PublicRelease) -> Verdict:
+BEFORE: dict[str, Callable[[Mapping[str, Any]], str]] = {"recode": recoded_statement}
+"""Methods for records that may come before tables are made, and what they claim."""
+
+
+def check_release(custodian: TableCustodian, public: PublicRelease) -> Verdict:
     """Re-check every claim of a release from the custodian's cells and the evidence."""
     verdict = Verdict()
     ground = Ground(custodian)
@@ -175,13 +181,27 @@ def _check_known(verdict: Verdict, ground: Ground) -> None:
 # ---- what is claimed ----------------------------------------------------------------------------------------
 
 
-def _check_claims(verdict: Verdict, ground: Ground, custodian: Custodian, rechecks: list[Recheck]) -> None:
+def _check_before(verdict: Verdict, evidence: Evidence) -> None:
+    """What was done to the records before tables were made of them is claimed word for word, and only asserted."""
+    kind = str(evidence.claim.method)
+    expected = BEFORE.get(kind)
+    if expected is None or evidence.method.get("method") != kind:
+        verdict.refuse("evidence", f"{kind[:60]!r} is no method that comes before tables are made")
+    elif evidence.claim != record_claim(kind, expected(evidence.method)):
+        verdict.refuse("claim", f"{kind} does not claim what it may")
+    else:
+        verdict.take_for_granted(f"what was done to the records before: {evidence.claim.statement}", "method")
+
+
+def _check_claims(verdict: Verdict, ground: Ground, custodian: TableCustodian, rechecks: list[Recheck]) -> None:
     unsafe = int(ground.unsafe.sum())
     if not custodian.evidence and unsafe:
         verdict.refuse("evidence", f"no evidence protects {counted(unsafe, 'unsafe cell')}")
-    if custodian.published is not None and len(custodian.evidence) != 1:
-        verdict.refuse("evidence", "values are altered, and there is not one method that says how")
-    for evidence in custodian.evidence:
+    if custodian.published is not None and not custodian.evidence:
+        verdict.refuse("evidence", "values are altered, and there is no method that says how")
+    for evidence in custodian.evidence[:-1]:
+        _check_before(verdict, evidence)
+    for evidence in custodian.evidence[-1:]:
         kind = str(evidence.claim.method)
         if (custodian.published is not None) != (kind in ALTERING):
             verdict.refuse("evidence", f"what {kind!r} claims does not fit whether values are altered")

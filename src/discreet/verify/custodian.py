@@ -34,7 +34,7 @@ from discreet.model.layout import (
     empty_means,
     table_from,
 )
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation
 from discreet.verify.description import check_description, check_log, check_names
@@ -56,12 +56,12 @@ class Cells(NamedTuple):
     left: Interval
 
 
-def read_custodian(folder: Path) -> Custodian:
+def read_custodian(folder: Path) -> TableCustodian:
     """The custodian's part of a saved release."""
     return read_with_intervals(folder)[0]
 
 
-def read_with_intervals(folder: Path) -> tuple[Custodian, list[Interval]]:
+def read_with_intervals(folder: Path) -> tuple[TableCustodian, list[Interval]]:
     """The custodian's part of a saved release, and the intervals that it states for an attacker, table by table."""
     closed = folder / "custodian"
     description, log = read_descriptions(folder)
@@ -73,7 +73,7 @@ def read_with_intervals(folder: Path) -> tuple[Custodian, list[Interval]]:
     key = closed / "key.txt"
     already, before = _read_already(closed, description["already_published"])
     evidence = tuple(_read_evidence(closed, entry) for entry in description["evidence"])
-    custodian = Custodian(
+    custodian = TableCustodian(
         tables=TableSet([found.table for found in cells], description["equations"], description["one_pattern"]),
         status=tuple(found.status for found in cells),
         evidence=evidence,
@@ -349,7 +349,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def check_intervals(verdict: Verdict, custodian: Custodian, stated: list[Interval]) -> None:
+def check_intervals(verdict: Verdict, custodian: TableCustodian, stated: list[Interval]) -> None:
     """What cell files say that an attacker is left with is what the certificates show, and no more."""
     before = len(verdict.refused)
     for number, (table, (lower, upper)) in enumerate(zip(custodian.whole, stated, strict=True)):

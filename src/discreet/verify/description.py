@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import InputError
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.verify.shapes import (
     Shape,
     by_name,
@@ -73,16 +73,15 @@ def rule(value: Any, place: str) -> None:
 
 
 GROUPING = row(SOME, many(row(SOME, one_of(1, -1)), least=1))
-VARIABLE = record(
-    {
-        "name": SOME,
-        "total": optional(SOME),
-        "codes": many(text(), least=1),
-        "groupings": many(GROUPING),
-        "labels": by_name(text()),
-        "missing": many(text()),
-    }
-)
+CODES: dict[str, Shape] = {
+    "total": optional(SOME),
+    "codes": many(text(), least=1),
+    "groupings": many(GROUPING),
+    "labels": by_name(text()),
+    "missing": many(text()),
+}
+HIERARCHY = record(CODES)
+VARIABLE = record({"name": SOME, **CODES})
 PLACES = either(
     record(
         {"kind": one_of("hexagons"), "x": SOME, "y": SOME, "size": number(0), "origin": row(number(), number())},
@@ -230,9 +229,9 @@ def check_description(description: Any, log: Any) -> None:
     for name, stated, other in (
         ("assess", log["assess"], assessed),
         ("protect", log["protect"], [entry["method"] for entry in evidence]),
-        ("effort", [log["effort"]], [entry["effort"] for entry in evidence]),
+        ("effort", [{}] * (len(evidence) - 1) + [log["effort"]], [entry["effort"] for entry in evidence]),
     ):
-        if not _same(stated, other):
+        if not same(stated, other):
             raise wrong(f"log.json.{name}", "is not what tables.json says")
     for table in tables:
         parts = {table[name] is None for name in ("rules", "profile", "options")}
@@ -282,7 +281,7 @@ def table_files(tables: list[str]) -> list[str]:
     return found
 
 
-def check_log(log: Mapping[str, Any], custodian: Custodian) -> None:
+def check_log(log: Mapping[str, Any], custodian: TableCustodian) -> None:
     """Raise an error where the log contradicts what was read beside it."""
     if list(log["already_published"]) != list(custodian.already.together_with()):
         raise wrong("log.json.already_published", "is not what the release was made together with")
@@ -293,10 +292,10 @@ def check_log(log: Mapping[str, Any], custodian: Custodian) -> None:
         raise wrong("log.json.key.fingerprint", "is not that of the key")
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Whether plain data say the same, with numbers of the same kind."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_same(a, b) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
     return type(one) is type(other) and bool(one == other)

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.errors import counted
 from discreet.model.arrays import Bools
-from discreet.model.noise_claims import ONE_WEIGHT, SINGLE_WEIGHTS, dropped_statement, noise_claim
+from discreet.model.claims.noise import ONE_WEIGHT, SINGLE_WEIGHTS, dropped_statement, noise_claim
 from discreet.model.table import Table
 from discreet.verify.altered import Altered, Numbers
 from discreet.verify.verdict import Verdict

@@ -11,7 +11,9 @@ import numpy as np
 
 from discreet.errors import counted, listed
 from discreet.model.arrays import Ints
-from discreet.model.evidence import INSIDERS, Claim, Evidence, judged_sums, suppression_claim
+from discreet.model.claims.base import Claim
+from discreet.model.claims.suppression import INSIDERS, judged_sums, suppression_claim
+from discreet.model.evidence import Evidence
 from discreet.verify.certificates import check_certificates, read_certificates
 from discreet.verify.coalitions import check_coalitions, has_unnamed_pairs
 from discreet.verify.cycles import has_open_cycle, unseen_numbers

@@ -17,7 +17,7 @@ from discreet.errors import DiscreetError, InputError, counted
 from discreet.folders import as_one
 from discreet.model.layout import PUBLIC_COLUMNS, PUBLIC_INTERVAL_COLUMNS
 from discreet.model.public import PublicRelease, PublicTable
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.trust import PublicKey
 from discreet.verify.check import check_release
 from discreet.verify.custodian import (
@@ -32,6 +32,7 @@ from discreet.verify.formats import CHECKS, NEEDS, Different, Shown, Words, chec
 from discreet.verify.formats.shown import inert
 from discreet.verify.manifest import NoRelease, as_seal, check_files, refuse_unsaved
 from discreet.verify.public import codes_told, public_decimals, tells_all
+from discreet.verify.records.files import check_record_folder, is_of_records
 from discreet.verify.restricted import check_restricted
 from discreet.verify.verdict import Verdict
 
@@ -66,6 +67,9 @@ def _check_folder(folder: Path, kept: str | None, key: PublicKey | None) -> Verd
     files = _guarded(verdict, "files", lambda: check_files(verdict, folder, kept, key))
     if verdict.refused or files is None:
         return verdict
+    if is_of_records(files):
+        _check_records(verdict, folder, files, sealed=kept is not None or key is not None)
+        return verdict
     read = _guarded(verdict, "files", lambda: _read(verdict, folder, files))
     if verdict.refused or read is None:
         return verdict
@@ -73,11 +77,7 @@ def _check_folder(folder: Path, kept: str | None, key: PublicKey | None) -> Verd
     facts = [Noted(evidence.facts) for evidence in custodian.evidence]
     pairs = zip(custodian.evidence, facts, strict=True)
     custodian = replace(custodian, evidence=tuple(replace(evidence, facts=noted) for evidence, noted in pairs))
-    verdict.proved.append("evidence and files belong together (digests)")
-    if kept is None and key is None:
-        verdict.asserted.append(
-            "that nobody changed files and digests alike (a seal kept elsewhere or a signature would show it)"
-        )
+    _say_how_sealed(verdict, kept is not None or key is not None)
     claims = _guarded(verdict, "claims", lambda: check_release(custodian, public))
     if claims is None:
         return verdict
@@ -88,6 +88,19 @@ def _check_folder(folder: Path, kept: str | None, key: PublicKey | None) -> Verd
     if verdict.holds:
         _guarded(verdict, "claims", lambda: check_intervals(verdict, custodian, stated))
     return verdict
+
+
+def _say_how_sealed(verdict: Verdict, sealed: bool) -> None:
+    verdict.proved.append("evidence and files belong together (digests)")
+    if not sealed:
+        verdict.asserted.append(
+            "that nobody changed files and digests alike (a seal kept elsewhere or a signature would show it)"
+        )
+
+
+def _check_records(verdict: Verdict, folder: Path, files: frozenset[str], sealed: bool) -> None:
+    _say_how_sealed(verdict, sealed)
+    _guarded(verdict, "claims", lambda: check_record_folder(verdict, folder, files))
 
 
 class Noted(Mapping[str, Any]):
@@ -124,7 +137,9 @@ def _guarded(verdict: Verdict, check: str, work: Callable[[], Result]) -> Result
     return None
 
 
-def _read(verdict: Verdict, folder: Path, files: frozenset[str]) -> tuple[Custodian, PublicRelease, list[Interval]]:
+def _read(
+    verdict: Verdict, folder: Path, files: frozenset[str]
+) -> tuple[TableCustodian, PublicRelease, list[Interval]]:
     """All files of a release, each looked at."""
     description, _ = read_descriptions(folder)
     belong = {f"custodian/{name}" for name in (*check_names(description), *BESIDES)}
@@ -149,7 +164,7 @@ BESIDES = ("key.txt", "report.html")
 
 
 def _read_public(
-    verdict: Verdict, folder: Path, custodian: Custodian, words: Words, names: list[str], files: frozenset[str]
+    verdict: Verdict, folder: Path, custodian: TableCustodian, words: Words, names: list[str], files: frozenset[str]
 ) -> PublicRelease:
     """Public csv files read line by line, and every public file held against what the published cells give."""
     made = []
@@ -193,7 +208,7 @@ def _check_public_file(verdict: Verdict, path: Path, tables: Mapping[str, Shown]
     verdict.proved.append(f"{path.name} shows the same cells" if not is_csv else f"{path.name} holds cells only")
 
 
-def _read_public_csv(verdict: Verdict, path: Path, custodian: Custodian, number: int) -> PublicTable:
+def _read_public_csv(verdict: Verdict, path: Path, custodian: TableCustodian, number: int) -> PublicTable:
     table, altered, wide = custodian.tables.tables[number], custodian.published is not None, bool(custodian.intervals)
     decimals, letter = public_decimals(custodian, number), "A" if altered else "V"
     index = [{inert(c): i for i, c in enumerate(h.codes)} for h in table.spec.hierarchies]
@@ -246,7 +261,7 @@ def _units(text: str, decimals: int, name: str) -> int:
     return int(text.replace(".", ""))
 
 
-def _public(custodian: Custodian, number: int, decimals: int, cells: _Cells) -> PublicTable:
+def _public(custodian: TableCustodian, number: int, decimals: int, cells: _Cells) -> PublicTable:
     """A public table as its csv file lists it, with the words that belong to its codes."""
     table, altered = custodian.tables.tables[number], custodian.published is not None
     places = np.array(cells.codes, np.int32).reshape(-1, len(table.variables))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from discreet.model.arrays import Ints
-from discreet.model.evidence import sums_are_judged
+from discreet.model.claims.suppression import sums_are_judged
 from discreet.model.table import NOBODY, Contributions, Table
 from discreet.verify.known import Ground
 from discreet.verify.rules import CONCENTRATION, Recheck

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import counted
 from discreet.model.arrays import Bools, Ints
-from discreet.model.noise_claims import ONE_FACTOR, multiplied_statement, noise_claim
+from discreet.model.claims.noise import ONE_FACTOR, multiplied_statement, noise_claim
 from discreet.model.table import Table
 from discreet.verify.altered import Altered
 

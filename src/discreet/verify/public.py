@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.public import PublicRelease, PublicTable
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.model.table import Table
 from discreet.verify.verdict import Verdict
 
 
-def check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease) -> None:
+def check_public(verdict: Verdict, custodian: TableCustodian, public: PublicRelease) -> None:
     """The public tables show exactly the published cells, with their values, and nothing else."""
     before = len(verdict.refused)
     names = [table.name for table in custodian.tables]
@@ -34,7 +34,7 @@ def check_public(verdict: Verdict, custodian: Custodian, public: PublicRelease) 
         _check_one_pattern(verdict, custodian)
 
 
-def _check_one_pattern(verdict: Verdict, custodian: Custodian) -> None:
+def _check_one_pattern(verdict: Verdict, custodian: TableCustodian) -> None:
     """Where one pattern was asked for, a cell that is withheld in one value variable is withheld in all."""
     before, cells = len(verdict.refused), dict[object, bool]()
     tables = list(enumerate(custodian.tables))
@@ -167,7 +167,7 @@ def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_
         verdict.refuse("public", "a published value differs from the custodian's", cell_text(table, row))
 
 
-def public_decimals(custodian: Custodian, number: int) -> int:
+def public_decimals(custodian: TableCustodian, number: int) -> int:
     """Decimals of a public table: those declared, or as few as write its published values exactly.
 
     Other values must not decide, for a reader would learn of their decimals.

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from discreet.model.arrays import Ints
+from discreet.model.claims.noise import noise_claim, redistributed_statement
 from discreet.model.evidence import Evidence
-from discreet.model.noise_claims import noise_claim, redistributed_statement
 from discreet.model.table import Table
 from discreet.verify.altered import Altered, Numbers
 from discreet.verify.verdict import Verdict

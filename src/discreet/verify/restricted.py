@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.verify.formats.flat import sdmx_lines
 from discreet.verify.formats.notation import same_json, sdmx_message
@@ -19,7 +19,7 @@ LARGE = frozenset({"p_percent", "prior_posterior", "dominance", "max_share"})
 def check_restricted(
     verdict: Verdict,
     folder: Path,
-    custodian: Custodian,
+    custodian: TableCustodian,
     tables: Sequence[Shown],
     names: list[str],
     files: frozenset[str],
@@ -49,7 +49,7 @@ def check_restricted(
         verdict.proved.append(f"restricted/{name} holds the custodian's cells with their flags")
 
 
-def _observed(custodian: Custodian, number: int) -> tuple[list[str], dict[str, list[str]]]:
+def _observed(custodian: TableCustodian, number: int) -> tuple[list[str], dict[str, list[str]]]:
     """True values, and what the two code lists say of them."""
     table, status = custodian.tables.tables[number], custodian.status[number]
     empty = table.empty.tolist()

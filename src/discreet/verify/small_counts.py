@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet.errors import counted
 from discreet.model.arrays import Ints
+from discreet.model.claims.noise import noise_claim, small_count_statement
 from discreet.model.inner import inner_codes
-from discreet.model.noise_claims import noise_claim, small_count_statement
 from discreet.verify.altered import Altered, Numbers
 from discreet.verify.known import Ground
 from discreet.verify.verdict import Verdict

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from discreet.model.arrays import Bools
-from discreet.model.noise_claims import noise_claim, swapped_statement
+from discreet.model.claims.noise import noise_claim, swapped_statement
 from discreet.model.table import Table
 from discreet.verify.altered import Altered
 

@@ -11,8 +11,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.methods.registry import method_from_record
 from discreet.relations import build_system
-from discreet.tables import method_from_record
 from discreet.tables.suppress.costs import measured
 from tests.tables.test_suppress import square
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.model.evidence import JOINT, NOT_JOINT
+from discreet.model.claims.suppression import JOINT, NOT_JOINT
 from discreet.relations import build_system
 from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verify.check import check_release

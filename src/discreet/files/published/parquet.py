@@ -37,10 +37,10 @@ def write_parquet(path: Path, table: PublicTable, heading: Heading) -> None:
     columns["status"] = pa.array(table.status)
     made = pa.table(columns).replace_schema_metadata({"table": table.name, "period": table.period, **_words(heading)})
     pq.write_table(made, path, compression="zstd")
-    path.write_bytes(_with_fixed_maker(path.read_bytes()))
+    path.write_bytes(with_stated_maker(path.read_bytes()))
 
 
-def _with_fixed_maker(data: bytes) -> bytes:
+def with_stated_maker(data: bytes) -> bytes:
     """The same table must give the same bytes, whichever version of the library wrote them.
 
     The footer, whose length stands before the last four bytes, names that version after one byte for the name's length.

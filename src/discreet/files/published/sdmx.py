@@ -20,7 +20,7 @@ from discreet.files.celltext import quoted
 from discreet.files.published.cube import label_of, parents_of, stacked, value_texts
 from discreet.files.published.heading import Heading, notes
 from discreet.model.public import PublicTable
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.units import unit_text
 
@@ -87,7 +87,7 @@ def public_observations(table: PublicTable) -> Observations:
     return Observations(cube, value_texts(cube), {"OBS_STATUS": [OF_LETTER[letter] for letter in cube.status]})
 
 
-def restricted_observations(custodian: Custodian, number: int) -> Observations:
+def restricted_observations(custodian: TableCustodian, number: int) -> Observations:
     """What goes to a partner office: true values of all cells, ``OBS_STATUS`` and ``CONF_STATUS``."""
     if custodian.published is not None:
         raise ParameterError(

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isfinite
 from time import monotonic
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from discreet.errors import NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
+from discreet.methods.base import Keyed, TableMethod
+from discreet.methods.outcome import NotAudited, Reading, TableOutcome
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
-from discreet.model.evidence import KNOWN_LEVELS, REPEATED, Certificates, Evidence, Proofs, adjustment_claim
+from discreet.model.claims.altered import KNOWN_LEVELS, REPEATED, adjustment_claim
+from discreet.model.evidence import Evidence
 from discreet.model.units import unit_text
+from discreet.parameters import Natural, Number
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.interior import interior
@@ -34,14 +37,10 @@ from discreet.tables.adjust.moves import (
 )
 from discreet.tables.adjust.programs import Answer, Programs, Row
 from discreet.tables.adjust.repeated import ALONE, TOO_LARGE, left_alone
-from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.rounding.controlled import LEVELS, Problem, Search, round_controlled
 
 OBJECTIVES = ("l1", "l2", "linf", "compromise", "variance", "correlation", "mdi")
 QUALITY = ("compromise", "variance", "correlation")
-ALGORITHMS = ("auto", "optimal", "directions")
-WEIGHTS = ("unit", "value", "sqrt", "variable")
-FIXED = ("none", "total", "margins")
 WORDS = {"l1": "the sum of moves", "l2": "the sum of squared moves", "linf": "the largest move"}
 NOTHING = 1e-6
 """A gap below this share counts as none."""
@@ -51,7 +50,7 @@ DEFAULT_NODES, NODES_WITHOUT_ASKING = 1_000, 100
 
 
 @dataclass(frozen=True)
-class Adjust(Method):
+class Adjust(Keyed, TableMethod):
     """Move every unsafe cell at least its level up or down, and the other cells as little as keeps all relations.
 
     Without ``randomised`` nothing is drawn: a reader who knows the method, the unsafe cells and the rule can repeat it
@@ -93,8 +92,8 @@ class Adjust(Method):
         Nodes of the integer program; 0 takes none.
     time_limit
         The same in seconds.
-    key_file, insecure_seed
-        The key of randomised moves; a seed is for simulations.
+    version, key_file, insecure_seed
+        The key of randomised moves: see :class:`~discreet.methods.base.Keyed`.
 
     Examples
     --------
@@ -106,20 +105,19 @@ class Adjust(Method):
     alters: ClassVar[bool] = True
     objective: str | tuple[str, ...] = "l1"
     weight: Literal["unit", "value", "sqrt", "variable"] = "unit"
-    most: float | None = None
-    limit: float | None = None
+    most: Annotated[float, Number(least=1)] | None = None
+    limit: Annotated[float, Number(least=0)] | None = None
     fixed: Literal["none", "total", "margins"] = "none"
     zeros: Literal["kept", "movable"] = "kept"
     keep_mean: tuple[Any, ...] = ()
     algorithm: Literal["auto", "optimal", "directions"] = "auto"
     randomised: bool = False
-    draws: int = 0
-    effort: int | None = None
-    time_limit: float | None = None
-    key_file: str | None = None
-    insecure_seed: int | None = None
+    draws: Natural = 0
+    effort: Natural | None = None
+    time_limit: Annotated[float, Number(least=0)] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.objective, str):
             object.__setattr__(self, "objective", tuple(self.objective))
         object.__setattr__(self, "keep_mean", _as_sets(self.keep_mean))
@@ -130,23 +128,6 @@ class Adjust(Method):
                 raise ParameterError(f"objective={name!r} stands alone.", hint="Lists are of 'l1', 'l2' and 'linf'.")
         if not self.objectives:
             raise ParameterError("objective is an empty list.", hint="Give 'l1', or a list of 'l1', 'l2' and 'linf'.")
-        if not isinstance(self.randomised, bool):
-            raise ParameterError(f"randomised={self.randomised!r} is not allowed.", hint="Give True or False.")
-        if isinstance(self.draws, bool) or not isinstance(self.draws, int):
-            raise ParameterError(f"draws={self.draws!r} is not allowed.", hint="Give a whole number of at least 0.")
-        for name, allowed in (
-            ("algorithm", ALGORITHMS),
-            ("weight", WEIGHTS),
-            ("fixed", FIXED),
-            ("zeros", ("kept", "movable")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise ParameterError(unknown_name(f"{name}", str(getattr(self, name)), allowed))
-        for name, least in (("most", 1.0), ("limit", 0.0), ("draws", 0), ("effort", 0.0), ("time_limit", 0.0)):
-            number = getattr(self, name)
-            good = isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number)
-            if number is not None and not (good and number >= least):
-                raise ParameterError(f"{name}={number!r} is not allowed.", hint=f"Give a number of at least {least:g}.")
         if self.randomised and self.most is not None and self.most <= 1:
             raise ParameterError("Randomised moves need room above the level.", hint="Give most=1.5 or more.")
 
@@ -160,12 +141,12 @@ class Adjust(Method):
         """Whether it draws at random."""
         return self.randomised
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Adjust the cells of a system."""
         checkpoint("adjust", 0, 4)
         stretch = None
         if key is not None:
-            stretch = key.uniform("adjust", cell_marks(system))
+            stretch = key.uniform(self.purpose("adjust"), cell_marks(system))
         moves = self.moves(system, stretch)
         self._refuse_stuck(system, moves)
         search = _Solver(self, system, moves)
@@ -194,13 +175,11 @@ class Adjust(Method):
             self.record(),
             claim,
             system.decimals,
-            Certificates.none(),
-            Proofs.none(),
-            search.effort,
+            effort=search.effort,
             facts=facts,
             findings=tuple(search.said),
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+        return TableOutcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def moves(self, system: System, stretch: Floats | None = None) -> Moves:
         """How far the cells of a system may and must move; ``stretch`` are the draws of randomised moves."""

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from discreet.errors import ParameterError, counted, unknown_name
+from discreet.errors import counted
 from discreet.model.arrays import Bools, Floats, pointers
+from discreet.parameters import Declared
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
@@ -34,7 +35,7 @@ DRAWS = 20250401
 
 
 @dataclass(frozen=True)
-class GaussSettings:
+class GaussSettings(Declared):
     """How the elimination treats cells that one contributor fills alone.
 
     Parameters
@@ -48,10 +49,6 @@ class GaussSettings:
     """
 
     singletons: Literal["any", "sums", "none"] = "any"
-
-    def __post_init__(self) -> None:
-        if self.singletons not in SINGLETONS:
-            raise ParameterError(unknown_name("setting of singletons", str(self.singletons), SINGLETONS))
 
 
 MOST_PASSES = 10

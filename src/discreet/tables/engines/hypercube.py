@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.errors import ParameterError, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
+from discreet.parameters import Declared, Positive
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, singletons, starting_pattern
@@ -29,7 +29,7 @@ MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True)
-class HypercubeSettings:
+class HypercubeSettings(Declared):
     """How boxes are judged and chosen.
 
     Parameters
@@ -51,23 +51,9 @@ class HypercubeSettings:
 
     variant: Literal["hypercube", "hyper0", "hyperseq"] = "hypercube"
     demand: Literal["levels", "width"] = "levels"
-    known_within: float | None = None
+    known_within: Positive | None = None
     singletons: Literal["double", "distrust", "none"] = "double"
     choice: Literal["count", "cost"] = "count"
-
-    def __post_init__(self) -> None:
-        for kind, given, known in (
-            ("variant", self.variant, VARIANTS),
-            ("demand", self.demand, DEMANDS),
-            ("setting of singletons", self.singletons, SINGLETONS),
-            ("choice", self.choice, CHOICES),
-        ):
-            if given not in known:
-                raise ParameterError(unknown_name(kind, str(given), known))
-        if self.known_within is not None and not self.known_within > 0:
-            raise ParameterError(
-                f"known_within={self.known_within!r} is not allowed.", hint="Give a number of per cent above 0."
-            )
 
 
 def propose(system: System, cost: Floats, settings: HypercubeSettings | None = None) -> Proposal:

@@ -12,12 +12,13 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import ParameterError, counted, listed, unknown_name
+from discreet.errors import counted, listed
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
+from discreet.parameters import Declared, Natural, Number
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.solve.together import in_order
@@ -30,7 +31,7 @@ MOST_RESTARTS = 500
 
 
 @dataclass(frozen=True)
-class ModularSettings:
+class ModularSettings(Declared):
     """How sub-tables are protected.
 
     Parameters
@@ -49,16 +50,9 @@ class ModularSettings:
     """
 
     singletons: Literal["sums", "none"] = "sums"
-    least_contributors: int = 3
-    carried: float = 0.0
-    nodes: int | None = 1_000
-
-    def __post_init__(self) -> None:
-        if self.singletons not in SINGLETONS:
-            raise ParameterError(unknown_name("setting of singletons", str(self.singletons), SINGLETONS))
-        for name in ("least_contributors", "carried", "nodes"):
-            if getattr(self, name) is not None and getattr(self, name) < 0:
-                raise ParameterError(f"{name}={getattr(self, name)!r} is not allowed.", hint="Give 0 or more.")
+    least_contributors: Natural = 3
+    carried: Annotated[float, Number(least=0)] = 0.0
+    nodes: Natural | None = 1_000
 
 
 class _Place(NamedTuple):

@@ -13,9 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, counted, unknown_name
+from discreet.errors import NeedsError, counted
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, pointers
 from discreet.model.hierarchy import Hierarchy
+from discreet.parameters import Declared
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
@@ -27,14 +28,10 @@ TOGETHER = 2_000
 
 
 @dataclass(frozen=True)
-class NetworkSettings:
+class NetworkSettings(Declared):
     """In which order unsafe cells get their ways: by their levels, the ``"largest"`` or the ``"smallest"`` first."""
 
     order: Literal["largest", "smallest"] = "largest"
-
-    def __post_init__(self) -> None:
-        if self.order not in ORDERS:
-            raise ParameterError(unknown_name("order", str(self.order), ORDERS))
 
 
 @dataclass(frozen=True, eq=False)

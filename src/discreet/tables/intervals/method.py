@@ -9,21 +9,24 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.errors import ParameterError, ProtectionError, listed, unknown_name
+from discreet.errors import ParameterError, ProtectionError, listed
 from discreet.keys import Key
+from discreet.methods.base import Keyed, TableMethod
+from discreet.methods.outcome import TableOutcome
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
-from discreet.model.evidence import Certificates, Evidence, Proofs, intervals_claim
+from discreet.model.claims.altered import intervals_claim
+from discreet.model.evidence import Certificates, Evidence, Proofs
 from discreet.model.units import unit_text
+from discreet.parameters import Share
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.cycles import has_open_cycle
 from discreet.relations.marks import cell_marks
 from discreet.tables.adjust import Adjust
 from discreet.tables.adjust.moves import fixed_cells, share_of
-from discreet.tables.intervals.bounds import POWERS, exponent, further, hull, interval
+from discreet.tables.intervals.bounds import exponent, further, hull, interval
 from discreet.tables.intervals.least import SHOWN, narrow_intervals, unprotected, values_within
 from discreet.tables.levels import Room, room_for_levels
-from discreet.tables.method import Method, Outcome
 
 MOST_STEPS = 20
 """An interval that still tells too much after so many steps more is given up."""
@@ -31,7 +34,7 @@ ENDS = ("powers", "least")
 
 
 @dataclass(frozen=True)
-class Intervals(Method):
+class Intervals(Keyed, TableMethod):
     """Adjust as :class:`Adjust` does, and publish changed values with intervals that hold the true ones.
 
     Values without an interval are true. Intervals end at multiples of a power of ten near the distance of true and
@@ -69,7 +72,7 @@ class Intervals(Method):
     secret: ClassVar[bool] = True
     ends: Literal["powers", "least"] = "powers"
     power: Literal["ceil", "round", "floor"] = "ceil"
-    widen: float = 0.5
+    widen: Share = 0.5
     weight: Literal["unit", "value", "sqrt", "variable"] = "unit"
     most: float | None = None
     limit: float | None = None
@@ -78,17 +81,9 @@ class Intervals(Method):
     algorithm: Literal["auto", "optimal", "directions"] = "auto"
     effort: int | None = None
     time_limit: float | None = None
-    key_file: str | None = None
-    insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        if self.power not in POWERS:
-            raise ParameterError(unknown_name("power", str(self.power), POWERS))
-        number = isinstance(self.widen, int | float) and not isinstance(self.widen, bool)
-        if not (number and 0 <= self.widen <= 1):
-            raise ParameterError(f"widen={self.widen!r} is not allowed.", hint="Give a share from 0 to 1.")
-        if self.ends not in ENDS:
-            raise ParameterError(unknown_name("ends", str(self.ends), ENDS))
+        super().__post_init__()
         if self.ends == "least":
             for name in ("power", "widen", "most", "algorithm"):
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
@@ -109,7 +104,7 @@ class Intervals(Method):
             time_limit=self.time_limit,
         )
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Adjust the cells of a system and make the intervals."""
         assert key is not None
         if self.ends == "least":
@@ -132,7 +127,7 @@ class Intervals(Method):
         evidence = self._evidence(
             system, key, (drawn.lower, drawn.upper), room.certificates, room.proofs, done.evidence.effort, facts
         )
-        return Outcome(done.withheld, evidence, done.published, (drawn.lower, drawn.upper))
+        return TableOutcome(done.withheld, evidence, done.published, (drawn.lower, drawn.upper))
 
     def _reach(self, system: System) -> tuple[Ints, Ints]:
         """How far cells may move where room is made for levels: safe ones within ``limit``, fixed ones not at all."""
@@ -144,7 +139,7 @@ class Intervals(Method):
         near = far < NO_UPPER
         return np.where(near, system.value - far, NO_LOWER), np.where(near, system.value + far, NO_UPPER)
 
-    def _least(self, system: System, key: Key) -> Outcome:
+    def _least(self, system: System, key: Key) -> TableOutcome:
         """Intervals of least width, and values within them."""
         checkpoint("intervals", 0, 2)
         weight = self._adjust().weights(system)
@@ -172,7 +167,7 @@ class Intervals(Method):
         if found.room.struck_at is not None:
             effort["limit_struck_at"] = found.room.struck_at
         evidence = self._evidence(system, key, (lower, upper), found.certificates, found.proofs, effort, facts)
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published, (lower, upper))
+        return TableOutcome(np.zeros(len(system), np.bool_), evidence, published, (lower, upper))
 
     def _refuse_fixed(self, system: System, lower: Ints, upper: Ints) -> None:
         """Nothing is published where a level can only be kept if a fixed cell gets an interval."""

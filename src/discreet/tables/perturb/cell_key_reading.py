@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.attack.whole import Whole, whole_steps
+from discreet.attack.whole import whole_steps
+from discreet.methods.outcome import Whole
 from discreet.model.arrays import NO_UPPER, Bools, Floats, Ints, pointers
 from discreet.model.noise_table import NoiseTable
 from discreet.relations import System

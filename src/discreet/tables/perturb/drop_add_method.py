@@ -5,24 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.attack.whole import Whole, whole_steps
+from discreet.attack.whole import whole_steps
 from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
-from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
+from discreet.methods.base import Keyed, TableMethod
+from discreet.methods.outcome import NotAudited, Reading, TableOutcome, Whole
 from discreet.model.arrays import NO_UPPER, Floats, Ints
-from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
-from discreet.model.noise_claims import ONE_WEIGHT, SINGLE_WEIGHTS, dropped_statement, noise_claim
+from discreet.model.claims.noise import ONE_WEIGHT, SINGLE_WEIGHTS, dropped_statement, noise_claim
+from discreet.model.evidence import Evidence, Parts
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
+from discreet.parameters import AtLeastOne, Natural, Number, Positive
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
 from discreet.tables.perturb.drop_add import (
     AVERAGING,
     EQUAL_WEIGHTS,
@@ -54,7 +56,7 @@ class Perturbed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DropAdd(Method):
+class DropAdd(Keyed, TableMethod):
     """Answer one table with up to q records of every finest cell dropped or doubled.
 
     Parameters
@@ -102,28 +104,19 @@ class DropAdd(Method):
     identifier: str
     rate: float | str = 0.01
     rounding: Literal["ceil", "above"] = "ceil"
-    min_cell: int = 1
-    min_margin: int = 1
-    min_universe: int = 1
-    subsample: int | None = None
+    min_cell: Natural = 1
+    min_margin: Natural = 1
+    min_universe: Natural = 1
+    subsample: AtLeastOne | None = None
     replicates: tuple[str, ...] = ()
-    scale: float | None = None
-    coverage: float = 0.95
-    version: int = 1
-    key_file: str | None = None
-    insecure_seed: int | None = None
+    scale: Positive | None = None
+    coverage: Annotated[float, Number(above=0, below=1)] = 0.95
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "replicates", names_of(self.replicates))
-        if self.rounding not in ("ceil", "above"):
-            raise ParameterError(unknown_name("rounding", str(self.rounding), ("ceil", "above")))
+        super().__post_init__()
         self.rule  # noqa: B018  # its own checks
-        if self.subsample is not None and (isinstance(self.subsample, bool) or self.subsample < 1):
-            raise ParameterError(f"subsample={self.subsample!r} must be a whole number of at least 1.")
-        if self.scale is not None and (self.scale <= 0 or not self.replicates):
-            raise ParameterError("scale is a number above zero, for replicate weights.", hint="Give replicates= too.")
-        if not 0 < self.coverage < 1:
-            raise ParameterError(f"coverage={self.coverage} must lie between 0 and 1.", hint="Usual is 0.95.")
+        if self.scale is not None and not self.replicates:
+            raise ParameterError("scale is for replicate weights.", hint="Give replicates= too.")
 
     @property
     def rule(self) -> DropAddRule:
@@ -209,7 +202,7 @@ class DropAdd(Method):
         moved = np.bincount(leaf, made.times.astype(np.int64) - 1, len(table)).astype(np.int64)
         return Perturbed(made.weight, moved, made.replicates)
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Publish what was added up from the records that are left."""
         columns, table = system.parts["altered"], system.tables.tables[0]
         published = np.zeros(len(system), np.int64)
@@ -242,13 +235,11 @@ class DropAdd(Method):
             self.record(),
             claim,
             system.decimals,
-            Certificates.none(),
-            Proofs.none(),
             facts=facts,
             findings=tuple(notes),
             parts=system.parts,
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published, intervals, notes=(AVERAGING, *notes))
+        return TableOutcome(np.zeros(len(system), np.bool_), evidence, published, intervals, notes=(AVERAGING, *notes))
 
     def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
         """Counts of records can be what q makes them; of weighted estimates and sums nobody has worked it out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 from discreet.engine.encode import Records
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
 from discreet.keys import Key
+from discreet.methods.base import Keyed, TableMethod
+from discreet.methods.outcome import NotAudited, Reading, TableOutcome
 from discreet.model.arrays import Bools, Floats, Ints, Status
-from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
-from discreet.model.noise_claims import ONE_FACTOR, multiplied_statement, noise_claim
+from discreet.model.claims.noise import ONE_FACTOR, multiplied_statement, noise_claim
+from discreet.model.evidence import Evidence, Parts
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.model.units import as_fraction
+from discreet.parameters import Number, Positive
 from discreet.progress import checkpoint
-from discreet.records.noise import SHAPES, NoiseZone, Shape, balanced_directions, multipliers, whole_moves
+from discreet.records.noise import NoiseZone, Shape, balanced_directions, multipliers, whole_moves
 from discreet.relations import System
-from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
 from discreet.tables.perturb.readings import Ends, Shown, moved_by_share, moved_in_zone, read_cells
 from discreet.tables.perturb.sources import (
     companies,
@@ -49,7 +51,7 @@ FACTORS = ("record", "variable")
 
 
 @dataclass(frozen=True)
-class MultiplicativeNoise(Method):
+class MultiplicativeNoise(Keyed, TableMethod):
     """Multiply every record's own share of its value, all records of a company in one direction.
 
     Moves are rounded up to whole units: state values in units that are small against what companies report, or small
@@ -103,29 +105,16 @@ class MultiplicativeNoise(Method):
     shape: Shape = "triangular"
     factors: Literal["record", "variable"] = "record"
     balance: tuple[str, ...] = ()
-    p: float | None = None
+    p: Annotated[float, Number(above=0, below=100)] | None = None
     known_weight: str | None = None
-    round_unit: float | None = None
-    limit: float | None = None
-    version: int = 1
-    key_file: str | None = None
-    insecure_seed: int | None = None
+    round_unit: Positive | None = None
+    limit: Positive | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "balance", names_of(self.balance))
-        if self.shape not in SHAPES:
-            raise ParameterError(unknown_name("shape", str(self.shape), SHAPES))
-        if self.factors not in FACTORS:
-            raise ParameterError(unknown_name("factors", str(self.factors), FACTORS))
+        super().__post_init__()
         self.zone  # noqa: B018  # its own checks
-        if self.p is not None and not 0 < self.p < 100:
-            raise ParameterError(f"p={self.p} must lie between 0 and 100.")
         if self.p is None and (self.known_weight is not None or self.round_unit is not None):
             raise ParameterError("known_weight and round_unit are for the extended p% rule.", hint="Give p=.")
-        for name in ("round_unit", "limit"):
-            number = getattr(self, name)
-            if number is not None and number <= 0:
-                raise ParameterError(f"{name}={number} must be greater than zero.")
 
     @property
     def zone(self) -> NoiseZone:
@@ -220,7 +209,7 @@ class MultiplicativeNoise(Method):
 
     # ---- on the cells --------------------------------------------------------------------------------------
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Publish what was added up from the multiplied records."""
         columns = system.parts["altered"]
         published = np.zeros(len(system), np.int64)
@@ -260,13 +249,11 @@ class MultiplicativeNoise(Method):
             self.record(),
             claim,
             system.decimals,
-            Certificates.none(),
-            Proofs.none(),
             facts=facts,
             findings=(),
             parts=system.parts,
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published, notes=tuple(notes))
+        return TableOutcome(np.zeros(len(system), np.bool_), evidence, published, notes=tuple(notes))
 
     # ---- what it tells -------------------------------------------------------------------------------------
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from discreet.engine.draws import Draws, draws
 from discreet.errors import InputError, NeedsError, ParameterError
 from discreet.keys import Key
+from discreet.methods.base import Keyed, TableMethod
+from discreet.methods.outcome import NotAudited, Reading, TableOutcome
 from discreet.model.arrays import Codes, Ints
-from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.claims.noise import noise_claim, small_count_statement
+from discreet.model.evidence import Evidence, Parts
 from discreet.model.inner import inner_codes
-from discreet.model.noise_claims import noise_claim, small_count_statement
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
+from discreet.parameters import Natural, Number
 from discreet.progress import checkpoint, onwards
 from discreet.relations import System
-from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.cover import Cover, cover_of_tables
 from discreet.tables.perturb.families import two_kinds
 from discreet.tables.perturb.inner_counts import codes_in, inner_counts
@@ -29,7 +31,7 @@ from discreet.tables.perturb.small_counts import AT_ONCE, EXCHANGES, LARGEST_BAS
 
 
 @dataclass(frozen=True)
-class SmallCount(Method):
+class SmallCount(Keyed, TableMethod):
     """Round a few small inner cells to zero or to a base, so that no published count lies between.
 
     Parameters
@@ -69,27 +71,16 @@ class SmallCount(Method):
     relates: ClassVar[bool] = False
     secret: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("counts",)
-    base: int = 3
+    base: Annotated[int, Number(least=2, most=LARGEST_BASE)] = 3
     derivable: bool = True
     every_small: bool = False
     pre_rounded: Any = ()
     differences: Any = ()
-    at_once: int = AT_ONCE
-    exchanges: int = EXCHANGES
-    key_file: str | None = None
-    insecure_seed: int | None = None
+    at_once: Annotated[int, Number(least=2)] = AT_ONCE
+    exchanges: Natural = EXCHANGES
 
     def __post_init__(self) -> None:
-        for name, least in (("base", 2), ("at_once", 2), ("exchanges", 0)):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int) or number < least:
-                raise ParameterError(
-                    f"There is no {name} {number!r}.", hint=f"Give a whole number of at least {least}."
-                )
-        if self.base > LARGEST_BASE:
-            raise ParameterError(
-                f"There is no base {self.base:,}: counts below it are lost.", hint=f"Give at most {LARGEST_BASE:,}."
-            )
+        super().__post_init__()
         for name in ("pre_rounded", "differences"):
             object.__setattr__(self, name, _plain_rows(name, getattr(self, name)))
 
@@ -103,7 +94,7 @@ class SmallCount(Method):
         columns = {f"code{k}": np.ascontiguousarray(codes[:, k], np.int64) for k in range(codes.shape[1])}
         return {"inner": {**columns, "count": count}}
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Round the cells of a system."""
         assert key is not None
         listing = inner_codes(system.tables)
@@ -133,7 +124,7 @@ class SmallCount(Method):
             published[cells[rows]] = found.published[cell]
         return self._outcome(system, key, published, inner, found.inner)
 
-    def _outcome(self, system: System, key: Key, published: Ints, inner: Mapping[str, Ints], now: Ints) -> Outcome:
+    def _outcome(self, system: System, key: Key, published: Ints, inner: Mapping[str, Ints], now: Ints) -> TableOutcome:
         changed = int((now != inner["count"]).sum())
         off = np.abs(published - system.value)
         facts: dict[str, Any] = {
@@ -149,13 +140,11 @@ class SmallCount(Method):
             self.record(),
             claim,
             system.decimals,
-            Certificates.none(),
-            Proofs.none(),
             facts=facts,
             findings=(f"counts changed by {mean:.4g} on average",),
             parts={"inner": {**inner, "rounded": now}},
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+        return TableOutcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
         """What rounded counts tell of each cell."""

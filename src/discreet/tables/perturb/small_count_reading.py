@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.attack.whole import Whole, whole_steps
+from discreet.attack.whole import whole_steps
+from discreet.methods.outcome import Reading, Whole
 from discreet.model.arrays import NO_UPPER, Bools, Ints
 from discreet.model.inner import inner_codes
 from discreet.model.table import Table
 from discreet.relations import System
-from discreet.tables.method import Reading
 
 KNOWS = "the base, that only inner cells below it changed, to zero or to it, and that the total is kept to half a base"
 UNSEEN = (

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
-from discreet.attack.whole import Whole, whole_steps
+from discreet.attack.whole import whole_steps
 from discreet.engine.encode import read_records
 from discreet.engine.identities import identities_of
 from discreet.engine.memory import tabulate_records
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, unknown_name
 from discreet.files.frames import code_text, column_names, numbers, read_columns
 from discreet.keys import Key
+from discreet.methods.base import Keyed, TableMethod
+from discreet.methods.outcome import NotAudited, Reading, TableOutcome, Whole
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.claims.noise import noise_claim, swapped_statement
+from discreet.model.evidence import Evidence, Parts
 from discreet.model.microdata import Microdata
-from discreet.model.noise_claims import noise_claim, swapped_statement
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
+from discreet.parameters import Number
 from discreet.progress import checkpoint
 from discreet.records.swapping import Swaps, household_profiles, swapped_households, with_swapped_areas
 from discreet.relations import System
-from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
 from discreet.tables.perturb.readings import Ends, Shown, after_exchange, read_cells
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Exchanged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Swap(Method):
+class Swap(Keyed, TableMethod):
     """Let households of the same profile exchange their areas.
 
     Parameters
@@ -100,16 +102,11 @@ class Swap(Method):
     household: str
     within: str | None = None
     profile: tuple[str, ...] = ()
-    rate: float = 0.1
+    rate: Annotated[float, Number(above=0, most=1)] = 0.1
     risk: str | None = None
-    version: int = 1
-    key_file: str | None = None
-    insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "profile", names_of(self.profile))
-        if not 0 < self.rate <= 1:
-            raise ParameterError(f"rate={self.rate} must lie in (0, 1].")
+        super().__post_init__()
         if self.area in self.profile:
             raise ParameterError(
                 f"There is no rule that keeps {self.area!r} and exchanges it.", hint="Take it out of profile."
@@ -205,7 +202,7 @@ class Swap(Method):
 
     # ---- on the cells --------------------------------------------------------------------------------------
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Publish the tables of the exchanged records."""
         parts = system.parts
         published = np.zeros(len(system), np.int64)
@@ -233,13 +230,11 @@ class Swap(Method):
             self.record(),
             claim,
             system.decimals,
-            Certificates.none(),
-            Proofs.none(),
             facts={**counts, "insecure": insecure},
             findings=(f"{share:.3%} of the households moved, {self.rate:.3%} were to be selected",),
             parts=parts,
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+        return TableOutcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
         """Counts can be what the households that moved make them; of other values nobody has worked it out."""

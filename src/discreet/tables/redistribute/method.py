@@ -8,21 +8,23 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.attack.whole import Whole, whole_steps
-from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
+from discreet.attack.whole import whole_steps
+from discreet.errors import InputError, NeedsError, ProtectionError, counted, listed, unknown_name
 from discreet.files.frames import numbers, read_columns
 from discreet.keys import Key
 from discreet.measures.redistribution import map_measures
+from discreet.methods.base import TableMethod
+from discreet.methods.outcome import NotAudited, Reading, TableOutcome, Whole
 from discreet.model.arrays import NO_UPPER, Ints
-from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.claims.noise import noise_claim, redistributed_statement
+from discreet.model.evidence import Evidence, Parts
 from discreet.model.geography import Adjacency, HexGrid, hexagon
 from discreet.model.microdata import Microdata
-from discreet.model.noise_claims import noise_claim, redistributed_statement
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
+from discreet.parameters import AtLeastOne
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.sources import companies, encoded
 from discreet.tables.redistribute.areas import NEAR, parts_of_map, regions_of_map, told_small, told_values
 from discreet.tables.redistribute.counts import Moves, Redistributed, outlier_cells, redistributed
@@ -53,7 +55,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Redistribute(Method):
+class Redistribute(TableMethod):
     """Fill every occupied place of a map up to a threshold with units from richer places close by.
 
     Parameters
@@ -90,7 +92,7 @@ class Redistribute(Method):
     needs: ClassVar[tuple[str, ...]] = ("places",)
     threshold: int = 3
     outliers: Literal["suppress", "redistribute", "none"] = "suppress"
-    outlier_distance: int | None = None
+    outlier_distance: AtLeastOne | None = None
     algorithm: Literal["nearest", "equal", "optimal"] = "nearest"
     max_share: float | None = None
     dominance: tuple[int, float] | None = None
@@ -98,12 +100,7 @@ class Redistribute(Method):
     areas: Any = ()
 
     def __post_init__(self) -> None:
-        if self.algorithm not in ALGORITHMS:
-            raise ParameterError(unknown_name("algorithm", str(self.algorithm), ALGORITHMS))
-        if self.outliers not in OUTLIERS:
-            raise ParameterError(unknown_name("outliers", str(self.outliers), OUTLIERS))
-        if self.outlier_distance is not None and self.outlier_distance < 1:
-            raise ParameterError(f"outlier_distance={self.outlier_distance} must be at least 1.")
+        super().__post_init__()
         rows = self.areas.items() if isinstance(self.areas, Mapping) else self.areas
         object.__setattr__(self, "areas", tuple((str(name), tuple(codes)) for name, codes in rows))
         if self.dominance is not None:
@@ -175,7 +172,7 @@ class Redistribute(Method):
 
     # ---- what it does --------------------------------------------------------------------------------------
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Move units, or contributors and value, until no place is small or sensitive."""
         table, parts = system.tables.tables[0], system.parts
         hierarchy = table.spec.hierarchies[0]
@@ -210,13 +207,11 @@ class Redistribute(Method):
             self.record(),
             claim,
             system.decimals,
-            Certificates.none(),
-            Proofs.none(),
             facts=facts,
             findings=_moved_value(counts, after, facts) if magnitudes else self._measured(counts, made, after),
             parts={**{name: part for name, part in parts.items() if name not in made}, **made},
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+        return TableOutcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def _measured(self, counts: Ints, made: Parts, after: Ints) -> tuple[str, ...]:
         """Risk and utility by the count that a place had before units moved (R1, R2, U1, U2, U3 of card 000)."""

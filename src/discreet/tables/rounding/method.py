@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isfinite
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attack.whole import Whole, whole_steps
+from discreet.attack.whole import whole_steps
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
+from discreet.methods.base import Keyed, TableMethod
+from discreet.methods.outcome import NotAudited, Reading, TableOutcome, Whole
 from discreet.model.arrays import LARGEST, NO_LOWER, Floats, Ints
-from discreet.model.evidence import KNOWN_LEVELS, LIKELY, REPEATED, Certificates, Evidence, Proofs, rounding_claim
+from discreet.model.claims.altered import KNOWN_LEVELS, LIKELY, REPEATED, rounding_claim
+from discreet.model.evidence import Certificates, Evidence, Proofs
+from discreet.parameters import AtLeastOne, Natural, Number
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.cycles import has_open_cycle
 from discreet.relations.interior import finest_cells, interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.levels import prove_levels
-from discreet.tables.method import Method, NotAudited, Outcome, Reading, names_of
 from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_at_once, round_controlled
 from discreet.tables.rounding.families import lines
 from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles, round_cheaply
 from discreet.tables.rounding.parts import round_blocks, round_families
 from discreet.tables.rounding.rules import up_by_rule, up_semi_controlled
 
-RULES = (
+Rule = Literal[
     "controlled",
     "controlled_unbiased",
     "controlled_fifty_fifty",
@@ -37,9 +39,9 @@ RULES = (
     "modified",
     "fifty_fifty",
     "unbiased",
-)
+]
+RULES = get_args(Rule)
 ADDITIVE = RULES[:4]
-OBJECTIVES = ("nearest", "total", "random", "none")
 SHOWN = 5
 AT_ONCE, NODES = 6_000, 600
 """Networks of up to so many cells and relations are rounded at once, without a program."""
@@ -48,7 +50,7 @@ LARGE, PART = 100_000, 60_000
 
 
 @dataclass(frozen=True)
-class Round(Method):
+class Round(Keyed, TableMethod):
     """Publish every value as a multiple of a base.
 
     Parameters
@@ -89,37 +91,22 @@ class Round(Method):
     kind: ClassVar[str] = "round"
     alters: ClassVar[bool] = True
     base: int | float | str
-    rule: str = "controlled"
+    rule: Rule = "controlled"
     objective: Literal["nearest", "total", "random", "none"] = "nearest"
-    steps: int = 1
+    steps: AtLeastOne = 1
     control: tuple[str, ...] = ()
     levels: bool = True
-    effort: int | None = None
-    time_limit: float | None = None
-    key_file: str | None = None
-    insecure_seed: int | None = None
+    effort: Natural | None = None
+    time_limit: Annotated[float, Number(least=0)] | None = None
 
     def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise ParameterError(unknown_name("rule", str(self.rule), RULES))
-        if self.objective not in OBJECTIVES:
-            raise ParameterError(unknown_name("objective", str(self.objective), OBJECTIVES))
+        super().__post_init__()
         if _fraction(self.base) is None:
             raise ParameterError(f"base={self.base!r} is not allowed.", hint="Give a number above 0.")
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
-            raise ParameterError(f"steps={self.steps!r} is not allowed.", hint="Give a whole number of at least 1.")
         if self.steps > 1 and self.rule != "controlled":
             raise ParameterError("steps is for controlled rounding.", hint="Leave it out, or use rule='controlled'.")
-        if not isinstance(self.levels, bool):
-            raise ParameterError(f"levels={self.levels!r} is not allowed.", hint="Give True or False.")
         if self.control and self.rule != "semi":
             raise ParameterError("control is for semi-controlled rounding.", hint="Use rule='semi'.")
-        for name in ("effort", "time_limit"):
-            number = getattr(self, name)
-            good = isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number) and number >= 0
-            if number is not None and not good:
-                raise ParameterError(f"{name}={number!r} is not allowed.", hint="Give a number of at least 0.")
-        object.__setattr__(self, "control", names_of(self.control))
 
     @property
     def secret(self) -> bool:
@@ -128,7 +115,7 @@ class Round(Method):
             return self.objective == "random"
         return self.rule != "conventional"
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Round the cells of a system."""
         step = self._step(system)
         marks = cell_marks(system) if key is not None else None
@@ -170,7 +157,7 @@ class Round(Method):
         evidence = Evidence(
             self.record(), claim, system.decimals, certificates, proofs, effort, facts=facts, findings=made.said
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, published)
+        return TableOutcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
         """What a published multiple tells of each cell."""

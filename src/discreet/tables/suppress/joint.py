@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
-from discreet.model.evidence import sums_are_judged
+from discreet.model.claims.suppression import sums_are_judged
 from discreet.model.table import NOBODY, Contributions, Table
 from discreet.progress import checkpoint
 from discreet.relations import System

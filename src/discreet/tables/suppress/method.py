@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, ProtectionError, listed, unknown_name
+from discreet.errors import NeedsError, ParameterError, ProtectionError, listed
 from discreet.keys import Key
+from discreet.methods.base import TableMethod
+from discreet.methods.outcome import TableOutcome
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.model.evidence import Evidence, judged_sums, suppression_claim
+from discreet.model.claims.suppression import judged_sums, suppression_claim
+from discreet.model.evidence import Evidence
 from discreet.model.table import NOBODY, Table
+from discreet.parameters import Natural, Positive, Share, as_path_text
 from discreet.relations import System
 from discreet.relations.cycles import has_open_cycle
 from discreet.relations.identity import cell_identities
@@ -22,7 +25,6 @@ from discreet.relations.whole_counts import in_whole_counts
 from discreet.tables.engines import SETTINGS as ENGINES
 from discreet.tables.engines import check_settings, propose
 from discreet.tables.engines.standards import Standards, standards
-from discreet.tables.method import Method, Outcome
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import improve_to_optimum
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
@@ -36,13 +38,9 @@ from discreet.tables.suppress.proposed import notes as proposed_notes
 from discreet.tables.suppress.reasons import with_reasons
 from discreet.tables.suppress.tree import refuse_without_scip
 
-ALGORITHMS = ("certified", "optimal", *ENGINES)
-SOLVERS = ("highs", "scip")
-INSIDERS = ("full", "nonzero", None)
-
 
 @dataclass(frozen=True)
-class Suppress(Method):
+class Suppress(TableMethod):
     """Withhold the unsafe cells, and others so that no unsafe cell can be worked out within its level.
 
     Every unsafe cell and direction gets exact alternative tables over all relations of all tables, in which it lies at
@@ -115,16 +113,16 @@ class Suppress(Method):
 
     kind: ClassVar[str] = "suppress"
     cost: str = "value"
-    exponent: float = 1.0
+    exponent: Positive = 1.0
     insiders: Literal["full", "nonzero"] | None = "full"
-    known_within: float | None = None
-    effort: int | None = None
-    time_limit: float | None = None
+    known_within: Positive | None = None
+    effort: Natural | None = None
+    time_limit: Positive | None = None
     accept: tuple[Mapping[str, Any], ...] | str = ()
     algorithm: Literal["certified", "optimal", "hypercube", "modular", "network", "gauss"] = "certified"
     hints: Any = ()
     prefer: Any = field(default=(), repr=False)
-    prefer_share: float = 0.1
+    prefer_share: Share = 0.1
     repair: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     coalitions: bool = False
@@ -132,59 +130,22 @@ class Suppress(Method):
     solver: Literal["highs", "scip"] = "highs"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         refuse_cost(self.cost)
-        if self.algorithm not in ALGORITHMS:
-            raise ParameterError(unknown_name("algorithm", str(self.algorithm), ALGORITHMS))
-        if self.solver not in SOLVERS:
-            raise ParameterError(unknown_name("solver", str(self.solver), SOLVERS))
         if self.solver != "highs" and self.algorithm != "optimal":
             raise ParameterError(
                 f"solver={self.solver!r} is for algorithm='optimal'; algorithm={self.algorithm!r} has its own.",
                 hint="Leave it out, or use algorithm='optimal'.",
             )
-        if self.insiders not in INSIDERS:
-            raise ParameterError(unknown_name("setting of insiders", str(self.insiders), ("full", "nonzero", "None")))
-        for name in ("coalitions", "joint"):
-            if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"{name}={getattr(self, name)!r} is not allowed.", hint="Use True or False.")
         if self.coalitions and self.insiders is None:
             raise ParameterError(
                 "coalitions=True asks for contributors together, and insiders=None leaves them out.",
                 hint="Use insiders='full' or 'nonzero', or leave coalitions out.",
             )
-        for name, least in (("exponent", 0.0), ("known_within", 0.0), ("time_limit", 0.0), ("effort", -1)):
-            number = getattr(self, name)
-            if number is None:
-                continue
-            if (
-                isinstance(number, bool)
-                or not isinstance(number, int | float)
-                or not isfinite(number)
-                or number <= least
-            ):
-                raise ParameterError(
-                    f"{name}={number!r} is not allowed.", hint=f"Give a number above {least:g}, or leave it out."
-                )
-        share = self.prefer_share
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-            raise ParameterError(
-                f"prefer_share={share!r} is not allowed.", hint="Give a share of the cost, from 0 to 1."
-            )
         for name, plain in (("accept", plain_acceptances), ("hints", plain_hints), ("prefer", plain_preference)):
             given = getattr(self, name)
-            as_file = str(given) if isinstance(given, str | Path) else None
-            object.__setattr__(self, name, plain(given) if as_file is None else as_file)
-        self._check_engine()
-
-    def _check_engine(self) -> None:
-        if not isinstance(self.repair, bool):
-            raise ParameterError(f"repair={self.repair!r} is not allowed.", hint="Use True or False.")
-        if not isinstance(self.settings, Mapping):
-            raise ParameterError(
-                f"settings= takes a mapping, not a {type(self.settings).__name__}.",
-                hint="For example settings={'singletons': 'none'}.",
-            )
-        object.__setattr__(self, "settings", dict(self.settings))
+            file = as_path_text(given)
+            object.__setattr__(self, name, plain(given) if file is None else file)
         if self.algorithm in ENGINES:
             check_settings(self.algorithm, self.settings)
             object.__setattr__(self, "joint", self.joint and self.repair)
@@ -195,7 +156,20 @@ class Suppress(Method):
                 hint=f"Leave it out, or use one of {listed(ENGINES)}.",
             )
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def with_files_read(self, find: Callable[[str], Path] = Path) -> Suppress:
+        """The method with the acceptances, hints and pattern that its files hold."""
+        from discreet.files.cell_lists import read_acceptances, read_hints
+        from discreet.files.pattern import read_pattern
+
+        readers: dict[str, Callable[[Path], Any]] = {
+            "accept": read_acceptances,
+            "hints": read_hints,
+            "prefer": read_pattern,
+        }
+        named = {field: name for field in readers if isinstance(name := getattr(self, field), str)}
+        return replace(self, **{field: readers[field](find(name)) for field, name in named.items()}) if named else self
+
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Protect the cells of a system."""
         if self.solver == "scip":
             refuse_without_scip()
@@ -243,7 +217,7 @@ class Suppress(Method):
         evidence = Evidence(
             self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, findings=said
         )
-        return Outcome(withheld, evidence, notes=notes)
+        return TableOutcome(withheld, evidence, notes=notes)
 
     def _with_safe_sums(
         self, system: System, cost: Floats, attackers: Attackers, withheld: Bools

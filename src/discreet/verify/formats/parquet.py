@@ -20,12 +20,12 @@ def check_parquet(found: bytes, shown: Shown) -> None:
 
     expected, sink = _table(shown), io.BytesIO()
     pq.write_table(expected, sink, compression="zstd")
-    if _as_stated(sink.getvalue()) == found:
+    if as_stated(sink.getvalue()) == found:
         return
     raise Different(_where(expected, found))
 
 
-def _as_stated(data: bytes) -> bytes:
+def as_stated(data: bytes) -> bytes:
     """A file that names the stated maker: the name, its length before it, and the length of the last part behind it."""
     long = int.from_bytes(data[-8:-4], "little")
     rest, end = data[: -8 - long], data[-8 - long : -8]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from discreet.errors import NeedsError
+from discreet.methods.base import TablePublisher
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
-from discreet.tables.method import Method
 
 
 class Need(NamedTuple):
@@ -47,7 +47,7 @@ NEEDS: dict[str, Need] = {
 """By the names that methods give in ``Method.needs``."""
 
 
-def check_needs(tables: TableSet, method: Method) -> None:
+def check_needs(tables: TableSet, method: TablePublisher) -> None:
     """Refuse tables that lack what a method needs, and say how to supply it."""
     for name in method.needs:
         need = NEEDS[name]

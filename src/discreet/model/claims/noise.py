@@ -6,15 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import counted
-from discreet.model.evidence import (
-    CONTRIBUTORS,
-    EARLIER,
-    INSECURE,
-    NO_LEVELS,
-    NOT_ADDITIVE,
-    OTHER_UNIVERSES,
-    Claim,
-)
+from discreet.model.claims.base import CONTRIBUTORS, EARLIER, INSECURE, NO_LEVELS, NOT_ADDITIVE, OTHER_UNIVERSES, Claim
 
 NOISE_READER = "readers without the records and the key: nothing is claimed of what they can work out"
 SINGLE_WEIGHTS = "what standard errors tell of the replicate weights of single records"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,20 +17,22 @@ from discreet.engine.encode import Records, read_records
 from discreet.engine.magnifiers import Magnifiers, magnifiers_of
 from discreet.engine.memory import tabulate_records
 from discreet.engine.rollup import signed
-from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, counted
 from discreet.files.frames import column_names, numbers, read_columns
 from discreet.keys import Key
+from discreet.methods.base import Keyed, TableMethod
+from discreet.methods.outcome import NotAudited, Reading, TableOutcome
 from discreet.model.arrays import Ints
-from discreet.model.evidence import Certificates, Evidence, Parts, Proofs
+from discreet.model.claims.noise import cell_key_left_out, cell_key_statement, noise_claim
+from discreet.model.evidence import Evidence, Parts
 from discreet.model.microdata import Microdata
-from discreet.model.noise_claims import cell_key_left_out, cell_key_statement, noise_claim
 from discreet.model.noise_table import NoiseTable
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.model.units import unit_text
+from discreet.parameters import Natural
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.method import Method, NotAudited, Outcome, Reading
 from discreet.tables.perturb.additive import Additive, by_least_squares, by_whole_units
 from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts, perturbed_weighted_counts
 from discreet.tables.perturb.cell_key_reading import (
@@ -42,10 +46,11 @@ from discreet.tables.perturb.cell_key_reading import (
     read_weighted,
 )
 from discreet.tables.perturb.entropy import maximum_entropy
-from discreet.tables.perturb.magnitude_noise import MagnitudeNoise, as_columns, from_columns, noise_table
+from discreet.tables.perturb.magnitude_noise import TABLES, MagnitudeNoise, as_columns, from_columns, noise_table
 from discreet.tables.perturb.record_keys import LEAST_KEYS, check_record_keys, record_keys
 
-ADDITIVE = ("least_squares", "integer")
+PARTS_OF_FILES = {"odd": ("odd", "all"), "small_noise": ("small_cells", "small", "all")}
+"""Which rows of a file of noise tables each table of magnitudes takes: the first kind that the file has."""
 NO_CHANCE = 25.0
 """What chance does less than once in e to this power is no chance."""
 FEW_ORIGINS = 3
@@ -59,7 +64,7 @@ MADE_KEY = "record_key_"
 
 
 @dataclass(frozen=True)
-class CellKey(Method):
+class CellKey(Keyed, TableMethod):
     """Change every value by what a noise table has for the sum of the record keys of its cell.
 
     Parameters
@@ -108,24 +113,17 @@ class CellKey(Method):
     noise: Any = None
     cycle: int = 1
     modulus: int | None = None
-    threshold: int = 0
+    threshold: Natural = 0
     magnitudes: Any = None
     additive: Literal["least_squares", "integer"] | None = None
     identifier: str | None = None
-    version: int = 1
-    key_file: str | None = None
-    insecure_seed: int | None = None
 
     def __post_init__(self) -> None:
-        if self.additive is not None and self.additive not in ADDITIVE:
-            raise ParameterError(unknown_name("additive", str(self.additive), ADDITIVE))
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or self.threshold < 0:
-            raise ParameterError(f"threshold={self.threshold!r} is not allowed.", hint="Give a whole number.")
+        super().__post_init__()
         if self.modulus is not None and not LEAST_KEYS <= self.modulus <= 2**31:
             raise _few_keys(f"modulus={self.modulus}")
-        for name in ("identifier", "noise"):
-            if isinstance(getattr(self, name), int):
-                raise ParameterError(f"{name}={getattr(self, name)!r} is not a name.", hint="Name a column or a file.")
+        if isinstance(self.noise, int):
+            raise ParameterError(f"noise={self.noise!r} is not a name.", hint="Name a file.")
         if self.identifier is None and (self.key_file is not None or self.insecure_seed is not None):
             raise ParameterError(
                 "A key is for record keys that are made, and the records bring theirs.",
@@ -142,6 +140,21 @@ class CellKey(Method):
             _made(self.D, self.V, self.js)  # refuses what cannot be
         for text in self.warned:
             warnings.warn(text, stacklevel=3)
+
+    def with_files_read(self, find: Callable[[str], Path] = Path) -> CellKey:
+        """The method with the noise tables that its files hold."""
+        from discreet.files.noise_tables import read_noise_table
+
+        method = self
+        if isinstance(self.noise, str):
+            method = replace(self, noise=read_noise_table(find(self.noise), cycle=self.cycle))
+        magnitudes = method.magnitudes
+        if magnitudes is None:
+            return method
+        named = {field: name for field in TABLES if isinstance(name := getattr(magnitudes, field), str)}
+        parts = {"noise": ("even", "all") if magnitudes.odd is not None else ("all",), **PARTS_OF_FILES}
+        tables = {field: read_noise_table(find(name), part=parts[field]) for field, name in named.items()}
+        return replace(method, magnitudes=replace(magnitudes, **tables)) if tables else method
 
     def _in_cycles(self, noise: Any) -> Any:
         """The noise table with its last rows used again as asked for; files are read with them later."""
@@ -280,7 +293,7 @@ class CellKey(Method):
 
     # ---- what it does --------------------------------------------------------------------------------------
 
-    def run(self, system: System, key: Key | None = None) -> Outcome:
+    def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Change the cells of a system."""
         noise, columns = self.table, system.parts["cells"]
         noisy = np.zeros(len(system), np.int64)
@@ -308,7 +321,7 @@ class CellKey(Method):
             return perturbed_counts(count, cell_key, noise, threshold=self.threshold).value
         return perturbed_weighted_counts(count, table.value, cell_key, noise, threshold=self.threshold)[0]
 
-    def _outcome(self, system: System, noise: NoiseTable, noisy: Ints, made: Additive, key: Key | None) -> Outcome:
+    def _outcome(self, system: System, noise: NoiseTable, noisy: Ints, made: Additive, key: Key | None) -> TableOutcome:
         moved, finer = np.zeros(0, np.int64), 10 ** (made.decimals - system.decimals)
         noise_sum = change_sum = float(np.abs(noisy - system.value).sum())
         if self.additive is not None:
@@ -359,14 +372,12 @@ class CellKey(Method):
             self.record(),
             claim,
             made.decimals,
-            Certificates.none(),
-            Proofs.none(),
-            {"nodes": made.nodes},
+            effort={"nodes": made.nodes},
             facts=facts,
             findings=tuple(findings),
             parts=system.parts,
         )
-        return Outcome(np.zeros(len(system), np.bool_), evidence, made.value, notes=self.warned)
+        return TableOutcome(np.zeros(len(system), np.bool_), evidence, made.value, notes=self.warned)
 
     def reading(self, system: System, published: Ints, evidence: Evidence) -> Reading | NotAudited:
         """What published values tell of each cell: of counts by rows of the noise table, of magnitudes by shares."""

@@ -1,0 +1,67 @@
+"""Records as they go out: which columns, in which order of rows, and what is said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.model.arrays import Ints
+from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, PublicColumn, PublicRecords, RecordSet
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def public_records(
+    name: str, records: RecordSet, order: Ints, altered: Collection[str], keeps_order: bool
+) -> PublicRecords:
+    """The public view of records.
+
+    Columns that name somebody are not in it. Households are numbered anew in the order of the public rows: their old
+    numbers may be known elsewhere, and who belongs together is all that a reader needs.
+
+    Parameters
+    ----------
+    name
+        Name of the public file.
+    records
+        The records after all steps.
+    order
+        Public row ``i`` is row ``order[i]`` of the records.
+    altered
+        Columns that some method changed.
+    keeps_order
+        Whether the rows stand in their original order.
+    """
+    import pyarrow as pa
+
+    shown = [column for column in records.names if records.about(column).role not in NEVER_PUBLIC]
+    table = records.columns.select(shown)
+    if not keeps_order:
+        table = table.take(pa.array(order))
+    info = {}
+    for column in shown:
+        about = records.about(column)
+        household = about.role == HOUSEHOLD
+        if household:
+            table = table.set_column(shown.index(column), column, pa.chunked_array([_renumbered(table[column])]))
+        info[column] = PublicColumn(
+            altered=household or column in altered,
+            label=about.label,
+            value_labels={} if household or column in altered else dict(about.value_labels),
+            missing=() if household else about.missing,
+            format="" if household or column in altered else about.format,
+        )
+    return PublicRecords(name, table.combine_chunks(), info, keeps_order)
+
+
+def _renumbered(column: pa.ChunkedArray) -> pa.Array:
+    """Households numbered from 1 in the order in which they first stand there."""
+    import pyarrow as pa
+
+    places = column.combine_chunks().dictionary_encode()
+    places = places.chunk(0) if isinstance(places, pa.ChunkedArray) else places
+    number = np.asarray(places.indices.to_numpy(zero_copy_only=False), np.int64) + 1
+    return pa.array(number)

@@ -1,0 +1,141 @@
+"""The report on a release of records: what columns were and became, who could be recognised, the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.errors import counted
+from discreet.model.records import KEY, NEVER_PUBLIC, SENSITIVE
+from discreet.model.release import RecordCustodian, Release
+from discreet.report.page import render
+from discreet.report.repeat import log_text, versions
+from discreet.report.words import parameters
+from discreet.rules.records import KAnonymity, assess_records, record_rule_from_record
+from discreet.verify import Verdict, check_records
+
+REFUSALS = 20
+SIZES = (2, 3, 5, 10)
+"""How often a combination of keys must occur, for the table of who could be recognised before and after."""
+
+
+@dataclass(frozen=True)
+class ColumnLine:
+    """One column on the page."""
+
+    name: str
+    role: str
+    what: str
+    before: str
+    after: str
+    empty: str
+
+
+@dataclass(frozen=True)
+class AnonymityLine:
+    """How many records share their keys with fewer than ``k`` others, before and after."""
+
+    k: int
+    before: int
+    after: int
+
+
+def records_report(
+    release: Release[RecordCustodian], *, verdict: Verdict | None = None, recipe: str = "", title: str = ""
+) -> str:
+    """A report on a release of records as one HTML page that needs nothing else. It is for the custodian only.
+
+    Parameters
+    ----------
+    release
+        The release.
+    verdict
+        Outcome of a check of the release; it is checked anew when left out.
+    recipe
+        Text of the recipe that made the release.
+    title
+        Heading; the name of the file when left out.
+
+    Examples
+    --------
+    >>> import discreet as ds, pyarrow as pa
+    >>> people = ds.Microdata(pa.table({"age": [3, 17, 19, 70, 81, 9]}), keys=["age"])
+    >>> release = ds.protect(people, ds.Recode("age", intervals=[15, 65]), rules=[ds.KAnonymity(2)])
+    >>> "for the custodian only" in records_report(release)
+    True
+    """
+    custodian = release.custodian
+    checked = check_records(custodian, release.public) if verdict is None else verdict
+    return render(
+        "records.html",
+        title=title or f"Disclosure control of the records {custodian.name}",
+        verdict=checked,
+        state="proved" if checked.holds else "refused",
+        refusals=checked.refused[:REFUSALS],
+        refusals_more=max(len(checked.refused) - REFUSALS, 0),
+        rows=len(custodian.original),
+        columns=_columns(custodian),
+        keys=list(custodian.original.with_role(KEY)),
+        sensitive=list(custodian.original.with_role(SENSITIVE)),
+        anonymity=_anonymity(custodian),
+        rules=_rules(custodian),
+        order="in their original order" if custodian.keeps_order else "in a random order",
+        methods=[_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
+        notes=list(custodian.log.get("notes", ())),
+        log=log_text(custodian.log),
+        made_with=str(custodian.log.get("discreet", "unknown")),
+        recipe=recipe,
+        versions=versions(),
+    )
+
+
+def _columns(custodian: RecordCustodian) -> list[ColumnLine]:
+    original, released = custodian.original, custodian.released
+    altered = {name for step in custodian.steps for name in step.changed.column_names}
+    lines = []
+    for name in original.names:
+        role = original.about(name).role
+        hidden = role in NEVER_PUBLIC
+        what = "left out" if hidden else "altered" if name in altered else "as it was"
+        what = "numbered anew" if role == "household" else what
+        lines.append(
+            ColumnLine(
+                name,
+                role or "–",
+                what,
+                f"{_distinct(original[name]):,}",
+                "–" if hidden else f"{_distinct(released[name]):,}",
+                f"{original[name].null_count:,}",
+            )
+        )
+    return lines
+
+
+def _distinct(column: Any) -> int:
+    return len(column.drop_null().unique())
+
+
+def _anonymity(custodian: RecordCustodian) -> list[AnonymityLine]:
+    """Records whose keys occur rarely, before and after; nothing where no column is a key."""
+    keys = custodian.original.with_role(KEY)
+    if not keys:
+        return []
+    rules = [KAnonymity(k, keys) for k in SIZES]
+    counts = [assess_records(records, rules)[0].unsafe for records in (custodian.original, custodian.released)]
+    return [AnonymityLine(rule.k, before, after) for rule, before, after in zip(rules, *counts, strict=True)]
+
+
+def _rules(custodian: RecordCustodian) -> list[str]:
+    rules = [record_rule_from_record(rule) for rule in custodian.rules]
+    return list(assess_records(custodian.released, rules)[0].words)
+
+
+def _method(record: Mapping[str, Any], statement: str, effort: Mapping[str, int]) -> dict[str, str]:
+    given = {name: value for name, value in record.items() if name != "method"}
+    return {
+        "name": str(record.get("method", "")),
+        "parameters": parameters(given),
+        "statement": statement,
+        "effort": ", ".join(counted(number, name) for name, number in effort.items()),
+    }

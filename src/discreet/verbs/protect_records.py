@@ -1,0 +1,185 @@
+"""Records and methods to releases of records."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.engine.draws import draws
+from discreet.engine.record_set import read_record_set, refuse_no_columns, refuse_recognisable, with_identity
+from discreet.errors import ParameterError, ProtectionError
+from discreet.keys import Key, find_key
+from discreet.methods.base import Keyed, Method, RecordMethod, key_of
+from discreet.methods.outcome import RecordOutcome
+from discreet.model.arrays import Ints
+from discreet.model.evidence import Evidence
+from discreet.model.microdata import Microdata
+from discreet.model.records import RecordSet
+from discreet.model.release import RecordCustodian, RecordStep, Release
+from discreet.model.spec import TableSpec
+from discreet.progress import steps as in_steps
+from discreet.rules.records import RecordRule, assess_records, record_rule_from_record
+from discreet.verbs.steps import MADE_KEY, installed_version, key_entry, refuse_for_records
+
+ORDER_MADE_KEY = (
+    "The order of the public rows was drawn with a new secret key, which is saved with the release (custodian/key.txt)."
+)
+
+
+def protect_records(
+    data: Microdata,
+    methods: Sequence[Method],
+    rules: Sequence[Any] = (),
+    *,
+    key: Key | None = None,
+    keep_order: bool = False,
+    name: str = "records",
+) -> Release[RecordCustodian]:
+    """A release of records; see :func:`discreet.protect`."""
+    steps = refuse_for_records(methods)
+    if not isinstance(keep_order, bool):
+        raise ParameterError(f"keep_order={keep_order!r} is not allowed.", hint="Use True or False.")
+    wanted = _rules(data, rules)
+    original = read_record_set(data)
+    return release_of(original, steps, wanted, key=key, keep_order=keep_order, name=name)
+
+
+def release_of(
+    original: RecordSet,
+    methods: Sequence[RecordMethod],
+    rules: Sequence[RecordRule],
+    *,
+    key: Key | None,
+    keep_order: bool,
+    name: str,
+) -> Release[RecordCustodian]:
+    """A release of records that were read already."""
+    original = with_identity(original)
+    refuse_no_columns(original)
+    keys = _Keys(key)
+    records, done = original, list[RecordStep]()
+    notes: list[str] = []
+    for method in in_steps("protect", methods):
+        outcome = method.run(records, keys.of(method))
+        records = records.with_columns(outcome.changed)
+        done.append(_step(outcome))
+        notes += outcome.notes
+    refuse_recognisable(records)
+    assessment, _ = assess_records(records, rules)
+    if not assessment.holds:
+        raise ProtectionError(
+            f"The records are not safe yet: {'; '.join(assessment.words)}.",
+            hint="Recode the keys further (ds.Recode), or ask for less.",
+        )
+    order = np.arange(len(records)) if keep_order else random_order(original, keys.any())
+    log: dict[str, Any] = {
+        "discreet": installed_version(),
+        "protect": [method.record() for method in methods],
+        "rules": [dict(rule) for rule in assessment.rules],
+        "name": name,
+        "keep_order": keep_order,
+    }
+    made = keys.used
+    if made is not None:
+        log["key"] = key_entry(made)
+        if made.made:
+            notes.append(MADE_KEY if any(method.secret for method in methods) else ORDER_MADE_KEY)
+    log["notes"] = notes
+    custodian = RecordCustodian(name, original, tuple(done), order, assessment.rules, log, keep_order, made)
+    return Release(custodian.public(), custodian)
+
+
+class _Keys:
+    """One key for all draws of a release: given, or that of the first method that has one, or a new one."""
+
+    def __init__(self, given: Key | None) -> None:
+        self.given, self.used = given, None if given is None else given
+
+    def of(self, method: Method) -> Key | None:
+        """The key of a method."""
+        if not method.secret:
+            return None
+        if self.used is None or _names_a_key(method):
+            found = key_of(method, self.given)
+            if self.used is not None and found is not None and found.fingerprint != self.used.fingerprint:
+                raise ParameterError(
+                    "Two methods name different keys, and a release has one.",
+                    hint="Give all of them the same key_file.",
+                )
+            self.used = found
+        return self.used
+
+    def any(self) -> Key:
+        """A key for what every release draws."""
+        if self.used is None:
+            self.used = find_key(None, None)
+        return self.used
+
+
+def _names_a_key(method: Method) -> bool:
+    return isinstance(method, Keyed) and (method.key_file is not None or method.insecure_seed is not None)
+
+
+def random_order(records: RecordSet, key: Key) -> Ints:
+    """Rows in an order that depends on the key and on who they are, never on where they stood."""
+    assert records.identity is not None
+    order: Ints = np.argsort(draws(key.secret, "order of rows", 1, records.identity), kind="stable").astype(np.int64)
+    return order
+
+
+def _step(outcome: RecordOutcome) -> RecordStep:
+    import pyarrow as pa
+
+    return RecordStep(outcome.evidence, pa.table(dict(outcome.changed)))
+
+
+def _rules(data: Microdata, rules: Sequence[Any]) -> list[RecordRule]:
+    """The rules that are given, or those that the records were assessed by."""
+    for rule in rules:
+        if not isinstance(rule, RecordRule):
+            raise ParameterError(
+                f"{type(rule).__name__} is no rule for records.", hint="For example rules=[ds.KAnonymity(3)]."
+            )
+    if rules or data.assessment is None:
+        return list(rules)
+    return [record_rule_from_record(record) for record in data.assessment.rules]
+
+
+def changed_microdata(
+    data: Microdata, methods: Sequence[Method], numeric: Collection[str], key: Key | None
+) -> tuple[Microdata, tuple[Evidence, ...]]:
+    """Records after some methods, ready to be tabulated, with the evidence of every step."""
+    records = read_record_set(data, numeric)
+    keys, evidence = _Keys(key), []
+    for method in refuse_for_records(methods):
+        outcome = method.run(records, keys.of(method))
+        records = records.with_columns(outcome.changed)
+        evidence.append(outcome.evidence)
+    return data.with_(source=records.columns), tuple(evidence)
+
+
+def numbers_of(specs: Sequence[TableSpec]) -> list[str]:
+    """Columns of records that tables take numbers from."""
+    named = (name for spec in specs for name in (spec.value, spec.shadow, spec.cost, spec.weight))
+    return [name for name in named if isinstance(name, str)]
+
+
+def refuse_for_tables(steps: Sequence[Method], already: Any, parts: Any) -> None:
+    """Refuse what only releases of tables take."""
+    refuse_for_records(steps)
+    if already is not None or parts is not None:
+        raise ParameterError(
+            "already_published= and parts= are for tables, and records were given.", hint="Leave them out."
+        )
+
+
+def replayed(custodian: RecordCustodian, log: Mapping[str, Any]) -> Release[RecordCustodian]:
+    """The same work on the same records."""
+    from discreet.methods.registry import method_from_record
+
+    methods = refuse_for_records([method_from_record(record) for record in log["protect"]])
+    rules = [record_rule_from_record(record) for record in log["rules"]]
+    key = custodian.key
+    return release_of(custodian.original, methods, rules, key=key, keep_order=log["keep_order"], name=log["name"])

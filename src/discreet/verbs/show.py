@@ -1,0 +1,100 @@
+"""Releases and tables as frames and in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.errors import counted, listed
+from discreet.files.frames import to_frame as frame_of
+from discreet.model.claims.records import anonymity_statement, release_left_out
+from discreet.model.records import SENSITIVE
+from discreet.model.release import RecordCustodian, Release
+from discreet.model.table import CellStatus, Table
+from discreet.relations import build_system
+
+
+def to_frame(release: Release[Any], table: str | None = None, backend: str | None = None) -> Any:
+    """The public part of a release as a data frame: codes, value, status.
+
+    Parameters
+    ----------
+    release
+        The release.
+    table
+        Which table, where there are several.
+    backend
+        ``"pyarrow"``, ``"pandas"`` or ``"polars"``; by default what the records came in.
+    """
+    if release.public.records is not None:
+        return frame_of(release.public.records.shown(), backend or "pyarrow")
+    chosen = release.public.tables[0] if table is None else release.public[table]
+    source = getattr(release.custodian.tables.tables[0].source, "source", None)
+    kind = type(source).__module__.split(".")[0]
+    return frame_of(chosen.columns(), backend or (kind if kind in ("pandas", "polars") else "pyarrow"))
+
+
+def summary(release: Release[Any]) -> str:
+    """What was done, in a few lines, without confidential values."""
+    if isinstance(release.custodian, RecordCustodian):
+        return _summary_of_records(release)
+    lines = []
+    for number, table in enumerate(release.custodian.tables):
+        status = release.custodian.status[number]
+        count = {s: int((status == s).sum()) for s in CellStatus}
+        if release.custodian.published is not None:
+            shown = release.custodian.published[number] != table.value * 10 ** (
+                release.custodian.decimals - table.decimals
+            )
+            lines.append(
+                f"{table.name}: {counted(len(table), 'cell')}, {count[CellStatus.UNSAFE]:,} unsafe, none withheld, "
+                f"{int(shown.sum()):,} changed, all published as altered"
+            )
+            hidden = len(table) - len(release.public.tables[number])
+            if hidden:
+                lines.append(
+                    f"  {counted(hidden, 'cell', 'are')} published as zero and not listed, just as empty cells are; "
+                    "cells='all' lists every combination of codes"
+                )
+            continue
+        published = count[CellStatus.SAFE] + count[CellStatus.FORCED]
+        lines.append(
+            f"{table.name}: {counted(len(table), 'cell')}, {count[CellStatus.UNSAFE]:,} unsafe, "
+            f"{count[CellStatus.SECONDARY]:,} withheld besides, {published:,} published"
+        )
+    if len(release.custodian.tables) > 1:
+        shared = build_system(release.custodian.tables).shared()
+        lines += [f"{one} and {other} share {counted(cells, 'cell')}" for one, other, cells in shared]
+    for evidence in release.custodian.evidence:
+        lines.append(f"{evidence.claim.method}: {evidence.claim.statement}")
+        lines += [f"  against {attacker}" for attacker in evidence.claim.attackers]
+        lines += [f"  together with {text}" for text in evidence.claim.together_with]
+        lines += [f"  not considered: {text}" for text in evidence.claim.not_considered]
+        lines += [f"  {text}" for text in evidence.findings]
+    lines += [f"note: {text}" for text in release.custodian.log.get("notes", ())]
+    return "\n".join(lines)
+
+
+def _summary_of_records(release: Release[RecordCustodian]) -> str:
+    shown, custodian = release.public.records, release.custodian
+    assert shown is not None
+    hidden = [name for name in custodian.original.names if name not in shown.variables]
+    lines = [
+        f"{shown.name}: {counted(len(shown), 'record')}, {counted(len(shown.variables), 'column')}"
+        f"{f', left out: {listed(hidden)}' if hidden else ''}"
+    ]
+    lines += [f"{evidence.claim.method}: {evidence.claim.statement}" for evidence in custodian.evidence]
+    lines += [f"  {text}" for evidence in custodian.evidence for text in evidence.findings]
+    lines += [anonymity_statement(rule) for rule in custodian.rules]
+    lines.append("Rows stand in their original order." if shown.keeps_order else "Rows stand in a random order.")
+    lines += [f"not considered: {text}" for text in release_left_out(bool(custodian.rules), _has_sensitive(custodian))]
+    lines += [f"note: {text}" for text in custodian.log.get("notes", ())]
+    return "\n".join(lines)
+
+
+def _has_sensitive(custodian: RecordCustodian) -> bool:
+    return bool(custodian.original.with_role(SENSITIVE))
+
+
+def table_to_frame(table: Table, backend: str = "pyarrow") -> Any:
+    """The cells of a table as a data frame; for the custodian's eyes."""
+    return frame_of(table.columns(), backend)

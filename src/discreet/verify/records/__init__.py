@@ -1,0 +1,1 @@
+"""The independent checker of releases of records: one file for what each method claims."""

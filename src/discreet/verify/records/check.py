@@ -1,0 +1,114 @@
+"""The checks of a release of records, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from discreet.model.claims.records import release_left_out
+from discreet.model.release import RecordCustodian
+from discreet.verify.records.anonymity import check_rule
+from discreet.verify.records.context import Step
+from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
+from discreet.verify.records.recoded import check_recoded
+from discreet.verify.verdict import Verdict
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.model.public import PublicRelease
+
+METHODS: dict[str, Callable[[Step], None]] = {"recode": check_recoded}
+"""Methods for records, and how their claims are checked."""
+
+
+def check_records(custodian: RecordCustodian, public: PublicRelease) -> Verdict:
+    """Re-check every claim of a release of records."""
+    verdict = Verdict()
+    expected = check_claims(verdict, custodian)
+    shown = public.records
+    if expected is None:
+        return verdict
+    if public.tables or shown is None:
+        verdict.refuse("public", "the public part is not one file of records")
+        return verdict
+    before = len(verdict.refused)
+    if shown.variables != tuple(expected.column_names) or not shown.columns.schema.equals(expected.schema):
+        verdict.refuse("public", "the public columns are not those that the release gives")
+    elif not shown.columns.equals(expected):
+        verdict.refuse("public", "the public records are not those that the release gives")
+    _check_words(verdict, custodian, public)
+    verdict.prove("the public records show what the release gives, and nothing else", before)
+    return verdict
+
+
+def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | None:
+    """Check all steps and rules; the answer is what the public file must hold."""
+    last = {name: custodian.original.columns[name] for name in custodian.original.names}
+    for done in custodian.steps:
+        changed = {name: done.changed[name] for name in done.changed.column_names}
+        step = Step(verdict, custodian.original, dict(last), changed, done.evidence)
+        if not _fits(step):
+            return None
+        METHODS[step.kind](step)
+        last.update(changed)
+    public = expected_public(verdict, custodian, last)
+    if public is None:
+        return None
+    refuse_names(verdict, custodian, public)
+    for rule in custodian.rules:
+        check_rule(verdict, public, rule)
+    if not custodian.rules:
+        verdict.not_judged.append(f"records {custodian.name}")
+    _say_what_is_known(verdict, custodian)
+    return public
+
+
+def _fits(step: Step) -> bool:
+    """Whether a step is one that can be checked: a known method that changed columns of the records, all rows."""
+    before = len(step.verdict.refused)
+    if step.kind not in METHODS or step.method.get("method") != step.kind:
+        step.verdict.refuse("evidence", f"{step.kind[:60]!r} is no method for records that this checker knows")
+    for name, column in step.changed.items():
+        if name not in step.before or len(column) != len(step.original):
+            step.refuse("a changed column is not one of the records, or has other rows", name)
+        elif step.original.about(name).role in HIDDEN:
+            step.refuse("an identifier is called changed", name)
+    return len(step.verdict.refused) == before
+
+
+def _say_what_is_known(verdict: Verdict, custodian: RecordCustodian) -> None:
+    """Roles, and what is not considered."""
+    roles: dict[str, list[str]] = {}
+    for name in custodian.original.names:
+        role = custodian.original.about(name).role
+        if role:
+            roles.setdefault(role, []).append(name)
+    altered = {name for step in custodian.steps for name in step.changed.column_names}
+    others = {*HIDDEN, "household"}
+    same = [n for n in custodian.original.names if n not in altered and custodian.original.about(n).role not in others]
+    if verdict.holds:
+        verdict.proved.append(f"columns that are as they were: {', '.join(same) or 'none'}")
+    said = "; ".join(f"{role} {', '.join(names)}" for role, names in roles.items()) or "none"
+    verdict.asserted.append(f"the roles of the columns: {said}")
+    verdict.take_for_granted("that the original records are the true ones", "cells")
+    verdict.not_considered += release_left_out(bool(custodian.rules), "sensitive" in roles)
+
+
+def _check_words(verdict: Verdict, custodian: RecordCustodian, public: PublicRelease) -> None:
+    """What is said of the columns: altered where a step changed them or households were numbered anew."""
+    shown = public.records
+    assert shown is not None
+    altered = {name for step in custodian.steps for name in step.changed.column_names}
+    for name in shown.variables:
+        about = custodian.original.about(name)
+        new = name in altered or about.role == "household"
+        said = shown.info[name]
+        if said.altered != new:
+            verdict.refuse("public", "a column is not said to be altered although it is, or the other way round", name)
+        labels = {} if new else dict(about.value_labels)
+        missing = () if about.role == "household" else about.missing
+        if (said.label, dict(said.value_labels), said.missing) != (about.label, labels, missing):
+            verdict.refuse("public", "a column has other labels than the original one", name)
+    if shown.keeps_order != custodian.keeps_order or shown.name != custodian.name:
+        verdict.refuse("public", "the public file says something else of its name or of the order of its rows")

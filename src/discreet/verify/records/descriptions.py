@@ -1,0 +1,173 @@
+"""records.json and log.json of a release of records: every field is known, of its kind, and fits the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.verify.description import CLAIM, HIERARCHY, NAME, SOME, TEXTS, same, table_files
+from discreet.verify.shapes import (
+    Shape,
+    by_name,
+    either,
+    flag,
+    many,
+    number,
+    one_of,
+    optional,
+    plain,
+    record,
+    row,
+    text,
+    whole,
+    wrong,
+)
+
+TYPES = ("string", "int64", "double", "bool", "date32[day]", "timestamp[us]")
+ROLES = (
+    "",
+    "identifier",
+    "key",
+    "sensitive",
+    "numeric",
+    "household",
+    "weight",
+    "contributor",
+    "record_key",
+    "waiver",
+    "request",
+)
+END = either(number(), text(most=1000))
+RULES: dict[str, Shape] = {
+    "k_anonymity": record(
+        {
+            "kind": one_of("k_anonymity"),
+            "k": whole(2),
+            "keys": many(SOME, least=1),
+            "missing": one_of("category"),
+        },
+        {"size": whole(1)},
+    )
+}
+METHODS: dict[str, Shape] = {
+    "recode": record(
+        {
+            "method": one_of("recode"),
+            "column": SOME,
+            "map": optional(by_name(text())),
+            "level": optional(whole()),
+            "intervals": many(number()),
+            "names": TEXTS,
+            "top": optional(number()),
+            "bottom": optional(number()),
+        }
+    )
+}
+"""Parameters of methods for records."""
+
+
+def _rule(value: Any, place: str) -> None:
+    kind = value.get("kind") if isinstance(value, Mapping) else None
+    if kind not in RULES:
+        raise wrong(place, "is not a rule for records that this checker knows")
+    RULES[kind](value, place)
+
+
+def _method(value: Any, place: str) -> None:
+    kind = value.get("method") if isinstance(value, Mapping) else None
+    if kind not in METHODS:
+        raise wrong(place, "is not a method for records that this checker knows")
+    METHODS[kind](value, place)
+
+
+COLUMN = record({"name": SOME, "type": one_of(*TYPES)})
+DESCRIPTION = record(
+    {
+        "format": whole(),
+        "kind": one_of("records"),
+        "name": SOME,
+        "rows": whole(1),
+        "keeps_order": flag,
+        "columns": many(
+            record(
+                {
+                    "name": SOME,
+                    "type": one_of(*TYPES),
+                    "role": one_of(*ROLES),
+                    "label": text(),
+                    "value_labels": by_name(text()),
+                    "missing": many(row(END, END)),
+                    "format": NAME,
+                }
+            ),
+            least=1,
+        ),
+        "hierarchies": by_name(HIERARCHY),
+        "strata": many(SOME),
+        "rules": many(_rule),
+        "steps": many(
+            record(
+                {
+                    "method": _method,
+                    "claim": CLAIM,
+                    "effort": by_name(whole()),
+                    "facts": by_name(plain, names=text("[a-z0-9_]+", most=60)),
+                    "findings": TEXTS,
+                    "columns": many(COLUMN),
+                    "file": text(r"step_[0-9]+\.arrow"),
+                }
+            )
+        ),
+    }
+)
+"""records.json."""
+LOG = record(
+    {
+        "discreet": text(r"[0-9A-Za-z.+!-]+", most=60),
+        "protect": many(_method),
+        "rules": many(_rule),
+        "name": SOME,
+        "keep_order": flag,
+        "notes": TEXTS,
+    },
+    {
+        "key": record({"fingerprint": text("[0-9a-f]{8,64}"), "made": flag, "insecure": one_of(False)}),
+        "recipe": text(most=10**7),
+        "inputs": by_name(text("[0-9a-f]{64}")),
+    },
+)
+"""log.json."""
+
+
+def check_record_descriptions(description: Any, log: Any) -> None:
+    """Raise an error where a field is not known, of another kind, or contradicts another."""
+    DESCRIPTION(description, "records.json")
+    LOG(log, "log.json")
+    names = [column["name"] for column in description["columns"]]
+    if len(set(names)) < len(names):
+        raise wrong("records.json.columns", "name a column twice")
+    for place in ("hierarchies", "strata"):
+        if not set(description[place]) <= set(names):
+            raise wrong(f"records.json.{place}", "name a column that is not there")
+    for i, step in enumerate(description["steps"]):
+        if step["file"] != f"step_{i}.arrow":
+            raise wrong(f"records.json.steps[{i}].file", "is not named as it must be")
+    for name, stated, other in (
+        ("protect", log["protect"], [step["method"] for step in description["steps"]]),
+        ("rules", log["rules"], description["rules"]),
+        ("name", log["name"], description["name"]),
+        ("keep_order", log["keep_order"], description["keeps_order"]),
+    ):
+        if not same(stated, other):
+            raise wrong(f"log.json.{name}", "is not what records.json says")
+
+
+def files_of(description: Mapping[str, Any]) -> set[str]:
+    """Names of the custodian's files that a description speaks of."""
+    steps = {step["file"] for step in description["steps"]}
+    return {"records.json", "log.json", "original.arrow", "order.arrow", *steps}
+
+
+def public_name(name: str) -> str:
+    """How public files of records are named, without their ending."""
+    return table_files([name])[0].removesuffix(".csv")

@@ -1,0 +1,95 @@
+"""Records that the battery runs every method for records on, with what has broken tools before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+import discreet as ds
+from discreet.methods.base import RecordMethod
+
+RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
+    "recode-map": lambda: [ds.Recode("sex", map={"m": "person", "f": "person"})],
+    "recode-level": lambda: [ds.Recode("region", level=1)],
+    "recode-intervals": lambda: [ds.Recode("age", intervals=[15, 65])],
+    "recode-top": lambda: [ds.Recode("income", top=90_000, bottom=0)],
+    "recode-twice": lambda: [
+        ds.Recode("age", intervals=[15, 65]),
+        ds.Recode("age", map={"<15": "<65", "15-64": "<65"}),
+    ],
+}
+"""Steps for records; their last one names the method."""
+BAD_RECORD_PARAMETERS = {
+    "recode": [
+        {},
+        {"column": "age"},
+        {"column": "age", "top": 5, "level": 1},
+        {"column": "age", "intervals": [5, 5]},
+        {"column": "age", "tops": 5},
+        {"column": "age", "intervals": [5], "names": ["low"]},
+    ],
+}
+CANARY = "Zebediah Quatermass"
+REGIONS = {"N1": "north", "N2": "north", "S1": "south", "S2": "south", "north": None, "south": None}
+HIERARCHY = ds.Hierarchy.from_parents(REGIONS, total="All")
+
+
+def people(rows: int = 200, seed: int = 1, **roles: object) -> ds.Microdata:
+    """Records of persons with gaps, quotes, formulas and a canary in every column that must not go out."""
+    draw = np.random.default_rng(seed)
+    health = np.array(["good", "bad", "=1+1", 'a "b", c', None], object)[draw.integers(0, 5, rows)]
+    income = np.round(draw.lognormal(10, 1, rows), 2)
+    income[::7] = np.nan
+    table = pa.table(
+        {
+            "name": [f"{CANARY} {i}" for i in range(rows)],
+            "home": [f"home {CANARY} {i // 3}" for i in range(rows)],
+            "age": draw.integers(0, 100, rows),
+            "sex": np.array(["m", "f"])[draw.integers(0, 2, rows)],
+            "region": np.array(["N1", "N2", "S1", "S2"])[draw.integers(0, 4, rows)],
+            "health": pa.array(health, pa.string()),
+            "income": pa.array(income, from_pandas=True),
+            "weight": np.round(draw.uniform(1, 9, rows), 3),
+        }
+    )
+    given = {
+        "keys": ["age", "sex", "region"],
+        "sensitive": ["health"],
+        "numeric": ["income"],
+        "weight": "weight",
+        "household": "home",
+        "identifier": "name",
+        "hierarchies": {"region": HIERARCHY},
+        "labels": {"age": "Age in years"},
+        "value_labels": {"sex": {"m": "male", "f": "female"}},
+        "missing_codes": {"age": ["99"]},
+    }
+    return ds.Microdata(table, **{**given, **roles})
+
+
+def one_record() -> ds.Microdata:
+    return people(1)
+
+
+def equal_rows() -> ds.Microdata:
+    """Records that nothing tells apart."""
+    table = pa.table(
+        {"age": [30] * 9, "sex": ["m"] * 9, "region": ["N1"] * 9, "income": [1.5] * 9, "health": [None] * 9}
+    )
+    return ds.Microdata(table, keys=["age", "sex", "region"], numeric=["income"], hierarchies={"region": HIERARCHY})
+
+
+def huge_values() -> ds.Microdata:
+    data = people(60)
+    column = pa.array([10.0**15 + i for i in range(60)])
+    return data.with_(source=data.source.set_column(6, "income", column))
+
+
+RECORD_INPUTS: dict[str, Callable[[], ds.Microdata]] = {
+    "people": people,
+    "one_record": one_record,
+    "equal_rows": equal_rows,
+    "huge_values": huge_values,
+}
