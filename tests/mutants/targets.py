@@ -83,7 +83,10 @@ GROUPS: dict[str, Group] = {
             "tests/verbs/test_save.py",
         ),
     ),
-    "contributions": Group(files=("engine/contributions.py",), tests=("tests/engine/test_contributions.py",)),
+    "contributions": Group(
+        files=("engine/contributions.py",),
+        tests=("tests/engine/test_contributions.py", "tests/engine/test_kept_contributions.py"),
+    ),
     "argus": Group(
         files=("argus/rules.py", "argus/translate.py", "argus/cell_keys.py"),
         tests=("tests/argus",),
