@@ -73,7 +73,10 @@ GROUPS: dict[str, Group] = {
         tests=("tests/tables/suppress", "tests/tables/test_suppress.py", "tests/attack", "tests/battery"),
         words="not (test_battery and not claims_hold)",
     ),
-    "adjust": Group(files=("tables/adjust/moves.py",), tests=("tests/tables/adjust",)),
+    "adjust": Group(
+        files=("tables/adjust/moves.py",),
+        tests=("tests/tables/adjust/test_moves.py", "tests/tables/adjust/test_known_of_others.py"),
+    ),
     "public": Group(
         files=("model/public.py", "files/release_folder.py"),
         tests=(
