@@ -146,6 +146,27 @@ def test_an_assessment_says_how_many_safe_cells_rest_on_weights_or_zeros():
     assert not np.any(strict.assessment.on_weights)
 
 
+def test_safe_cells_rest_on_zeros_without_weights_and_under_any_of_the_rules():
+    table = magnitudes([100, 0, 0], [40, 35, 0, 0], [40, 35, 30, 20], [5])
+    rules = [ds.MinContributors(3, zeros=True), ds.MinContributors(2, zeros=True)]
+    for some in (rules, rules[::-1]):
+        found = table.assess(*some).assessment
+        assert found.unsafe.tolist() == [False, False, False, True]
+        assert found.on_zeros.tolist() == [True, True, False, False]  # what is unsafe rests on nothing
+        assert found.on_weights is None
+
+
+def test_only_what_a_rule_lets_count_can_be_rested_on():
+    plain = magnitudes([100, 0, 0]).assess(ds.MinFrequency(2, weighted=True, zeros=True)).assessment
+    assert plain.on_weights is None
+    assert plain.on_zeros.tolist() == [True]
+    people = pa.table({"region": ["n", "n", "s", "s", "s"], "w": [10, 10, 1, 1, 1]})
+    counts = ds.tabulate(people, by={"region": ds.Hierarchy.flat(["n", "s"], total=None)}, weight="w")
+    found = counts.assess(ds.MinFrequency(3, weighted=True), ds.MinContributors(1, zeros=True)).assessment
+    assert found.on_weights.tolist() == [True, False]
+    assert found.on_zeros is None
+
+
 @pytest.mark.parametrize(
     ("rule", "cell", "level"),
     [

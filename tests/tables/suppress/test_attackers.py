@@ -20,7 +20,7 @@ from discreet.tables.suppress.coalitions import Coalitions, _first, _groups
 
 LISTED = 3
 """So many contributors of a cell are known by name."""
-PEOPLE = 5
+PEOPLE, UNNAMED = 5, -9
 
 
 @dataclass
@@ -52,16 +52,28 @@ def cells_of(rng: np.random.Generator, size: int = 6) -> Cells:
         holder[cell, :named] = rng.permutation(PEOPLE)[:named]
         own[cell, :named] = parts[:named]
         if len(parts) == 1 and not named:
-            holder[cell, 0], own[cell, 0] = -2 - cell, 1
-        low = -7 if negative else int(rng.integers(0, value[cell] + 1)) if rng.random() < 0.3 else 0
+            holder[cell, 0] = -2 - cell
+        low = (
+            min(int(value[cell]), int(rng.choice([-7, -2, -1])))
+            if negative
+            else int(rng.integers(0, value[cell] + 1))
+            if rng.random() < 0.3
+            else 0
+        )
         lower[cell] = NO_LOWER if rng.random() < 0.2 else low
         upper[cell] = NO_UPPER if rng.random() < 0.5 else value[cell] + rng.integers(0, 3)
-    return Cells(value, lower, upper, count, holder, own, lower >= 0, Filling.nobody(size))
+    return Cells(value, lower, upper, count, holder, own, lower >= 0, filling_of(rng, size))
+
+
+def filling_of(rng: np.random.Generator, size: int) -> Filling:
+    """Somebody without a name fills a part of every other cell."""
+    start = (np.arange(size + 1) + 1) // 2
+    return Filling(start, np.full(start[-1], UNNAMED), rng.integers(1, 6, start[-1]))
 
 
 def alternative_of(rng: np.random.Generator, size: int) -> Alternative:
     cells = np.sort(rng.permutation(size)[: rng.integers(1, 4)]).astype(np.int32)
-    amount = rng.choice([-4, -3, -2, -1, 1, 2, 3], len(cells)).astype(np.int64)
+    amount = rng.choice([-4, -3, -2, -1, 0, 1, 2, 3], len(cells)).astype(np.int64)
     return Alternative(cells, amount, int(rng.choice([1, 1, 2, 3])), 0.0)
 
 
@@ -156,7 +168,11 @@ class Plain:
             return set(named)
         if direction > 0 or not self.bounded(target):
             return set()
-        no_room = {h for h, own in named.items() if own > self.others(target) - level}
+        left = self.others(target) - level
+        no_room = {h for h, own in named.items() if own > left}
+        start, _, amount = self.cells.filling
+        for fills in amount[start[target] : start[target + 1]].tolist():
+            no_room |= {UNNAMED} if fills > min(left, self.cells.value[target] / 2) else set()
         return set(list(named)[:1]) | (no_room if self.cells.without_negative[target] else set())
 
     def spared(self, target: int, direction: int, level: int, pair: Coalition) -> bool:
@@ -275,7 +291,7 @@ def test_from_whom_a_level_need_not_be_kept(direction):
         target, level = int(rng.integers(len(plain.cells))), int(rng.integers(1, 5))
         assert attackers.excluded(target, direction, level) == plain.excluded(target, direction, level)
         spared = attackers.spared(target, direction, level)
-        people = [-3, -2, *range(PEOPLE)]
+        people = [UNNAMED, -3, -2, *range(PEOPLE)]
         for pair in map(Coalition, [*combinations(people, 1), *combinations(people, 2)]):
             assert spared.has(pair) == plain.spared(target, direction, level, pair)
 
@@ -292,10 +308,10 @@ def test_how_far_cells_may_fall_in_a_search(insiders):
 
 def test_what_insiders_know():
     for attackers, plain, rng in drawn(Attackers, "full", 200):
-        insiders = set(rng.permutation(PEOPLE)[: rng.integers(1, 4)].tolist())
+        insiders = set(rng.choice(range(-4, PEOPLE), rng.integers(1, 4)).tolist()) - {-1}
         assert as_plain(attackers.knowledge(insiders)) == plain.known(insiders, pairs=False, assumed=False)
     for attackers, plain, rng in drawn(Coalitions, "full", 300):
-        insiders = set(rng.permutation(PEOPLE)[: rng.integers(1, 4)].tolist())
+        insiders = set(rng.choice(range(-4, PEOPLE), rng.integers(1, 4)).tolist()) - {-1}
         assert as_plain(attackers.knowledge(insiders)) == plain.known(insiders, pairs=True, assumed=False)
         assert as_plain(attackers.guarded(insiders)) == plain.known(insiders, pairs=True, assumed=True)
 

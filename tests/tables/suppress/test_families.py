@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.attack.pairs import Coalition, Rulers, Spared
 from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.model.evidence import DOWN, MOVES, UP
 from discreet.solve.small import Alternative
 from discreet.tables.suppress.attackers import EVERYBODY
+from discreet.tables.suppress.coalitions import TRIES, CoalitionFamilies
 from discreet.tables.suppress.families import EVERYWHERE, NEARBY, Families, Member, Unprotected
 
 TARGET = 2
@@ -216,3 +218,90 @@ def test_a_level_without_room_is_not_looked_for():
     maker, programs = families([moving(-101)], attackers, down=101)
     assert maker.make(TARGET, []) == Unprotected(DOWN)
     assert programs.asked == []
+
+
+# ---- two together -------------------------------------------------------------------------------------------
+
+
+class Pairs(Insiders):
+    """The same, with coalitions that rule alternatives out."""
+
+    def __init__(self, rulers: dict[int, Rulers | None]) -> None:
+        super().__init__("full", {})
+        self.pairs = rulers
+
+    def rulers(self, alternative: Alternative, sign: int, target: int) -> Rulers | None:
+        return self.pairs[id(alternative)]
+
+    def spared(self, target: int, direction: int, level: int) -> Spared:
+        return Spared({9})
+
+    def guarded(self, insiders: set[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """They fill the cells of their numbers, and know something of the cells around the target."""
+        cells = np.array([TARGET - 1, TARGET, TARGET + 1])
+        return np.array(sorted(insiders), np.int64), cells, 10 * cells
+
+
+def pair_families(found: Sequence[Alternative | None], *rules: Rulers | None) -> tuple[CoalitionFamilies, Programs]:
+    """Each of the alternatives is ruled out by the coalitions in its place."""
+    programs: Any = Programs(found)
+    attackers: Any = Pairs({id(alternative): who for alternative, who in zip(found, rules, strict=True)})
+    return CoalitionFamilies(programs, attackers, np.full(5, 5), np.zeros(5, np.int64)), programs
+
+
+def two(one: int, other: int) -> Rulers:
+    return Rulers(set(), {Coalition((one, other))})
+
+
+def test_members_are_added_until_no_two_rule_out_all():
+    found = [moving(5) for _ in range(3)]
+    maker, programs = pair_families(found, Rulers({1, 3}), Rulers({1, 4}), Rulers(set()))
+    assert maker.make(TARGET, []) == [Member(UP, alternative, 1) for alternative in found]
+    assert programs.held == [[1, 3], [1, 3, 4]]
+    one = moving(5)
+    maker, programs = pair_families([one], Rulers({9}))
+    assert maker.make(TARGET, []) == [Member(UP, one, 1)]
+
+
+def test_an_alternative_that_any_two_may_rule_out_is_not_enough():
+    bad, good = moving(5), moving(5)
+    maker, programs = pair_families([bad, good], EVERYBODY, Rulers(set()))
+    assert maker.make(TARGET, []) == [Member(UP, good, 1)]
+    assert programs.held == []
+    maker, _ = pair_families([bad], EVERYBODY)
+    assert maker.make(TARGET, []) == Unprotected(UP)
+
+
+def test_who_stands_in_the_way_of_a_family_is_named():
+    one, more = moving(5), moving(5)
+    maker, programs = pair_families([one, more], two(1, 4), two(1, 4))
+    assert maker.make(TARGET, []) == Unprotected(UP, frozenset({1, 4}))
+    assert len(programs.asked) == 2
+
+
+def test_kept_members_are_used_against_pairs_where_they_help():
+    a, useless, b, c = (moving(5) for _ in range(4))
+    maker, programs = pair_families([a, useless, b, c], Rulers({1, 3}), EVERYBODY, two(3, 4), Rulers(set()))
+    programs.waiting.clear()
+    kept = [Member(UP, alternative, 1) for alternative in (a, useless, b, c)]
+    assert maker.make(TARGET, kept) == [kept[0], kept[2], kept[3]]
+    assert programs.asked == []
+    maker, _ = pair_families([a, b, c], Rulers({1}), Rulers({4}), Rulers(set()))
+    kept = [Member(UP, alternative, 1) for alternative in (a, b, c)]
+    assert maker.make(TARGET, kept) == kept  # the first two leave 1 and 4 together
+    maker, _ = pair_families([a, b, c], Rulers({1}), Rulers(set()), Rulers(set()))
+    assert maker.make(TARGET, kept) == kept[:2]
+
+
+def test_a_family_that_is_only_to_become_cheaper_gets_fewer_tries():
+    found = [moving(5) for _ in range(TRIES + 2)]
+    rules = [Rulers(set(range(10, 30 - number))) for number in range(len(found))]
+    maker, programs = pair_families(found, *rules)
+    assert isinstance(maker.make(TARGET, [], budget=7.0), Unprotected)
+    assert len(programs.asked) == 1 + TRIES
+
+
+def test_cells_around_the_target_are_held_and_the_target_is_not():
+    maker, _ = pair_families([])
+    alone, cells, floor = maker._held(TARGET, {1, TARGET, 4})
+    assert (alone.tolist(), cells.tolist(), floor.tolist()) == ([1, 4], [1, 3], [10, 30])
