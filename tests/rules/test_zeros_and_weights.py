@@ -13,7 +13,7 @@ import discreet as ds
 from discreet.errors import NeedsError, ParameterError
 from discreet.rules import reasons, rule_from_record
 from discreet.verify.rules import Recheck
-from tests.rules.making import assessed, magnitudes
+from tests.rules.making import assessed, counts, magnitudes
 
 FEW = st.integers(2, 4)
 
@@ -160,9 +160,11 @@ def test_only_what_a_rule_lets_count_can_be_rested_on():
     plain = magnitudes([100, 0, 0]).assess(ds.MinFrequency(2, weighted=True, zeros=True)).assessment
     assert plain.on_weights is None
     assert plain.on_zeros.tolist() == [True]
-    people = pa.table({"region": ["n", "n", "s", "s", "s"], "w": [10, 10, 1, 1, 1]})
-    counts = ds.tabulate(people, by={"region": ds.Hierarchy.flat(["n", "s"], total=None)}, weight="w")
-    found = counts.assess(ds.MinFrequency(3, weighted=True), ds.MinContributors(1, zeros=True)).assessment
+    people = counts({"region": ds.Hierarchy.flat(["n", "s"], total=None)}, {("n",): 20, ("s",): 3})
+    people = people.with_(
+        spec=people.spec.with_(weight="w"), records=np.array([2, 3]), weighted=people.value, nonzero=None
+    )
+    found = people.assess(ds.MinFrequency(3, weighted=True, zeros=True)).assessment
     assert found.on_weights.tolist() == [True, False]
     assert found.on_zeros is None
 
