@@ -83,9 +83,9 @@ GROUPS: dict[str, Group] = {
         files=("model/public.py", "files/release_folder.py"),
         tests=(
             "tests/model/test_public.py",
+            "tests/model/test_public_units.py",
             "tests/files/test_release_folder.py",
-            "tests/files/published",
-            "tests/verbs/test_save.py",
+            "tests/files/test_release_parts.py",
         ),
     ),
     "contributions": Group(
