@@ -72,7 +72,15 @@ def test_amounts_and_denominators_may_be_wide(times, denominator, reach):
     custodian = case(certificates=[certificate]).custodian()
     low, high = proven_interval(custodian, 0)
     row = case().row(TARGET)
-    assert (low[row], high[row]) == (1 - 2**62 if reach > 2**61 else 40 - reach, reach)
+    assert (low[row], high[row]) == (20 - 2**62 if reach > 2**61 else 40 - reach, reach)
+
+
+def test_ends_are_never_what_stands_for_no_bound():
+    certificate = box(0, 0, 1, 1, times=2**70, denominator=1, both=True)
+    for sign, end in ((1, 2**62 - 1), (-1, 1 - 2**62)):
+        given = case(certificates=[certificate])
+        custodian = replace(given, value=sign * given.value).custodian()
+        assert proven_interval(custodian, 0)[sign > 0][given.row(TARGET)] == end
 
 
 def test_a_move_of_one_unit_is_a_move():
