@@ -68,7 +68,7 @@ def sum_of_all_others(values: Floats, near: float = 0.0) -> SumFound | None:
     """The code that is the sum of all others, where there is one: then parts that add up by chance mean nothing."""
     for parent in np.argsort(-np.nansum(np.abs(values), axis=1), kind="stable").tolist():
         parts = np.delete(np.arange(len(values)), parent)
-        lines = _holds(values, parent, parts, near) if len(parts) > 1 else 0
+        lines = _holds(values, parent, parts, near)
         if lines:
             return SumFound(parent, tuple(parts.tolist()), lines)
     return None
@@ -120,7 +120,7 @@ def _holds(values: Floats, parent: int, parts: Ints, near: float) -> int:
     with np.errstate(invalid="ignore"):
         if np.any(complete & (np.abs(whole - shown) > room)):
             return 0
-        if np.nanmin(values, initial=0.0) >= 0 and np.any(known & ~complete & (shown > whole + room)):
+        if np.nanmin(values, initial=0.0) >= 0 and np.any(shown > whole + room):
             return 0
     tells = complete & ((inner != 0).sum(axis=0) >= 2)
     return int(tells.sum())
@@ -156,7 +156,7 @@ def _candidates(screen: _Screen, parent: int, others: Ints) -> Iterator[tuple[In
 
 def _subsets(known: Floats, parent: int, others: Ints) -> Iterator[Ints]:
     """Any codes that add up to another in all lines that are fully known, by search; values must not be negative."""
-    if known.shape[1] < 2 or (known < 0).any() or not known[parent].any():
+    if known.shape[1] < 2 or (known < 0).any():
         return
     target = known[parent]
     room = NEAR * np.maximum(1.0, target)
