@@ -38,6 +38,7 @@ def rows(*given: tuple[float, ...]) -> np.ndarray:
         (rows((-10,), (-4,), (-6,)), 0, 1),
         (rows((10, 7), (4, 5), (6, 3)), 0, 0),
         (rows((10, 9), (4, 5), (6, 3)), 0, 0),
+        (rows((10, 7), (4, 5), (6, 3), (-1, 0)), 0, 0),
         (rows((10, 7), (4, 5), (6, NAN)), 0, 1),
         (rows((10, NAN), (4, 5), (6, 2)), 0, 1),
         (rows((10, 7), (4, 8), (6, NAN)), 0, 0),  # a part alone is more than the whole
@@ -109,7 +110,7 @@ def test_the_search_finds_all_codes_that_add_up():
 
 def test_the_search_needs_two_lines_without_negative_values():
     assert subsets(rows((3,), (1,), (2,))) == []
-    assert subsets(rows((3, 5), (1, 2), (2, 3), (-1, 0))) == []
+    assert subsets(rows((3, 5), (1, 2), (2, 3), (-1, 0)), 1, 2) == []
 
 
 def test_the_search_ends_after_a_number_of_tries(monkeypatch):
@@ -124,6 +125,8 @@ def test_the_search_gives_up_where_the_rest_cannot_do(monkeypatch):
     monkeypatch.setattr(adding, "TRIES", 20)
     small = [(0.1, 0.01)] * 10
     assert subsets(rows((8, 8), (7, 7), (6, 6), (2, 2), *small)) == [[2, 3]]
+    large = [(9, 0)] * 30  # none of them is tried at all
+    assert subsets(rows((8, 8), (6, 6), (2, 2), *large)) == [[1, 2]]
 
 
 # ---- all sums -----------------------------------------------------------------------------------------------
@@ -156,6 +159,7 @@ def test_one_line_is_enough_for_the_sum_of_all_others_where_that_is_asked_for():
 def test_the_sum_of_all_others():
     assert sum_of_all_others(rows((4,), (10,), (6,))) == SumFound(1, (0, 2), 1)
     assert sum_of_all_others(rows((-4,), (-10,), (-6,))) == SumFound(1, (0, 2), 1)
+    assert sum_of_all_others(rows((-1,), (-1,), (-2,)), near=1.0) == SumFound(2, (0, 1), 1)  # largest first
     assert sum_of_all_others(rows((4,), (11,), (6,))) is None
     assert sum_of_all_others(rows((4,), (4,))) is None
     assert (
