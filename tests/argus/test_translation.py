@@ -22,7 +22,7 @@ Name 20 4
 Zip 26 2
  <NUMERIC>
 """
-CELLS = '<SEPARATOR> ";"\nSize\n <RECODEABLE>\nVar2\n <NUMERIC>\n'
+CELLS = '<SEPARATOR> ";"\nSize\n <RECODEABLE>\nVar2\n <NUMERIC>\n <DECIMALS> 2\n'
 OPEN = '<OPENMICRODATA> "records.asc"\n<OPENMETADATA> "records.rda"\n'
 OPEN_CELLS = '<OPENTABLEDATA> "cells.tab"\n<OPENMETADATA> "cells.rda"\n'
 ONE = '<SPECIFYTABLE> "Size""Region"|"Var2"||\n'
@@ -46,6 +46,7 @@ def translated(folder: Path, text: str, **options: Any) -> Translation:
     ("text", "line", "said"),
     [
         (OPEN, 2, "a table and <SUPPRESS>"),
+        (ONE, 1, "<OPENMETADATA> before it"),
         ('<OPENMICRODATA> "gone.asc"\n', 1, "gone.asc"),
         (START + OPEN, 6, "a file opened after the data were read"),
         ('<OPENMETADATA> "records.rda"\n', 1, "<OPENMICRODATA> or <OPENTABLEDATA> before it"),
@@ -143,6 +144,12 @@ def test_shadow_and_cost_are_named_where_they_are_not_the_response(tmp_path, res
     assert table["decimals"] == 2
     assert {name: table[name] for name in ("shadow", "cost") if name in table} == part
     assert job.recipe["protect"][0]["cost"] == cost
+
+
+def test_any_other_variable_may_be_shadow_or_cost(tmp_path):
+    text = OPEN + '<SPECIFYTABLE> "Size"|"Zip"|"Var2"|"Var2"\n' + RULE + READ + SUPPRESS
+    (job,) = translated(tmp_path, text).jobs
+    assert job.recipe["tables"][0]["shadow"] == job.recipe["tables"][0]["cost"] == "Var2"
 
 
 def test_ready_made_tables_keep_the_decimals_of_their_file(tmp_path):

@@ -94,6 +94,6 @@ GROUPS: dict[str, Group] = {
     ),
     "argus": Group(
         files=("argus/rules.py", "argus/translate.py", "argus/cell_keys.py"),
-        tests=("tests/argus",),
+        tests=tuple(f"tests/argus/test_{name}.py" for name in ("cell_keys", "translation", "weakened_settings")),
     ),
 }
