@@ -14,7 +14,8 @@ import discreet as ds
 from discreet.errors import InputError, NeedsError
 from discreet.model.arrays import LARGEST
 from discreet.relations import System, build_system
-from discreet.relations.build import _distinct_rows, _equation_slack, _matrix, _same_entries
+from discreet.relations import build as building
+from discreet.relations.build import _distinct_rows, _equation_slack, _known, _matrix, _same_entries, _table_rows
 from discreet.relations.system import FIGURE
 from discreet.relations.variables import VariableRows
 from tests.tables.rounding.making import table
@@ -229,6 +230,8 @@ def test_rows_are_compared_entry_by_entry():
     pairs = [(0, 0), (0, 1), (0, 2), (2, 0), (0, 3), (3, 0), (0, 4), (0, 5), (5, 0)]
     found = _same_entries(matrix, *(np.array(side) for side in zip(*pairs, strict=True)))
     assert found.tolist() == [True, True, *[False] * 7]
+    short = csr_array(np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, -1, 0], [1, 0, 0]]))
+    assert _same_entries(short, np.array([2, 2, 0]), np.array([3, 4, 1])).tolist() == [True, False, True]
 
 
 # ---- slack of equations -------------------------------------------------------------------------------------
@@ -256,3 +259,76 @@ def test_the_slack_of_an_equation_is_that_of_its_tables(slacks, expected):
     found = VariableRows(np.zeros(3, np.int64), np.array([0, 9, 18]), np.array([-1, 1, 1]), np.array([0]))
     of = [np.arange(9) + 9 * number for number in range(4)]
     assert _equation_slack(tables.equations[0], found, tables, of, [10] * 4).tolist() == [expected]
+
+
+# ---- what was published before ------------------------------------------------------------------------------
+
+
+def known(published: list[int], tables: bool = True) -> tuple[list[int], list[int]]:
+    """Cells that are known and those that are given, where an earlier table has the cells 2, 3 and 4 of six."""
+    rows = [("the office", 1 if tables else 0, np.array(published, np.int64))]
+    already: Any = SimpleNamespace(
+        tables=("earlier",) if tables else (), known=() if tables else ("file",), published_rows=lambda _: rows
+    )
+    of = [np.array([0, 1, 2]), np.array([2, 3, 4])][: 1 + tables]
+    given = np.zeros(6, np.bool_)
+    now: Any = ("one table",)
+    found, known_by = _known(already, now, of, given)
+    assert [(name, cells.tolist()) for name, cells in known_by] == [("the office", np.flatnonzero(found).tolist())]
+    return np.flatnonzero(found).tolist(), np.flatnonzero(given).tolist()
+
+
+def test_cells_that_only_earlier_tables_hold_are_given_unless_they_were_published():
+    assert known([0]) == ([2], [3, 4])
+    assert known([0, 1]) == ([2, 3], [4])
+    assert known([]) == ([], [3, 4])
+    assert known([1], tables=False) == ([1], [])
+
+
+def test_a_figure_may_divide_by_what_is_known_or_empty(square, monkeypatch):
+    seen = []
+
+    def hidden_sums(figures, tables, of, value, known, decimals):
+        seen.append(np.flatnonzero(known).tolist())
+        return []
+
+    monkeypatch.setattr(building, "hidden_sums", hidden_sums)
+    cells = np.arange(9)
+    already: Any = SimpleNamespace(figures=("a figure",))
+    system = building._with_figures(replace(square, known=cells == 1, empty=cells == 2, already=already))
+    assert seen == [[1, 2]]
+    assert len(system) == 9
+
+
+# ---- which relations imply the others -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("from_records", "slack", "without_total", "complete"),
+    [
+        (True, None, False, True),
+        (True, 5, False, True),
+        (True, None, True, True),
+        (False, None, False, True),
+        (False, 5, False, False),
+        (False, None, True, False),
+    ],
+)
+def test_relations_are_implied_by_others_only_where_all_of_them_hold_exactly(
+    from_records, slack, without_total, complete
+):
+    made = table(SQUARE).with_(from_records=from_records, slack=slack)
+    cells = np.arange(len(made))
+    if without_total:  # one of the rows' totals
+        cells = np.delete(cells, made.row(v0="a0", v1="Total"))
+        made = made.at(cells)
+    rows = _table_rows(0, made, np.arange(len(made)) + 100, 1)
+    assert rows.defining.all() == (not complete)
+    assert (rows.parent == -1).any() == without_total
+    assert 100 in rows.parent  # the grand total is the first cell
+
+
+@pytest.mark.parametrize(("slack", "expected"), [(None, 0), (0, 0), (7, 7), (-1, 1)])
+def test_the_slack_of_a_relation_is_what_its_table_states(slack, expected):
+    """Rounded tables: half a unit for each of three cells, rounded down."""
+    assert set(build_system(table(SQUARE).with_(slack=slack)).slack.tolist()) == {expected}
