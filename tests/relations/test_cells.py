@@ -12,12 +12,15 @@ from scipy.sparse import csr_array
 
 import discreet as ds
 from discreet.errors import InputError
+from discreet.model.spec import TableSpec
+from discreet.model.table import Table
 from discreet.relations import build_system
 from discreet.relations.distance import distance_in_relations
 from discreet.relations.equations import table_equations
 from discreet.relations.identity import cell_identities, stands_alone
 from discreet.relations.insiders import _same_sole
 from discreet.relations.interior import _untied, finest_cells, interior
+from discreet.relations.kernels import along
 from discreet.relations.marks import _contents, cell_marks
 from tests.tables.rounding.making import table
 
@@ -121,11 +124,13 @@ def test_every_cell_is_a_sum_of_the_finest():
     assert len(finest) == 3
 
 
-def test_finest_cells_that_two_definitions_tie_are_not_all_free():
-    """'even' is b + d, and is given as another sum as well."""
-    codes = ds.Hierarchy.flat(["a", "b", "c", "d"]).with_grouping("ab", ["a", "b"]).with_grouping("cd", ["c", "d"])
-    finest, free = sums_of(table([1, 2, 4, 8], hierarchies=[codes]))
-    assert len(finest) == len(free) == 4
+def test_finest_cells_that_an_equation_ties_are_not_all_free():
+    """The sums of rows are 'home' and 'away' together, and of 'away' only these sums are there."""
+    rows = ds.Hierarchy.flat(["a0", "a1"])
+    given = {"all": table([[3, 5], [7, 9]]), "home": table(SQUARE), "away": table([5, 9], hierarchies=[rows])}
+    tables = [made.with_(spec=made.spec.with_(name=name, value=name)) for name, made in given.items()]
+    finest, free = sums_of(ds.TableSet(tables, equations=["all = home + away"]))
+    assert (len(finest), len(free)) == (10, 8)
 
 
 def test_ties_leave_one_cell_less_each_and_multiples_are_refused():
@@ -140,3 +145,33 @@ def test_a_variable_without_a_total_leaves_the_relations_of_the_other():
     flat, other = ds.Hierarchy.flat(["a0", "a1"], total=None), ds.Hierarchy.flat(["b0", "b1"])
     made = table(SQUARE, hierarchies=[flat, other])
     assert len(table_equations(made).variable) == 2
+
+
+# ---- few cells of many codes --------------------------------------------------------------------------------
+
+
+def test_relations_of_few_cells_among_many_codes():
+    many = [ds.Hierarchy.flat([f"{letter}{i}" for i in range(40)]) for letter in "ab"]
+    places = {(0, 0): 7, (1, 0): 3, (6, 0): 4, (0, 1): 3, (0, 8): 4, (1, 1): 3, (6, 8): 4}
+    made = Table(
+        spec=TableSpec(by=dict(zip(("v0", "v1"), many, strict=True)), name="t", value="v"),
+        codes=np.array(list(places), np.int32),
+        value=np.array(list(places.values()), np.int64),
+        decimals=0,
+        empty=np.zeros(7, np.bool_),
+    )
+    found = table_equations(made)
+    assert len(found.variable) == 6
+    assert sorted(np.bincount(found.row).tolist()) == [2, 2, 2, 2, 3, 3]
+    sums = np.zeros(6, np.int64)
+    np.add.at(sums, found.row, found.coefficient * made.value[found.cell])
+    assert sums.tolist() == [0] * 6
+    assert (found.parent >= 0).all()
+
+
+@pytest.mark.parametrize("cells", [0, 1])
+def test_no_cells_make_no_relation_and_one_makes_one(cells):
+    codes, sizes, starts = np.zeros((cells, 1), np.int32), np.array([50]), np.arange(51)
+    groupings, coefficients = np.arange(50, dtype=np.int32), np.ones(50, np.int32)
+    row, _, _, grouping, first, parent = along(codes, 0, sizes, starts, groupings, coefficients, groupings.copy())
+    assert (len(row), len(grouping), len(first), len(parent)) == (cells,) * 4

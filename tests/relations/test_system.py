@@ -129,6 +129,22 @@ def test_who_has_half_of_a_total_alone_is_known_to_be_in_it():
     assert sorted(who_fills(ready(value=[100, 50, 50, 0], contributors=[9, 1, 1, 3])).values()) == [50, 50]
 
 
+def test_the_first_of_those_without_a_name_counts_too():
+    """The part that is filled alone stands in the first relation, and so does who fills it."""
+    codes = ds.Hierarchy.flat(["ab", "c"])
+    lower = ds.Hierarchy.flat(["a", "b"], total="ab")
+    tree = ds.Hierarchy((*lower.groupings, *codes.groupings), "Total", ())
+    columns = {
+        "code": ["Total", "ab", "a", "b", "c"],
+        "value": [100, 60, 60, 0, 40],
+        "contributors": [6, 1, 1, 0, 5],
+    }
+    made = ds.Table.from_cells(pa.table(columns), by={"code": tree})
+    filling = build_system(made).filling
+    total = made.row(code="Total")
+    assert filling.amount[filling.start[total] : filling.start[total + 1]].tolist() == [60]
+
+
 @pytest.mark.parametrize(
     ("change", "amounts"),
     [
@@ -147,15 +163,17 @@ def test_a_level_that_leaves_little_makes_smaller_parts_matter(change, amounts):
 
 
 def test_levels_of_cells_without_a_value_ask_for_nothing():
-    system = ready(value=[100, 60, 40, 0], contributors=[9, 1, 5, 3])
+    system = ready(value=[100, 60, 40, 0], contributors=[9, 1, 1, 3])
     system = replace(system, unsafe=np.array([False, False, False, True]), lower_level=np.array([0, 0, 0, 5]))
     assert list(who_fills(system).values()) == [60]
 
 
-def test_totals_of_one_unit_and_of_two_contributors_count():
-    system = ready(value=[1, 1, 0, 0], contributors=[2, 1, 1, 0])
-    system = replace(system, unsafe=np.array([True, False, False, False]), lower_level=np.array([1, 0, 0, 0]))
-    assert list(who_fills(system).values()) == [1]
+def test_levels_of_one_unit_and_of_two_contributors_count():
+    for row, contributors, level in ((0, [2, 1, 1, 0], 75), (3, [9, 1, 1, 2], 1)):
+        system = ready(value=[100, 60, 39, 1], contributors=contributors)
+        here = np.arange(4) == row
+        system = replace(system, unsafe=here, lower_level=np.where(here, level, 0))
+        assert sorted(who_fills(system).values()) == [39, 60]
 
 
 def test_only_exact_sums_of_cells_without_negative_contributions_tell():

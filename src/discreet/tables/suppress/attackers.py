@@ -80,12 +80,12 @@ class Attackers:
         amount = alternative.amount if sign > 0 else -alternative.amount
         alone = self.contributors[cells] == 1
         found = set(self.holder[cells[alone], 0].tolist())
-        falls = np.asarray(amount < 0, np.bool_) & (self.lower[cells] > NO_LOWER)
+        falling = np.asarray(amount < 0, np.bool_) & (self.lower[cells] > NO_LOWER)
         whole = bool(self.integral[cells].any())
         if self.insiders == "full" and not whole:
             # For whoever is in the target a smaller part of the same move is there.
-            falls &= cells != target
-        falls = np.flatnonzero(falls)
+            falling &= cells != target
+        falls = np.flatnonzero(falling)
         if not len(falls):
             return found
         at = cells[falls]
