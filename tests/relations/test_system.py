@@ -169,7 +169,7 @@ def test_levels_of_cells_without_a_value_ask_for_nothing():
 
 
 def test_levels_of_one_unit_and_of_two_contributors_count():
-    for row, contributors, level in ((0, [2, 1, 1, 0], 75), (3, [9, 1, 1, 2], 1)):
+    for row, contributors, level in ((0, [2, 1, 1, 1], 75), (3, [9, 1, 1, 2], 1)):
         system = ready(value=[100, 60, 39, 1], contributors=contributors)
         here = np.arange(4) == row
         system = replace(system, unsafe=here, lower_level=np.where(here, level, 0))
