@@ -59,7 +59,7 @@ class Attackers:
 
     def contributing(self, cell: int) -> dict[int, int]:
         """Contributors of a cell who are listed, and what they contribute; the largest comes first."""
-        some = slice(int(self.listed[cell]))
+        some = self.named[cell]
         return dict(zip(self.holder[cell, some].tolist(), self.own[cell, some].tolist(), strict=True))
 
     def excluded(self, target: int, direction: int, level: int) -> set[int]:
