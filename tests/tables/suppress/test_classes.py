@@ -201,7 +201,7 @@ GOOD = {"class": "impossible", "reason": "public anyway", "name": "N. N."}
         ({"class": "impossible", "reason": "public"}, "An acceptance has no name"),
         ({**GOOD, "cells": [["a"]]}, "An acceptance names either cells or a class"),
         ({"reason": "public", "name": "N. N."}, "An acceptance names either cells or a class"),
-        ({**GOOD, "class": "inpossible"}, "There is no class 'inpossible'"),
+        ({**GOOD, "class": "certain"}, "There is no class 'certain'"),
     ],
 )
 def test_acceptances_that_say_too_little_are_refused(entry, said):
