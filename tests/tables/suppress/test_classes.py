@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from discreet.errors import ParameterError
 from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.model.evidence import DOWN, MOVES, UP
 from discreet.relations import System, build_system
+from discreet.relations.system import FIGURE
 from discreet.tables.suppress import classes
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.classes import (
@@ -147,6 +149,24 @@ def test_before_the_publication_a_cell_could_move_just_to_its_level(level, kind)
     bounds = np.array([105, NO_UPPER, NO_UPPER, NO_UPPER, NO_UPPER])
     system = published(system_of(forced="bcd", upper_bound=bounds, upper_level=np.full(5, level)), TOTAL)
     assert failure(system, 1, UP).kind == kind
+
+
+def test_a_figure_that_was_published_reveals_a_cell():
+    """It ties the first cell to one that is published."""
+    from scipy.sparse import csr_array, vstack
+
+    system = system_of(forced="d")
+    already: Any = SimpleNamespace(figures=("the ratio",))
+    tied = replace(system, already=already).related(
+        matrix=vstack([system.matrix, csr_array(np.array([[0, 4, 0, 0, -1]]))]).tocsr(),
+        defining=np.append(system.defining, True),
+        origin=np.vstack([system.origin, [0, FIGURE, 0, 0]]),
+        parent=np.append(system.parent, -1),
+        slack=np.append(system.slack, 0),
+    )
+    found = failure(tied, 1, UP)
+    assert found.kind == "revealed"
+    assert "reveals it exactly to outsiders: 'the ratio'" in found.reason
 
 
 def test_one_published_cell_beside_it_is_enough():
