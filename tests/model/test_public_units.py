@@ -63,6 +63,8 @@ def test_zeros_and_codes_without_cells_are_left_out_but_what_stands_above_a_cell
 def test_an_end_of_an_interval_that_is_not_zero_lists_its_cell():
     table = table_of(*FULL)
     ends = (np.array([12, 0, 0, 0, 0, 0]), np.array([12, 0, 2, 0, 0, 0]))
+    below = (np.array([12, -2, 0, 0, 0, 0]), np.array([12, 0, 0, 0, 0, 0]))
+    assert codes(altered_table(table, np.array([12, 0, 0, 0, 0, 0]), 0, below)) == {"T": 12, "A": 0}
     shown = altered_table(table, np.array([12, 0, 0, 0, 0, 5]), 0, ends)
     assert codes(shown) == {"T": 12, "a": 0, "c": 5}
     assert (shown.lower.tolist(), shown.upper.tolist()) == ([12, 0, 0], [12, 2, 0])
@@ -82,6 +84,8 @@ def test_the_grand_total_is_listed_and_something_must_be():
     without = table_of(3, 4, rows=[2, 3])
     with pytest.raises(ProtectionError, match="All cells of table 't' would be published as zero"):
         altered_table(without, np.zeros(2, np.int64), 0)
+    assert altered_table(without, np.array([0, 4]), 0).code_lists == (("T", "A", "b"),)
+    assert len(altered_table(table_of(), np.zeros(0, np.int64), 0)) == 0
     flat = without.with_(spec=without.spec.with_(by={"code": ds.Hierarchy.flat(TREE.codes, total=None)}))
     assert codes(altered_table(flat, np.array([0, 4]), 0)) == {"b": 4}
 
@@ -100,6 +104,7 @@ def test_public_rows_find_their_places_in_the_original():
     "change",
     [
         {"variables": ("other",)},
+        {"variables": ("another",)},
         {"code_lists": (("T", "A", "z"),)},
         {"altered": False},
         {"codes": np.array([[0], [2]], np.int32), "code_lists": (("T", "A", "b"),)},
@@ -128,6 +133,9 @@ def test_withheld_and_empty_cells_are_not_shown():
     table = table_of(12, 7, 0, 7, 5, 5)
     shown = public_table(table, np.array([False, True, False, False, False, True]))
     assert shown.status == ["V", "X", "E", "V", "V", "X"]
+    assert np.flatnonzero(shown.empty).tolist() == [2]
+    assert shown.measure == "v"
+    assert public_table(table.with_(spec=table.spec.with_(value=None)), table.empty).measure == ""
     assert shown.value.tolist() == [12, 0, 0, 7, 5, 0]
     assert "2 withheld" in repr(shown)
     both = public_table(table, np.array([False, True, True, False, False, True]))
@@ -175,6 +183,8 @@ def test_values_that_do_not_fit_with_more_decimals_are_refused():
     most = LARGEST // 10
     assert rounded_units(np.array([most, -most]), 0, 1).tolist() == [10 * most, -10 * most]
     assert rounded_units(np.array([LARGEST]), 0, 0).tolist() == [LARGEST]
+    with pytest.raises(ParameterError, match="too large to be written exactly with 0 decimals"):
+        rounded_units(np.array([LARGEST + 1]), 0, 0)
     for value in (most + 1, -most - 1):
         with pytest.raises(ParameterError, match="too large to be written exactly with 1 decimal"):
             rounded_units(np.array([value]), 0, 1)
@@ -213,8 +223,9 @@ def test_means_need_the_cells_of_the_counts_unless_zeros_are_not_listed():
     assert release(total, empty).means("total", "count")["mean"] == [3.0, 3.5, None]
     altered = altered_table(table_of(12, 7, 3), np.array([12, 6, 0]), 0)
     assert release(altered, count).means("total", "count")["mean"] == [3.0, 3.0, 0.0]
-    with pytest.raises(ParameterError, match="do not have the same cells"):
-        release(replace(total, variables=("other",)), count).means("total", "count")
+    for other in ("other", "another"):
+        with pytest.raises(ParameterError, match="do not have the same cells"):
+            release(replace(total, variables=(other,)), count).means("total", "count")
 
 
 def test_a_table_that_is_not_in_the_release_is_named():
