@@ -62,30 +62,37 @@ GROUPS: dict[str, Group] = {
     "rules": Group(files=("rules/*.py",), tests=("tests/rules",)),
     "relations": Group(
         files=("relations/*.py",),
-        tests=("tests/relations", "tests/model/test_tableset.py", "tests/verbs/test_links.py", "tests/verify"),
-        words="not (test_mutations or test_proofs)",
+        tests=("tests/relations", "tests/verify/test_cycles.py", "tests/verbs/test_links.py"),
     ),
     "suppress": Group(
         files=tuple(
             f"tables/suppress/{name}.py"
             for name in ("attackers", "bridges", "classes", "coalitions", "complete", "families", "joint", "proof")
         ),
-        tests=("tests/tables/suppress", "tests/tables/test_suppress.py", "tests/attack", "tests/battery"),
-        words="not (test_battery and not claims_hold)",
+        tests=tuple(
+            f"tests/tables/suppress/test_{name}.py"
+            for name in ("attackers", "bridges", "classes", "complete", "families", "known_sums", "proof")
+        ),
     ),
-    "adjust": Group(files=("tables/adjust/moves.py",), tests=("tests/tables/adjust",)),
+    "adjust": Group(
+        files=("tables/adjust/moves.py",),
+        tests=("tests/tables/adjust/test_moves.py", "tests/tables/adjust/test_known_of_others.py"),
+    ),
     "public": Group(
         files=("model/public.py", "files/release_folder.py"),
         tests=(
             "tests/model/test_public.py",
+            "tests/model/test_public_units.py",
             "tests/files/test_release_folder.py",
-            "tests/files/published",
-            "tests/verbs/test_save.py",
+            "tests/files/test_release_parts.py",
         ),
     ),
-    "contributions": Group(files=("engine/contributions.py",), tests=("tests/engine/test_contributions.py",)),
+    "contributions": Group(
+        files=("engine/contributions.py",),
+        tests=("tests/engine/test_contributions.py", "tests/engine/test_kept_contributions.py"),
+    ),
     "argus": Group(
         files=("argus/rules.py", "argus/translate.py", "argus/cell_keys.py"),
-        tests=("tests/argus",),
+        tests=tuple(f"tests/argus/test_{name}.py" for name in ("cell_keys", "translation", "weakened_settings")),
     ),
 }

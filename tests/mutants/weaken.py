@@ -277,9 +277,14 @@ def _comparisons(node: ast.Compare, refuses: bool) -> Iterator[ast.Compare]:
             kind = None
         if kind is not None and not (chained and isinstance(operator, ast.NotEq)):
             yield ast.Compare(node.left, [*node.ops[:i], kind(), *node.ops[i + 1 :]], node.comparators)
-        elif refuses and not chained and isinstance(operator, ast.Lt | ast.Gt):
+        elif refuses and not chained and isinstance(operator, ast.Lt | ast.Gt) and not _is_mark(node.comparators[0]):
             beyond = ast.Sub() if isinstance(operator, ast.Lt) else ast.Add()
             yield ast.Compare(node.left, node.ops, [ast.BinOp(node.comparators[0], beyond, ast.Constant(1))])
+
+
+def _is_mark(node: ast.expr) -> bool:
+    """Whether a number stands for "none" (``NO_LOWER``): nothing is ever one unit beyond it."""
+    return isinstance(node, ast.Name) and node.id.startswith("NO_")
 
 
 # ---- conditions that may go either way ----------------------------------------------------------------------

@@ -79,7 +79,6 @@ def _programs(system: System, cost: Floats, attackers: Attackers, withheld: Bool
     more = len(sums)
     value = [sum(int(system.value[c]) for c in found.cells) for found in sums]
     required = np.concatenate((withheld, np.ones(more, np.bool_)))
-    integral = np.array([bool(attackers.integral[list(found.cells)].all()) for found in sums], np.bool_)
     return LocalPrograms(
         _with_sums(system, sums),
         np.concatenate((system.value, np.array(value, np.int64))),
@@ -88,7 +87,7 @@ def _programs(system: System, cost: Floats, attackers: Attackers, withheld: Bool
         np.concatenate((movable_cells(system) | withheld, np.ones(more, np.bool_))),
         required,
         np.concatenate((cost, np.zeros(more))),
-        np.concatenate((attackers.integral, integral)),
+        np.concatenate((attackers.integral, np.zeros(more, np.bool_))),  # sums of counts are not judged
     )
 
 
@@ -114,7 +113,7 @@ def unsafe_sums(system: System, withheld: Bools) -> list[Sum]:
     for table, cells in dict.fromkeys(_known_sums(system, withheld)):
         known.setdefault(table, []).append(cells)
     found = [s for number, sums in known.items() for s in _judged(system, number, sums)]
-    return sorted(found, key=lambda s: (-max(s.down, s.up), s.cells))
+    return sorted(found, key=lambda s: (-s.up, s.cells))  # no level down is larger than the one up
 
 
 def _known_sums(system: System, withheld: Bools) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -127,15 +126,15 @@ def _known_sums(system: System, withheld: Bools) -> Iterator[tuple[int, tuple[in
     mine[mine] = judged[system.origin[mine, 0]]
     for row in np.flatnonzero(mine).tolist():
         entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        cells, sign = matrix.indices[entries], matrix.data[entries]
+        cells, negative = matrix.indices[entries], matrix.data[entries] < 0
         hidden = withheld[cells]
         if not hidden.any():
             continue
         table, variable = system.origin[row, :2].tolist()
-        parts, totals = cells[hidden & (sign > 0)].tolist(), cells[hidden & (sign < 0)].tolist()
+        parts, totals = cells[hidden & ~negative].tolist(), cells[hidden & negative].tolist()
         if not totals or not parts:
             known.append((table, parts or totals))
-        if len(totals) == 1 and int((sign < 0).sum()) == 1:
+        if len(totals) == 1 == int(negative.sum()):
             part_of.setdefault((table, variable, totals[0]), parts)
     for table, given in known:
         variables = range(len(system.tables.tables[table].variables))
@@ -216,7 +215,7 @@ def _by_holder(table: Table, found: Contributions, rows: list[Ints]) -> Contribu
     """Whoever is in several of the cells counts with all that it has; nobody counts with less than it may have."""
     holders = table.holders
     assert holders is not None
-    width, scale = found.top.shape[1], 10 ** max(table.shadow_decimals - table.decimals, 0)
+    width = found.top.shape[1]
     counts, some, tops = [], [], []
     for r in rows:
         named: dict[int, int] = {}
@@ -240,7 +239,7 @@ def _by_holder(table: Table, found: Contributions, rows: list[Ints]) -> Contribu
         counts.append(max(len(named), int(holders.count[r].max(initial=0))))
         if found.nonzero is not None:
             some.append(max(sum(has != 0 for has in named.values()), int(found.nonzero[r].max(initial=0))))
-        tops.append(_at_most(sorted(most, reverse=True)[:width], int(table.value[r].sum())) * scale)
+        tops.append(_at_most(sorted(most, reverse=True)[:width], int(table.value[r].sum())))
     return _contributions(found, rows, counts, some or None, tops)
 
 
