@@ -11,24 +11,17 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import OutputError, ParameterError
-from discreet.files import release_folder
-from discreet.files.release_folder import (
-    _narrow,
-    closed_to_others,
-    file_names,
-    proven_interval,
-    refuse_foreign,
-    sign_release,
-    write_release,
-)
+from discreet.files import sealing
+from discreet.files.sealing import _narrow, closed_to_others, refuse_foreign, sign_release
+from discreet.files.table_folder import file_names, proven_interval, write_tables
 from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, EarlierTable
-from discreet.model.release import Custodian
+from discreet.model.release import TableCustodian
 from tests.files.test_release_folder import TARGET, case, written
 from tests.verify.by_hand import box
 
 
-def altered() -> Custodian:
+def altered() -> TableCustodian:
     """A release of altered values beside a table of an earlier one."""
     custodian = case().custodian()
     (table,) = custodian.tables
@@ -41,7 +34,7 @@ def altered() -> Custodian:
 def test_altered_values_and_intervals_stand_beside_those_of_the_release_only(tmp_path):
     custodian = altered()
     folder = tmp_path / "out"
-    write_release(folder, custodian.public(), custodian)
+    write_tables(folder, custodian.public(), custodian)
     mine, before = (
         (folder / "custodian" / f"{name}.csv").read_text().split("\n")[0].split(",") for name in ("t", "before")
     )
@@ -103,10 +96,10 @@ def test_units_finer_than_the_table_count_in_the_denominator():
 def test_what_cannot_be_written_is_refused_before_anything_is(tmp_path):
     custodian = case().custodian()
     with pytest.raises(ParameterError, match="There is no format of restricted files 'pdf'"):
-        write_release(tmp_path / "out", custodian.public(), custodian, restricted=("pdf",))
+        write_tables(tmp_path / "out", custodian.public(), custodian, restricted=("pdf",))
     guessed = replace(custodian, key=Key(bytes(32), insecure=True))
     with pytest.raises(OutputError, match="drawn from insecure_seed="):
-        write_release(tmp_path / "out", guessed.public(), guessed)
+        write_tables(tmp_path / "out", guessed.public(), guessed)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,7 +150,7 @@ def test_only_a_saved_release_is_signed(tmp_path, monkeypatch):
     def full(path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(release_folder, "_sync", full)
+    monkeypatch.setattr(sealing, "_sync", full)
     with pytest.raises(OutputError, match="Cannot write the release to 'out': No space left on device"):
         sign_release(folder, key)
 
@@ -196,4 +189,4 @@ def test_two_tables_are_never_written_to_one_file(tmp_path):
     public = custodian.public()
     twice = replace(public, tables=public.tables * 2)
     with pytest.raises(OutputError, match=r"Two tables would be written to 't\.csv'"):
-        write_release(tmp_path / "out", twice, custodian)
+        write_tables(tmp_path / "out", twice, custodian)

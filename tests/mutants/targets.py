@@ -79,7 +79,7 @@ GROUPS: dict[str, Group] = {
         tests=("tests/tables/adjust/test_moves.py", "tests/tables/adjust/test_known_of_others.py"),
     ),
     "public": Group(
-        files=("model/public.py", "files/release_folder.py"),
+        files=("model/public.py", "files/table_folder.py", "files/sealing.py"),
         tests=(
             "tests/model/test_public.py",
             "tests/model/test_public_units.py",
