@@ -33,6 +33,9 @@ GROUPS: dict[str, Group] = {
         tests=(
             "tests/verify",
             "tests/rules/test_checker_agrees.py",
+            "tests/attack/test_forged_folders.py",
+            "tests/attack/test_forged_public.py",
+            "tests/trust/test_signature.py",
             "tests/battery",
             "tests/files/published/test_release_formats.py",
             "tests/files/test_release_folder.py",

@@ -431,7 +431,7 @@ def test_swaps_are_between_areas_of_every_table():
 
 def test_weighted_tables_say_how_many_records_there_are():
     message = "the number of records of a cell is not that of the table"
-    refused_for("drop-intervals", lambda f: f.cells(records=None), message, alone=True)
+    refused_for("drop-intervals", lambda f: f.cells(records=None), message)
 
 
 @pytest.mark.parametrize("left", ["ends", "errors", "coverage"])

@@ -89,6 +89,8 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
     forced = status == CellStatus.FORCED
     for row in np.flatnonzero(recheck.unsafe & (status != CellStatus.UNSAFE) & ~forced).tolist():
         verdict.refuse("rules", "a cell is unsafe under the stated rules but not marked unsafe", cell_text(table, row))
+    for row in np.flatnonzero(recheck.misreported).tolist():
+        verdict.refuse("rules", "a cell breaks other rules than those that it is said to break", cell_text(table, row))
     for row in np.flatnonzero((status == CellStatus.EMPTY) != (table.empty & ~hidden & ~forced)).tolist():
         verdict.refuse("cells", "a cell's status does not fit whether it is empty", cell_text(table, row))
     if table.manual is None:
