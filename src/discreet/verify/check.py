@@ -16,6 +16,7 @@ from discreet.model.table import CellStatus, Table
 from discreet.verify.altered import Check, check_adjustment, check_altered, check_intervals, check_rounding
 from discreet.verify.bounds import check_floors
 from discreet.verify.cell_key import check_cell_key
+from discreet.verify.contradictions import check_contradictions
 from discreet.verify.cycles import check_unseen, unseen_numbers
 from discreet.verify.dropped import check_dropped
 from discreet.verify.evidence import check_evidence
@@ -69,6 +70,7 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
     before = len(verdict.refused)
     if len(np.unique(table.codes, axis=0)) != len(table):
         verdict.refuse("cells", "a cell stands twice in the cell file", table.name)
+    check_contradictions(verdict, table)
     recheck = Recheck(table)
     verdict.asserted += recheck.asserted
     for kind in recheck.missing:
