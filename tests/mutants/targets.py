@@ -51,6 +51,7 @@ GROUPS: dict[str, Group] = {
             "tests/tables/suppress/test_coalitions.py",
             "tests/tables/suppress/test_joint.py",
             "tests/verbs/test_already_published.py",
+            "tests/verbs/test_not_judged.py",
         ),
         words="not (test_battery and not claims_hold and not false_claims)",
         either=False,

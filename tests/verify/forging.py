@@ -90,6 +90,10 @@ RELEASES: dict[str, Callable[[], ds.Release]] = {
         .assess(ds.PPercent(15)),
         ds.Adjust(zeros="kept"),
     ),
+    "adjust-zeros": lambda: ds.protect(
+        ds.tabulate(firms(25), by=BY, value="value", contributor="company", cells="all").assess(ds.PPercent(15)),
+        ds.Adjust(zeros="kept"),
+    ),
     "adjust-linked": lambda: ds.protect(linked(), ds.Adjust()),
     "round": lambda: ds.protect(magnitude(), ds.Round(5000)),
     "round-conventional": lambda: ds.protect(counts(), ds.Round(5, rule="conventional", levels=False)),
@@ -103,6 +107,7 @@ RELEASES: dict[str, Callable[[], ds.Release]] = {
     "cell-key-whole": lambda: ds.protect(counts("whole"), ds.CellKey(modulus=256)),
     "cell-key-values": lambda: ds.protect(magnitude(), ds.CellKey(magnitudes={"small": 0.05, "top": 2})),
     "cell-key-additive": lambda: ds.protect(counts(), ds.CellKey(additive="integer")),
+    "cell-key-additive-all": lambda: ds.protect(counts(cells="all", n=25), ds.CellKey(additive="integer")),
     "small-count": lambda: ds.protect(small_counts(), ds.SmallCount(base=4), key=KEY),
     "noise": lambda: ds.protect(magnitude(), ds.MultiplicativeNoise("id", 1.1, 1.2, p=10, limit=0.15), key=KEY),
     "noise-counts": lambda: ds.protect(counts_and_values(), ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY),

@@ -95,6 +95,14 @@ def test_empty_is_what_is_empty():
     assert cell(row) in refused(with_table(empty=empty))["a cell's status does not fit whether it is empty"]
 
 
+def test_what_a_rule_looks_at_is_in_the_cell_file():
+    contributions = {"record": suppressed().custodian.tables.tables[0].contributions["holding"]}
+    found = refused(with_table(contributions=contributions, holders=None))
+    assert found["what rule p_percent looks at is not in the cell file"] == [
+        suppressed().custodian.tables.tables[0].name
+    ]
+
+
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_levels_are_at_least_those_of_the_rules(side):
     """One unit less is refused, one more is not a lie about the rules."""
