@@ -76,11 +76,12 @@ TABLE: dict[str, Shape] = {
     "options": optional(record({}, {"missing_safe": flag, "manual_range": PERCENT, "unrelated": TEXTS})),
 }
 CLAIM = record({"method": SOME, "statement": SOME, "attackers": TEXTS, "not_considered": TEXTS, "together_with": TEXTS})
+TIMES = text(r"-?[0-9]{1,300}/[1-9][0-9]{0,299}")
 REASON = record(
     {
         "use": one_of(0, 1),
         "relations": many(
-            record({"table": SOME, "cell": TEXTS, "variable": text(), "number": whole(), "times": text(most=700)})
+            record({"table": SOME, "cell": TEXTS, "variable": text(), "number": whole(), "times": TIMES})
         ),
         "insiders": many(row(SOME, TEXTS, whole())),
     }

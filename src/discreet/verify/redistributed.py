@@ -154,13 +154,13 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
     if np.any(after["value"] < 0):
         verdict.refuse(KIND, "a contribution is below zero")
     inside, held = _held(after), _held(evidence.parts["contributions"])
-    for values in map(_largest_first, inside.values()):
-        if len(values) < threshold:
+    for amounts in map(_largest_first, inside.values()):
+        if len(amounts) < threshold:
             verdict.refuse(KIND, "an occupied place has fewer contributors than the threshold")
-        elif _dominated(values, evidence.method):
+        elif _dominated(amounts, evidence.method):
             verdict.refuse(KIND, "a place breaks a rule")
-    for place, values in ((place, _largest_first(who)) for place, who in held.items()):
-        if old[place] == new[place] > 0 and (len(values) < threshold or _dominated(values, evidence.method)):
+    for place, amounts in ((place, _largest_first(who)) for place, who in held.items()):
+        if old[place] == new[place] > 0 and (len(amounts) < threshold or _dominated(amounts, evidence.method)):
             verdict.refuse(KIND, "a place that broke a rule shows its true value")
     kept = set().union(*(who for place, who in held.items() if place not in removed and old[place] > 0))
     if kept != set(after["contributor"].tolist()):
