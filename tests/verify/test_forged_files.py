@@ -1,0 +1,240 @@
+"""The custodian's files are read strictly: each thing that may be wrong with them, alone, and the words for it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.errors import InputError
+from discreet.verify.folder import read_custodian
+from tests.verify.forging import counts, made
+
+KINDS: dict[str, Callable[[], ds.Release]] = {
+    "withheld": lambda: ds.protect(counts(cells="all", n=25), ds.Suppress()),
+    "intervals": lambda: made("intervals-linked"),
+    "key": lambda: ds.protect(counts(), ds.DropAdd("id", rate=0.1)),
+}
+Tree = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def true(tmp_path_factory) -> Path:
+    place = tmp_path_factory.mktemp("true")
+    for name, release in KINDS.items():
+        release().save(place / name)
+        read_custodian(place / name)
+    return place
+
+
+@pytest.fixture
+def closed(true, tmp_path) -> Callable[[str], Path]:
+    """The custodian's folder of a copy of a release."""
+    return lambda kind: Path(shutil.copytree(true / kind, tmp_path / kind)) / "custodian"
+
+
+def refuses(folder: Path, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_custodian(folder.parent)
+
+
+def rewrite(path: Path, change: Callable[[Tree], object]) -> None:
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    change(tree)
+    path.write_text(json.dumps(tree), encoding="utf-8")
+
+
+def cells(folder: Path, number: int, change: Callable[[list[list[str]]], list[list[str]]]) -> Path:
+    """Change the lines of a cell file, its head among them."""
+    path = folder / json.loads((folder / "tables.json").read_text())["tables"][number]["file"]
+    with path.open(encoding="utf-8", newline="") as stream:
+        lines = change(list(csv.reader(stream)))
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(lines)
+    return path
+
+
+def without(*names: str) -> Callable[[list[list[str]]], list[list[str]]]:
+    def change(lines: list[list[str]]) -> list[list[str]]:
+        kept = [i for i, name in enumerate(lines[0]) if name not in names]
+        assert len(kept) == len(lines[0]) - len(names)
+        return [[line[i] for i in kept] for line in lines]
+
+    return change
+
+
+def with_field(name: str, text: str) -> Callable[[list[list[str]]], list[list[str]]]:
+    """Something else in a column of the first cell."""
+
+    def change(lines: list[list[str]]) -> list[list[str]]:
+        lines[1][lines[0].index(name)] = text
+        return lines
+
+    return change
+
+
+# ---- cell files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "gone", [("published", "published_lower", "published_upper"), ("published_lower", "published_upper")]
+)
+def test_all_tables_are_altered_or_none(closed, gone):
+    folder = closed("intervals")
+    cells(folder, 1, without(*gone))
+    refuses(folder, "Values of some tables of the release are altered and those of others are not.")
+
+
+def test_decimals_of_altered_values_are_those_of_the_evidence(closed):
+    for number in range(2):
+        folder = closed("intervals")
+        rewrite(folder / "tables.json", lambda tree, n=number: tree["tables"][n].update(published_decimals=1))
+        cells(folder, number, lambda lines: [lines[0], *(_with_decimal(lines[0], line) for line in lines[1:])])
+        refuses(folder, "The decimals of altered values are not those of the evidence.")
+        shutil.rmtree(folder.parent)
+
+
+def _with_decimal(head: list[str], line: list[str]) -> list[str]:
+    return [f"{text}.0" if name.startswith("published") else text for name, text in zip(head, line, strict=True)]
+
+
+def test_unaltered_tables_have_no_decimals_of_altered_values(closed):
+    folder = closed("withheld")
+    rewrite(folder / "tables.json", lambda tree: tree["tables"][0].update(published_decimals=0))
+    refuses(folder, "The decimals of altered values are not those of the evidence.")
+
+
+def test_a_cell_file_has_the_variables_of_its_table(closed):
+    folder = closed("withheld")
+    path = cells(folder, 0, lambda lines: [["region", *lines[0][1:]], *lines[1:]])
+    refuses(folder, f"The cell file {path.name!r} has other variables than its description.")
+
+
+def test_no_column_of_a_cell_file_stands_twice(closed):
+    folder = closed("withheld")
+    path = cells(folder, 0, lambda lines: [[*line, line[-1]] for line in lines])
+    refuses(folder, f"The cell file {path.name!r} has other variables than its description.")
+
+
+def test_columns_of_a_cell_file_stand_in_their_order(closed):
+    folder = closed("withheld")
+    path = cells(folder, 0, lambda lines: [[*line[:-2], line[-1], line[-2]] for line in lines])
+    refuses(folder, f"The cell file {path.name!r} has other columns than its description says.")
+
+
+def test_lines_of_a_cell_file_are_as_long_as_its_head(closed):
+    folder = closed("withheld")
+    path = cells(folder, 0, lambda lines: [*lines[:-1], lines[-1][:-1]])
+    refuses(folder, f"The cell file {path.name!r} is not well formed")
+
+
+@pytest.mark.parametrize("said", [{"weight_decimals": 1}, {"key_modulus": 10}, {"cost": "w"}])
+def test_a_description_speaks_of_columns_that_are_there(closed, said):
+    folder = closed("withheld")
+    cells(folder, 0, without("key_sum"))
+    rewrite(folder / "tables.json", lambda tree: tree["tables"][0].update(key_modulus=None))
+    read_custodian(folder.parent)
+    rewrite(folder / "tables.json", lambda tree: tree["tables"][0].update(said))
+    refuses(folder, "speaks of columns that it does not have")
+
+
+def test_a_cell_breaks_stated_rules_only(closed):
+    folder = closed("withheld")
+    path = cells(folder, 0, with_field("hits", "2"))
+    refuses(folder, f"The cell file {path.name!r} says that a cell breaks a rule that is not stated.")
+
+
+def test_codes_are_those_of_the_variable(closed):
+    folder = closed("withheld")
+    cells(folder, 0, with_field("area", "West"))
+    refuses(folder, "A cell file has the code 'West', which variable 'area' does not know.")
+
+
+def test_flags_are_zero_or_one(closed):
+    folder = closed("withheld")
+    cells(folder, 0, with_field("empty", "2"))
+    refuses(folder, "Column 'empty' of a cell file holds something that is neither 0 nor 1.")
+
+
+@pytest.mark.parametrize("text", ["", "01", "1.0", "-", "1e3", "+1"])
+def test_numbers_are_written_in_one_way(closed, text):
+    folder = closed("withheld")
+    cells(folder, 0, with_field("value", text))
+    refuses(folder, "Column 'value' of a cell file holds something that is not a number with 0 decimals.")
+
+
+# ---- files of the evidence ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of", ["the file", "a column"])
+def test_evidence_says_no_more_than_its_columns(closed, of):
+    folder = closed("withheld")
+    path = folder / "evidence_0_entries.arrow"
+    with pa.OSFile(str(path)) as source:
+        table = pa.ipc.open_file(source).read_all()
+    told = {"note": "7391"}
+    schema = table.schema.with_metadata(told)
+    if of == "a column":
+        schema = table.schema.set(0, table.schema.field(0).with_metadata(told))
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        writer.write_table(pa.table(table.columns, schema=schema))
+    refuses(folder, "The file 'evidence_0_entries.arrow' says more than its columns do.")
+
+
+@pytest.mark.parametrize("change", [{"more": "evidence_0_more.arrow"}, {"entries": "evidence_0_proofs.arrow"}])
+def test_files_of_the_evidence_are_named_as_they_must_be(closed, change):
+    folder = closed("withheld")
+    rewrite(folder / "tables.json", lambda tree: tree["evidence"][0]["files"].update(change))
+    place = "tables.json.evidence[0].files"
+    refuses(folder, f"{place} are not those" if "more" in change else f"{place}.entries is not named as it must be.")
+
+
+def test_the_file_of_a_table_is_named_by_it(closed):
+    folder = closed("withheld")
+    rewrite(folder / "tables.json", lambda tree: tree["tables"][0].update(file="other.csv"))
+    refuses(folder, "tables.json: the file 'other.csv' is not")
+
+
+# ---- the log ------------------------------------------------------------------------------------------------
+
+
+def test_the_log_says_what_the_release_was_made_together_with(closed):
+    folder = closed("withheld")
+    rewrite(folder / "log.json", lambda tree: tree.update(already_published=["last year"]))
+    refuses(folder, "log.json.already_published is not what the release was made together with.")
+
+
+@pytest.mark.parametrize("forgotten", ["log", "made", "file"])
+def test_the_log_says_whether_a_key_was_made(closed, forgotten):
+    folder = closed("key")
+    if forgotten == "file":
+        (folder / "key.txt").unlink()
+    else:
+        rewrite(
+            folder / "log.json",
+            lambda tree: tree.pop("key") if forgotten == "log" else tree["key"].update(made=False),
+        )
+    refuses(folder, "The log does not say whether the key was made for the release, or the key is missing.")
+
+
+def test_the_log_has_the_fingerprint_of_the_key(closed):
+    folder = closed("key")
+    rewrite(folder / "log.json", lambda tree: tree["key"].update(fingerprint="0" * 16))
+    refuses(folder, "log.json.key.fingerprint is not that of the key.")
+
+
+@pytest.mark.parametrize("part", ["rules", "profile", "options"])
+def test_rules_are_stated_whole_or_not_at_all(closed, part):
+    folder = closed("withheld")
+    rewrite(folder / "tables.json", lambda tree: tree["tables"][0].update({part: None}))
+    other = {"rules": [], "profile": "handbook", "options": {}}[part]
+    rewrite(folder / "log.json", lambda tree: tree["assess"][0].update({part: other}))
+    refuses(folder, "states rules, profile and options only in part.")
