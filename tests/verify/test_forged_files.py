@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 import shutil
@@ -15,7 +16,9 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError
-from discreet.verify.folder import read_custodian
+from discreet.verify.folder import _units, read_custodian
+from discreet.verify.manifest import check_files, refuse_unsaved
+from discreet.verify.verdict import Verdict
 from tests.verify.forging import counts, made
 
 KINDS: dict[str, Callable[[], ds.Release]] = {
@@ -197,10 +200,11 @@ def test_files_of_the_evidence_are_named_as_they_must_be(closed, change):
     refuses(folder, f"{place} are not those" if "more" in change else f"{place}.entries is not named as it must be.")
 
 
-def test_the_file_of_a_table_is_named_by_it(closed):
+@pytest.mark.parametrize("name", ["a.csv", "z.csv"])
+def test_the_file_of_a_table_is_named_by_it(closed, name):
     folder = closed("withheld")
-    rewrite(folder / "tables.json", lambda tree: tree["tables"][0].update(file="other.csv"))
-    refuses(folder, "tables.json: the file 'other.csv' is not")
+    rewrite(folder / "tables.json", lambda tree: tree["tables"][0].update(file=name))
+    refuses(folder, f"tables.json: the file {name!r} is not")
 
 
 # ---- the log ------------------------------------------------------------------------------------------------
@@ -225,9 +229,10 @@ def test_the_log_says_whether_a_key_was_made(closed, forgotten):
     refuses(folder, "The log does not say whether the key was made for the release, or the key is missing.")
 
 
-def test_the_log_has_the_fingerprint_of_the_key(closed):
+@pytest.mark.parametrize("digit", ["0", "f"])
+def test_the_log_has_the_fingerprint_of_the_key(closed, digit):
     folder = closed("key")
-    rewrite(folder / "log.json", lambda tree: tree["key"].update(fingerprint="0" * 16))
+    rewrite(folder / "log.json", lambda tree: tree["key"].update(fingerprint=digit * 16))
     refuses(folder, "log.json.key.fingerprint is not that of the key.")
 
 
@@ -238,3 +243,82 @@ def test_rules_are_stated_whole_or_not_at_all(closed, part):
     other = {"rules": [], "profile": "handbook", "options": {}}[part]
     rewrite(folder / "log.json", lambda tree: tree["assess"][0].update({part: other}))
     refuses(folder, "states rules, profile and options only in part.")
+
+
+# ---- the list of files --------------------------------------------------------------------------------------
+
+
+def listed(folder: Path) -> list[str]:
+    verdict = Verdict()
+    check_files(verdict, folder.parent, None, None)
+    return [str(refusal) for refusal in verdict.refused]
+
+
+def resealed(folder: Path, change: Callable[[Tree], object]) -> list[str]:
+    """Refusals where the list of files was changed and sealed again."""
+    manifest = folder / "manifest.json"
+    rewrite(manifest, change)
+    (folder / "manifest.sha256").write_text(hashlib.sha256(manifest.read_bytes()).hexdigest() + "\n")
+    return listed(folder)
+
+
+def test_a_true_list_is_accepted_and_one_without_its_seal_is_not(closed):
+    folder = closed("withheld")
+    assert listed(folder) == []
+    rewrite(folder / "manifest.json", lambda tree: None)
+    with (folder / "manifest.json").open("a") as stream:
+        stream.write(" ")
+    assert listed(folder) == ["files: the list of files is not the sealed one (custodian/manifest.json)"]
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "manifest.sha256"])
+def test_a_release_has_a_list_and_a_seal(closed, name):
+    folder = closed("withheld")
+    (folder / name).unlink()
+    with pytest.raises(InputError, match="is not a saved release"):
+        refuse_unsaved(folder.parent)
+
+
+@pytest.mark.parametrize(("field", "value"), [("bytes", -1), ("bytes", 1), ("sha256", "0" * 64), ("sha256", "f" * 64)])
+def test_files_are_as_long_as_listed_and_have_their_digest(closed, field, value):
+    folder = closed("withheld")
+
+    def change(tree: Tree) -> None:
+        entry = tree["files"]["custodian/log.json"]
+        entry[field] = entry[field] + value if field == "bytes" else value
+
+    assert resealed(folder, change) == ["files: a file was changed after the release was sealed (custodian/log.json)"]
+
+
+def test_a_listed_file_is_there(closed):
+    folder = closed("withheld")
+    (folder / "log.json").unlink()
+    assert listed(folder) == ["files: a listed file is missing (custodian/log.json)"]
+
+
+def test_folders_besides_do_not_belong_to_a_release(closed):
+    folder = closed("withheld")
+    (folder / "more").mkdir()
+    assert listed(folder) == ["custodian: a custodian file does not belong to the release (more)"]
+
+
+def test_a_file_in_the_place_of_a_folder_does_not_belong_to_a_release(closed):
+    folder = closed("withheld")
+    (folder.parent / "restricted").write_text("7391")
+    assert listed(folder) == ["restricted: a restricted file does not belong to the release (restricted)"]
+
+
+# ---- public numbers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "units"), [("0.00", 0), ("-1.05", -105), (f"{2**63 - 1}", 2**63 - 1)])
+def test_public_numbers_are_read(text, units):
+    assert _units(text, 2 if "." in text else 0, "t.csv") == units
+
+
+@pytest.mark.parametrize(
+    ("text", "decimals"), [("1", 2), ("1.0", 2), ("1.00", 0), (f"{2**63}", 0), ("\u0661", 0), ("+1", 0)]
+)
+def test_public_numbers_have_their_decimals_and_fit_into_64_bits(text, decimals):
+    with pytest.raises(InputError, match=r"The public file 't\.csv' holds a value that is not a number with"):
+        _units(text, decimals, "t.csv")

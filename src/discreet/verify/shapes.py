@@ -56,12 +56,6 @@ def flag(value: Any, place: str) -> None:
         raise wrong(place, "is neither true nor false")
 
 
-def nothing(value: Any, place: str) -> None:
-    """Null."""
-    if value is not None:
-        raise wrong(place, "is not null")
-
-
 def one_of(*allowed: Any) -> Shape:
     """One of some values."""
 
