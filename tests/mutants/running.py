@@ -6,6 +6,7 @@ plain Python where their file is weakened.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import resource
@@ -127,7 +128,10 @@ class Runner:
             lines.setdefault(file, set()).add(frame.f_lineno)
             return inside
 
+        late: list[bool] = []
+
         def stop(*_: object) -> None:
+            late.append(True)
             raise TooSlow
 
         before = time.process_time()
@@ -136,12 +140,18 @@ class Runner:
         sys.settrace(called)
         try:
             reports = runtestprotocol(item, log=False, nextitem=following)
-        except TooSlow:
+        except Exception:
+            if not late:
+                raise
+            # Whatever was stopped halfway, pytest's own hooks among it, must not hold up the tests that follow.
+            with contextlib.suppress(Exception):
+                item.session._setupstate.teardown_exact(following)
             return time.process_time() - before, lines, False
         finally:
             sys.settrace(None)
             signal.setitimer(signal.ITIMER_PROF, 0)
-        return time.process_time() - before, lines, not any(r.failed or r.skipped for r in reports)
+        good = not late and not any(r.failed or r.skipped for r in reports)
+        return time.process_time() - before, lines, good
 
     def _tests(self, weakening: Weakening, timed: Iterable[Timed]) -> tuple[list[pytest.Item], float]:
         """Tests that run the statement, as many as the budget allows; and their time.

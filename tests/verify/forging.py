@@ -118,6 +118,12 @@ RELEASES: dict[str, Callable[[], ds.Release]] = {
         ds.DropAdd("id", subsample=5, replicates=("half", "other_half")),
         key=KEY,
     ),
+    "drop-weighted": lambda: ds.protect(
+        ds.tabulate(firms(25), by=BY, weight="w", cells="all").assess(ds.MinFrequency(3)),
+        ds.DropAdd("id", subsample=3),
+        key=KEY,
+    ),
+    "drop-values": lambda: ds.protect(magnitude(), ds.DropAdd("id", subsample=5), key=KEY),
     "swap": lambda: ds.protect(counts(cells="all", n=25), ds.Swap("area", "id", profile=["half"], rate=0.4), key=KEY),
     "redistribute": lambda: ds.protect(points(), ds.Redistribute(outliers="redistribute", algorithm="optimal")),
     "redistribute-values": lambda: ds.protect(points(value="sales"), ds.Redistribute(max_share=0.6, p=10)),

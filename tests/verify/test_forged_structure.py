@@ -95,6 +95,16 @@ def test_empty_is_what_is_empty():
     assert cell(row) in refused(with_table(empty=empty))["a cell's status does not fit whether it is empty"]
 
 
+def test_the_verdict_says_what_else_decides_on_levels():
+    table = magnitude()
+    assert table.assessment is not None
+    options = {**table.assessment.options, "manual_range": 2.5}
+    odd = table.with_(assessment=replace(table.assessment, profile="argus", options=options))
+    verdict = check_release(forged(tables=ds.TableSet([odd])), suppressed().public)
+    assert not any("profile" in text for text in suppressed().verify().proved)
+    assert any(text.endswith("; profile=argus; manual_range=2.5") for text in verdict.proved)
+
+
 def test_what_a_rule_looks_at_is_in_the_cell_file():
     contributions = {"record": suppressed().custodian.tables.tables[0].contributions["holding"]}
     found = refused(with_table(contributions=contributions, holders=None))

@@ -110,11 +110,11 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
     unsafe = f"the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their levels"
     rules = "; ".join(_in_words(rule) for rule in recheck.checked)
     if rules:
-        verdict.prove(f"table {table.name}: {unsafe} follow from the stated rules: {rules}", before)
+        said = f"{unsafe} follow from the stated rules: {rules}{_besides(table)}"
+        verdict.prove(f"table {table.name}: {said}", before)
     elif recheck.marked:
-        verdict.prove(
-            f"table {table.name}: {unsafe} are as they were marked by hand; no rule is stated that was checked", before
-        )
+        said = f"{unsafe} are as they were marked by hand; no rule is stated that was checked{_besides(table)}"
+        verdict.prove(f"table {table.name}: {said}", before)
     elif not recheck.asserted:
         verdict.not_judged.append(f"table {table.name}")
     verdict.take_for_granted(
@@ -125,6 +125,17 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
 
 def _in_words(rule: Mapping[str, Any]) -> str:
     return " ".join([str(rule["kind"]), *(f"{name}={value}" for name, value in rule.items() if name != "kind")])
+
+
+def _besides(table: Table) -> str:
+    """What else decides on levels, where it is not what one expects."""
+    assessment = table.assessment
+    if assessment is None:
+        return ""
+    said = ["profile=argus"] if assessment.profile == "argus" else []
+    if "manual_range" in assessment.options:
+        said.append(f"manual_range={assessment.options['manual_range']}")
+    return "".join(f"; {text}" for text in said)
 
 
 def _check_levels(verdict: Verdict, table: Table, status: NDArray[Any], recheck: Recheck) -> None:
