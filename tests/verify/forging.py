@@ -110,6 +110,11 @@ RELEASES: dict[str, Callable[[], ds.Release]] = {
     "cell-key-additive-all": lambda: ds.protect(counts(cells="all", n=25), ds.CellKey(additive="integer")),
     "small-count": lambda: ds.protect(small_counts(), ds.SmallCount(base=4), key=KEY),
     "noise": lambda: ds.protect(magnitude(), ds.MultiplicativeNoise("id", 1.1, 1.2, p=10, limit=0.15), key=KEY),
+    "noise-all": lambda: ds.protect(
+        ds.tabulate(firms(25), by=BY, value="value", contributor="company", cells="all").assess(ds.PPercent(15)),
+        ds.MultiplicativeNoise("id", 1.1, 1.2),
+        key=KEY,
+    ),
     "noise-counts": lambda: ds.protect(counts_and_values(), ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY),
     "drop-add": lambda: ds.protect(counts(), ds.DropAdd("id", rate=0.1), key=KEY),
     "drop-q": lambda: ds.protect(counts(), ds.DropAdd("id", subsample=5), key=KEY),

@@ -13,7 +13,7 @@ import pytest
 
 import discreet as ds
 from discreet.verify.multiplied import _short
-from tests.verify.forging import UNSAFE, Forgery, refused_for
+from tests.verify.forging import UNSAFE, WORDING, Forgery, refused_for
 
 # ---- maps of magnitudes -------------------------------------------------------------------------------------
 
@@ -56,8 +56,28 @@ def test_a_map_that_shows_the_truth_is_no_repaired_one_whoever_is_said_to_be_the
         ]
         f.part("repaired", **contributions(share))
 
-    message = "a place that broke a rule shows its true value"
-    assert refused_for("redistribute-values", forge, message, alone=True)
+    assert refused_for("redistribute-values", forge, "every place that broke a rule shows its true value", alone=True)
+
+
+def test_the_verdict_says_how_many_repaired_places_show_the_truth():
+    """All but one of the places that broke a rule; one that did not makes up for it."""
+    f = Forgery("redistribute-values")
+    honest = f.published[0].copy()
+    f.published[0] = f.true.copy()
+    moved = f.rows((honest != f.true) & f.finest())
+    f.published[0][moved[0]], f.published[0][moved[1]] = f.true[moved[0]] + 1, f.true[moved[1]] - 1
+    places = {row: i for i, row in enumerate(f.rows(f.finest()))}
+    everybody = sorted({who for _, who, _ in given(f)})
+    share = [
+        (places[row], who, int(f.published[0][row]) // len(everybody) + (i < f.published[0][row] % len(everybody)))
+        for row in places
+        for i, who in enumerate(everybody)
+        if f.published[0][row] > 0
+    ]
+    f.part("repaired", **contributions(share))
+    verdict = f.verdict()
+    assert {refusal.message for refusal in verdict.refused} <= {WORDING}
+    assert any("that broke a rule may show the truth" in text for text in verdict.asserted)
 
 
 def test_contributions_to_a_map_are_not_below_zero():
@@ -83,6 +103,18 @@ def test_a_single_contributor_below_zero_moves_far_enough(moved, short):
     row = table.row(g="x")
     found = _short(table, [moved] * len(table), table.value, Fraction(1, 10))
     assert bool(found[row]) is short
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_an_empty_cell_of_noisy_values_stays_empty(by):
+    def forge(f: Forgery) -> None:
+        row = f.rows(f.table.empty)[0]
+        value = f.evidence.parts["altered"]["value"].copy()
+        value[row] += by
+        f.published[0][row] += by
+        f.part("altered", value=value)
+
+    assert len(refused_for("noise-all", forge, "an empty cell got a value")) == 1
 
 
 def test_rows_of_a_noise_table_rise():

@@ -216,6 +216,23 @@ def test_the_log_says_what_the_release_was_made_together_with(closed):
     refuses(folder, "log.json.already_published is not what the release was made together with.")
 
 
+def test_the_log_leaves_nothing_out_that_the_release_was_made_together_with(closed):
+    folder = closed("withheld")
+
+    def change(tree: Tree) -> None:
+        known = {
+            "source": "x.csv",
+            "table": tree["tables"][0]["name"],
+            "rows": [0],
+            "fingerprint": "0" * 16,
+            "ignored": 0,
+        }
+        tree["already_published"]["known"].append(known)
+
+    rewrite(folder / "tables.json", change)
+    refuses(folder, "log.json.already_published is not what the release was made together with.")
+
+
 @pytest.mark.parametrize("forgotten", ["log", "made", "file"])
 def test_the_log_says_whether_a_key_was_made(closed, forgotten):
     folder = closed("key")

@@ -317,6 +317,15 @@ def test_proofs_of_other_lengths_are_not_read():
         assert "the proofs are not well formed" in found, column
 
 
+def test_proofs_are_in_whole_numbers():
+    custodian = suppressed().custodian
+    honest = custodian.evidence[0].proofs
+    for column in ("table", "row", "certificate", "use", "start"):
+        wrong = replace(honest, **{column: getattr(honest, column).astype(np.float64)})
+        found = refused(forged(evidence=(replace(custodian.evidence[0], proofs=wrong),)))
+        assert "the proofs are not well formed" in found, column
+
+
 @pytest.mark.parametrize("decimals", [-1, 41])
 def test_units_of_the_evidence_fit_those_of_the_tables(decimals):
     evidence = replace(suppressed().custodian.evidence[0], decimals=decimals)

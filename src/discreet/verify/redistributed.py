@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors import counted
 from discreet.model.arrays import Ints
 from discreet.model.evidence import Evidence
 from discreet.model.noise_claims import noise_claim, redistributed_statement
@@ -159,9 +160,7 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
             verdict.refuse(KIND, "an occupied place has fewer contributors than the threshold")
         elif _dominated(amounts, evidence.method):
             verdict.refuse(KIND, "a place breaks a rule")
-    for place, amounts in ((place, _largest_first(who)) for place, who in held.items()):
-        if old[place] == new[place] > 0 and (len(amounts) < threshold or _dominated(amounts, evidence.method)):
-            verdict.refuse(KIND, "a place that broke a rule shows its true value")
+    _check_repaired(verdict, evidence, held, old, new, threshold)
     kept = set().union(*(who for place, who in held.items() if place not in removed and old[place] > 0))
     if kept != set(after["contributor"].tolist()):
         verdict.refuse(KIND, "other contributors are in the map than before")
@@ -170,6 +169,22 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
     if any(len(held[place]) >= threshold for place in gone):
         verdict.refuse(KIND, "a place with enough contributors was left out as an outlier")
     return {"outliers": len(gone), "lost": lost}
+
+
+def _check_repaired(
+    verdict: Verdict, evidence: Evidence, held: Mapping[int, Mapping[int, int]], old: Ints, new: Ints, threshold: int
+) -> None:
+    """Places that broke a rule show something else than the truth; where some do not, the verdict says so."""
+    broke = [
+        place
+        for place, amounts in ((place, _largest_first(who)) for place, who in held.items())
+        if new[place] > 0 and (len(amounts) < threshold or _dominated(amounts, evidence.method))
+    ]
+    same = sum(bool(old[place] == new[place]) for place in broke)
+    if broke and same == len(broke):
+        verdict.refuse(KIND, "every place that broke a rule shows its true value")
+    elif same:
+        verdict.asserted.append(f"that {same} of {counted(len(broke), 'place')} that broke a rule may show the truth")
 
 
 def _held(part: Mapping[str, Ints]) -> dict[int, dict[int, int]]:
