@@ -13,6 +13,7 @@ import resource
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,8 @@ from tests.mutants.weaken import Weakening
 SOURCE = Path(discreet.__file__).parent
 Lines = dict[str, set[int]]
 Timed = tuple[pytest.Item, float, Lines]
+NEARBY = 6
+"""So many lines before and after a statement are near it."""
 
 
 class TooSlow(Exception):
@@ -156,12 +159,21 @@ class Runner:
     def _tests(self, weakening: Weakening, timed: Iterable[Timed]) -> tuple[list[pytest.Item], float]:
         """Tests that run the statement, as many as the budget allows; and their time.
 
-        Those come first that have noticed something else in the same function, then the quickest.
+        Those come first that have noticed something else in the same function, then those that run lines nearby which
+        few others run, for the time that they take: they are about what stands there.
         """
         known = self.killers.get((weakening.file, weakening.where), [])
+        near = range(weakening.lines.start - NEARBY, weakening.lines.stop + NEARBY)
+        reaching = [one for one in timed if not one[2].get(weakening.file, set()).isdisjoint(weakening.lines)]
+        often = Counter(line for one in reaching for line in one[2][weakening.file] if line in near)
+
+        def order(one: Timed) -> tuple[bool, float]:
+            rare = sum(1 / often[line] for line in one[2][weakening.file] if line in often)
+            return one[0].nodeid not in known, -rare / (one[1] + 0.05)
+
         chosen, total = [], 0.0
-        for item, seconds, lines in sorted(timed, key=lambda one: one[0].nodeid not in known):
-            if not lines.get(weakening.file, set()).isdisjoint(weakening.lines) and total + seconds <= self.budget:
+        for item, seconds, _ in sorted(reaching, key=order):
+            if total + seconds <= self.budget:
                 chosen.append(item)
                 total += seconds
         return chosen, total
