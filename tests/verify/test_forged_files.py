@@ -16,6 +16,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError
+from discreet.model.evidence import MOVES, UP
 from discreet.verify.folder import _units, read_custodian
 from discreet.verify.manifest import check_files, refuse_unsaved
 from discreet.verify.verdict import Verdict
@@ -115,9 +116,10 @@ def test_unaltered_tables_have_no_decimals_of_altered_values(closed):
     refuses(folder, "The decimals of altered values are not those of the evidence.")
 
 
-def test_a_cell_file_has_the_variables_of_its_table(closed):
+@pytest.mark.parametrize("name", ["a", "region"])
+def test_a_cell_file_has_the_variables_of_its_table(closed, name):
     folder = closed("withheld")
-    path = cells(folder, 0, lambda lines: [["region", *lines[0][1:]], *lines[1:]])
+    path = cells(folder, 0, lambda lines: [[name, *lines[0][1:]], *lines[1:]])
     refuses(folder, f"The cell file {path.name!r} has other variables than its description.")
 
 
@@ -190,6 +192,54 @@ def test_evidence_says_no_more_than_its_columns(closed, of):
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         writer.write_table(pa.table(table.columns, schema=schema))
     refuses(folder, "The file 'evidence_0_entries.arrow' says more than its columns do.")
+
+
+def columns(folder: Path, part: str, column: str, kind: pa.DataType, value: object) -> str:
+    """Something else in all of a column of the evidence; gives the name of the file."""
+    path = folder / f"evidence_0_{part}.arrow"
+    with pa.OSFile(str(path)) as source:
+        table = pa.ipc.open_file(source).read_all()
+    values = pa.array([value] * len(table), kind)
+    table = table.set_column(table.schema.names.index(column), column, values)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return path.name
+
+
+@pytest.mark.parametrize(
+    ("part", "column", "kind", "value"),
+    [
+        ("certificates", "both", pa.bool_(), None),
+        ("certificates", "length", pa.bool_(), True),
+        ("certificates", "denominator", pa.string(), None),
+        ("certificates", "length", pa.string(), "1"),
+        ("entries", "row", pa.int64(), None),
+    ],
+)
+def test_columns_of_the_evidence_are_of_their_kind_and_without_gaps(closed, part, column, kind, value):
+    folder = closed("withheld")
+    name = columns(folder, part, column, kind, value)
+    refuses(folder, f"Column {column!r} of {name!r} holds something else than it should.")
+
+
+@pytest.mark.parametrize("length", [-1, 2**40])
+def test_numbers_of_entries_are_such_as_a_file_can_hold(closed, length):
+    folder = closed("withheld")
+    columns(folder, "certificates", "length", pa.int64(), length)
+    refuses(folder, "The evidence states a number of entries that cannot be.")
+
+
+@pytest.mark.parametrize("use", [UP - 1, MOVES + 1])
+def test_certificates_are_taken_for_something_that_is_known(closed, use):
+    folder = closed("withheld")
+    columns(folder, "proof_entries", "use", pa.int16(), use)
+    refuses(folder, "The evidence takes a certificate for something that is not known.")
+
+
+def test_evidence_that_is_no_arrow_file_is_named(closed):
+    folder = closed("withheld")
+    (folder / "evidence_0_proofs.arrow").write_bytes(b"ARROW1")
+    refuses(folder, "The file 'evidence_0_proofs.arrow' is not well formed")
 
 
 @pytest.mark.parametrize("change", [{"more": "evidence_0_more.arrow"}, {"entries": "evidence_0_proofs.arrow"}])
