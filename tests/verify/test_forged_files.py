@@ -11,12 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import discreet as ds
 from discreet.errors import InputError
 from discreet.model.evidence import MOVES, UP
+from discreet.verify.custodian import check_intervals, read_with_intervals
 from discreet.verify.folder import _units, read_custodian
 from discreet.verify.manifest import check_files, refuse_unsaved
 from discreet.verify.verdict import Verdict
@@ -255,6 +257,21 @@ def test_the_file_of_a_table_is_named_by_it(closed, name):
     folder = closed("withheld")
     rewrite(folder / "tables.json", lambda tree: tree["tables"][0].update(file=name))
     refuses(folder, f"tables.json: the file {name!r} is not")
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("by", [-1, 1])
+def test_the_intervals_of_cell_files_are_those_of_the_evidence(true, side, by):
+    custodian, stated = read_with_intervals(true / "withheld")
+    verdict = Verdict()
+    check_intervals(verdict, custodian, stated)
+    assert verdict.holds
+    row = int(np.flatnonzero(custodian.withheld(0))[0])
+    stated[0][side][row] += by
+    check_intervals(verdict, custodian, stated)
+    name = f"{custodian.tables.tables[0].name}: {custodian.tables.tables[0].cell_name(row)}"
+    message = "an attacker's interval is not what the evidence shows"
+    assert [(refusal.message, refusal.where) for refusal in verdict.refused] == [(message, name)]
 
 
 # ---- the log ------------------------------------------------------------------------------------------------

@@ -207,3 +207,13 @@ def test_zeros_are_told_where_everything_is_and_only_there():
     verdict = Verdict()
     check_public(verdict, replace(custodian, published=(published,)), PublicRelease((shown("round"),)))
     assert OTHER_SHAPE in {refusal.message for refusal in verdict.refused}
+
+
+def test_a_value_below_zero_is_told_like_any_other():
+    custodian = made("round").custodian
+    published = custodian.published[0].copy()
+    published[4] = -5000
+    changed = replace(custodian, published=(published,))
+    verdict = Verdict()
+    check_public(verdict, changed, changed.public())
+    assert verdict.holds

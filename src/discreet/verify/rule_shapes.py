@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,17 +10,31 @@ from discreet.verify.shapes import Shape, by_name, either, flag, many, number, o
 
 SOME = text(r".+", most=1000)
 TEXTS = many(text())
-PERCENT = number(0)
 LEVEL = one_of("holding", "record")
+
+
+def above_zero(most: float = math.inf) -> Shape:
+    """A number that is not zero either."""
+    allowed = number(0, most)
+
+    def look(value: Any, place: str) -> None:
+        allowed(value, place)
+        if value == 0:
+            raise wrong(place, "is zero")
+
+    return look
+
+
+PERCENT = above_zero()
 TABLES = {"tables": many(SOME)}
 LARGE: dict[str, Shape] = {"inclusive": flag, "weights": one_of("once", "ignore"), **TABLES}
 BELOW_ONE = {"below_one": flag}
 
 RULES: dict[str, Shape] = {
-    "p_percent": record({"p": PERCENT, "coalition": whole(), "level": LEVEL}, LARGE | BELOW_ONE),
-    "prior_posterior": record({"p": PERCENT, "q": PERCENT, "coalition": whole(), "level": LEVEL}, LARGE | BELOW_ONE),
+    "p_percent": record({"p": PERCENT, "coalition": whole(1), "level": LEVEL}, LARGE | BELOW_ONE),
+    "prior_posterior": record({"p": PERCENT, "q": PERCENT, "coalition": whole(1), "level": LEVEL}, LARGE | BELOW_ONE),
     "dominance": record({"n": whole(1), "k": PERCENT, "level": LEVEL}, LARGE | BELOW_ONE),
-    "max_share": record({"share": number(0, 1), "level": LEVEL}, LARGE),
+    "max_share": record({"share": above_zero(1), "level": LEVEL}, LARGE),
     "min_contributors": record(
         {"n": whole(1), "range": PERCENT, "level": LEVEL}, {"zeros": flag, **BELOW_ONE, **TABLES}
     ),

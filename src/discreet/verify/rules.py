@@ -165,7 +165,7 @@ class Recheck:
 
     def _apply(self, rule: Mapping[str, Any]) -> Result | None:
         kind = rule["kind"]
-        if kind not in RULES and "." in kind:
+        if "." in kind:
             return None
         well_formed(rule, kind)
         shares = () if kind == "zero_unsafe" else ("p", "q", "k", "p1", "p2", "range")
@@ -187,9 +187,9 @@ class Recheck:
     def _concentration(self, rule: Mapping[str, Any], found: Contributions) -> Result | None:
         kind = rule["kind"]
         if kind == "dominance":
-            together = _whole(rule, "n")
+            together = rule["n"]
         else:
-            together = 1 if kind == "max_share" else _whole(rule, "coalition") + 1
+            together = 1 if kind == "max_share" else rule["coalition"] + 1
         listed, total = found.top, self._total(found)
         once = self.table.spec.weight and rule.get("weights")
         if once:
@@ -243,7 +243,7 @@ class Recheck:
 
     def _contributors(self, rule: Mapping[str, Any], found: Contributions) -> Result:
         some = found.count if self.counts or rule.get("zeros") else self._having(found.count, found.nonzero, found)
-        few = _below(found.count, some, _whole(rule, "n"))
+        few = _below(found.count, some, rule["n"])
         if found.unwaived is not None:
             few &= found.unwaived != -1
         return self._few(few, found.count.astype(object), rule)
@@ -264,7 +264,7 @@ class Recheck:
         if self.argus or not self.counts:
             return Result(few, percent, percent)
         one = 10**self.table.decimals
-        lower, upper = np.full(self.size, one, object), (_whole(rule, "n") - frequency) * one
+        lower, upper = np.full(self.size, one, object), (rule["n"] - frequency) * one
         least = np.where(percent > one, percent, one) if self.table.spec.weight else lower
         return Result(few, least, np.where(upper < least, least, upper))
 
@@ -286,7 +286,7 @@ class Recheck:
             some = units if zeros else self._having(units, found.nonzero, found)
         else:
             return None
-        few = _below(units, some, _whole(rule, "n") * one)
+        few = _below(units, some, rule["n"] * one)
         return self._few(few, (units // one).astype(object), rule)
 
     def _zero(self, rule: Mapping[str, Any]) -> Result | None:
@@ -305,7 +305,7 @@ class Recheck:
             return None
         asked = found.requested != -1
         total = self._total(found)
-        unsafe = asked.any(axis=1) & ((found.count < _whole(rule, "n")) | self._not_allowed(found))
+        unsafe = asked.any(axis=1) & ((found.count < rule["n"]) | self._not_allowed(found))
         for j, p in enumerate((_number(rule, "p1"), _number(rule, "p2", rule["p1"]))):
             more = found.requested[:, j].astype(object) * 100 * p.denominator > total * p.numerator
             unsafe |= asked[:, j] & np.asarray(more, np.bool_)
@@ -348,7 +348,7 @@ class Recheck:
                 groups.setdefault(tuple(codes[:k] + codes[k + 1 :]), {})[codes[k]] = row
         unsafe = np.zeros(self.size, np.bool_)
         lower, upper = np.zeros(self.size, object), np.zeros(self.size, object)
-        allowed = _whole(rule, "k", least=0) * one
+        allowed = rule["k"] * one
         enough = allowed + one
         value = table.value.tolist()
         for members in groups.values():
@@ -389,18 +389,8 @@ def _below(everybody: Ints, some: Ints, least: int) -> NDArray[np.bool_]:
 
 
 def _number(record: Mapping[str, Any], name: str, otherwise: float | None = None) -> Fraction:
-    """A parameter as the exact decimal number that its author wrote."""
-    number = record[name] if otherwise is None else record.get(name, otherwise)
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
-        raise ValueError(name)
-    return Fraction(str(number))
-
-
-def _whole(record: Mapping[str, Any], name: str, least: int = 1) -> int:
-    number = record[name]
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise ValueError(name)
-    return number
+    """A parameter as the exact decimal number that its author wrote; its shape was looked at before."""
+    return Fraction(str(record[name] if otherwise is None else record.get(name, otherwise)))
 
 
 def _ceil(numerator: Wide, denominator: int) -> Wide:
