@@ -46,7 +46,7 @@ GROUPS: dict[str, Group] = {
             "tests/tables/perturb/test_noise_method.py",
             "tests/tables/perturb/test_small_count_method.py",
             "tests/tables/perturb/test_swap_method.py",
-            "tests/tables/redistribute/test_method.py",
+            "tests/tables/redistribute",
             "tests/tables/rounding/test_round.py",
             "tests/tables/suppress/test_coalitions.py",
             "tests/tables/suppress/test_joint.py",

@@ -127,6 +127,17 @@ def test_rows_of_a_noise_table_rise():
     refused_for("cell-key", forge, "what is stated of the method cannot be used (ValueError)")
 
 
+def test_small_counts_are_of_counts_alone():
+    """A second table that says of itself that it holds values."""
+
+    def forge(f: Forgery) -> None:
+        f.tables.append(f.table.with_(spec=f.table.spec.with_(name="again", value="sales")))
+        f.published.append(f.published[0].copy())
+        f.status.append(f.status[0].copy())
+
+    refused_for("small-count", forge, "the base or the tables are not such that this checker knows them")
+
+
 # ---- which rules a cell breaks ------------------------------------------------------------------------------
 
 

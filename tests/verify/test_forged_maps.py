@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from discreet.verify.redistributed import _dominated
+from discreet.errors import ProtectionError
+from discreet.model.geography import Adjacency
+from discreet.tables.redistribute.areas import parts_of_map, told_small
+from discreet.tables.redistribute.counts import redistributed
+from discreet.tables.redistribute.grid import Neighbours
+from discreet.verify.redistributed import _dominated, _told_counts
 from tests.verify.forging import Forgery, made, refused_for
 
 SMALL = "an occupied place holds fewer units than the threshold"
@@ -53,6 +60,31 @@ def test_no_place_is_occupied_that_was_not(units):
         f.cells(value=value)
 
     refused_for("redistribute", forge, OTHERS)
+
+
+@pytest.mark.parametrize("outliers", ["none", "suppress", "redistribute"])
+def test_the_checker_agrees_with_the_method_on_what_totals_of_areas_tell(outliers):
+    """The method's answer is held against every map that fits in tests of its own."""
+    rng, answers = np.random.default_rng(7), []
+    for _ in range(400):
+        before = rng.integers(0, 9, int(rng.integers(2, 7)))
+        codes = [f"c{i}" for i in range(len(before))]
+        where = Neighbours(Adjacency(codes, list(pairwise(codes))))
+        try:
+            found = redistributed(before, where, threshold=3, outliers=outliers, outlier_distance=1)
+        except ProtectionError:
+            continue
+        part = parts_of_map(len(before), [np.flatnonzero(rng.random(len(before)) < 0.5) for _ in range(2)])
+        moves = {"target": found.outlier_moves.target, "units": found.outlier_moves.units}
+        received = np.zeros(len(before), np.int64)
+        np.add.at(received, moves["target"], moves["units"])
+        told = told_small(part, before, found.after, received, 3, kept=outliers == "redistribute")
+        evidence = SimpleNamespace(parts={"outlier_moves": moves}, method={"outliers": outliers})
+        places = [np.flatnonzero(part == k).tolist() for k in np.unique(part).tolist()]
+        mine = _told_counts(evidence, places, before, found.after, 3)
+        assert mine == told.any(), (before, part)
+        answers.append(mine)
+    assert 10 < sum(answers) < len(answers) - 10
 
 
 # ---- magnitudes ---------------------------------------------------------------------------------------------
