@@ -131,7 +131,9 @@ def test_small_counts_are_of_counts_alone():
     """A second table that says of itself that it holds values."""
 
     def forge(f: Forgery) -> None:
-        f.tables.append(f.table.with_(spec=f.table.spec.with_(name="again", value="sales")))
+        assert f.table.assessment is not None
+        unruled = replace(f.table.assessment, rules=(), hits=0 * f.table.value)
+        f.tables.append(f.table.with_(spec=f.table.spec.with_(name="again", value="sales"), assessment=unruled))
         f.published.append(f.published[0].copy())
         f.status.append(f.status[0].copy())
 
