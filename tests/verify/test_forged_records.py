@@ -484,11 +484,13 @@ def test_original_small_counts_add_up(by):
     refused_for("small-count", forge, "true values do not add up")
 
 
-def test_an_empty_cell_of_small_counts_stays_empty():
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_an_empty_cell_of_small_counts_stays_empty(sign):
     def forge(f: Forgery) -> None:
         empty = f.table.empty.copy()
         row = f.rows(f.finest() & (f.published[0] > 0))[0]
         empty[row] = True
+        f.published[0][row] *= sign
         f.cells(empty=empty)
 
     assert len(refused_for("small-count", forge, "an empty cell got a value")) == 1
