@@ -9,7 +9,6 @@ fitting. A risk that is stated lower than it is would be a wrong "safe". Bad inp
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections import Counter
 from itertools import combinations, product
 
@@ -19,7 +18,10 @@ from scipy.sparse import csr_array
 
 from discreet.errors import DiscreetError
 from discreet.measures.fair import fair_comparison
+from tests.attack.running import tallied
 
+NEVER = ("other sums", "certain guesses missed", "right guesses missed", "guesses too many", "other inner cells")
+"""What must not be found, not once."""
 SMALL = 1e-7
 
 
@@ -155,9 +157,7 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print("accepted:", accepted())
-    print(dict(attack(given.count, given.seed)))
+    ended = tallied(__doc__, 1_000, attack, NEVER)
+    bad = accepted()
+    print("accepted:", bad)
+    raise SystemExit(1 if bad else ended)
