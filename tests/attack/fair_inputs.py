@@ -13,7 +13,7 @@ from collections import Counter
 from itertools import combinations, product
 
 import numpy as np
-from scipy.optimize import linprog, nnls
+from scipy.optimize import linprog, lsq_linear
 from scipy.sparse import csr_array
 
 from discreet.errors import DiscreetError
@@ -81,7 +81,9 @@ def judge(true: np.ndarray, published: np.ndarray, cover: np.ndarray) -> Counter
     found: Counter[str] = Counter(tables=1)
     fair = fair_comparison(true, published, csr_array(cover), rule="nnls")
     # The nearest sums of non-negative inner cells are unique, whatever the inner cells are.
-    sums = nnls(cover.T, published)[0] @ cover
+    # (scipy's nnls stops too early where columns depend on each other.)
+    nearest = lsq_linear(cover.T, published, bounds=(0, np.inf), method="bvls", tol=1e-13, max_iter=10_000)
+    sums = nearest.x @ cover
     found["other sums"] += int(np.abs(fair.restored - sums).max() > 1e-5)
     there = possible(cover, sums)
     assert there is not None
