@@ -5,6 +5,7 @@ python -m tests.attack.suppressed --count 5000 [--seed 0] [--shape cycle]
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -213,21 +214,45 @@ def _insiders(case: RandomSet, unseen: Unseen, group: list) -> Iterator[Found]:
                 yield Found(case.seed, f"firm {firm}", f"{shown.name} {codes}", true, least, most, level)
 
 
+class TooLong(Exception):
+    """A set takes more processor time than it is worth."""
+
+
+def _give_up(number: int, frame: object) -> None:
+    raise TooLong
+
+
+def outcome(case: RandomSet, seconds: float) -> tuple[str, list[Found]]:
+    """What became of a set, and what was found; it is given up after so many seconds of processor time."""
+    signal.signal(signal.SIGPROF, _give_up)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        release = protect(case)
+        return ("refused", []) if release is None else ("attacked", list(attack(case, release)))
+    except TooLong:
+        return "given up", []
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
 def main() -> int:
     """Attack as many sets as asked, and say what was found."""
-    given = asked(__doc__, 5_000, shape={"choices": list(SHAPES)})
+    seconds = {"type": float, "default": 10.0, "help": "processor time for one set"}
+    given = asked(__doc__, 5_000, shape={"choices": list(SHAPES)}, seconds=seconds)
     tally: dict[str, Counter[str]] = {}
-    found: list[str] = []
+    found: list[Found] = []
     for seed in range(given.seed, given.seed + given.count):
         case = random_set(seed, given.shape)
-        release = protect(case)
+        what, short = outcome(case, given.seconds)
+        if what == "given up":
+            print(f"seed {seed}: given up ({case.shape}, {case.method['algorithm']})", flush=True)
         for kind in (case.shape, case.method["algorithm"], *case.features, "all"):
-            tally.setdefault(kind, Counter())["refused" if release is None else "released"] += 1
-        for one in [str(short) for short in attack(case, release)] if release is not None else ():
-            found.append(one)
+            tally.setdefault(kind, Counter())[what] += 1
+        for one in short:
             print(one, case.features, case.method, flush=True)
+        found += short
     for kind, counts in sorted(tally.items()):
-        print(f"{kind}: {counts['released']} released and attacked, {counts['refused']} refused")
+        print(f"{kind}: {counts['attacked']} attacked, {counts['refused']} refused, {counts['given up']} given up")
     print(f"{given.count} sets, {len(found)} unsafe cells known too closely")
     return 1 if found else 0
 
