@@ -24,7 +24,7 @@ from discreet.stopping import forget_written
 from discreet.verbs.recipe_parts import read_recipe, recipe_text
 from tests.faults.making import RECIPE, environment, recipe_in
 
-COUNTS = {"kills": 200, "signals": 100, "disks": 100, "saves": 500, "memory": 12, "recipes": 5000}
+COUNTS = {"kills": 200, "signals": 160, "disks": 116, "saves": 500, "memory": 12, "recipes": 5000}
 FORMATS = ["csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px", "parquet", "sav", "dta"]
 LONGEST = 60.0
 
