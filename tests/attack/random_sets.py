@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -98,11 +99,7 @@ class RandomSet:
 
     def already(self) -> list:
         """What is out before the set is: a release of its first table, and figures."""
-        items: list = []
-        if self.earlier:
-            plain = {**self.method, "algorithm": "certified"}
-            plain.pop("repair", None)
-            items.append(ds.protect(self._made(self.tables[:1])[0], ds.Suppress(**plain)))
+        items: list = [self.before] if self.earlier else []
         for told in self.figures:
             variables, value = self.tables[told.table]
             name = self.name(variables, value)
@@ -115,6 +112,13 @@ class RandomSet:
                 formula = f"100 * ({formula}) / {cell(told.whole)}"
             items.append(ds.Figure(formula, value=f"{told.value:.{told.decimals}f}"))
         return items
+
+    @cached_property
+    def before(self) -> ds.Release:
+        """An earlier release of the first table, with another pattern than the one to come."""
+        plain = {**self.method, "algorithm": "certified", "cost": "unity"}
+        plain.pop("repair", None)
+        return ds.protect(self._made(self.tables[:1])[0], ds.Suppress(**plain))
 
     def _rules_for(self, table: ds.Table) -> list:
         counting = table.spec.value is None
@@ -146,8 +150,8 @@ def hierarchy(tree: Tree) -> ds.Hierarchy:
     return found
 
 
-def _tree(rng: np.random.Generator, name: str, signed: bool) -> Tree:
-    base = [f"{name}{i}" for i in range(int(rng.choice([2, 2, 3, 3, 4])))]
+def _tree(rng: np.random.Generator, name: str, signed: bool, sizes: tuple[int, ...]) -> Tree:
+    base = [f"{name}{i}" for i in range(int(rng.choice(sizes)))]
     sums = {"Total": [(code, 1) for code in base]}
     if len(base) >= 3 and rng.random() < 0.4:
         sums = {"Total": [(f"{name}G", 1), *((code, 1) for code in base[2:])], f"{name}G": [(base[0], 1), (base[1], 1)]}
@@ -202,7 +206,8 @@ def random_set(seed: int, shape: str | None = None) -> RandomSet:
     layout = SHAPES[shape]
     variables = sorted({v for table in layout for v in table})
     wanted = rng.random() < 0.25
-    trees = {v: _tree(rng, v, wanted and rng.random() < 0.6) for v in variables}
+    sizes = (3, 3, 4) if shape == "cycle" else (2, 2, 3, 3, 4)  # what lies behind a cycle shows in larger ones
+    trees = {v: _tree(rng, v, wanted and rng.random() < 0.6, sizes) for v in variables}
     signed = any(f"{v}D" in tree.sums for v, tree in trees.items())
     decimals = int(rng.choice([0, 0, 1, 2]))
     negative = bool(rng.random() < 0.15)

@@ -15,6 +15,7 @@ from scipy.optimize import LinearConstraint
 
 import discreet as ds
 from discreet.errors import DiscreetError
+from discreet.model.public import PublicTable
 from tests.attack.enumeration import TooMany, all_tables
 from tests.attack.programs import Programs
 from tests.attack.publication import Shown, Unseen, shown_from
@@ -68,23 +69,21 @@ def attack(case: RandomSet, release: ds.Release) -> Iterator[Found]:
         whole = not case.weighted and (value is None or not fractions)
         unit = 10.0**-case.decimals if value else 1.0
         for group in [[table] for table in tables] if apart else [tables]:
-            yield from _outsiders(case, _behind(case, release, group), group, unit, whole)
+            yield from _outsiders(case, _behind(case, group), group, unit, whole)
         if case.method["insiders"] and not case.weighted and not case.negative:
             for group in [[table] for table in tables] if insiders_apart else [tables]:
-                yield from _insiders(case, _behind(case, release, group), group)
+                yield from _insiders(case, _behind(case, group), group)
 
 
-def _behind(case: RandomSet, release: ds.Release, group: list[tuple[Shown, ds.Table]]) -> Unseen:
+def _behind(case: RandomSet, group: list[tuple[Shown, ds.Table]]) -> Unseen:
     """The table behind some of the tables, with all that is known of it: earlier releases and figures, too."""
     shown = [one for one, _ in group]
     names = {one.name for one in shown}
-    first = case.name(*case.tables[0])
-    if case.earlier and first in names:
-        for earlier in release.custodian.already.tables:
-            if earlier.release:
-                shown.append(_earlier(case, earlier))
+    if case.earlier and case.name(*case.tables[0]) in names:
+        table, public = case.before.custodian.tables.tables[0], case.before.public.tables[0]
+        shown.append(_shown(case, public, table, *case.tables[0]))
     unseen = Unseen(case.trees, shown)
-    of_name = {one.name: one for one in shown}
+    of_name = {one.name: one for one, _ in group}
     for told in case.figures:
         name = case.name(*case.tables[told.table])
         if name not in names:
@@ -100,31 +99,24 @@ def _behind(case: RandomSet, release: ds.Release, group: list[tuple[Shown, ds.Ta
     return unseen
 
 
-def _earlier(case: RandomSet, earlier) -> Shown:
-    """The table of an earlier release, as it was published."""
-    variables, value = case.tables[0]
-    table, unit = earlier.table, 10.0**earlier.table.decimals
-    cells: dict[tuple[str, ...], float | None] = {}
-    for row in np.flatnonzero(~table.empty).tolist():
-        codes = table.spec_codes(table.codes[row].tolist())
-        cells[codes] = table.value[row] / unit if earlier.published[row] else None
-    codes = [[*case.trees[v].sums, *case.trees[v].base] for v in variables]
-    half = 0.5 if case.weighted else 0.0
-    return Shown("earlier", variables, value, cells, codes, half)
-
-
 def _published(case: RandomSet, release: ds.Release, value: str | None) -> Iterator[tuple[Shown, ds.Table]]:
     for (variables, mine), public, table in zip(
         case.tables, release.public.tables, release.custodian.tables, strict=True
     ):
-        if mine != value:
-            continue
-        codes = [[*case.trees[v].sums, *case.trees[v].base] for v in variables]
-        # Without weights nothing is rounded: values have fewer decimals only where they need no more.
-        half = 0.5 * 10.0**-public.decimals if case.weighted and public.decimals < table.decimals else 0.0
-        shown = shown_from(public.columns(), variables, public.name, value, codes, half)
-        _add_bounds(shown, table)
-        yield shown, table
+        if mine == value:
+            yield _shown(case, public, table, variables, value), table
+
+
+def _shown(
+    case: RandomSet, public: PublicTable, table: ds.Table, variables: tuple[str, ...], value: str | None
+) -> Shown:
+    """A table as it was published, with the bounds that everybody was said to know."""
+    codes = [[*case.trees[v].sums, *case.trees[v].base] for v in variables]
+    # Without weights nothing is rounded: values have fewer decimals only where they need no more.
+    half = 0.5 * 10.0**-public.decimals if case.weighted and public.decimals < table.decimals else 0.0
+    shown = shown_from(public.columns(), variables, public.name, value, codes, half)
+    _add_bounds(shown, table)
+    return shown
 
 
 def _add_bounds(shown: Shown, table: ds.Table) -> None:
