@@ -79,3 +79,22 @@ def test_the_error_keeps_its_words():
     error = pickle.loads(pickle.dumps(ResourceError("Memory did not suffice.", hint="Free some.")))
     assert error.exit_code == 8
     assert str(error) == "Memory did not suffice. Free some."
+
+
+def test_a_limited_address_space_is_refused_before_libraries_end_the_process(monkeypatch):
+    monkeypatch.setattr(room, "available_bytes", lambda: 10**10)
+    monkeypatch.setattr(room, "_process", lambda: 2 * 10**9)
+    with pytest.raises(
+        ResourceError, match=r"Loading the program needs about 2.1 GB of address space, and 2.0 GB are free"
+    ):
+        room.require_to_start()
+    monkeypatch.setattr(room, "_process", lambda: None)
+    room.require_to_start()
+
+
+def test_memory_that_is_used_up_is_told_of_without_reading_files(monkeypatch):
+    def none_left(*args, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(room.Path, "read_text", none_left)
+    assert room.available_bytes() is None

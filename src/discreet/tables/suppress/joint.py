@@ -17,6 +17,7 @@ from discreet.model.claims.suppression import sums_are_judged
 from discreet.model.table import NOBODY, Contributions, Table
 from discreet.progress import checkpoint
 from discreet.relations import System
+from discreet.relations.equations import table_equations
 from discreet.rules.assess import assess_table
 from discreet.rules.base import rule_from_record
 from discreet.solve.local import LocalPrograms
@@ -117,44 +118,53 @@ def unsafe_sums(system: System, withheld: Bools) -> list[Sum]:
 
 
 def _known_sums(system: System, withheld: Bools) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """What single relations give away, also where withheld totals are resolved into their withheld parts."""
-    matrix = system.matrix
-    part_of: dict[tuple[int, int, int], list[int]] = {}
-    known: list[tuple[int, list[int]]] = []
-    judged = np.array([sums_are_judged(table) for table in system.tables.tables[: system.present]], np.bool_)
-    mine = (system.origin[:, 0] < system.present) & (system.origin[:, 1] >= 0)
-    mine[mine] = judged[system.origin[mine, 0]]
-    for row in np.flatnonzero(mine).tolist():
-        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        cells, negative = matrix.indices[entries], matrix.data[entries] < 0
-        hidden = withheld[cells]
-        if not hidden.any():
+    """What single relations give away, also where withheld totals are resolved into their withheld parts.
+
+    Every table is looked at with all its own relations. The system keeps a relation that several tables have for the
+    first of them only, but withheld margins have parts in the others, too.
+    """
+    for number, table in enumerate(system.tables.tables[: system.present]):
+        if not sums_are_judged(table):
             continue
-        table, variable = system.origin[row, :2].tolist()
-        parts, totals = cells[hidden & ~negative].tolist(), cells[hidden & negative].tolist()
-        if not totals or not parts:
-            known.append((table, parts or totals))
-        if len(totals) == 1 == int(negative.sum()):
-            part_of.setdefault((table, variable, totals[0]), parts)
-    for table, given in known:
-        variables = range(len(system.tables.tables[table].variables))
-        forms = [given, *(_resolved(given, table, [v], part_of) for v in variables)]
-        forms.append(_resolved(given, table, list(variables), part_of))
-        for form in forms:
+        for form in _known_in(table, system.of[number], withheld):
             distinct = tuple(sorted(set(form)))
             if 1 < len(form) == len(distinct) and system.unsafe[list(distinct)].any():
-                yield table, distinct
+                yield number, distinct
 
 
-def _resolved(
-    cells: list[int], table: int, variables: list[int], part_of: dict[tuple[int, int, int], list[int]]
-) -> list[int]:
+def _known_in(table: Table, cells: Ints, withheld: Bools) -> Iterator[list[int]]:
+    """Withheld cells of one table whose sum is known, in every way in which its withheld totals can be resolved."""
+    equations = table_equations(table)
+    cell = cells[equations.cell]
+    plus, hidden = equations.coefficient > 0, withheld[cell]
+    taken = np.bincount(equations.row[~plus], minlength=len(equations.variable))
+    sides: dict[int, tuple[list[int], list[int]]] = {}
+    for row, one, added in zip(
+        equations.row[hidden].tolist(), cell[hidden].tolist(), plus[hidden].tolist(), strict=True
+    ):
+        sides.setdefault(row, ([], []))[0 if added else 1].append(one)
+    part_of: dict[tuple[int, int], list[int]] = {}
+    known: list[list[int]] = []
+    for row in sorted(sides):
+        parts, totals = sides[row]
+        if not totals or not parts:
+            known.append(parts or totals)
+        if len(totals) == 1 and taken[row] == 1 and parts != totals:
+            part_of.setdefault((int(equations.variable[row]), totals[0]), parts)
+    variables = list(range(len(table.variables)))
+    for given in known:
+        yield given
+        for some in (*([v] for v in variables), variables):
+            yield _resolved(given, some, part_of)
+
+
+def _resolved(cells: list[int], variables: list[int], part_of: dict[tuple[int, int], list[int]]) -> list[int]:
     """The cells with every withheld total replaced by its withheld parts, one variable after the other."""
     for variable in variables:
         result, waiting = [], list(reversed(cells))
         while waiting:
             cell = waiting.pop()
-            parts = part_of.get((table, variable, cell))
+            parts = part_of.get((variable, cell))
             if parts is None:
                 result.append(cell)
             else:
