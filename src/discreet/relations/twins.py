@@ -114,7 +114,8 @@ def _relations(system: System, label: Ints, size: int) -> Relations:
 
     found = system.relating.found
     old = found.matrix
-    matrix = csr_array((old.data, label[old.indices], old.indptr), shape=(old.shape[0], size))
+    # A copy: entries of the same cell are added up in place.
+    matrix = csr_array((old.data.copy(), label[old.indices], old.indptr.copy()), shape=(old.shape[0], size))
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     matrix.sort_indices()
