@@ -23,6 +23,7 @@ from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
 from discreet.relations.adding import undeclared_sums
 from discreet.rules.base import Rule
+from discreet.tables.memory import require_memory
 from discreet.tables.method import Method, Outcome
 from discreet.tables.needs import check_needs
 from discreet.verbs.already import Items, gather
@@ -109,6 +110,7 @@ def protect(
     if parts is None:
         check_needs(whole, method)
         parts = method.supply(whole, key)
+    require_memory(already.joined(whole), method.kind)
     system = build_system(whole, already)
     if method.relates or not all(isinstance(table.source, Microdata) for table in whole):
         system.check_additive()

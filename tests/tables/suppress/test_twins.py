@@ -14,7 +14,7 @@ from discreet.relations.twins import twin_labels
 from discreet.tables.suppress import method as suppress
 
 
-def sparse(value: bool, seed: int = 3, variables: int = 6, records: int = 14) -> ds.Table:
+def sparse(value: bool, seed: int = 3, variables: int = 5, records: int = 9) -> ds.Table:
     """Few records in many variables."""
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {f"v{k}": rng.choice(["a", "b", "c"][: 2 + k % 2], records) for k in range(variables)}
@@ -42,7 +42,7 @@ def test_twins_share_certificates_that_the_checker_and_the_audit_accept(value: b
 
 
 def test_a_pattern_is_no_dearer_with_twins_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = sparse(True, variables=5)
+    table = sparse(True, variables=4)
     as_one = ds.protect(table, ds.Suppress())
     monkeypatch.setattr(suppress, "MANY_TWINS", 0.0)
     apart = ds.protect(table, ds.Suppress())
