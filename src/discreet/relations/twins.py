@@ -65,13 +65,11 @@ def twin_labels(system: System) -> Ints:
 
 def _alike(system: System, one: Ints, other: Ints) -> Bools:
     """Whether pairs of cells agree in all that matters to attackers and methods."""
-    columns = (
-        (system.value, system.empty, system.unsafe, system.forced, system.given, system.known, system.now)
-        + (system.lower_level, system.upper_level, system.sliding_level, system.lower_bound, system.upper_bound)
-        + (system.contributors, system.without_negative)
-    )
+    names = ("value", "empty", "unsafe", "forced", "given", "known", "now", "lower_level", "upper_level")
+    more = ("sliding_level", "lower_bound", "upper_bound", "contributors", "without_negative")
     result = np.ones(len(one), np.bool_)
-    for column in columns:
+    for name in (*names, *more):
+        column = getattr(system, name)
         result &= column[one] == column[other]
     for column in (system.holder, system.own):
         result &= (column[one] == column[other]).all(axis=1)
@@ -139,32 +137,19 @@ def in_finest_cells(system: System) -> System:
     unknowns as there are of these, not a chain of relations for every path between them. Relations that say more (of
     linked tables, for example) stay, and a system in which the sums would be long stays as it is.
     """
-    from scipy.sparse import csr_array, eye_array, vstack
+    from scipy.sparse import csr_array, vstack
 
     found = system.relating.found
-    defining = np.flatnonzero(found.defining & (found.slack == 0))
-    if len(defining) < int(found.defining.sum()):
-        return system
-    matrix = found.matrix[defining].astype(np.int64)
+    defining = np.flatnonzero(found.defining)
+    matrix = found.matrix[defining]
     total, chosen = _explained(matrix, found.parent[defining])
-    if not len(chosen):
+    if found.slack[defining].any() or not len(chosen):
         return system
-    size = len(system)
-    steps = eye_array(size, dtype=np.int64, format="lil")
-    steps[total] = matrix[chosen] + eye_array(size, dtype=np.int64, format="csr")[total]
-    steps = csr_array(steps)
-    for _ in range(size.bit_length() + 1):
-        further = steps @ steps
-        if further.nnz > LONGEST * matrix.nnz + size:
-            return system
-        if (further != steps).nnz == 0:
-            break
-        steps = further
-    else:
+    finest = _sums_of_finest(matrix[chosen], total, LONGEST * matrix.nnz)
+    if finest is None:
         return system
     rest = np.setdiff1d(np.arange(len(defining)), chosen)
-    sums = steps[total] - eye_array(size, dtype=np.int64, format="csr")[total]
-    rows = csr_array(vstack([sums, matrix[rest] @ steps]))
+    rows = csr_array(vstack([(finest - _itself(len(system)))[total], matrix[rest] @ finest]))
     rows.eliminate_zeros()
     rows.sort_indices()
     order = defining[np.concatenate((chosen, rest))]
@@ -184,3 +169,33 @@ def _explained(matrix: csr_array, parent: Ints) -> tuple[Ints, Ints]:
     explains = np.flatnonzero((matrix.indices == parent[row]) & (matrix.data == -1))
     total, first = np.unique(parent[row[explains]], return_index=True)
     return total, row[explains[first]]
+
+
+def _sums_of_finest(matrix: csr_array, total: Ints, most: int) -> csr_array | None:
+    """Every cell as a sum of finest ones, a row each; nothing where these rows have more than ``most`` entries.
+
+    Row ``k`` of the matrix explains ``total[k]`` by others, which may be explained by further rows.
+    """
+    from scipy.sparse import csr_array
+
+    size = matrix.shape[1]
+    place = csr_array((np.ones(len(total), np.int64), (total, np.arange(len(total)))), shape=(size, len(total)))
+    steps = csr_array(_itself(size) + place @ matrix)
+    steps.eliminate_zeros()
+    for _ in range(size.bit_length() + 1):
+        further = csr_array(steps @ steps)
+        further.eliminate_zeros()
+        if further.nnz > most + size:
+            return None
+        if abs(further - steps).sum() == 0:
+            return further
+        steps = further
+    return None
+
+
+def _itself(size: int) -> csr_array:
+    """Every cell as itself."""
+    from scipy.sparse import csr_array
+
+    every = np.arange(size)
+    return csr_array((np.ones(size, np.int64), (every, every)), shape=(size, size))

@@ -278,7 +278,7 @@ class Suppress(Method):
         if twins is None:
             return whole
         system, first = twins.system, twins.first
-        cost = np.bincount(twins.cell, whole.cost, len(system))
+        cost = np.bincount(twins.cell, whole.cost, len(system)).astype(np.float64)
         hidden = _not_out(system)
         old = whole.attackers
         attackers = Attackers(hidden, old.insiders, self.known_within, old.integral[first], twins.several)
