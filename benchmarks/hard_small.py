@@ -16,7 +16,7 @@ BY_NAME_ONLY = ("protect-memory",)
 
 LIMIT, SMALL_LIMIT = 60.0, 10.0
 TREES = {
-    "about 900 cells": (11, (4, 3, 3), (3, 3), 3_000),
+    "about 900 cells": (12, (4, 3, 3), (3, 3), 3_000),
     "about 1,350 cells": (21, (4, 3, 3), (3, 3, 2), 3_000),
     "about 2,000 cells": (24, (3, 3, 2, 2), (3, 3, 2), 8_000),
 }
