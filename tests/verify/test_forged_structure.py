@@ -194,9 +194,9 @@ def test_unsafe_cells_need_evidence():
 
 def test_altered_values_have_one_method_that_says_how():
     custodian = made("adjust").custodian
-    message = "values are altered, and there is not one method that says how"
-    assert message in refused(replace(custodian, evidence=()))
-    assert message in refused(replace(custodian, evidence=custodian.evidence * 2))
+    assert "values are altered, and there is no method that says how" in refused(replace(custodian, evidence=()))
+    twice = refused(replace(custodian, evidence=custodian.evidence * 2))
+    assert "'adjust' is no method that comes before tables are made" in twice
 
 
 def test_a_method_that_withholds_alters_nothing_and_the_other_way_round():

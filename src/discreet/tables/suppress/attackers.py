@@ -25,10 +25,20 @@ class Attackers:
         Everybody knows each cell to within so many per cent of its value.
     integral
         Cells that everybody knows to be whole numbers of units: unweighted counts.
+    several
+        Cells that stand for twins, too.
     """
 
-    def __init__(self, system: System, insiders: str | None, known_within: float | None, integral: Bools) -> None:
+    def __init__(
+        self,
+        system: System,
+        insiders: str | None,
+        known_within: float | None,
+        integral: Bools,
+        several: Bools | None = None,
+    ) -> None:
         self.insiders = insiders
+        self.several = np.zeros(len(system), np.bool_) if several is None else several
         self.value = system.value
         self.lower, self.upper = known_bounds(system, known_within)
         self.integral = integral
@@ -83,8 +93,8 @@ class Attackers:
         falling = np.asarray(amount < 0, np.bool_) & (self.lower[cells] > NO_LOWER)
         whole = bool(self.integral[cells].any())
         if self.insiders == "full" and not whole:
-            # For whoever is in the target a smaller part of the same move is there.
-            falling &= cells != target
+            # For whoever is in the target a smaller part of the same move is there; the checker says so of one cell.
+            falling &= (cells != target) | self.several[cells]
         falls = np.flatnonzero(falling)
         if not len(falls):
             return found
