@@ -21,7 +21,14 @@ from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
     from discreet import attack, generate, measures
-    from discreet.argus.run import convert_batch, run_batch
+    from discreet.argus.apriori import apply_apriori
+    from discreet.argus.data import read_argus, read_argus_table
+    from discreet.argus.output import write_argus
+    from discreet.compare.algorithms import compare_algorithms
+    from discreet.compare.compare import compare
+    from discreet.compare.fair import FairRisk
+    from discreet.compare.tune import family, tune
+    from discreet.compare.utility import utility
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy, write_labels
@@ -38,6 +45,9 @@ if TYPE_CHECKING:
     from discreet.model.hierarchy import Grouping, Hierarchy
     from discreet.model.spec import TableSpec
     from discreet.model.tableset import VariableEquation
+    from discreet.recipe.batch import convert_batch, run_batch
+    from discreet.recipe.links import linked_clusters
+    from discreet.recipe.run import run_recipe
     from discreet.records.recode import Recode
     from discreet.rules import (
         Dominance,
@@ -63,33 +73,23 @@ if TYPE_CHECKING:
     from discreet.tables.redistribute.method import Redistribute
     from discreet.tables.rounding.method import Round
     from discreet.tables.suppress.method import Suppress
-    from discreet.verbs.algorithms import compare_algorithms
-    from discreet.verbs.argus_apriori import apply_apriori
-    from discreet.verbs.argus_data import read_argus, read_argus_table
-    from discreet.verbs.argus_output import write_argus
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
     from discreet.verbs.check_output import check_output
-    from discreet.verbs.compare import compare
     from discreet.verbs.coordinate import coordinate
-    from discreet.verbs.fair import FairRisk
     from discreet.verbs.instances import table_from_jj
-    from discreet.verbs.links import linked_clusters
     from discreet.verbs.load import load
     from discreet.verbs.offices import office_table
     from discreet.verbs.proposals import propose_recodes, redesign
     from discreet.verbs.protect import protect
-    from discreet.verbs.recipe import run_recipe
     from discreet.verbs.repair import repair
     from discreet.verbs.replay import replay
     from discreet.verbs.save import save, sign
     from discreet.verbs.tabulate import tabulate
-    from discreet.verbs.tune import family, tune
-    from discreet.verbs.utility import utility
     from discreet.verify import check_folder
 
 _HOME = {
-    "discreet.argus.run": ("convert_batch", "run_batch"),
+    "discreet.recipe.batch": ("convert_batch", "run_batch"),
     "discreet.errors": ("DiscreetError",),
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),
@@ -130,29 +130,29 @@ _HOME = {
     "discreet.methods.base": ("Method",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.records": ("KAnonymity",),
-    "discreet.verbs.algorithms": ("compare_algorithms",),
-    "discreet.verbs.argus_apriori": ("apply_apriori",),
-    "discreet.verbs.argus_data": ("read_argus", "read_argus_table"),
-    "discreet.verbs.argus_output": ("write_argus",),
+    "discreet.compare.algorithms": ("compare_algorithms",),
+    "discreet.argus.apriori": ("apply_apriori",),
+    "discreet.argus.data": ("read_argus", "read_argus_table"),
+    "discreet.argus.output": ("write_argus",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
-    "discreet.verbs.compare": ("compare",),
+    "discreet.compare.compare": ("compare",),
     "discreet.verbs.check_output": ("check_output",),
     "discreet.verbs.coordinate": ("coordinate",),
-    "discreet.verbs.fair": ("FairRisk",),
+    "discreet.compare.fair": ("FairRisk",),
     "discreet.verbs.instances": ("table_from_jj",),
-    "discreet.verbs.links": ("linked_clusters",),
+    "discreet.recipe.links": ("linked_clusters",),
     "discreet.verbs.load": ("load",),
     "discreet.verbs.offices": ("office_table",),
     "discreet.verbs.proposals": ("propose_recodes", "redesign"),
     "discreet.verbs.protect": ("protect",),
-    "discreet.verbs.recipe": ("run_recipe",),
+    "discreet.recipe.run": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.replay": ("replay",),
     "discreet.verbs.save": ("save", "sign"),
     "discreet.verbs.tabulate": ("tabulate",),
-    "discreet.verbs.tune": ("family", "tune"),
-    "discreet.verbs.utility": ("utility",),
+    "discreet.compare.tune": ("family", "tune"),
+    "discreet.compare.utility": ("utility",),
     "discreet.verify": ("check_folder",),
 }
 METHODS.add_homes(
@@ -219,7 +219,7 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (Release, "save", "discreet.verbs.save", "save"),
     (Release, "summary", "discreet.verbs.show", "summary"),
     (Release, "to_frame", "discreet.verbs.show", "to_frame"),
-    (Release, "utility", "discreet.verbs.utility", "utility"),
+    (Release, "utility", "discreet.compare.utility", "utility"),
     (Release, "verify", "discreet.verbs.verify", "verify"),
 )
 for _noun, _name, _home, _function in _VERBS:

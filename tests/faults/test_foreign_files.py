@@ -24,8 +24,8 @@ from discreet.files.foreign import read_published
 from discreet.files.frames import PART, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_labels
 from discreet.methods.registry import METHODS
+from discreet.recipe.schema import read_recipe, recipe_text
 from discreet.rules.base import REGISTRY
-from discreet.verbs.recipe_parts import read_recipe, recipe_text
 from tests.faults.making import RECIPE, recipe_in
 
 ENDS = ("read", "refused")

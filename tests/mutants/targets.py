@@ -66,7 +66,7 @@ GROUPS: dict[str, Group] = {
     "rules": Group(files=("rules/*.py",), tests=("tests/rules",)),
     "relations": Group(
         files=("relations/*.py",),
-        tests=("tests/relations", "tests/verify/test_cycles.py", "tests/verbs/test_links.py"),
+        tests=("tests/relations", "tests/verify/test_cycles.py", "tests/recipe/test_links.py"),
     ),
     "suppress": Group(
         files=tuple(

@@ -10,7 +10,7 @@ from discreet.errors import ParameterError, counted
 from discreet.files.argus.apriori import number_text
 from discreet.files.argus.outputs import KINDS
 from discreet.files.argus.rda import ArgusMetadata
-from discreet.verbs.recipe_parts import ArgusFilePart, Recipe, TablePart
+from discreet.recipe.schema import ArgusFilePart, Recipe, TablePart
 
 NUMBER_OF_KIND = {kind: number for number, kind in KINDS.items()}
 NUMBER_OF_TOTALS = {"given": "0", "computed": "1", "computed_keep_status": "1T", "as_they_are": "2"}

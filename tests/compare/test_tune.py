@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 import discreet as ds
 from discreet.cli import main
+from discreet.compare.tune import _Search
 from discreet.errors import NeedsError, ParameterError
 from discreet.keys import Key
 from discreet.measures import fair_comparison, table_measures
 from discreet.report.riskmap import Axis, Point, RiskMap, Spot
-from discreet.verbs.tune import _Search
 from tests.papers.test_fair_comparison import COVER, OTHER, T1, T5, published_of
 
 PARTIES, AGES, SEXES = "ABC", "ymo", "mf"
@@ -140,7 +140,7 @@ def test_withheld_cells_need_an_imputation_for_measures_of_utility(table):
 
 def test_identical_tables_have_no_loss_on_any_axis():
     counts = np.random.default_rng(1).poisson(4, (30, 8))
-    from discreet.verbs.utility_axes import TURNED, losses
+    from discreet.compare.utility_axes import TURNED, losses
 
     for name, loss in losses(tuple(TURNED), [table_measures(counts, counts)]).items():
         assert loss == pytest.approx(1.0 if name == "utility_small_unchanged_share" else 0.0, abs=1e-9)
@@ -275,7 +275,7 @@ directory = "out"
 
 
 @pytest.fixture
-def kitchen(tmp_path):
+def job(tmp_path):
     import pyarrow.csv
 
     pyarrow.csv.write_csv(voters(), tmp_path / "voters.csv")
@@ -287,10 +287,10 @@ def kitchen(tmp_path):
     return tmp_path
 
 
-def test_one_command_compares_cell_keys_with_small_counts_and_draws_the_map(kitchen):
-    page = kitchen / "compare.html"
+def test_one_command_compares_cell_keys_with_small_counts_and_draws_the_map(job):
+    page = job / "compare.html"
     done = CliRunner().invoke(
-        main, ["compare", str(kitchen / "voters.toml"), "--runs", "3", "--no-attack", "--guess", "party",
+        main, ["compare", str(job / "voters.toml"), "--runs", "3", "--no-attack", "--guess", "party",
                "--report", str(page), "--utility", "cramers_v_change"],
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -300,8 +300,8 @@ def test_one_command_compares_cell_keys_with_small_counts_and_draws_the_map(kitc
     assert "utility_cramers_v_change" in page.read_text()
 
 
-def test_the_command_line_tunes_to_equal_risk(kitchen):
-    recipe = str(kitchen / "voters.toml")
+def test_the_command_line_tunes_to_equal_risk(job):
+    recipe = str(job / "voters.toml")
     start = ["compare", recipe, "--runs", "3", "--no-attack", "--guess", "party"]
     done = CliRunner().invoke(main, [*start, "--equal-risk", "0.6"])
     assert done.exit_code == 0, done.output

@@ -13,17 +13,17 @@ from click.testing import CliRunner
 
 import discreet as ds
 from discreet.cli import main
+from discreet.compare.compare import method_name
 from discreet.errors import Cancelled, NeedsError, OutputError, ParameterError
 from discreet.keys import Key
 from discreet.methods.base import TableMethod
 from discreet.model.release import Release
 from discreet.model.table import CellStatus
 from discreet.progress import Step, checkpoint, reporting
+from discreet.recipe.schema import read_recipe, recipe_schema
 from discreet.report.riskmap import Axis, Point, RiskMap, Spot
-from discreet.verbs.compare import method_name
-from discreet.verbs.recipe_parts import read_recipe, recipe_schema
 from tests.battery.cases import counts, linked
-from tests.verbs.test_recipe import RECIPE, folder  # noqa: F401
+from tests.recipe.test_recipe import RECIPE, folder  # noqa: F401
 
 ROUND = ds.Round(base=7, rule="unbiased", levels=False)
 

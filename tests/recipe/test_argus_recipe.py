@@ -9,9 +9,9 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ParameterError
-from discreet.verbs.kitchen import Kitchen
-from discreet.verbs.recipe import compare_recipe, prepare, run_recipe
-from discreet.verbs.recipe_parts import read_recipe
+from discreet.recipe.job import RecipeJob
+from discreet.recipe.run import compare_recipe, prepare, run_recipe
+from discreet.recipe.schema import read_recipe
 
 RECIPE = """version = 1
 [data]
@@ -124,8 +124,8 @@ def test_columns_that_only_methods_name_are_read(tmp_path: Path, method: str, by
     (tmp_path / "people.csv").write_text("".join(rows))
     (tmp_path / "people.rda").write_text(PEOPLE)
     text = BY_METHOD.format(method=method, by=by, hierarchies=hierarchies)
-    kitchen = Kitchen(read_recipe(text), tmp_path, False)
-    tables = prepare(kitchen)
-    release = ds.protect(tables, kitchen.methods())
+    job = RecipeJob(read_recipe(text), tmp_path, False)
+    tables = prepare(job)
+    release = ds.protect(tables, job.methods())
     assert release.verify().holds
     assert not np.array_equal(release.public.tables[0].value, release.custodian.tables.tables[0].value)

@@ -109,8 +109,8 @@ def test_withheld_row_totals_are_estimated_from_the_whole():
 
     by = {"a": ds.Hierarchy.flat(["x", "y"], total="T"), "b": ds.Hierarchy.flat(["u", "v"], total="T")}
     given = ds.Table.from_cells(pa.table(cells), by=by)
+    from discreet.compare.utility import _Filling, _finest
     from discreet.model.public import public_table
-    from discreet.verbs.utility import _Filling, _finest
 
     public = public_table(given, np.isin(cells["status"], ["U", "M"]))
     finest = _finest(given)
@@ -125,8 +125,8 @@ def test_withheld_row_totals_are_estimated_from_the_whole():
 
 def test_withheld_cells_between_are_sums_of_filled_finest_ones():
     """An unbalanced hierarchy: cells at one depth do not add up to the total, those of base codes do."""
+    from discreet.compare.utility import _Filling, _finest
     from discreet.model.public import public_table
-    from discreet.verbs.utility import _Filling, _finest
 
     tree = ds.Hierarchy.from_parents({"A": "T", "B": "T", "A1": "A", "A2": "A"}, "T")
     flat = ds.Hierarchy.flat(["x", "y"], total="S")

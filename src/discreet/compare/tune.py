@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from discreet.compare.compare import assessed_tables, compare, method_name
+from discreet.compare.comparison import Comparison
+from discreet.compare.writing import DONE
 from discreet.errors import ParameterError, listed, unknown_name
 from discreet.methods.base import TablePublisher
 from discreet.model.spec import TableSpec
 from discreet.report.riskmap import Point
 from discreet.rules.base import Rule
-from discreet.verbs.compare import assessed_tables, compare, method_name
-from discreet.verbs.comparing import DONE
-from discreet.verbs.comparison import Comparison
 
 
 def family(method: TablePublisher, **values: Iterable[Any]) -> list[TablePublisher]:

@@ -10,8 +10,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import DiscreetError, InputError, OutputError, ParameterError
-from discreet.verbs.recipe import audit_pattern
-from discreet.verbs.recipe_parts import read_recipe, recipe_schema
+from discreet.recipe.run import audit_pattern
+from discreet.recipe.schema import read_recipe, recipe_schema
 
 RECIPE = """
 version = 1
@@ -213,7 +213,7 @@ def test_a_recipe_without_tables_is_refused():
 def test_an_audit_against_the_certificates_stops_the_run(folder, monkeypatch):
     from types import SimpleNamespace
 
-    monkeypatch.setattr("discreet.verbs.recipe.audit", lambda _: SimpleNamespace(short=2))
+    monkeypatch.setattr("discreet.recipe.run.audit", lambda _: SimpleNamespace(short=2))
     with pytest.raises(DiscreetError, match=r"2 unsafe cells short of the level.*Nothing is published"):
         ds.run_recipe(folder / "recipe.toml")
     assert not (folder / "out").exists()

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.compare.fair import FAIR, FairRisk, Inner, fair_columns
+from discreet.compare.measured import COLUMNS
+from discreet.compare.utility import finest_measures
+from discreet.compare.utility_axes import TURNED, losses
 from discreet.errors import DiscreetError, InputError, NeedsError, ParameterError, unknown_name
 from discreet.measures.imputation import Imputation
 from discreet.model.release import Release
 from discreet.model.tableset import TableSet
 from discreet.relations import System
 from discreet.report.riskmap import Axis
-from discreet.verbs.fair import FAIR, FairRisk, Inner, fair_columns
-from discreet.verbs.measured import COLUMNS
-from discreet.verbs.utility import finest_measures
-from discreet.verbs.utility_axes import TURNED, losses
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from discreet.compare.comparison import Comparison
+from discreet.compare.fair import FairRisk
+from discreet.compare.measured import Seen, measured
+from discreet.compare.measured_besides import Extra
+from discreet.compare.utility_axes import chosen
+from discreet.compare.writing import DONE, ended
 from discreet.errors import DiscreetError, ParameterError, listed
 from discreet.folders import as_one
 from discreet.keys import Key
@@ -22,21 +28,15 @@ from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
+from discreet.parallel import by_name
 from discreet.progress import checkpoint
 from discreet.relations import System, build_system
 from discreet.rules.base import Rule
 from discreet.verbs.already import Items, gather
 from discreet.verbs.assess import assess
-from discreet.verbs.at_once import at_once
 from discreet.verbs.audit import audit
-from discreet.verbs.comparing import DONE, ended
-from discreet.verbs.comparison import Comparison
-from discreet.verbs.fair import FairRisk
-from discreet.verbs.measured import Seen, measured
-from discreet.verbs.measured_besides import Extra
 from discreet.verbs.protect import protect, refuse_unassessed
 from discreet.verbs.tabulate import tabulate
-from discreet.verbs.utility_axes import chosen
 from discreet.verify import check_folder, check_release
 from discreet.verify.folder import read_custodian, refuse_unsaved
 
@@ -147,7 +147,7 @@ def compare(
             title = name if len(part) == many else f"{name}, runs {part[0] + 1} to {part[-1] + 1}"
             cut.append((title, _Piece(name, given.get(name, tried), part)))
     pieces = unlike(cut)
-    found = at_once("compare", job.tried, pieces, threads)
+    found = by_name("compare", job.tried, pieces, threads)
     seconds = dict.fromkeys(named, 0.0)
     for title, (_, took) in found.items():
         seconds[pieces[title].name] += took

@@ -8,9 +8,9 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError
-from discreet.verbs.links import TableMetadata, linked_clusters, read_table_metadata, tables_of_recipe
-from discreet.verbs.recipe_parts import read_recipe
-from tests.verbs.test_recipe import RECIPE
+from discreet.recipe.links import TableMetadata, linked_clusters, read_table_metadata, tables_of_recipe
+from discreet.recipe.schema import read_recipe
+from tests.recipe.test_recipe import RECIPE
 
 OURS = """table,by,value,universe
 T1,nace=naf|size,turnover,France

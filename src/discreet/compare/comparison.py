@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.compare.measured import COLUMNS
+from discreet.compare.writing import DONE, standing_alone, write_new
 from discreet.errors import ParameterError
 from discreet.files.frames import to_frame
 from discreet.report.compared import compared_page
 from discreet.report.riskmap import DEFAULT, Axis, Point, RiskMap, Spot
-from discreet.verbs.comparing import DONE, standing_alone, write_new
-from discreet.verbs.measured import COLUMNS
 
 ENDS = (2.5, 97.5)
 """Percentiles of the runs between which the interval of a measure lies."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.compare.writing import DONE, ended, standing_alone, write_new
 from discreet.errors import DiscreetError, ParameterError, counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools
@@ -22,7 +23,6 @@ from discreet.tables.engines.standards import Standards
 from discreet.tables.suppress import Suppress
 from discreet.tables.suppress.classes import CLASSES
 from discreet.verbs.already import Items, gather
-from discreet.verbs.comparing import DONE, ended, standing_alone, write_new
 from discreet.verbs.cost_variables import with_cost_variable
 from discreet.verbs.protect import refuse_unassessed
 

@@ -9,14 +9,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from discreet.argus.output import Written, write_argus
 from discreet.argus.parse import read_batch
 from discreet.argus.translate import Job, Translation, translate
 from discreet.errors import DiscreetError, InputError, OutputError, counted
 from discreet.files.argus.outputs import write_text
-from discreet.verbs.argus_output import Written, write_argus
-from discreet.verbs.kitchen import Kitchen
-from discreet.verbs.recipe import Run, cook, prepare
-from discreet.verbs.recipe_parts import read_recipe
+from discreet.recipe.job import RecipeJob
+from discreet.recipe.run import Run, prepare, run_job
+from discreet.recipe.schema import read_recipe
 from discreet.verbs.show import summary
 
 CODES = {3: 3}
@@ -131,13 +131,13 @@ def _do(
     job: Job, folder: Path, allow_outside: bool, shared: dict[Any, Any], runs: list[Run], book: Logbook
 ) -> tuple[Written, ...]:
     text = job.text()
-    kitchen = Kitchen(read_recipe(text), folder, allow_outside, shared)
+    recipe = RecipeJob(read_recipe(text), folder, allow_outside, shared)
     if not job.protected:
-        [table] = prepare(kitchen)
-        parts = kitchen.recipe.output.argus
+        [table] = prepare(recipe)
+        parts = recipe.recipe.output.argus
         book.say(f"{table.name}: {counted(len(table), 'cell')}, {int(table.unsafe.sum()):,} unsafe, not protected")
-        return tuple(write_argus(table, kitchen.path(p.file), p.kind, options=p.options) for p in parts)
-    done = cook(text, kitchen)
+        return tuple(write_argus(table, recipe.path(p.file), p.kind, options=p.options) for p in parts)
+    done = run_job(text, recipe)
     runs.append(done)
     book.done(done)
     return done.files

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from discreet.argus.apriori import status_numbers
 from discreet.attack import Audit
 from discreet.errors import NeedsError, ParameterError, unknown_name
 from discreet.files.argus.jj import Instance, jj_weights, write_jj
@@ -31,7 +32,6 @@ from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.units import from_units
 from discreet.relations import System, build_system
-from discreet.verbs.argus_apriori import status_numbers
 
 ALTERED = {"round": "Round", "adjust": "CTA", "cell_key": "CKM"}
 STATUS_OF_JJ = {CellStatus.SAFE: 0, CellStatus.UNSAFE: 1, CellStatus.SECONDARY: 2, CellStatus.FORCED: 3}

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from discreet.argus.apriori import apply_apriori
+from discreet.argus.data import ArgusRecords, read_argus, read_argus_table, shadow_differs
+from discreet.argus.output import Written, write_argus
 from discreet.attack import Audit
 from discreet.errors import NeedsError, OutputError, ParameterError
 from discreet.files.argus.cells import read_argus_cells
@@ -18,11 +21,8 @@ from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.release import Release
 from discreet.model.table import Table
+from discreet.recipe.schema import HierarchyPart, Recipe, TablePart, cost_column
 from discreet.tables.suppress import Suppress
-from discreet.verbs.argus_apriori import apply_apriori
-from discreet.verbs.argus_data import ArgusRecords, read_argus, read_argus_table, shadow_differs
-from discreet.verbs.argus_output import Written, write_argus
-from discreet.verbs.recipe_parts import HierarchyPart, Recipe, TablePart, cost_column
 from discreet.verbs.redesign import read_how, recode
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def refuse_argus_keys(recipe: Recipe) -> None:
             )
 
 
-class ArgusKitchen:
+class ArgusJob:
     """The part of a recipe that deals with ARGUS files; records are read once, by all recipes that share them."""
 
     def __init__(self, finder: Finder, shared: dict[Any, Any] | None = None) -> None:

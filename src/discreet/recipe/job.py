@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from discreet.compare.compare import Tried, method_name, unlike
 from discreet.errors import InputError, ParameterError, listed
 from discreet.files.frames import code_text, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
@@ -26,11 +27,8 @@ from discreet.model.pattern import Pattern
 from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
-from discreet.verbs.already import Found, Item
-from discreet.verbs.argus_recipe import ArgusKitchen
-from discreet.verbs.compare import Tried, method_name, unlike
-from discreet.verbs.load import load
-from discreet.verbs.recipe_parts import (
+from discreet.recipe.argus_job import ArgusJob
+from discreet.recipe.schema import (
     HierarchyPart,
     PatternPart,
     PublishedPart,
@@ -40,6 +38,8 @@ from discreet.verbs.recipe_parts import (
     publisher_of,
     varied_records,
 )
+from discreet.verbs.already import Found, Item
+from discreet.verbs.load import load
 
 WAYS = ("file", "digits", "columns", "parents", "hexagons", "neighbours")
 """Ways to say how codes add up or where they lie; a recipe gives one of them."""
@@ -49,7 +49,7 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-class Kitchen:
+class RecipeJob:
     """Where a recipe finds its files: below its own folder, unless told otherwise."""
 
     def __init__(self, recipe: Recipe, folder: Path, allow_outside: bool, shared: dict[Any, Any] | None = None) -> None:
@@ -57,7 +57,7 @@ class Kitchen:
         self.folder = folder.resolve()
         self.allow_outside = allow_outside
         self.inputs: dict[str, str] = {}
-        self.argus = ArgusKitchen(self, shared)
+        self.argus = ArgusJob(self, shared)
 
     def path(self, name: str) -> Path:
         """A path of the recipe; outside its folder it is an error."""

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.argus.output import Written
 from discreet.attack import Audit
+from discreet.compare.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
+from discreet.compare.compare import compare, unlike
+from discreet.compare.comparison import Comparison
+from discreet.compare.tune import Tuned, tune
 from discreet.errors import ParameterError, VerificationError, counted, listed, unknown_name
 from discreet.files.published import check_formats
 from discreet.files.records import check_record_formats
@@ -27,26 +32,9 @@ from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
-from discreet.report import custodian_report, records_report
-from discreet.rules.assess import assess_table
-from discreet.rules.base import Rule, rule_from_record
-from discreet.rules.records import record_rule_from_record
-from discreet.tables.suppress import Suppress
-from discreet.verbs.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
-from discreet.verbs.already import Item, gather
-from discreet.verbs.argus_output import Written
-from discreet.verbs.argus_recipe import refuse_argus_keys
-from discreet.verbs.assess import assess
-from discreet.verbs.audit import audit
-from discreet.verbs.compare import compare, unlike
-from discreet.verbs.comparison import Comparison
-from discreet.verbs.coordinate import Coordination, coordinate
-from discreet.verbs.kitchen import Kitchen
-from discreet.verbs.proposals import Redesign
-from discreet.verbs.protect import protect_tables
-from discreet.verbs.protect_records import changed_microdata, protect_records
-from discreet.verbs.ready_made import table_from_cells
-from discreet.verbs.recipe_parts import (
+from discreet.recipe.argus_job import refuse_argus_keys
+from discreet.recipe.job import RecipeJob
+from discreet.recipe.schema import (
     PatternPart,
     Recipe,
     RecordsPart,
@@ -55,11 +43,23 @@ from discreet.verbs.recipe_parts import (
     read_recipe,
     recipe_text,
 )
+from discreet.report import custodian_report, records_report
+from discreet.rules.assess import assess_table
+from discreet.rules.base import Rule, rule_from_record
+from discreet.rules.records import record_rule_from_record
+from discreet.tables.suppress import Suppress
+from discreet.verbs.already import Item, gather
+from discreet.verbs.assess import assess
+from discreet.verbs.audit import audit
+from discreet.verbs.coordinate import Coordination, coordinate
+from discreet.verbs.proposals import Redesign
+from discreet.verbs.protect import protect_tables
+from discreet.verbs.protect_records import changed_microdata, protect_records
+from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save
 from discreet.verbs.steps import as_steps
 from discreet.verbs.tabulate import tabulate
-from discreet.verbs.tune import Tuned, tune
 from discreet.verbs.verify import verify
 from discreet.verify import Verdict, check_folder
 
@@ -80,19 +80,19 @@ class Run:
     files: tuple[Written, ...] = ()
 
 
-def prepare(kitchen: Kitchen, publisher: TablePublisher | None = None, data: Microdata | None = None) -> TableSet:
+def prepare(job: RecipeJob, publisher: TablePublisher | None = None, data: Microdata | None = None) -> TableSet:
     """Tables of a recipe, assessed and not yet protected.
 
     Parameters
     ----------
-    kitchen
+    job
         The recipe and its files.
     publisher
         The method that follows, which may want tables made in its own way.
     data
         The records, where a method has changed them.
     """
-    recipe = kitchen.recipe
+    recipe = job.recipe
     rules = [rule_from_record(record) for record in recipe.rules]
     refuse_argus_keys(recipe)
     variables = list(dict.fromkeys(v for part in recipe.tables for v in part.by))
@@ -100,36 +100,36 @@ def prepare(kitchen: Kitchen, publisher: TablePublisher | None = None, data: Mic
         if name not in variables:
             raise ParameterError(unknown_name("variable", name, variables, "any table (hierarchies)"))
     if recipe.data.cells is not None and recipe.data.metadata is not None:
-        tables = [kitchen.argus.ready_made(part, bool(rules)) for part in recipe.tables]
+        tables = [job.argus.ready_made(part, bool(rules)) for part in recipe.tables]
     else:
-        tables = _tabulated(kitchen, variables, rules, publisher, data)
+        tables = _tabulated(job, variables, rules, publisher, data)
     finer = tables
-    tables = [kitchen.argus.recoded(t, part) for t, part in zip(tables, recipe.tables, strict=True)]
-    tables = [kitchen.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
+    tables = [job.argus.recoded(t, part) for t, part in zip(tables, recipe.tables, strict=True)]
+    tables = [job.marked(t, part.status) for t, part in zip(tables, recipe.tables, strict=True)]
     whole = TableSet(tables, [link.equation for link in recipe.links], recipe.one_pattern)
     assessed = _assessed(whole, recipe, rules)
     for table, before, part in zip(assessed, finer, recipe.tables, strict=True):
         if part.recode and part.status is None:
             judged = assess_table(before, rules, recipe.assess.profile, recipe.assess.missing_safe)
-            kitchen.argus.note(Redesign(judged, table, ()).effect)
+            job.argus.note(Redesign(judged, table, ()).effect)
     if any(part.apriori for part in recipe.tables):
-        known = [kitchen.argus.known(t, part) for t, part in zip(assessed, recipe.tables, strict=True)]
+        known = [job.argus.known(t, part) for t, part in zip(assessed, recipe.tables, strict=True)]
         assessed = _assessed(whole.replaced(known), recipe, rules)
     return assessed
 
 
 def _tabulated(
-    kitchen: Kitchen,
+    job: RecipeJob,
     variables: Sequence[str],
     rules: list[Rule],
     publisher: TablePublisher | None,
     data: Microdata | None,
 ) -> list[Table]:
     """Tables of records or of ready-made cells, not yet assessed."""
-    recipe = kitchen.recipe
-    kitchen.refuse_found_codes()
-    source = kitchen.source()
-    hierarchies: dict[str, Any] = {v: kitchen.dimension(v, source) for v in variables}
+    recipe = job.recipe
+    job.refuse_found_codes()
+    source = job.source()
+    hierarchies: dict[str, Any] = {v: job.dimension(v, source) for v in variables}
     by = [{v: hierarchies[v] for v in part.by} for part in recipe.tables]
     worth = cost_column(recipe)
     if recipe.data.cells is not None:
@@ -153,7 +153,7 @@ def _tabulated(
     specs = [_spec(part, mine, rules, worth) for part, mine in zip(recipe.tables, by, strict=True)]
     if publisher is not None:
         specs = [publisher.tabulated(spec) for spec in specs]
-    made = tabulate(data or kitchen.microdata(), specs=specs, engine=recipe.data.engine)
+    made = tabulate(data or job.microdata(), specs=specs, engine=recipe.data.engine)
     return list(made) if isinstance(made, TableSet) else [made]
 
 
@@ -227,13 +227,13 @@ def run_recipe(
     DiscreetError
         Whatever went wrong; nothing is written then.
     """
-    text, kitchen = _opened(path, allow_outside)
-    return cook(text, kitchen, pattern, repairing=repairing, already_published=already_published, formats=formats)
+    text, job = _opened(path, allow_outside)
+    return run_job(text, job, pattern, repairing=repairing, already_published=already_published, formats=formats)
 
 
-def cook(
+def run_job(
     text: str,
-    kitchen: Kitchen,
+    job: RecipeJob,
     pattern: Pattern | PatternPart | None = None,
     *,
     repairing: bool = False,
@@ -241,14 +241,14 @@ def cook(
     formats: Sequence[str] = (),
 ) -> Run:
     """Run a recipe whose text is at hand; :func:`run_recipe` says what the parameters are."""
-    recipe = kitchen.recipe
+    recipe = job.recipe
     if recipe.records is not None:
-        return _cook_records(text, kitchen, recipe.records, formats)
+        return _run_records(text, job, recipe.records, formats)
     checkpoint("read", 0, 1)
-    folder = kitchen.path(recipe.output.directory)
+    folder = job.path(recipe.output.directory)
     refuse_foreign(folder)
     formats = check_formats([*recipe.output.formats, *formats])
-    steps, given = as_steps(kitchen.methods()), _given(kitchen, pattern)
+    steps, given = as_steps(job.methods()), _given(job, pattern)
     if repairing and given is None:
         raise no_pattern()
     *before, publisher = steps
@@ -259,13 +259,13 @@ def cook(
         )
     data: Microdata | None = None
     earlier: tuple[Evidence, ...] = ()
-    key = kitchen.key(steps)
+    key = job.key(steps)
     if before:
         numbers = [name for part in recipe.tables for name in (part.value, part.shadow, part.cost) if name]
-        data, earlier = changed_microdata(kitchen.microdata(), before, numbers, key)
-    tables = prepare(kitchen, publisher, data)
-    publisher = kitchen.argus.hinted(publisher)
-    already = kitchen.already(tables, already_published)
+        data, earlier = changed_microdata(job.microdata(), before, numbers, key)
+    tables = prepare(job, publisher, data)
+    publisher = job.argus.hinted(publisher)
+    already = job.already(tables, already_published)
     repaired = None
     if given is None or before:
         release = protect_tables(tables, publisher, gather(tables, already), key=key, earlier=earlier)
@@ -273,8 +273,8 @@ def cook(
         repaired = repair(tables, given, publisher, already_published=already)
         release = repaired.release
     custodian = release.custodian
-    log = {**custodian.log, "recipe": text, "inputs": kitchen.inputs}
-    log["notes"] = [*kitchen.argus.notes, *log.get("notes", ())]
+    log = {**custodian.log, "recipe": text, "inputs": job.inputs}
+    log["notes"] = [*job.argus.notes, *log.get("notes", ())]
     release = Release(release.public, custodian.with_log(log))
     verdict = verify(release).require()
     withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
@@ -290,7 +290,7 @@ def cook(
     page: str | bool = False
     if recipe.output.report:
         page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
-    kitchen.argus.refuse_bad_places(folder)
+    job.argus.refuse_bad_places(folder)
     seal = save(
         release,
         folder,
@@ -300,29 +300,29 @@ def cook(
         heading=recipe.output.heading,
     )
     verdict = check_folder(folder).require()
-    files = kitchen.argus.write(release, found)
+    files = job.argus.write(release, found)
     return Run(release, verdict, folder, seal, found, repaired, files)
 
 
-def _cook_records(text: str, kitchen: Kitchen, part: RecordsPart, formats: Sequence[str]) -> Run:
+def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence[str]) -> Run:
     """Run a recipe that publishes records."""
-    recipe = kitchen.recipe
+    recipe = job.recipe
     checkpoint("read", 0, 1)
-    folder = kitchen.path(recipe.output.directory)
+    folder = job.path(recipe.output.directory)
     refuse_foreign(folder)
     formats = check_record_formats([*recipe.output.formats, *formats])
-    methods = kitchen.methods()
-    source = kitchen.source()
-    data = kitchen.microdata().with_(hierarchies={name: kitchen.hierarchy(name, source) for name in recipe.hierarchies})
+    methods = job.methods()
+    source = job.source()
+    data = job.microdata().with_(hierarchies={name: job.hierarchy(name, source) for name in recipe.hierarchies})
     release = protect_records(
         data,
         methods,
         [record_rule_from_record(record) for record in recipe.rules],
-        key=kitchen.key(methods),
+        key=job.key(methods),
         keep_order=part.keep_order,
         name=part.name,
     )
-    log = {**release.custodian.log, "recipe": text, "inputs": kitchen.inputs}
+    log = {**release.custodian.log, "recipe": text, "inputs": job.inputs}
     release = Release(release.public, release.custodian.with_log(log))
     verdict = verify(release).require()
     page = records_report(release, recipe=text, verdict=verdict) if recipe.output.report else False
@@ -341,12 +341,12 @@ def audit_pattern(
 
     They know what is already published, too: what the recipe names and what is given here.
     """
-    _, kitchen = _opened(path, allow_outside)
-    given = _given(kitchen, pattern)
+    _, job = _opened(path, allow_outside)
+    given = _given(job, pattern)
     if given is None:
         raise no_pattern()
-    tables = prepare(kitchen)
-    return audit(tables, pattern=given, already_published=kitchen.already(tables, already_published))
+    tables = prepare(job)
+    return audit(tables, pattern=given, already_published=job.already(tables, already_published))
 
 
 def compare_methods(
@@ -359,17 +359,17 @@ def compare_methods(
 ) -> Comparison:
     """The methods of ``[[compare]]``, and saved releases, on the tables of a recipe. Nothing is written.
 
-    ``options`` are those of :func:`~discreet.verbs.compare.compare`.
+    ``options`` are those of :func:`~discreet.compare.compare.compare`.
     """
-    _, kitchen = _opened(path, allow_outside)
-    tried = kitchen.compared()
+    _, job = _opened(path, allow_outside)
+    tried = job.compared()
     if not tried and not releases:
         raise ParameterError(
             "The recipe compares nothing.", hint='Add [[compare]] with method = "suppress", and others.'
         )
     chosen = unlike([*tried.items(), *((folder.name, folder) for folder in releases)])
-    tables = prepare(kitchen)
-    already = kitchen.already(tables, already_published)
+    tables = prepare(job)
+    already = job.already(tables, already_published)
     return compare(tables, chosen, already_published=already, **options)
 
 
@@ -378,16 +378,16 @@ def tune_methods(
 ) -> Tuned:
     """Every entry of ``[[compare]]`` at the same risk, on the tables of a recipe. Nothing is written.
 
-    ``options`` are those of :func:`~discreet.verbs.tune.tune`.
+    ``options`` are those of :func:`~discreet.compare.tune.tune`.
     """
-    _, kitchen = _opened(path, allow_outside)
-    families = kitchen.families()
+    _, job = _opened(path, allow_outside)
+    families = job.families()
     if not families:
         raise ParameterError(
             "The recipe compares nothing.", hint="Add [[compare]] with a method and vary = { base = [3, 5, 10] }."
         )
-    tables = prepare(kitchen)
-    already = kitchen.already(tables, already_published)
+    tables = prepare(job)
+    already = job.already(tables, already_published)
     return tune(tables, families, already_published=already, **options)
 
 
@@ -402,15 +402,15 @@ def compare_recipe(
 
     Nothing is written. All algorithms of :data:`ALGORITHMS` where none is named.
     """
-    _, kitchen = _opened(path, allow_outside)
-    own = next((m for m in kitchen.methods() if isinstance(m, Suppress)), Suppress())
+    _, job = _opened(path, allow_outside)
+    own = next((m for m in job.methods() if isinstance(m, Suppress)), Suppress())
     names: Sequence[Any] = algorithms or ALGORITHMS  # names that the method does not know are refused by it
     methods = {name: replace(own, algorithm=name, repair=False, settings={}) for name in names}
     if own.algorithm in methods:
         methods[own.algorithm] = own
-    tables = prepare(kitchen)
-    methods = {name: kitchen.argus.hinted(method) for name, method in methods.items()}
-    return compare_algorithms(tables, methods, already_published=kitchen.already(tables, already_published))
+    tables = prepare(job)
+    methods = {name: job.argus.hinted(method) for name, method in methods.items()}
+    return compare_algorithms(tables, methods, already_published=job.already(tables, already_published))
 
 
 def coordinate_recipe(
@@ -420,10 +420,10 @@ def coordinate_recipe(
 
     Nothing is written. ``options`` are those of :func:`~discreet.verbs.coordinate.coordinate`.
     """
-    _, kitchen = _opened(path, allow_outside)
-    method = next((m for m in kitchen.methods() if isinstance(m, Suppress)), None)
-    tables = {one.name: one for one in prepare(kitchen)}
-    method = method and kitchen.argus.hinted(method)
+    _, job = _opened(path, allow_outside)
+    method = next((m for m in job.methods() if isinstance(m, Suppress)), None)
+    tables = {one.name: one for one in prepare(job)}
+    method = method and job.argus.hinted(method)
     if table and table not in tables:
         raise ParameterError(unknown_name("table", table, tables, "the recipe"))
     if len(tables) > 1 and not table:
@@ -438,20 +438,20 @@ def no_pattern() -> ParameterError:
     return ParameterError("There is no pattern.", hint="Give --pattern FILE, or write [pattern] into the recipe.")
 
 
-def _opened(path: str | Path, allow_outside: bool) -> tuple[str, Kitchen]:
+def _opened(path: str | Path, allow_outside: bool) -> tuple[str, RecipeJob]:
     path = Path(path)
     text = recipe_text(path)
-    return text, Kitchen(read_recipe(text), path.parent, allow_outside)
+    return text, RecipeJob(read_recipe(text), path.parent, allow_outside)
 
 
-def _given(kitchen: Kitchen, pattern: Pattern | PatternPart | None) -> Pattern | None:
+def _given(job: RecipeJob, pattern: Pattern | PatternPart | None) -> Pattern | None:
     """The pattern to be completed, if any."""
-    part = kitchen.recipe.pattern
+    part = job.recipe.pattern
     if part is not None and pattern is not None:
         raise ParameterError("The recipe has a [pattern] of its own.", hint="Give one of the two.")
     if isinstance(pattern, PatternPart):
-        return kitchen.pattern(pattern, Path(pattern.file))
-    return pattern if part is None else kitchen.pattern(part)
+        return job.pattern(pattern, Path(pattern.file))
+    return pattern if part is None else job.pattern(part)
 
 
 def _short_unaccepted(found: Audit, release: Release) -> int:

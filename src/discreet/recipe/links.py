@@ -12,7 +12,7 @@ from pathlib import Path
 from discreet.errors import InputError, counted, listed
 from discreet.files.argus.text import read_text_lines, wrong
 from discreet.model.tableset import VariableEquation
-from discreet.verbs.recipe_parts import HierarchyPart, Recipe
+from discreet.recipe.schema import HierarchyPart, Recipe
 
 MOST_TABLES = 20_000
 SPANNING = re.compile(r"spanning_(\d+)")
