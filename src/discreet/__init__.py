@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from discreet.argus.apriori import apply_apriori
     from discreet.argus.data import read_argus, read_argus_table
     from discreet.argus.output import write_argus
-    from discreet.compare.algorithms import compare_algorithms
-    from discreet.compare.compare import compare
-    from discreet.compare.fair import FairRisk
-    from discreet.compare.tune import family, tune
-    from discreet.compare.utility import utility
+    from discreet.comparison.algorithms import compare_algorithms
+    from discreet.comparison.compare import compare
+    from discreet.comparison.fair import FairRisk
+    from discreet.comparison.tune import family, tune
+    from discreet.comparison.utility import utility
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy, write_labels
@@ -130,16 +130,16 @@ _HOME = {
     "discreet.methods.base": ("Method",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.records": ("KAnonymity",),
-    "discreet.compare.algorithms": ("compare_algorithms",),
+    "discreet.comparison.algorithms": ("compare_algorithms",),
     "discreet.argus.apriori": ("apply_apriori",),
     "discreet.argus.data": ("read_argus", "read_argus_table"),
     "discreet.argus.output": ("write_argus",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
-    "discreet.compare.compare": ("compare",),
+    "discreet.comparison.compare": ("compare",),
     "discreet.verbs.check_output": ("check_output",),
     "discreet.verbs.coordinate": ("coordinate",),
-    "discreet.compare.fair": ("FairRisk",),
+    "discreet.comparison.fair": ("FairRisk",),
     "discreet.verbs.instances": ("table_from_jj",),
     "discreet.recipe.links": ("linked_clusters",),
     "discreet.verbs.load": ("load",),
@@ -151,8 +151,8 @@ _HOME = {
     "discreet.verbs.replay": ("replay",),
     "discreet.verbs.save": ("save", "sign"),
     "discreet.verbs.tabulate": ("tabulate",),
-    "discreet.compare.tune": ("family", "tune"),
-    "discreet.compare.utility": ("utility",),
+    "discreet.comparison.tune": ("family", "tune"),
+    "discreet.comparison.utility": ("utility",),
     "discreet.verify": ("check_folder",),
 }
 METHODS.add_homes(
@@ -219,7 +219,7 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (Release, "save", "discreet.verbs.save", "save"),
     (Release, "summary", "discreet.verbs.show", "summary"),
     (Release, "to_frame", "discreet.verbs.show", "to_frame"),
-    (Release, "utility", "discreet.compare.utility", "utility"),
+    (Release, "utility", "discreet.comparison.utility", "utility"),
     (Release, "verify", "discreet.verbs.verify", "verify"),
 )
 for _noun, _name, _home, _function in _VERBS:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import click
 
 from discreet.cli.terminal import progress
-from discreet.compare.comparison import Comparison
+from discreet.comparison.result import Comparison
 from discreet.errors import OutputError, ParameterError, listed, unknown_name
 from discreet.files.new_file import new_file
 from discreet.files.pattern import write_pattern

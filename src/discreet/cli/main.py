@@ -290,7 +290,7 @@ def compare(
         "imputation": imputation,
     }
     with errors(as_json):
-        from discreet.compare.fair import FairRisk
+        from discreet.comparison.fair import FairRisk
 
         options["fair"] = None if guess is None else FairRisk(guess, beta)
         if not show_methods(recipe, options, (risk, loss), (output, plot, report), as_json, equal_risk):

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from discreet.compare.compare import Tried, method_name, unlike
+from discreet.comparison.compare import Tried
+from discreet.comparison.naming import method_name, unlike
 from discreet.errors import InputError, ParameterError, listed
 from discreet.files.frames import code_text, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels

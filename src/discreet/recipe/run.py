@@ -11,10 +11,11 @@ import numpy as np
 
 from discreet.argus.output import Written
 from discreet.attack import Audit
-from discreet.compare.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
-from discreet.compare.compare import compare, unlike
-from discreet.compare.comparison import Comparison
-from discreet.compare.tune import Tuned, tune
+from discreet.comparison.algorithms import ALGORITHMS, AlgorithmComparison, compare_algorithms
+from discreet.comparison.compare import compare
+from discreet.comparison.naming import unlike
+from discreet.comparison.result import Comparison
+from discreet.comparison.tune import Tuned, tune
 from discreet.errors import ParameterError, VerificationError, counted, listed, unknown_name
 from discreet.files.published import check_formats
 from discreet.files.records import check_record_formats
@@ -359,7 +360,7 @@ def compare_methods(
 ) -> Comparison:
     """The methods of ``[[compare]]``, and saved releases, on the tables of a recipe. Nothing is written.
 
-    ``options`` are those of :func:`~discreet.compare.compare.compare`.
+    ``options`` are those of :func:`~discreet.comparison.compare.compare`.
     """
     _, job = _opened(path, allow_outside)
     tried = job.compared()
@@ -378,7 +379,7 @@ def tune_methods(
 ) -> Tuned:
     """Every entry of ``[[compare]]`` at the same risk, on the tables of a recipe. Nothing is written.
 
-    ``options`` are those of :func:`~discreet.compare.tune.tune`.
+    ``options`` are those of :func:`~discreet.comparison.tune.tune`.
     """
     _, job = _opened(path, allow_outside)
     families = job.families()

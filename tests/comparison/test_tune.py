@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import discreet as ds
 from discreet.cli import main
-from discreet.compare.tune import _Search
+from discreet.comparison.tune import _Search
 from discreet.errors import NeedsError, ParameterError
 from discreet.keys import Key
 from discreet.measures import fair_comparison, table_measures
@@ -140,7 +140,7 @@ def test_withheld_cells_need_an_imputation_for_measures_of_utility(table):
 
 def test_identical_tables_have_no_loss_on_any_axis():
     counts = np.random.default_rng(1).poisson(4, (30, 8))
-    from discreet.compare.utility_axes import TURNED, losses
+    from discreet.comparison.utility_axes import TURNED, losses
 
     for name, loss in losses(tuple(TURNED), [table_measures(counts, counts)]).items():
         assert loss == pytest.approx(1.0 if name == "utility_small_unchanged_share" else 0.0, abs=1e-9)

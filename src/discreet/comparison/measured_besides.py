@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.compare.fair import FAIR, FairRisk, Inner, fair_columns
-from discreet.compare.measured import COLUMNS
-from discreet.compare.utility import finest_measures
-from discreet.compare.utility_axes import TURNED, losses
+from discreet.comparison.fair import FAIR, FairRisk, Inner, fair_columns
+from discreet.comparison.measured import COLUMNS
+from discreet.comparison.utility import finest_measures
+from discreet.comparison.utility_axes import TURNED, losses
 from discreet.errors import DiscreetError, InputError, NeedsError, ParameterError, unknown_name
 from discreet.measures.imputation import Imputation
 from discreet.model.release import Release

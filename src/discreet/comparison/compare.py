@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.compare.comparison import Comparison
-from discreet.compare.fair import FairRisk
-from discreet.compare.measured import Seen, measured
-from discreet.compare.measured_besides import Extra
-from discreet.compare.utility_axes import chosen
-from discreet.compare.writing import DONE, ended
-from discreet.errors import DiscreetError, ParameterError, listed
+from discreet.comparison.fair import FairRisk
+from discreet.comparison.measured import Seen, measured
+from discreet.comparison.measured_besides import Extra
+from discreet.comparison.naming import method_name, unlike
+from discreet.comparison.records import compare_records
+from discreet.comparison.result import Comparison
+from discreet.comparison.utility_axes import chosen
+from discreet.comparison.writing import DONE, ended
+from discreet.errors import ParameterError, listed
 from discreet.folders import as_one
 from discreet.keys import Key
 from discreet.measures.imputation import Imputation
@@ -41,11 +43,6 @@ from discreet.verify import check_folder, check_release
 from discreet.verify.folder import read_custodian, refuse_unsaved
 
 Tried = TablePublisher | Release | str | Path
-Named = TypeVar("Named")
-NOT_SHOWN = ("key_file", "insecure_seed")
-"""Parameters that do not belong to the name of a method: a comparison draws with keys of its own."""
-LONGEST = 40
-"""Parameters with longer text are not written into names."""
 
 
 def compare(
@@ -73,7 +70,8 @@ def compare(
     Parameters
     ----------
     data
-        A table or set; or records (:class:`~discreet.Microdata`, a data frame or a file), with ``tables``.
+        A table or set; or records (:class:`~discreet.Microdata`, a data frame or a file), with ``tables``. Records
+        with keys and without ``tables`` are compared as records: how rare combinations of keys are, and what is lost.
     methods
         Methods, each with its parameters; and releases or their folders, which are measured as they are. A mapping
         gives them names of one's own.
@@ -127,6 +125,8 @@ def compare(
     [('Suppress()', 0.0), ('Round(base=10, levels=False)', 1.0)]
     """
     _refuse(runs, seed, sample, threads)
+    if isinstance(data, Microdata) and tables is None:
+        return compare_records(data, methods, runs=runs, seed=seed)
     named = _named(methods)
     whole = assessed_tables(data, tables, rules)
     for table in whole:
@@ -256,53 +256,6 @@ def _named(methods: Any) -> dict[str, Tried]:
         if not isinstance(tried, TablePublisher | Release | str | Path):
             raise ParameterError(f"Cannot compare a {type(tried).__name__}.", hint=hint)
     return unlike(pairs)
-
-
-def unlike(pairs: Sequence[tuple[str, Named]]) -> dict[str, Named]:
-    """What is compared by name; names must differ."""
-    names = [str(name) for name, _ in pairs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ParameterError(
-            f"Several methods are called {listed(twice)}.", hint="Give a mapping: {'a name': ds.Suppress(), ...}."
-        )
-    return dict(zip(names, (tried for _, tried in pairs), strict=True))
-
-
-def method_name(tried: Any) -> str:
-    """A method with the parameters that were given; a release by the name of its folder.
-
-    Examples
-    --------
-    >>> import discreet as ds
-    >>> method_name(ds.Round(base=5, insecure_seed=1))
-    'Round(base=5)'
-    """
-    if isinstance(tried, str | Path):
-        return Path(tried).name
-    if not isinstance(tried, TablePublisher):
-        return type(tried).__name__.lower()
-    said = {
-        field.name: getattr(tried, field.name)
-        for field in fields(tried)
-        if field.name not in NOT_SHOWN and getattr(tried, field.name) not in (field.default, (), {}, None)
-    }
-    for name in list(said):
-        # What the method sets itself when it is left out does not belong to the name.
-        rest = {other: value for other, value in said.items() if other != name}
-        if _same(tried, rest):
-            said = rest
-    text = {name: repr(value) for name, value in said.items()}
-    shown = ", ".join(f"{name}={value if len(value) <= LONGEST else '…'}" for name, value in text.items())
-    return f"{type(tried).__name__}({shown})"
-
-
-def _same(method: TablePublisher, parameters: Mapping[str, Any]) -> bool:
-    keys = {name: getattr(method, name) for name in NOT_SHOWN if hasattr(method, name)}
-    try:
-        return bool(type(method)(**parameters, **keys) == method)
-    except (DiscreetError, TypeError):  # a parameter that must be given, or does not go with the others
-        return False
 
 
 def assessed_tables(data: Any, specs: Sequence[TableSpec] | None, rules: Sequence[Rule]) -> TableSet:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.compare.writing import DONE, ended, standing_alone, write_new
+from discreet.comparison.writing import DONE, ended, standing_alone, write_new
 from discreet.errors import DiscreetError, ParameterError, counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools

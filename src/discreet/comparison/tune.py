@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from discreet.compare.compare import assessed_tables, compare, method_name
-from discreet.compare.comparison import Comparison
-from discreet.compare.writing import DONE
+from discreet.comparison.compare import assessed_tables, compare
+from discreet.comparison.naming import method_name
+from discreet.comparison.result import Comparison
+from discreet.comparison.writing import DONE
 from discreet.errors import ParameterError, listed, unknown_name
 from discreet.methods.base import TablePublisher
 from discreet.model.spec import TableSpec

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import discreet as ds
 from discreet.cli import main
-from discreet.compare.compare import method_name
+from discreet.comparison.naming import method_name
 from discreet.errors import Cancelled, NeedsError, OutputError, ParameterError
 from discreet.keys import Key
 from discreet.methods.base import TableMethod

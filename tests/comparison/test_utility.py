@@ -109,7 +109,7 @@ def test_withheld_row_totals_are_estimated_from_the_whole():
 
     by = {"a": ds.Hierarchy.flat(["x", "y"], total="T"), "b": ds.Hierarchy.flat(["u", "v"], total="T")}
     given = ds.Table.from_cells(pa.table(cells), by=by)
-    from discreet.compare.utility import _Filling, _finest
+    from discreet.comparison.utility import _Filling, _finest
     from discreet.model.public import public_table
 
     public = public_table(given, np.isin(cells["status"], ["U", "M"]))
@@ -125,7 +125,7 @@ def test_withheld_row_totals_are_estimated_from_the_whole():
 
 def test_withheld_cells_between_are_sums_of_filled_finest_ones():
     """An unbalanced hierarchy: cells at one depth do not add up to the total, those of base codes do."""
-    from discreet.compare.utility import _Filling, _finest
+    from discreet.comparison.utility import _Filling, _finest
     from discreet.model.public import public_table
 
     tree = ds.Hierarchy.from_parents({"A": "T", "B": "T", "A1": "A", "A2": "A"}, "T")

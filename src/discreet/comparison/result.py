@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.compare.measured import COLUMNS
-from discreet.compare.writing import DONE, standing_alone, write_new
+from discreet.comparison.measured import COLUMNS
+from discreet.comparison.writing import DONE, standing_alone, write_new
 from discreet.errors import ParameterError
 from discreet.files.frames import to_frame
 from discreet.report.compared import compared_page
@@ -117,7 +117,8 @@ class Comparison:
         """A line a method, what to beware of first."""
         found = self.risk_map
         risk, loss = found.axes_to_show()
-        axes = [found.axis(risk, "risk"), found.axis(loss, "loss"), found.axis("withheld", "loss")]
+        axes = [found.axis(risk, "risk"), found.axis(loss, "loss")]
+        axes += [axis for axis in found.axes if axis.name == "withheld"]
         lines = [f"BEWARE: {flag}" for flag in self.flags]
         for point in found.points:
             if point.status != DONE:
