@@ -106,7 +106,7 @@ def test_an_interrupt_ends_with_code_130_and_writes_nothing(folder: Path, monkey
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(recipe, "protect", interrupt)
+    monkeypatch.setattr(recipe, "protect_tables", interrupt)
     done = discreet("run", folder / "recipe.toml")
     assert done.exit_code == 130
     assert "Nothing was written" in done.stderr

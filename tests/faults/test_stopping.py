@@ -191,7 +191,7 @@ def test_memory_that_runs_out_is_an_error_of_ours(tmp_path, monkeypatch, error):
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("discreet.recipe.run.protect", fail)
+    monkeypatch.setattr("discreet.recipe.run.protect_tables", fail)
     done = CliRunner().invoke(main, ["run", str(recipe)])
     assert done.exit_code == 8
     assert "Memory did not suffice" in done.stderr
@@ -204,7 +204,7 @@ def test_a_fault_of_the_program_is_not_hidden(tmp_path, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise ImportError("cannot import name 'x'")
 
-    monkeypatch.setattr("discreet.recipe.run.protect", fail)
+    monkeypatch.setattr("discreet.recipe.run.protect_tables", fail)
     assert isinstance(CliRunner().invoke(main, ["run", str(recipe)]).exception, ImportError)
 
 

@@ -32,7 +32,7 @@ class Method(Declared, ABC):
     ``kind`` is its name in recipes. ``secret`` is an attribute of the class where it does not depend on the parameters.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = ""
 
     @property
     def secret(self) -> bool:
