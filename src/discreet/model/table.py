@@ -14,6 +14,7 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, counted, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
 from discreet.model.spec import TableSpec
+from discreet.model.table_verbs import TableVerbs
 from discreet.model.units import from_units, rounded_up, unit_text
 
 
@@ -135,7 +136,7 @@ class Assessment:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(TableVerbs):
     """Cells by code, with everything that rules and methods need.
 
     Made by ``ds.tabulate`` from records or by ``ds.Table.from_cells`` from a ready-made table. Cells stand in
