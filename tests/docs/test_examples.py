@@ -8,7 +8,6 @@ import io
 import re
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -18,7 +17,7 @@ SOURCE = Path(ds.__file__).parent
 
 
 def modules_with_examples() -> list[str]:
-    """Names of the modules with examples, found in their text: importing all 400 would take longer than the examples."""
+    """Modules with examples, found in their text: to import all 400 would take longer than the examples do."""
     found = []
     for path in sorted(SOURCE.rglob("*.py")):
         if ">>> " in path.read_text(encoding="utf-8"):
@@ -39,3 +38,9 @@ def test_examples_give_what_they_show(name, tmp_path, monkeypatch):
     written = len(re.findall(r"^ *>>> ", inspect.getsource(module), re.MULTILINE))
     assert attempted == written, f"only {attempted} of {written} lines of examples were found"
     assert not list(tmp_path.iterdir()), "an example leaves files behind"
+
+
+@pytest.mark.parametrize("name", sorted(ds.__all__))
+def test_every_public_name_has_an_example(name):
+    text = getattr(ds, name).__doc__ or ""
+    assert ">>> " in text, f"ds.{name} has no example"

@@ -1,9 +1,9 @@
 """Doors: the functions behind the verbs that nouns have as methods.
 
 ``release.save`` says in its class what it takes and gives back, and calls ``doors.save``. How releases are saved is a
-matter of a room that uses the nouns, so nouns cannot import it. ``discreet/__init__.py`` says where each function lives;
-it is imported when it is first called. Type checkers see the functions themselves, so that a method that passes on a
-wrong argument is an error.
+matter of a room that uses the nouns, so nouns cannot import it. ``discreet/__init__.py`` says where each function
+lives, and it is imported when it is first called. Type checkers see the functions themselves, so that a method that
+passes on a wrong argument is an error.
 """
 
 from __future__ import annotations

@@ -71,6 +71,13 @@ class NoiseTable:
         How many units make a change of one (1 for counts).
     cycle
         How many of the last rows are used again and again for larger counts; 1 uses the last one only.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.NoiseTable.from_probabilities({1: {-1: 0.25, 0: 0.5, 1: 0.25}})
+    >>> table.row(1).mean, table.row(1).variance, table.row(1).stay
+    (0.0, 0.5, 0.5)
     """
 
     values: Floats

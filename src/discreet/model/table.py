@@ -142,6 +142,13 @@ class Table(TableVerbs):
     Made by ``ds.tabulate`` from records or by ``ds.Table.from_cells`` from a ready-made table. Cells stand in
     the canonical order of their codes. ``value`` holds integers in units of ``10 ** -decimals``. ``slack`` is how
     far a relation may be from adding up, in units; -1 stands for half a unit for each of its cells.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.examples.small_table()
+    >>> len(table), table.variables, table.cell_name(7)
+    (16, ('trade', 'region'), 'trade=retail, region=South')
     """
 
     spec: TableSpec

@@ -79,6 +79,16 @@ class TableSet(TablesVerbs):
         Equations between value variables, as text or :class:`VariableEquation`.
     one_pattern
         Withhold the same cells in all value variables.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> firms = pa.table({"region": ["N", "E"], "size": ["big", "small"], "sales": [5, 6]})
+    >>> by_region = ds.tabulate(firms, by={"region": ds.Hierarchy.flat(["N", "E"])}, value="sales")
+    >>> by_size = ds.tabulate(firms, by={"size": ds.Hierarchy.flat(["big", "small"])}, value="sales")
+    >>> ds.TableSet([by_region, by_size]).shared()
+    [('sales_by_region', 'sales_by_size', 1)]
     """
 
     tables: tuple[Table, ...]
