@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property
 from math import isfinite
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -230,7 +230,7 @@ class Table(TableVerbs):
         """Codes at the given positions of the hierarchies."""
         return tuple(h.codes[int(i)] for h, i in zip(self.spec.hierarchies, position, strict=True))
 
-    def cell_name(self, row: int) -> str:
+    def cell_name(self, row: SupportsIndex) -> str:
         """A cell in words: ``nace=C10, region=Total``."""
         codes = self.spec_codes(self.codes[row].tolist())
         return ", ".join(f"{variable}={code}" for variable, code in zip(self.variables, codes, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast
 
 from discreet.model import doors
 
@@ -296,7 +296,7 @@ class TableVerbs(TablesVerbs):
             unrelated=unrelated,
         )
 
-    def reasons(self, row: int) -> list[str]:
+    def reasons(self, row: SupportsIndex) -> list[str]:
         """Why a cell is unsafe, in words for the custodian.
 
         Parameters
