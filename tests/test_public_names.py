@@ -23,5 +23,5 @@ def test_every_name_gives_something_of_that_name(name):
 
 
 def test_other_names_are_refused():
-    with pytest.raises(AttributeError, match="module 'discreet' has no attribute 'Supress'"):
-        _ = ds.Supress
+    with pytest.raises(AttributeError, match="module 'discreet' has no attribute 'Hide'"):
+        _ = ds.Hide
