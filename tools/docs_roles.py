@@ -1,4 +1,4 @@
-"""Docstrings of the package in the documentation: names in them become links where the reference has them."""
+"""Docstrings in the API reference: roles such as ``:class:`Table``` are written as Markdown knows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROLE = re.compile(r":(?:class|func|meth|mod|data):`~?([\w.]+)`")
 
 
 def without_roles(text: str) -> str:
-    """A docstring with ``:class:`Table``` written as Markdown."""
+    """A docstring with plain names in the place of roles."""
     return ROLE.sub(lambda found: f"`{found[1].removeprefix('discreet.')}`", text)
 
 
