@@ -13,6 +13,7 @@ import pytest
 import discreet as ds
 from discreet.model import doors
 from discreet.model.public import PublicRelease
+from discreet.verify import check_release
 
 NOUNS = (ds.Table, ds.TableSet, ds.Microdata, ds.Pattern, ds.NoiseTable, PublicRelease, ds.Release)
 ONLY_FOR_TABLES = {"profile", "missing_safe", "manual_range", "unrelated"}
@@ -130,6 +131,17 @@ def test_the_nouns_import_no_verb():
     rooms = {name.split(".")[1] for name in names}
     assert rooms.isdisjoint({"verbs", "report", "tables", "records", "attack", "rules", "files", "verify"})
     assert "model" in rooms
+
+
+def test_the_checker_opens_no_door(tmp_path, monkeypatch):
+    # The checker shares no code with what it checks, by no way round.
+    release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    release.save(tmp_path / "out")
+    monkeypatch.setattr(doors, "_HOMES", {})
+    assert ds.check_folder(tmp_path / "out").holds
+    assert check_release(release.custodian, release.public).holds
+    with pytest.raises(AttributeError, match="has no attribute 'summary'"):
+        release.summary()
 
 
 def test_tab_completion_shows_the_verbs():

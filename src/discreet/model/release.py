@@ -421,7 +421,7 @@ class Release(Generic[C]):
         """
         return doors.map_image(self, label)
 
-    def replay(self, log: Mapping[str, Any] | None = None) -> Release[Any]:
+    def replay(self, log: Mapping[str, Any] | None = None) -> Release[C]:
         """Repeat the work of a release from its cells and its log; the result must be the same.
 
         Parameters
