@@ -6,15 +6,14 @@ Nouns are ``Hierarchy``, ``Microdata``, ``Table``, ``TableSet``, ``Pattern`` and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.methods.registry import METHODS
+from discreet.model.doors import add_doors
 from discreet.model.microdata import Microdata
 from discreet.model.noise_table import NoiseTable
 from discreet.model.pattern import Pattern
-from discreet.model.public import PublicRelease
 from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
@@ -178,55 +177,119 @@ _MODULES = {
     "measures": "discreet.measures",
 }
 
-__all__ = ["Microdata", "NoiseTable", "Pattern", "Release", "Table", "TableSet", *_WHERE, *_MODULES]
+__all__ = [
+    "Adjacency",
+    "Adjust",
+    "CellKey",
+    "DiscreetError",
+    "Dominance",
+    "DropAdd",
+    "FairRisk",
+    "Figure",
+    "GroupDisclosure",
+    "Grouping",
+    "Heading",
+    "HexGrid",
+    "Hierarchy",
+    "Intervals",
+    "KAnonymity",
+    "Key",
+    "MagnitudeNoise",
+    "MaxShare",
+    "Method",
+    "Microdata",
+    "MinContributors",
+    "MinFrequency",
+    "MultiplicativeNoise",
+    "NoiseTable",
+    "PPercent",
+    "Pattern",
+    "PriorPosterior",
+    "PublishedCells",
+    "Recode",
+    "Redistribute",
+    "Release",
+    "Request",
+    "Round",
+    "Rule",
+    "SmallCount",
+    "Suppress",
+    "Swap",
+    "Table",
+    "TableSet",
+    "TableSpec",
+    "VariableEquation",
+    "ZeroUnsafe",
+    "apply_apriori",
+    "assess",
+    "attack",
+    "audit",
+    "check_folder",
+    "check_output",
+    "compare",
+    "compare_algorithms",
+    "convert_batch",
+    "coordinate",
+    "examples",
+    "family",
+    "generate",
+    "linked_clusters",
+    "load",
+    "measures",
+    "office_table",
+    "propose_recodes",
+    "protect",
+    "read_acceptances",
+    "read_argus",
+    "read_argus_table",
+    "read_code_map",
+    "read_hierarchy",
+    "read_hints",
+    "read_labels",
+    "read_noise_table",
+    "read_pattern",
+    "redesign",
+    "repair",
+    "replay",
+    "run_batch",
+    "run_recipe",
+    "save",
+    "sign",
+    "statistical_metadata",
+    "table_from_jj",
+    "tabulate",
+    "tune",
+    "utility",
+    "write_argus",
+    "write_hierarchy",
+    "write_labels",
+    "write_noise_table",
+    "write_public",
+]
 
 
-def _verb(home: str, name: str) -> Callable[..., Any]:
-    """A verb as a method of a noun; its module is imported when it is first called."""
-
-    def method(*args: Any, **options: Any) -> Any:
-        return getattr(import_module(home), name)(*args, **options)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"See ``{home}.{name}``."
-    return method
-
-
-# The verbs on the nouns, one line each, so that the model imports nothing below it.
-_VERBS: tuple[tuple[type, str, str, str], ...] = (
-    (Table, "assess", "discreet.verbs.assess", "assess"),
-    (Table, "audit", "discreet.verbs.audit", "audit"),
-    (Table, "pattern", "discreet.model.pattern", "pattern_of"),
-    (Table, "recode", "discreet.verbs.redesign", "recode"),
-    (Table, "reasons", "discreet.rules", "reasons"),
-    (Table, "repair", "discreet.verbs.repair", "repair"),
-    (Table, "to_frame", "discreet.verbs.show", "table_to_frame"),
-    (TableSet, "assess", "discreet.verbs.assess", "assess"),
-    (TableSet, "audit", "discreet.verbs.audit", "audit"),
-    (TableSet, "pattern", "discreet.model.pattern", "pattern_of"),
-    (TableSet, "repair", "discreet.verbs.repair", "repair"),
-    (TableSet, "shared", "discreet.verbs.audit", "shared_cells"),
-    (Microdata, "assess", "discreet.verbs.assess", "assess"),
-    (Pattern, "write", "discreet.files.pattern", "write_pattern"),
-    (NoiseTable, "image", "discreet.report.noise", "noise_image"),
-    (NoiseTable, "shuffled", "discreet.tables.perturb.shuffle", "shuffled"),
-    (PublicRelease, "page", "discreet.report", "public_report"),
-    (PublicRelease, "write", "discreet.files.published", "write_public"),
-    (Release, "audit", "discreet.verbs.audit", "audit"),
-    (Release, "map_image", "discreet.report.maps", "map_image"),
-    (Release, "pattern", "discreet.model.pattern", "pattern_of"),
-    (Release, "replay", "discreet.verbs.replay", "replay"),
-    (Release, "save", "discreet.verbs.save", "save"),
-    (Release, "summary", "discreet.verbs.show", "summary"),
-    (Release, "to_frame", "discreet.verbs.show", "to_frame"),
-    (Release, "utility", "discreet.comparison.utility", "utility"),
-    (Release, "verify", "discreet.verbs.verify", "verify"),
-)
-for _noun, _name, _home, _function in _VERBS:
-    setattr(_noun, _name, _verb(_home, _function))
-Table.from_cells = staticmethod(_verb("discreet.verbs.ready_made", "table_from_cells"))  # type: ignore[attr-defined]
-NoiseTable.maximum_entropy = staticmethod(  # type: ignore[attr-defined]
-    _verb("discreet.tables.perturb.entropy", "maximum_entropy")
+add_doors(
+    {
+        "discreet.files.pattern": ("write_pattern",),
+        "discreet.files.published": ("write_public",),
+        "discreet.model.pattern": ("pattern_of",),
+        "discreet.report.maps": ("map_image",),
+        "discreet.report.noise": ("noise_image",),
+        "discreet.report.public": ("public_report",),
+        "discreet.rules": ("reasons",),
+        "discreet.tables.perturb.entropy": ("maximum_entropy",),
+        "discreet.tables.perturb.shuffle": ("shuffled",),
+        "discreet.verbs.assess": ("assess",),
+        "discreet.verbs.audit": ("audit", "shared_cells"),
+        "discreet.verbs.ready_made": ("table_from_cells",),
+        "discreet.verbs.redesign": ("recode",),
+        "discreet.verbs.repair": ("repair",),
+        "discreet.verbs.replay": ("replay",),
+        "discreet.verbs.save": ("save",),
+        "discreet.verbs.show": ("summary", "table_to_frame", "to_frame"),
+        "discreet.comparison.utility": ("utility",),
+        "discreet.verbs.verify": ("verify",),
+    }
 )
 
 

@@ -84,6 +84,18 @@ def apply_apriori(
     A cell that a rule finds unsafe and the file calls safe (``S``) is safe by hand, as in the program: it is published
     or withheld for others, its level does not count, and the officer answers for it. The notes and every verdict say
     so. Given levels (``PL``) count where they are larger than those of the rules.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from pathlib import Path
+    >>> rule = ds.PPercent(10)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "known.hst")
+    ...     size = file.write_text("food,North,U")
+    ...     known = ds.apply_apriori(ds.examples.small_table().assess(rule), file)
+    >>> int(known.table.assess(rule).unsafe.sum())
+    2
     """
     if table.assessment is None:
         raise NeedsError(f"Table {table.name!r} has not been assessed.", hint="Call table.assess(rules) first.")

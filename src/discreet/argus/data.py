@@ -154,6 +154,17 @@ def read_argus_table(
         Gets what the log should say.
     **options
         ``name``, ``period`` and further fields of :class:`~discreet.TableSpec`.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cells, metadata = Path(folder, "t.tab"), Path(folder, "t.rda")
+    ...     size = cells.write_text("Total;100\\na;60\\nb;40\\n")
+    ...     size = metadata.write_text('<SEPARATOR> ";"\\nregion\\n  <RECODEABLE>\\nsales\\n  <NUMERIC>\\n')
+    ...     print(ds.read_argus_table(cells, metadata).value.tolist())
+    [100, 60, 40]
     """
     if totals not in TOTALS:
         raise ParameterError(unknown_name("kind of totals", str(totals), TOTALS))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import ParameterError, listed
+from discreet.model import doors
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import (
     CONTRIBUTOR,
@@ -22,6 +23,9 @@ from discreet.model.records import (
     WEIGHT,
     RecordAssessment,
 )
+
+if TYPE_CHECKING:
+    from discreet.rules.records import RecordRule
 
 Names = str | Sequence[str]
 ROLES = {
@@ -147,6 +151,24 @@ class Microdata:
     def with_(self, **changes: Any) -> Microdata:
         """The same with other fields."""
         return replace(self, **changes)
+
+    def assess(self, *rules: RecordRule) -> Microdata:
+        """Count the records that break each rule; what was found is in ``assessment`` of the data that is given back.
+
+        Parameters
+        ----------
+        *rules
+            Rules such as ``ds.KAnonymity(3)``.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> import pyarrow as pa
+        >>> people = pa.table({"age": ["20-29", "20-29", "30-39"], "sex": ["f", "f", "m"]})
+        >>> ds.Microdata(people, keys=["age", "sex"]).assess(ds.KAnonymity(2)).assessment.unsafe
+        (1,)
+        """
+        return doors.assess(self, *rules)
 
     def __repr__(self) -> str:
         roles = {role: given for role in ROLES if (given := getattr(self, role))}

@@ -61,6 +61,14 @@ def run_batch(
     ------
     DiscreetError
         Whatever went wrong, with file and line of the batch. The log book is written all the same.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = ds.run_batch(ds.generate.argus_example(folder, records=100))
+    >>> [run.verdict.holds for run in done.runs]
+    [True, True]
     """
     path = Path(path)
     book = Logbook(path, strict)
@@ -88,6 +96,14 @@ def convert_batch(
     """The recipes that do what a batch file does, by the name of their file.
 
     Every ``<SUPPRESS>`` with the files written after it is one recipe. What has no counterpart stands in comments.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     recipes = ds.convert_batch(ds.generate.argus_example(folder, records=100))
+    >>> sorted(recipes)
+    ['example-1.toml', 'example-2.toml']
     """
     path = Path(path)
     translation = _translated(path, strict, data_folder, allow_outside)

@@ -227,6 +227,33 @@ def run_recipe(
     ------
     DiscreetError
         Whatever went wrong; nothing is written then.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from pathlib import Path
+    >>> recipe = '''
+    ... version = 1
+    ... [data]
+    ... file = "people.csv"
+    ... [[tables]]
+    ... name = "people"
+    ... by = ["region"]
+    ... [[rules]]
+    ... kind = "min_frequency"
+    ... n = 3
+    ... [[protect]]
+    ... method = "suppress"
+    ... [output]
+    ... directory = "out"
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "recipe.toml")
+    ...     size = file.write_text(recipe)
+    ...     size = Path(folder, "people.csv").write_text("region\\n" + "N\\n" * 9 + "E\\n" * 9 + "S\\n" * 2)
+    ...     run = ds.run_recipe(file)
+    >>> run.verdict.holds, run.release.public.tables[0].status
+    (True, ['V', 'X', 'V', 'X'])
     """
     text, job = _opened(path, allow_outside)
     return run_job(text, job, pattern, repairing=repairing, already_published=already_published, formats=formats)
