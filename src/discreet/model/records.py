@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ TOLD = (WEIGHT, HOUSEHOLD)
 """Roles that readers are told: they need them to work with the file."""
 NEVER_PUBLIC = (IDENTIFIER, CONTRIBUTOR, RECORD_KEY, WAIVER, REQUEST)
 """Roles of columns that no public file has."""
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 MissingRange = tuple[Any, Any]
 """The lowest and the highest of some codes that stand for "unknown"; both are the same for a single code."""
 
@@ -48,11 +50,7 @@ def stands_for_unknown(value: Any, missing: Iterable[MissingRange]) -> bool:
             if code == low:
                 return True
             continue
-        try:
-            number = float(code)
-        except ValueError:
-            continue
-        if low <= number <= high:
+        if NUMBER.fullmatch(code) and low <= float(code) <= high:
             return True
     return False
 

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from discreet.errors import ParameterError, missing_extra, unknown_name
+from discreet.files.records.argus import write_asc
 from discreet.files.records.csv import write_csv
 from discreet.files.records.parquet import write_parquet
+from discreet.files.records.stat import write_dta, write_sav
+from discreet.files.records.xlsx import write_xlsx
 from discreet.model.records import PublicRecords
 
 
@@ -21,11 +24,16 @@ class RecordFormat(NamedTuple):
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
+STAT = (("stat", ("pyreadstat",)), ("frames", ("polars", "pandas")))
 RECORD_FORMATS = {
     "csv": RecordFormat(".csv", write_csv),
     "parquet": RecordFormat(".parquet", write_parquet),
+    "sav": RecordFormat(".sav", write_sav, STAT),
+    "dta": RecordFormat(".dta", write_dta, STAT),
+    "xlsx": RecordFormat(".xlsx", write_xlsx, (("xlsx", ("xlsxwriter",)),)),
+    "asc": RecordFormat(".asc", write_asc),
 }
-"""Formats of public files of records by name."""
+"""Formats of public files of records by name; ``asc`` writes a description and lists of codes beside its file."""
 
 
 def check_record_formats(names: Sequence[str]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ def write_parquet(path: Path, records: PublicRecords) -> None:
             if about.value_labels
             else "",
             "missing": json.dumps([list(ends) for ends in about.missing], ensure_ascii=False) if about.missing else "",
+            "format": about.format,
         }
         stated = {name: text for name, text in words.items() if text}
         fields.append(pa.field(field.name, field.type, metadata=stated or None))

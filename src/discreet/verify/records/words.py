@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from discreet.model.records import PublicColumn
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Ranges = Sequence[tuple[Any, Any]]
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def code_of(value: Any) -> str:
     """A value as labels and codes for "unknown" call it."""
     if value is True or value is False:
         return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return f"{value:.0f}".replace("-0", "0") if value == 0 else f"{value:.0f}"
-    return repr(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() else repr(value)
+    return str(value)
 
 
 def is_unknown(value: Any, ranges: Ranges) -> bool:
@@ -32,19 +33,15 @@ def is_unknown(value: Any, ranges: Ranges) -> bool:
             found = code == low
         else:
             number = as_number(code)
-            found = number is not None and Decimal(low) <= number <= Decimal(high)
+            found = number is not None and low <= number <= high
         if found:
             return True
     return False
 
 
-def as_number(code: str) -> Decimal | None:
+def as_number(code: str) -> float | None:
     """The number that a code writes; nothing where it writes none."""
-    try:
-        number = Decimal(code)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
+    return float(code) if NUMBER.fullmatch(code) else None
 
 
 def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str, PublicColumn]:
