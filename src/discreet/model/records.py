@@ -34,7 +34,7 @@ MissingRange = tuple[Any, Any]
 
 
 def code_text(value: Any) -> str:
-    """A value as the code that labels and codes for "unknown" call it by: no needless point, true and false in words."""
+    """A value as the code that labels and codes for "unknown" call it by: no needless point, true or false."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

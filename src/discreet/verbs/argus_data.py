@@ -19,6 +19,7 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
 from discreet.relations import build_system
+from discreet.verbs.argus_roles import as_records
 from discreet.verbs.ready_made import table_from_cells
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def read_argus(
     values: Iterable[str] | None = None,
     others: Iterable[str] = (),
     find: Find | None = None,
+    records: bool | None = None,
 ) -> ArgusRecords:
     """Read records of an ``.asc`` or ``.csv`` file as their ``.rda`` describes them.
 
@@ -62,6 +64,11 @@ def read_argus(
         Further columns to read as text, for filters and roles.
     find
         Gives the path of a file that the metadata name; beside the metadata when left out.
+    records
+        Whether all variables are read with their roles, for a release of records: keys are those with an identification
+        level above 0; household, weight, codes for "unknown" and the labels of code lists are taken over; empty fields
+        are gaps, and so are missing codes of numbers, which are errors otherwise. By default so where the metadata are
+        those of μ-ARGUS. Without ``by``, hierarchies are then those of variables that are marked as hierarchical.
 
     Examples
     --------
@@ -79,6 +86,7 @@ def read_argus(
     home = Path(data).parent if isinstance(metadata, ArgusMetadata) else Path(metadata).parent
     find = find or (lambda name: find_file(name, [home], notes))
     numeric = [v.name for v in described.variables if v.numeric and not v.recodeable]
+    records = described.of_mu_argus if records is None else records
     spanning = [described[name].name for name in (_spanning(described) if by is None else by)]
     amounts = [described[name].name for name in (numeric if values is None else values)]
     both = [name for name in spanning if name in amounts]
@@ -88,14 +96,20 @@ def read_argus(
         )
     roles = {role: described.the(role) for role in ("holding", "weight", "request", "record_key")}
     named = {role: variable.name for role, variable in roles.items() if variable is not None}
-    wanted = list(dict.fromkeys([*spanning, *amounts, *named.values(), *(described[name].name for name in others)]))
+    besides = [described[name].name for name in others]
+    if records and by is None and values is None:
+        besides += [v.name for v in described.variables]
+    wanted = list(dict.fromkeys([*spanning, *amounts, *named.values(), *besides]))
     summed = [*amounts, *(named[role] for role in ("weight", "record_key") if role in named)]
-    frame = read_argus_records(data, described, wanted, as_numbers=summed, notes=notes)
+    frame = read_argus_records(data, described, wanted, as_numbers=summed, notes=notes, gaps=records)
     if roles["request"] is not None:
         name, column = named["request"], frame[named["request"]].combine_chunks()
         asked = request_codes(column, roles["request"].request)
         frame = frame.set_column(frame.column_names.index(name), name, asked)
-    frame, hierarchies = _with_hierarchies(frame, [described[name] for name in spanning], find, notes, described)
+    trees = [described[name] for name in spanning]
+    if records and by is None:
+        trees = [v for v in trees if v.hierarchical]
+    frame, hierarchies = _with_hierarchies(frame, trees, find, notes, described)
     microdata = Microdata(
         frame,
         contributor=named.get("holding"),
@@ -103,6 +117,9 @@ def read_argus(
         request=named.get("request"),
         record_key=named.get("record_key"),
     )
+    if records:
+        kept = [v for v in described.variables if v.name in frame.column_names]
+        microdata = as_records(microdata, kept, set(named.values()), hierarchies, find, notes)
     return ArgusRecords(microdata, hierarchies, described, tuple(dict.fromkeys(notes)))
 
 

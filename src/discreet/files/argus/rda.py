@@ -22,11 +22,12 @@ Kind = Literal["records", "cells"]
 class Variable:
     """One variable of an ``.rda`` file: where it stands, and its roles.
 
-    ``start`` counts from 1 and is 0 in free format. Of μ-ARGUS are the level of identification (0 for variables that
-    identify nobody), the number of the household, variables of the household, the weight that local suppression goes
-    by, and a variable that is blanked together with this one. ``label``, ``format`` and ``unknown`` (ranges of codes for
-    "unknown" beyond the two that ARGUS has) are of this package; ARGUS passes over them. ``role`` is what a column of a table holds: ``shadow``, ``cost``,
-    ``lower``, ``upper``, ``frequency``, ``top``, ``status`` or nothing of these.
+    ``start`` counts from 1 and is 0 in free format. ``role`` is what a column of a table holds: ``shadow``, ``cost``,
+    ``lower``, ``upper``, ``frequency``, ``top``, ``status`` or nothing of these. Of μ-ARGUS are the level of
+    identification (0 where nobody is identified), the number of the household, variables of the household, the weight
+    that local suppression goes by, and a variable that is blanked together with this one. ``label``, ``format`` and
+    ``unknown`` (ranges of codes for "unknown" beyond the two that ARGUS has) are of this package; μ-ARGUS passes over
+    keywords that it does not know.
     """
 
     name: str

@@ -167,7 +167,7 @@ def _missing(
 def _no_quotes(code: str) -> str:
     if '"' in code:
         raise OutputError(
-            "A code for \"unknown\" has a quotation mark, which an .rda file cannot hold.", hint="Recode it."
+            'A code for "unknown" has a quotation mark, which an .rda file cannot hold.', hint="Recode it."
         )
     return code
 

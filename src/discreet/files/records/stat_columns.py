@@ -108,7 +108,7 @@ def _times(name: str, column: pa.ChunkedArray, about: PublicColumn, program: Pro
     milli = pc.divide(micro, 1000)
     if not pc.all(pc.fill_null(pc.equal(pc.multiply(milli, 1000), micro), True)).as_py():
         raise OutputError(
-            f"Column {name!r} has times finer than a thousandth of a second, which a {program.suffix} file cannot hold.",
+            f"Column {name!r} has times finer than a thousandth of a second, which {program.suffix} files lack.",
             hint="Round them, or leave this format out.",
         )
     own = moment_format(about.format, program, dates=False)
@@ -162,9 +162,8 @@ def _coded(name: str, column: pa.ChunkedArray, about: PublicColumn, program: Pro
     column_of_numbers = pa.chunked_array([numbers.take(encoded.indices)])
     made = _numbers(name, column_of_numbers, about, program, [word[1] for word in lettered])
     if lettered:
-        values = made.values if isinstance(made.values, list) else made.values.to_pylist()
         made.values = [
-            word[1] if word in lettered else value for word, value in zip(column.to_pylist(), values, strict=True)
+            word[1] if word in lettered else value for word, value in zip(column.to_pylist(), made.values, strict=True)
         ]
     return made
 
@@ -279,11 +278,13 @@ def _letter_codes(
     held = {int(code): text for code, text in labels.items() if code.is_integer() and int(code) in LABELLED}
     made.labels = {**held, **dict(sorted(letters.items()))}
     made.letters = sorted({*letters, *lettered})
+    if made.letters and not isinstance(made.values, list):
+        made.values = made.values.to_pylist()  # the library wants a column that could hold letters
 
 
 def _too_many(name: str, count: int, program: Program) -> OutputError:
     return OutputError(
-        f"Column {name!r} has {counted(count, 'code')} for \"unknown\", which a {program.suffix} file cannot hold.",
+        f'Column {name!r} has {counted(count, "code")} for "unknown", which a {program.suffix} file cannot hold.',
         hint="SPSS holds three (of at most 8 bytes where they are text) or one range and one code, Stata 26. Recode "
         "them, or leave this format out.",
     )

@@ -8,18 +8,16 @@ from typing import NamedTuple
 
 SPSS_DATES = frozenset({"DATE", "ADATE", "EDATE", "SDATE", "JDATE"})
 SPSS_TIMES = frozenset({"DATETIME", "YMDHMS"})
-SPSS_NUMBERS = frozenset(
-    ["F", "N", "Z", "COMMA", "DOT", "DOLLAR", "E", "PCT", "CCA", "CCB", "CCC", "CCD", "CCE"]
-    + ["WKDAY", "MONTH", "QYR", "MOYR", "WKYR", "TIME", "DTIME", "MTIME"]
-)
+SPSS_NUMBERS = re.compile("[FNZE]|COMMA|DOT|DOLLAR|PCT|CC[A-E]|WKDAY|MONTH|QYR|MOYR|WKYR|D?TIME|MTIME")
 SPSS_FORMAT = re.compile(r"([A-Z]+)(\d{1,2})(?:\.(\d{1,2}))?", re.ASCII)
 STATA_FIXED = re.compile(r"%(\d{1,3})\.(\d{1,2})f", re.ASCII)
 STATA_PADDED = re.compile(r"%0(\d{1,2})\.0f", re.ASCII)
 STATA_NUMBER = re.compile(r"%-?\d{0,3}(\.\d{1,2})?[fge]c?|%t[mqwyhb]\S*|%21x", re.ASCII)
 WIDEST, MOST_DECIMALS = 40, 16
-RESERVED = frozenset(
-    """ALL AND BY EQ GE GT LE LT NE NOT OR TO WITH IF IN USING DOUBLE FLOAT INT LONG BYTE STRL
-    _ALL _B _COEF _CONS _N _PI _PRED _RC _SKIP""".split()
+RESERVED = re.compile(
+    r"ALL|AND|BY|EQ|GE|GT|LE|LT|NE|NOT|OR|TO|WITH|IF|IN|USING|DOUBLE|FLOAT|INT|LONG|BYTE|STRL|STR[0-9]+|_ALL|_B|_COEF"
+    "|_CONS|_N|_PI|_PRED|_RC|_SKIP",
+    re.IGNORECASE,
 )
 """Words of the two programs, which name no variable."""
 
@@ -47,7 +45,7 @@ def legal_names(names: Sequence[str], program: Program) -> list[str]:
     found = []
     for name in names:
         plain = "".join(sign if _fits(sign, program) else "_" for sign in name)
-        if not plain[:1].isalpha() or plain.upper() in RESERVED or re.fullmatch(r"(?i)str[0-9]+", plain):
+        if not plain[:1].isalpha() or RESERVED.fullmatch(plain):
             plain = f"v_{plain}"
         if plain.endswith("."):
             plain = f"{plain.rstrip('.')}_"
@@ -90,7 +88,7 @@ def zero_padded(format: str) -> int:
 def is_of_numbers(format: str) -> bool:
     """Whether a format of either program shows numbers, and neither text nor dates."""
     found = SPSS_FORMAT.fullmatch(format)
-    return bool(found and found[1] in SPSS_NUMBERS) or bool(STATA_NUMBER.fullmatch(format))
+    return bool(found and SPSS_NUMBERS.fullmatch(found[1])) or bool(STATA_NUMBER.fullmatch(format))
 
 
 def number_format(format: str, program: Program) -> str:

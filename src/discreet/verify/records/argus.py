@@ -103,9 +103,8 @@ def _unknown(published: Published, name: str) -> tuple[list[str], tuple[tuple[An
     simple = all(low == high for low, high in missing)
     if published.kind(name) not in NUMBERS:
         simple = simple and all(isinstance(low, str) for low, _ in missing)
-    if simple and len(missing) < 3:
-        codes, ranges = [code_of(low) for low, _ in missing], ()
-    else:
+    codes, ranges = [code_of(low) for low, _ in missing], missing[:0]
+    if not simple or len(missing) > 2:
         codes = sorted(code_of(value) for value in published.distinct(name) if is_unknown(value, missing))[:2]
         ranges = missing
     if any('"' in code for code in codes):

@@ -24,9 +24,7 @@ LINES = 200_000
 """Lines of a public csv file that are compared at a time."""
 
 
-def check_public_files(
-    verdict: Verdict, folder: Path, files: frozenset[str], name: str, published: Published
-) -> None:
+def check_public_files(verdict: Verdict, folder: Path, files: frozenset[str], name: str, published: Published) -> None:
     """Every public file is one that the release gives, and says nothing else."""
     shown = sorted(file.removeprefix("public/") for file in files if file.startswith("public/"))
     if f"{name}.csv" not in shown:

@@ -118,7 +118,7 @@ def _frame(variables: dict[str, Variable]) -> Any:
     except ModuleNotFoundError:
         import pandas
 
-        kinds = {"text": object, "number": "float64", "mixed": object}
+        kinds: Any = {"text": object, "number": "float64", "mixed": object}
         return pandas.DataFrame({n: pandas.Series(v.values, dtype=kinds[v.kind]) for n, v in variables.items()})
     types: Any = {"text": polars.String, "number": polars.Float64, "mixed": polars.Object}
     return polars.DataFrame({n: polars.Series(n, v.values, dtype=types[v.kind]) for n, v in variables.items()})
@@ -184,7 +184,7 @@ def _variable(published: Published, name: str, stata: bool) -> Variable:
     made = _numbers(numbers, about, form, stata, letters)
     if letters:
         pairs = zip(values, made.values, strict=True)
-        made.kind, made.values = "mixed", [letters.get(code, number) for code, number in pairs]
+        made.values = [letters.get(code, number) for code, number in pairs]
     return made
 
 
@@ -350,8 +350,7 @@ def _stata_numbers(
         for code, text in labels.items()
         if code not in new and code == int(code) and -(2**31) < code < 2**31 - 27
     }
-    mixed = bool(distinct & set(new))
-    found = [new.get(value, value) for value in values] if mixed else values
     letters = sorted({*lettered, *used})
+    found = [new.get(value, value) for value in values]
     ordered = {letter: lettered[letter] for letter in sorted(lettered)}
-    return Variable("mixed" if mixed else "number", found, _stata_format(form), {**held, **ordered}, [], letters)
+    return Variable("mixed" if letters else "number", found, _stata_format(form), {**held, **ordered}, [], letters)
