@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -174,4 +175,4 @@ def _no_quotes(code: str) -> str:
 
 def _one_line(text: str) -> str:
     """Words that stand in one line between quotation marks."""
-    return " ".join(text.replace('"', "'").split())
+    return re.sub(r"[\r\n\t]+", " ", text.replace('"', "'")).strip()

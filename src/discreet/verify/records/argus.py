@@ -119,4 +119,13 @@ def _edge(end: Any) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.replace('"', "'").split())
+    for sign in "\r\n\t":
+        text = text.replace(sign, "\n")
+    return " ".join(part for part in _runs(text.replace('"', "'"))).strip()
+
+
+def _runs(text: str) -> list[str]:
+    """What stands between breaks of lines; several breaks count as one."""
+    while "\n\n" in text:
+        text = text.replace("\n\n", "\n")
+    return text.split("\n")
