@@ -13,7 +13,7 @@ import numpy as np
 from discreet.engine.draws import draws
 from discreet.engine.identities import doubles, identities_of
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_column
-from discreet.files.frames import column_names, no_records, read_columns
+from discreet.files.frames import column_names, hint_for_text, no_records, read_columns
 from discreet.files.records.parquet import column_words
 from discreet.files.statistical import (
     StatisticalMetadata,
@@ -150,8 +150,10 @@ def _plain(table: pa.Table, data: Microdata) -> pa.Table:
         except pa.ArrowException as error:
             raise InputError(f"Column {name!r} cannot be read exactly ({str(error)[:80]}).") from None
         if data.roles.get(name) in NUMBERS and not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            text = pa.types.is_string(kind)
             raise InputError(
-                f"Column {name!r} is to hold numbers, and holds {kind}.", hint="Correct its role, or its values."
+                f"Column {name!r} is to hold numbers, and holds {'text' if text else kind}.",
+                hint=hint_for_text(made[name]) if text else "Correct its role, or its values.",
             )
     return pa.table(made)
 

@@ -77,6 +77,8 @@ def _with_words(frame: pa.Table, variables: Sequence[Variable]) -> pa.Table:
         column = frame[v.name].combine_chunks()
         if pa.types.is_dictionary(column.type):
             column = column.cast(pa.string())
+            if v.numeric and not v.hierarchical:
+                column = pc.utf8_trim_whitespace(column)  # numbers stand at the right of their field
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
         said = {"format": v.format, "missing": json.dumps([list(ends) for ends in v.unknown]) if v.unknown else ""}
         fields.append(pa.field(v.name, column.type, metadata={key: text for key, text in said.items() if text}))

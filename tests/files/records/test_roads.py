@@ -152,7 +152,7 @@ def surveys(draw):
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_labelled_files_survive_every_road(tmp_path_factory, survey):
     rows, words, labels, label = survey
-    rows = [*rows, {**rows[0], "codes": 1.0, "word": words[0], "counted": 1.0}]
+    rows = [*rows, *({**rows[0], "codes": 1.0, "word": word, "counted": 1.0} for word in words)]
     folder = tmp_path_factory.mktemp("random")
     write_survey(
         folder / "survey.sav",

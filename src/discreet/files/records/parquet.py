@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.files.published.parquet import with_stated_maker
+from discreet.files.parquet_maker import with_stated_maker
 from discreet.files.statistical import StatisticalMetadata
 from discreet.model.records import PublicRecords
 

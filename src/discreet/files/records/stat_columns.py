@@ -186,7 +186,13 @@ def _text(
         return StatColumn(column, own)
     made = StatColumn(column)
     most = program.longest_value_label
-    made.labels = {code: cut(text, most) for code, text in sorted(about.value_labels.items()) if code and text}
+    # The variable is as wide as its longest value: what is wider has no place for its label, and no record has it.
+    width = max((len(text.encode()) for text in distinct), default=0)
+    made.labels = {
+        code: cut(text, most)
+        for code, text in sorted(about.value_labels.items())
+        if code and text and (code.isascii() or len(code.encode()) <= width)
+    }
     stated = [str(low) for low, _ in about.missing if isinstance(low, str)]
     if len(stated) < len(about.missing) or not _few_and_short(stated):
         stated = sorted(code for code in distinct if stands_for_unknown(code, about.missing))

@@ -250,7 +250,9 @@ def _texts(values: list[Any], distinct: set[str], about: PublicColumn, stata: bo
             raise Different("the format cannot hold what the release gives")
     if stata:
         return Variable("text", values, about.format if re.fullmatch("%-?[0-9]+s", about.format) else "")
-    labels = {code: _short(about.value_labels[code], 120) for code in sorted(about.value_labels)}
+    widest = max([0, *(len(text.encode()) for text in distinct)])
+    held = [code for code in sorted(about.value_labels) if code.isascii() or len(code.encode()) <= widest]
+    labels = {code: _short(about.value_labels[code], 120) for code in held}
     codes = [low for low, _ in about.missing if isinstance(low, str)]
     if len(codes) != len(about.missing) or not _three_short(codes):
         codes = sorted(code for code in distinct if is_unknown(code, about.missing))
