@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 import zipfile
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import pyreadstat
 import pytest
 
 import discreet as ds
-from tests.attack.forging import Target, reseal
+from tests.attack.forging import Target, random_bytes, reseal
 
 FORMATS = ["parquet", "sav", "dta", "xlsx", "asc"]
 SECRET = "7391"
@@ -341,3 +342,24 @@ def test_the_verdict_says_which_columns_have_other_names(folder):
     asserted = ds.check_folder(folder).asserted
     for kind in ("sav", "dta"):
         assert f"records.{kind} names columns as its format allows: 'job title' is job_title" in asserted
+
+
+SAMPLE = 6
+"""Random changes of each file; ``random_forgeries`` takes any number."""
+
+
+def random_forgeries(folder: Path, file: str, count: int, seed: int = 1) -> list[bytes]:
+    """Changed files that the checker accepts: there should be none."""
+    target, rng = Target(folder, f"public/{file}"), random.Random(seed)
+    forged = [data for data in (random_bytes(target.true, rng) for _ in range(count)) if data != target.true]
+    return [data for data in forged if target.check(data).holds]
+
+
+@pytest.mark.parametrize("file", ["records.csv", "records.parquet", *FILES])
+def test_random_changes_are_refused(folder, file):
+    accepted = random_forgeries(folder, file, SAMPLE)
+    assert file == "records.xlsx" or not accepted
+    for data in accepted:  # a workbook may be packed otherwise, and says the same
+        assert members(data, lambda content: None) == members(
+            (folder / "public" / file).read_bytes(), lambda content: None
+        )

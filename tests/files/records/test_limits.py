@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 
 import openpyxl
 import polars as pl
@@ -204,3 +205,12 @@ def test_public_records_are_written_alone(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["safe.asc", "safe.rda", "safe.sav"]
     with pytest.raises(ParameterError, match="does not say which format is meant"):
         release.public.write(tmp_path / "safe.txt")
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_the_bytes_do_not_depend_on_the_library_of_frames(tmp_path, kind, monkeypatch):
+    columns = {**EVERYTHING, "coded": ["1", "9", None, "2"]}
+    given = records(columns, value_labels={"1": "one", "9": "?"}, missing=(("9", "9"),))
+    first = written(tmp_path, kind, given).read_bytes()
+    monkeypatch.setitem(sys.modules, "polars", None)
+    assert written(tmp_path, kind, given).read_bytes() == first
