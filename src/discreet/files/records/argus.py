@@ -99,14 +99,13 @@ def _field(name: str, column: pa.ChunkedArray, about: PublicColumn) -> Field:
     decimals, gap = 0, ""
     if is_number:
         values = distinct_values(column)
-        unknown = {value for value in values if stands_for_unknown(value, about.missing)}
+        missing = about.missing
+        unknown = {value for value in values if stands_for_unknown(value, missing)} if missing else set[Any]()
         decimals = max((_decimals(value) for value in values if value not in unknown), default=0)
         single = [code_text(low) for low, high in about.missing if low == high]
         if single and not unknown:
             gap = single[0]  # nothing else in the column is unknown, so that gaps may have the code
-        texts = by_value(
-            column, lambda value: code_text(value) if value in unknown else f"{Decimal(code_text(value)):.{decimals}f}"
-        )
+        texts = by_value(column, lambda value: code_text(value) if value in unknown else _fixed(value, decimals))
     else:
         if pa.types.is_string(column.type):
             refuse_empty_text(name, column, SUFFIX)
@@ -129,8 +128,21 @@ def _field(name: str, column: pa.ChunkedArray, about: PublicColumn) -> Field:
 
 def _decimals(value: Any) -> int:
     """Digits behind the point."""
-    exponent = Decimal(code_text(value)).as_tuple().exponent
-    return max(0, -int(exponent))
+    text = code_text(value)
+    if "e" in text:
+        return max(0, -int(Decimal(text).as_tuple().exponent))
+    return len(text.partition(".")[2])
+
+
+def _fixed(value: Any, decimals: int) -> str:
+    """A number with so many digits behind the point, exactly."""
+    text = code_text(value)
+    if "e" in text:
+        return f"{Decimal(text):.{decimals}f}"
+    if not decimals:
+        return text
+    whole, _, part = text.partition(".")
+    return f"{whole}.{part.ljust(decimals, '0')}"
 
 
 def _variable(

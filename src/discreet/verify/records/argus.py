@@ -53,7 +53,7 @@ def _texts(published: Published, name: str) -> tuple[list[str], int]:
     words: dict[Any, str] = {value: code_of(value) for value in distinct}
     decimals, gap = 0, ""
     if kind in NUMBERS:
-        known = [value for value in distinct if not is_unknown(value, missing)]
+        known = [value for value in distinct if not (missing and is_unknown(value, missing))]
         exact = {value: Decimal(repr(value)).normalize() for value in known}
         decimals = max((-int(number.as_tuple().exponent) for number in exact.values()), default=0)
         decimals = max(decimals, 0)
