@@ -68,7 +68,8 @@ def read_argus(
         Whether all variables are read with their roles, for a release of records: keys are those with an identification
         level above 0; household, weight, codes for "unknown" and the labels of code lists are taken over; empty fields
         are gaps, and so are missing codes of numbers, which are errors otherwise. By default so where the metadata are
-        those of μ-ARGUS. Without ``by``, hierarchies are then those of variables that are marked as hierarchical.
+        those of μ-ARGUS and neither ``by`` nor ``values`` is given. Without ``by``, hierarchies are then those of
+        variables that are marked as hierarchical.
 
     Examples
     --------
@@ -86,7 +87,8 @@ def read_argus(
     home = Path(data).parent if isinstance(metadata, ArgusMetadata) else Path(metadata).parent
     find = find or (lambda name: find_file(name, [home], notes))
     numeric = [v.name for v in described.variables if v.numeric and not v.recodeable]
-    records = described.of_mu_argus if records is None else records
+    if records is None:
+        records = described.of_mu_argus and by is None and values is None
     spanning = [described[name].name for name in (_spanning(described) if by is None else by)]
     amounts = [described[name].name for name in (numeric if values is None else values)]
     both = [name for name in spanning if name in amounts]

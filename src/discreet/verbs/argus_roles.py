@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InputError
 from discreet.files.argus.rda import Variable
 from discreet.files.hrc import read_labels
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.microdata import Microdata
+from discreet.model.microdata import ROLES, Microdata
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,3 +84,18 @@ def _with_words(frame: pa.Table, variables: Sequence[Variable]) -> pa.Table:
         fields.append(pa.field(v.name, column.type, metadata={key: text for key, text in said.items() if text}))
         columns.append(column)
     return pa.table(columns, schema=pa.schema(fields))
+
+
+def with_stated_roles(microdata: Microdata, stated: Any) -> Microdata:
+    """The records with the roles that a recipe states; what it says of a column counts more than the metadata."""
+    given = {role: getattr(stated, role) for role in ROLES if getattr(stated, role)}
+    named = {name for names in given.values() for name in ([names] if isinstance(names, str) else names)}
+    kept: dict[str, Any] = {}
+    for role in ROLES:
+        found = getattr(microdata, role)
+        if isinstance(found, tuple):
+            kept[role] = [name for name in found if name not in named]
+        else:
+            kept[role] = None if found in named else found
+    codes = {**microdata.missing_codes, **stated.missing_codes}
+    return microdata.with_(**{**kept, **given}, strata=stated.strata, missing_codes=codes)

@@ -28,6 +28,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.verbs.already import Found, Item
 from discreet.verbs.argus_recipe import ArgusKitchen
+from discreet.verbs.argus_roles import with_stated_roles
 from discreet.verbs.compare import Tried, method_name, unlike
 from discreet.verbs.load import load
 from discreet.verbs.recipe_parts import (
@@ -173,6 +174,8 @@ class Kitchen:
     def microdata(self) -> Microdata:
         """The records with their roles."""
         data = self.recipe.data
+        if self.argus.described and self.recipe.records is not None:
+            return with_stated_roles(self.argus.records().microdata, data)
         roles = self.argus.roles() if self.argus.described else {}
         return Microdata(
             self.source(),

@@ -152,3 +152,38 @@ def test_ranges_and_third_codes_for_unknown_stand_in_the_description(tmp_path):
     assert described["x"].missing == ("97", "98")
     again = ds.read_argus(public / "records.asc", public / "records.rda", records=True).microdata
     assert read_record_set(again).about("x").missing == (("97", "97"), ("98", "98"), ("99", "99"))
+
+
+def test_a_recipe_takes_the_roles_of_the_metadata_and_its_own(files):
+    (files / "recipe.toml").write_text(
+        """
+version = 1
+[data]
+file = "people.asc"
+metadata = "people.rda"
+sensitive = ["AGE", "JOB"]
+[[rules]]
+kind = "k_anonymity"
+k = 2
+[[protect]]
+method = "recode"
+column = "SEX"
+map = { 1 = "0", 2 = "0", 8 = "0", 9 = "0" }
+[[protect]]
+method = "recode"
+column = "REGION"
+map = { 01 = "all", 02 = "all", 99 = "all" }
+[records]
+name = "people"
+[output]
+directory = "out"
+formats = ["asc", "sav"]
+""",
+        encoding="utf-8",
+    )
+    run = ds.run_recipe(files / "recipe.toml")
+    assert run.verdict.holds
+    assert run.release.custodian.original.with_role("key") == ("REGION", "SEX")
+    assert run.release.custodian.original.with_role("sensitive") == ("AGE", "JOB")
+    names = sorted(path.name for path in (files / "out" / "public").iterdir())
+    assert names == ["people.asc", "people.csv", "people.rda", "people.sav"]
