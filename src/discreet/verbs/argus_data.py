@@ -86,31 +86,16 @@ def read_argus(
     notes += described.notes
     home = Path(data).parent if isinstance(metadata, ArgusMetadata) else Path(metadata).parent
     find = find or (lambda name: find_file(name, [home], notes))
-    numeric = [v.name for v in described.variables if v.numeric and not v.recodeable]
     if records is None:
         records = described.of_mu_argus and by is None and values is None
+    whole = records and by is None
     spanning = [described[name].name for name in (_spanning(described) if by is None else by)]
+    numeric = [v.name for v in described.variables if v.numeric and not v.recodeable]
     amounts = [described[name].name for name in (numeric if values is None else values)]
-    both = [name for name in spanning if name in amounts]
-    if both:
-        raise ParameterError(
-            f"{both[0]!r} is to span the table and to be summed.", hint="Give the column twice in the metadata."
-        )
-    roles = {role: described.the(role) for role in ("holding", "weight", "request", "record_key")}
-    named = {role: variable.name for role, variable in roles.items() if variable is not None}
-    besides = [described[name].name for name in others]
-    if records and by is None and values is None:
-        besides += [v.name for v in described.variables]
-    wanted = list(dict.fromkeys([*spanning, *amounts, *named.values(), *besides]))
-    summed = [*amounts, *(named[role] for role in ("weight", "record_key") if role in named)]
-    frame = read_argus_records(data, described, wanted, as_numbers=summed, notes=notes, gaps=records)
-    if roles["request"] is not None:
-        name, column = named["request"], frame[named["request"]].combine_chunks()
-        asked = request_codes(column, roles["request"].request)
-        frame = frame.set_column(frame.column_names.index(name), name, asked)
-    trees = [described[name] for name in spanning]
-    if records and by is None:
-        trees = [v for v in trees if v.hierarchical]
+    _refuse_both(spanning, amounts)
+    besides = [described[name].name for name in others] + [v.name for v in described.variables if whole]
+    frame, named = _columns(data, described, spanning, amounts, besides, records, notes)
+    trees = [v for v in (described[name] for name in spanning) if v.hierarchical or not whole]
     frame, hierarchies = _with_hierarchies(frame, trees, find, notes, described)
     microdata = Microdata(
         frame,
@@ -123,6 +108,36 @@ def read_argus(
         kept = [v for v in described.variables if v.name in frame.column_names]
         microdata = as_records(microdata, kept, set(named.values()), hierarchies, find, notes)
     return ArgusRecords(microdata, hierarchies, described, tuple(dict.fromkeys(notes)))
+
+
+def _refuse_both(spanning: list[str], amounts: list[str]) -> None:
+    both = [name for name in spanning if name in amounts]
+    if both:
+        raise ParameterError(
+            f"{both[0]!r} is to span the table and to be summed.", hint="Give the column twice in the metadata."
+        )
+
+
+def _columns(
+    data: str | Path,
+    described: ArgusMetadata,
+    spanning: list[str],
+    amounts: list[str],
+    besides: list[str],
+    gaps: bool,
+    notes: list[str],
+) -> tuple[pa.Table, dict[str, str]]:
+    """The columns that are needed, and which of them have a role in tables."""
+    roles = {role: described.the(role) for role in ("holding", "weight", "request", "record_key")}
+    named = {role: variable.name for role, variable in roles.items() if variable is not None}
+    wanted = list(dict.fromkeys([*spanning, *amounts, *named.values(), *besides]))
+    summed = [*amounts, *(named[role] for role in ("weight", "record_key") if role in named)]
+    frame = read_argus_records(data, described, wanted, as_numbers=summed, notes=notes, gaps=gaps)
+    if roles["request"] is not None:
+        name, column = named["request"], frame[named["request"]].combine_chunks()
+        asked = request_codes(column, roles["request"].request)
+        frame = frame.set_column(frame.column_names.index(name), name, asked)
+    return frame, named
 
 
 def _spanning(metadata: ArgusMetadata) -> list[str]:

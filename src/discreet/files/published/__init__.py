@@ -110,12 +110,7 @@ def write_public(
         raise ParameterError(
             f"Cannot publish a {type(public).__name__}.", hint="Give release.public: only that holds no secrets."
         )
-    if format is None:
-        format = next((name for name, kind in reversed(FORMATS.items()) if path.name.endswith(kind.suffix)), None)
-        if format is None:
-            raise ParameterError(
-                f"The name {path.name!r} does not say which format is meant.", hint=f"Give format={listed(FORMATS)}."
-            )
+    format = _format_of(path) if format is None else format
     kind = FORMATS[check_formats([format])[-1]]
     try:  # beside its place first, so that nothing is half written
         with tempfile.TemporaryDirectory(dir=path.parent) as beside:
@@ -126,3 +121,13 @@ def write_public(
     except OSError as error:
         raise OutputError(f"Cannot write {path.name!r}: {error.strerror or error}.", hint="Check the folder.") from None
     return path
+
+
+def _format_of(path: Path) -> str:
+    """The format that the name of a file ends with."""
+    found = next((name for name, kind in reversed(FORMATS.items()) if path.name.endswith(kind.suffix)), None)
+    if found is None:
+        raise ParameterError(
+            f"The name {path.name!r} does not say which format is meant.", hint=f"Give format={listed(FORMATS)}."
+        )
+    return found
