@@ -187,3 +187,27 @@ formats = ["asc", "sav"]
     assert run.release.custodian.original.with_role("sensitive") == ("AGE", "JOB")
     names = sorted(path.name for path in (files / "out" / "public").iterdir())
     assert names == ["people.asc", "people.csv", "people.rda", "people.sav"]
+
+
+def test_free_format_comes_in_the_same_way(tmp_path):
+    (tmp_path / "free.rda").write_text(
+        '<SEPARATOR> ";"\nSEX 1 "9"\n <RECODABLE>\n <IDLEVEL> 1\nINCOME 8 "-1"\n <NUMERIC>\nHOUSE 3\n <HOUSE_ID>\n',
+        encoding="ascii",
+    )
+    (tmp_path / "free.csv").write_text("1;12.5;7\n9;-1;7\n;;8\n", encoding="ascii")
+    data = ds.read_argus(tmp_path / "free.csv", tmp_path / "free.rda").microdata
+    assert (data.keys, data.household, data.numeric) == (("SEX",), "HOUSE", ("INCOME",))
+    assert read_record_set(data).columns.to_pydict() == {
+        "SEX": ["1", "9", None],
+        "INCOME": [12.5, None, None],
+        "HOUSE": ["7", "7", "8"],
+    }
+
+
+def test_numbers_of_other_metadata_may_not_be_missing(tmp_path):
+    (tmp_path / "tau.rda").write_text('A 1 1\n <RECODEABLE>\nX 2 3 "999"\n <NUMERIC>\n', encoding="ascii")
+    (tmp_path / "tau.asc").write_text("1  5\n2999\n", encoding="ascii")
+    with pytest.raises(InputError, match="line 2: what stands in 'X' cannot be read"):
+        ds.read_argus(tmp_path / "tau.asc", tmp_path / "tau.rda")
+    found = ds.read_argus(tmp_path / "tau.asc", tmp_path / "tau.rda", records=True).microdata
+    assert read_record_set(found).columns["X"].to_pylist() == [5, None]
