@@ -36,7 +36,8 @@ class Program(NamedTuple):
 
 
 SPSS = Program(".sav", "_.@#$", 64, True, 256, True, 120, 32_767)
-STATA = Program(".dta", "_", 32, False, 80, False, 32_000, 2_000)
+STATA = Program(".dta", "_", 28, False, 80, False, 32_000, 2_000)
+"""Stata has 32 characters for a name; the library needs some for the number of a set of labels."""
 
 
 def legal_names(names: Sequence[str], program: Program) -> list[str]:

@@ -153,7 +153,7 @@ def variable_names(names: Sequence[str], stata: bool) -> list[str]:
         if made[-1] == ".":
             made = made.rstrip(".") + "_"
         ends = ["", *(f"_{number}" for number in range(2, len(names) + 2))]
-        tries = (made[: 32 - len(end)] + end if stata else _short(made, 64 - len(end)) + end for end in ends)
+        tries = (made[: 28 - len(end)] + end if stata else _short(made, 64 - len(end)) + end for end in ends)
         lower = [other.lower() for other in found]
         found.append(next(one for one in tries if one.lower() not in lower))
     return found
