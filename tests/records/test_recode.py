@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.engine.record_set import read_record_set
 from discreet.errors import DiscreetError, InputError, NeedsError
+from discreet.model.records import PublicColumn
 from discreet.records.recode import interval_names
 
 
@@ -116,3 +117,35 @@ def test_names_of_intervals():
     assert interval_names([10], whole=True) == ("<10", "10+")
     assert interval_names([0.5, 10], whole=True) == ("<0.5", "0.5 to <10", "10+")
     assert recoded([1, 20], ds.Recode("x", intervals=[10], names=["low", "high"])) == ["low", "high"]
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "expected"),
+    [
+        (ds.Recode("x", top=90), [5, 95, 99, 999, None], [5, 90, 99, 999, None]),
+        (ds.Recode("x", intervals=[18]), [5, 95, 99, 999, None], ["<18", "18+", "99", "999", None]),
+        (ds.Recode("x", map={"99": "old"}), [5, 99, 999, None], ["5", "old", "999", None]),
+        (ds.Recode("x", bottom=10), ["5", "95", ".a", "999"], ["10", "95", ".a", "999"]),
+    ],
+)
+def test_codes_for_unknown_stay_unless_the_map_names_them(method, values, expected):
+    codes = {"missing_codes": {"x": ["99", "999", ".a"]}}
+    assert recoded(values, method, **codes) == expected
+    data = ds.Microdata(pa.table({"x": values}), sensitive="x", **codes)
+    release = ds.protect(data, method, keep_order=True)
+    assert release.verify().holds
+    assert release.public.records.columns["x"].to_pylist() == expected
+
+
+def test_an_altered_column_keeps_the_codes_for_unknown_that_it_has_and_nothing_else():
+    data = ds.Microdata(
+        pa.table({"x": [5, 95, 99, 998]}),
+        sensitive="x",
+        labels={"x": "Age"},
+        value_labels={"x": {"5": "five"}},
+        missing_codes={"x": ["99", "97", "998"]},
+    )
+    about = ds.protect(data, ds.Recode("x", intervals=[18])).public.records.info["x"]
+    assert about == PublicColumn(altered=True, label="Age", missing=(("99", "99"), ("998", "998")))
+    limited = ds.protect(data, ds.Recode("x", top=90)).public.records.info["x"]
+    assert limited.missing == (("99", "99"), ("998", "998"))

@@ -145,7 +145,7 @@ def test_infinite_numbers_are_refused_and_nan_is_a_gap():
 
 
 def survey() -> ds.Microdata:
-    return people(600, keys=(), contributor=None)
+    return people(600, keys=(), contributor=None, missing_codes={})
 
 
 def spec() -> ds.TableSpec:
@@ -254,7 +254,7 @@ def test_a_recipe_of_records_runs_and_verifies(tmp_path):
 def test_recipe_and_python_give_the_same_records(tmp_path, monkeypatch):
     monkeypatch.setenv("DISCREET_KEY", "ab" * 32)
     run = ds.run_recipe(recipe(tmp_path, "keep_order = true"))
-    data = people(400)
+    data = people(400, missing_codes={})
     release = ds.protect(
         data,
         [ds.Recode("age", intervals=[15, 65]), ds.Recode("region", level=1)],

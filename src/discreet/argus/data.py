@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from discreet.argus.roles import as_records
 from discreet.errors import NeedsError, ParameterError, counted, unknown_name
 from discreet.files.argus.cells import ArgusCells, read_argus_cells
 from discreet.files.argus.hierarchies import codes_and_hierarchy
@@ -47,6 +48,7 @@ def read_argus(
     values: Iterable[str] | None = None,
     others: Iterable[str] = (),
     find: Find | None = None,
+    records: bool | None = None,
 ) -> ArgusRecords:
     """Read records of an ``.asc`` or ``.csv`` file as their ``.rda`` describes them.
 
@@ -62,6 +64,12 @@ def read_argus(
         Further columns to read as text, for filters and roles.
     find
         Gives the path of a file that the metadata name; beside the metadata when left out.
+    records
+        Whether all variables are read with their roles, for a release of records: keys are those with an identification
+        level above 0; household, weight, codes for "unknown" and the labels of code lists are taken over; empty fields
+        are gaps, and so are missing codes of numbers, which are errors otherwise. By default so where the metadata are
+        those of μ-ARGUS and neither ``by`` nor ``values`` is given. Without ``by``, hierarchies are then those of
+        variables that are marked as hierarchical.
 
     Examples
     --------
@@ -78,24 +86,17 @@ def read_argus(
     notes += described.notes
     home = Path(data).parent if isinstance(metadata, ArgusMetadata) else Path(metadata).parent
     find = find or (lambda name: find_file(name, [home], notes))
-    numeric = [v.name for v in described.variables if v.numeric and not v.recodeable]
+    if records is None:
+        records = described.of_mu_argus and by is None and values is None
+    whole = records and by is None
     spanning = [described[name].name for name in (_spanning(described) if by is None else by)]
+    numeric = [v.name for v in described.variables if v.numeric and not v.recodeable]
     amounts = [described[name].name for name in (numeric if values is None else values)]
-    both = [name for name in spanning if name in amounts]
-    if both:
-        raise ParameterError(
-            f"{both[0]!r} is to span the table and to be summed.", hint="Give the column twice in the metadata."
-        )
-    roles = {role: described.the(role) for role in ("holding", "weight", "request", "record_key")}
-    named = {role: variable.name for role, variable in roles.items() if variable is not None}
-    wanted = list(dict.fromkeys([*spanning, *amounts, *named.values(), *(described[name].name for name in others)]))
-    summed = [*amounts, *(named[role] for role in ("weight", "record_key") if role in named)]
-    frame = read_argus_records(data, described, wanted, as_numbers=summed, notes=notes)
-    if roles["request"] is not None:
-        name, column = named["request"], frame[named["request"]].combine_chunks()
-        asked = request_codes(column, roles["request"].request)
-        frame = frame.set_column(frame.column_names.index(name), name, asked)
-    frame, hierarchies = _with_hierarchies(frame, [described[name] for name in spanning], find, notes, described)
+    _refuse_both(spanning, amounts)
+    besides = [described[name].name for name in others] + [v.name for v in described.variables if whole]
+    frame, named = _columns(data, described, spanning, amounts, besides, records, notes)
+    trees = [v for v in (described[name] for name in spanning) if v.hierarchical or not whole]
+    frame, hierarchies = _with_hierarchies(frame, trees, find, notes, described)
     microdata = Microdata(
         frame,
         contributor=named.get("holding"),
@@ -103,7 +104,40 @@ def read_argus(
         request=named.get("request"),
         record_key=named.get("record_key"),
     )
+    if records:
+        kept = [v for v in described.variables if v.name in frame.column_names]
+        microdata = as_records(microdata, kept, set(named.values()), hierarchies, find, notes)
     return ArgusRecords(microdata, hierarchies, described, tuple(dict.fromkeys(notes)))
+
+
+def _refuse_both(spanning: list[str], amounts: list[str]) -> None:
+    both = [name for name in spanning if name in amounts]
+    if both:
+        raise ParameterError(
+            f"{both[0]!r} is to span the table and to be summed.", hint="Give the column twice in the metadata."
+        )
+
+
+def _columns(
+    data: str | Path,
+    described: ArgusMetadata,
+    spanning: list[str],
+    amounts: list[str],
+    besides: list[str],
+    gaps: bool,
+    notes: list[str],
+) -> tuple[pa.Table, dict[str, str]]:
+    """The columns that are needed, and which of them have a role in tables."""
+    roles = {role: described.the(role) for role in ("holding", "weight", "request", "record_key")}
+    named = {role: variable.name for role, variable in roles.items() if variable is not None}
+    wanted = list(dict.fromkeys([*spanning, *amounts, *named.values(), *besides]))
+    summed = [*amounts, *(named[role] for role in ("weight", "record_key") if role in named)]
+    frame = read_argus_records(data, described, wanted, as_numbers=summed, notes=notes, gaps=gaps)
+    if roles["request"] is not None:
+        name, column = named["request"], frame[named["request"]].combine_chunks()
+        asked = request_codes(column, roles["request"].request)
+        frame = frame.set_column(frame.column_names.index(name), name, asked)
+    return frame, named
 
 
 def _spanning(metadata: ArgusMetadata) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,28 @@ import numpy as np
 from discreet.engine.draws import draws
 from discreet.engine.identities import doubles, identities_of
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_column
-from discreet.files.frames import column_names, read_columns
-from discreet.files.statistical import StatisticalMetadata, is_statistical, statistical_metadata
+from discreet.files.frames import column_names, hint_for_text, no_records, read_columns
+from discreet.files.records.parquet import column_words
+from discreet.files.statistical import (
+    StatisticalMetadata,
+    is_statistical,
+    read_statistical_records,
+    statistical_metadata,
+)
+from discreet.files.statistical_child import ZERO_PADDED
 from discreet.model.arrays import Ints
 from discreet.model.microdata import Microdata
-from discreet.model.records import HOUSEHOLD, IDENTIFIER, KEY, NEVER_PUBLIC, NUMERIC, WEIGHT, ColumnInfo, RecordSet
+from discreet.model.records import (
+    HOUSEHOLD,
+    IDENTIFIER,
+    KEY,
+    NEVER_PUBLIC,
+    NUMERIC,
+    WEIGHT,
+    ColumnInfo,
+    MissingRange,
+    RecordSet,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,15 +65,15 @@ def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet
     for name in [*roles, *data.strata, *data.hierarchies, *data.labels, *data.value_labels, *data.missing_codes]:
         if name not in names:
             raise unknown_column(name, names, "the records")
-    table = read_columns(data.source, names, text=_text_columns(data, names, numeric), delimiter=data.delimiter)
-    table = _plain(table, data)
-    about = statistical_metadata(data.source) if is_statistical(data.source) else StatisticalMetadata(tuple(names))
+    about = _about(data.source, names)
+    table = _plain(_read(data, names, numeric, about), data)
     info = {
         name: ColumnInfo(
             role=roles.get(name, ""),
             label=data.labels.get(name, about.labels.get(name, "")),
             value_labels=dict(data.value_labels.get(name, about.value_labels.get(name, {}))),
-            missing=tuple((code, code) for code in data.missing_codes.get(name, ())) or about.missing.get(name, ()),
+            missing=tuple((code, code) for code in data.missing_codes.get(name, ()))
+            or _missing(about, name, table[name]),
             format=about.formats.get(name, ""),
         )
         for name in names
@@ -66,14 +84,51 @@ def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet
     return records
 
 
-def _text_columns(data: Microdata, names: Iterable[str], numeric: Collection[str]) -> list[str]:
-    """Columns that are read as text."""
-    roles = data.roles
+def _about(source: Any, names: Sequence[str]) -> StatisticalMetadata:
+    """Labels, formats and codes for "unknown" that a file or frame states itself."""
+    import pyarrow as pa
+
+    if is_statistical(source):
+        return statistical_metadata(source)
+    if isinstance(source, pa.Table):
+        return column_words(source.schema)
+    if isinstance(source, Path) and source.suffix.lower() == ".parquet":
+        import pyarrow.parquet as pq
+
+        return column_words(pq.read_schema(source))
+    return StatisticalMetadata(tuple(names))
+
+
+def _missing(about: StatisticalMetadata, name: str, column: pa.ChunkedArray) -> tuple[MissingRange, ...]:
+    """Codes for "unknown" of a column; of the letters that Stata and SAS have, those that it uses."""
+    stated = about.missing.get(name, ())
+    if len(stated) < len(ascii_lowercase) or not all(isinstance(low, str) for low, _ in stated):
+        return stated
+    used = {*about.value_labels.get(name, {}), *(column.unique().to_pylist() if _is_text(column) else ())}
+    return tuple(ends for ends in stated if ends[0] in used)
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(column.type))
+
+
+def _read(data: Microdata, names: Sequence[str], numeric: Collection[str], about: StatisticalMetadata) -> pa.Table:
+    """All columns: those of csv files as text unless they are numbers by their role; codes of statistical packages as
+    text where they have a role or a format with leading zeros."""
+    roles, source = data.roles, data.source
     numbers = {name for name in names if roles.get(name) in NUMBERS or name in numeric}
-    is_csv = isinstance(data.source, Path) and not is_statistical(data.source) and data.source.suffix != ".parquet"
-    if is_csv:
-        return [name for name in names if name not in numbers]
-    return [name for name in names if name in roles and name not in numbers] if is_statistical(data.source) else []
+    if is_statistical(source):
+        padded = [name for name, kind in about.formats.items() if ZERO_PADDED.match(kind)]
+        codes = [name for name in names if (name in roles or name in padded) and name not in numbers]
+        table = read_statistical_records(Path(source), names, codes, numbers)
+        if not table.num_rows:
+            raise no_records()
+        return table
+    is_csv = isinstance(source, Path) and source.suffix.lower() != ".parquet"
+    text = [name for name in names if name not in numbers] if is_csv else []
+    return read_columns(source, names, text=text, delimiter=data.delimiter)
 
 
 def _plain(table: pa.Table, data: Microdata) -> pa.Table:
@@ -83,7 +138,8 @@ def _plain(table: pa.Table, data: Microdata) -> pa.Table:
     made = {}
     for name in table.column_names:
         column = table[name]
-        kind = _plain_type(column.type)
+        empty_numbers = pa.types.is_null(column.type) and data.roles.get(name) in NUMBERS
+        kind = pa.float64() if empty_numbers else _plain_type(column.type)
         if kind is None:
             raise InputError(
                 f"Column {name!r} holds {column.type}, which a file of records cannot have.",
@@ -94,8 +150,10 @@ def _plain(table: pa.Table, data: Microdata) -> pa.Table:
         except pa.ArrowException as error:
             raise InputError(f"Column {name!r} cannot be read exactly ({str(error)[:80]}).") from None
         if data.roles.get(name) in NUMBERS and not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            text = pa.types.is_string(kind)
             raise InputError(
-                f"Column {name!r} is to hold numbers, and holds {kind}.", hint="Correct its role, or its values."
+                f"Column {name!r} is to hold numbers, and holds {'text' if text else kind}.",
+                hint=hint_for_text(made[name]) if text else "Correct its role, or its values.",
             )
     return pa.table(made)
 

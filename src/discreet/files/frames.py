@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,10 @@ DELIMITERS = (",", ";", "\t", "|")
 PART = 500_000
 """Row groups of a Parquet file are read together up to so many rows."""
 LONGEST_HEADER = 2**22
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""How files of Excel begin, new and old."""
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]{1,3}([. '\u00a0\u202f]?[0-9]{3})*(,[0-9]+)?\s*|\s*[+-]?[0-9]+(,[0-9]+)?\s*")
 SAMPLE = 2**18
 """Bytes by which the length of lines is judged."""
 PLACE = "(place)"
@@ -99,6 +104,8 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
             raise _no_parquet(path, error) from None
     with path.open("rb") as stream:
         first = stream.readline(LONGEST_HEADER)
+    if first.startswith(WORKBOOKS):
+        raise a_workbook(path)
     if len(first) == LONGEST_HEADER:
         raise InputError(
             f"The first line of {path.name!r} is longer than {LONGEST_HEADER:,} bytes.",
@@ -305,10 +312,33 @@ def _refuse_twice(name: str, names: Sequence[str], where: str = "the data") -> N
 
 def not_utf8(path: Path) -> InputError:
     """Error for a file in another encoding."""
+    with path.open("rb") as stream:
+        known = "UTF-16" if stream.read(2) in UTF_16 else ""
+    what = "It is UTF-16, which Excel calls Unicode text. Save" if known else "Save"
     return InputError(
         f"The file {path.name!r} is not UTF-8 text.",
-        hint="Save it as UTF-8, for example: iconv -f LATIN1 -t UTF-8 old.csv > new.csv",
+        hint=f"{what} it as UTF-8, for example: iconv -f {known or 'LATIN1'} -t UTF-8 old.csv > new.csv; or give the "
+        f"frame of pandas.read_csv({path.name!r}, encoding={(known or 'latin1').lower()!r}, dtype=str).",
     )
+
+
+def a_workbook(path: Path) -> InputError:
+    """Error for a file of Excel where records are read."""
+    return InputError(
+        f"The file {path.name!r} is a workbook, and records are not read from workbooks.",
+        hint=f"Save the sheet as csv (UTF-8), or give the frame of pandas.read_excel({path.name!r}, dtype=str).",
+    )
+
+
+def hint_for_text(column: Any) -> str:
+    """What to do about text where numbers are needed: numbers with a decimal comma are told from other text."""
+    words = [str(item) for item in column.to_pylist()[:10_000] if item is not None]
+    if any("," in word for word in words) and all(DECIMAL_COMMA.fullmatch(word) for word in words):
+        return (
+            "These look like numbers with a decimal comma. Write a point, or give the frame of pandas.read_csv(..., "
+            'sep=";", decimal=",", dtype={...}), with str as the dtype of codes.'
+        )
+    return "Remove the text, or mark missing values as empty fields and filter those records out."
 
 
 def _from_frame(source: Any, wanted: list[str]) -> pa.Table:
@@ -414,7 +444,7 @@ def numbers(table: pa.Table, name: str) -> Any:
     ):
         raise InputError(
             f"Column {name!r} holds text where numbers are needed{_first_text(column)}.",
-            hint="Remove the text, or mark missing values as empty fields and filter those records out.",
+            hint=hint_for_text(column),
         )
     if column.null_count:
         gaps = np.asarray(column.is_null())

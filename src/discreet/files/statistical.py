@@ -99,6 +99,27 @@ def read_statistical(path: Path, wanted: Sequence[str], codes: Iterable[str]) ->
     return _asked(path, {"wanted": list(wanted), "codes": sorted(set(codes))})["table"]
 
 
+def read_statistical_records(
+    path: Path, wanted: Sequence[str], codes: Iterable[str], amounts: Iterable[str]
+) -> pa.Table:
+    """Columns of a file of records, with its codes for "unknown".
+
+    Columns of codes become text as in :func:`read_statistical`, and so do numbers with letters for "unknown"; dates and
+    times stay what they are. In columns of amounts codes for "unknown" are empty, so that nothing computes with them.
+    """
+    empty = set(amounts)
+    kept = [name for name in wanted if name not in empty]
+    found: dict[str, Any] = {}
+    for names, question in ((kept, {"records": True}), ([name for name in wanted if name in empty], {})):
+        if names:
+            request = {"wanted": names, "codes": sorted(set(codes) & set(names)), **question}
+            table = _asked(path, request)["table"]
+            found.update({name: table[name] for name in names})
+    import pyarrow as pa
+
+    return pa.table({name: found[name] for name in wanted})
+
+
 def _asked(path: Path, request: Mapping[str, Any]) -> dict[Any, Any]:
     """What a process of its own reads: the library that knows these formats crashes on some damaged files."""
     import pyarrow as pa

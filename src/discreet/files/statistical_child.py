@@ -7,6 +7,7 @@ import re
 import resource
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from string import ascii_letters
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ LETTERED = (".dta", ".sas7bdat")
 """Files whose missing numbers may have a letter: ``.a`` to ``.z``."""
 ZERO_PADDED = re.compile(r"(?:N|Z|%0)(\d+)")
 """Formats that show numbers with leading zeros: N3 of SPSS, Z3. of SAS, %03.0f of Stata."""
+DURATION = re.compile("D?TIME[0-9]|%tc[HhMmSs]")
 WIDEST = 40
 """Leading zeros of a code are at most so many."""
 ROOM, ROOM_FOR_A_BYTE = 4 * 2**30, 500
@@ -34,7 +36,8 @@ def main() -> None:
     most = ROOM + ROOM_FOR_A_BYTE * path.stat().st_size
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
     if "wanted" in question:
-        table = columns(path, question["wanted"], question["codes"])
+        whole = record_columns if question.get("records") else columns
+        table = whole(path, question["wanted"], question["codes"])
     else:
         table = pa.table({}).replace_schema_metadata({"about": json.dumps(metadata(path))})
     with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
@@ -47,7 +50,7 @@ def metadata(path: Path) -> dict[str, Any]:
     formats = {name: kind for name, kind in about.original_variable_types.items() if kind}
     missing: dict[str, list[tuple[Any, Any]]] = {}
     for variable, ranges in about.missing_ranges.items():
-        missing[variable] = [(part["lo"], part["hi"]) for part in ranges]
+        missing[variable] = [(_finite(part["lo"]), _finite(part["hi"])) for part in ranges]
     letters: Sequence[str] = ()
     if path.suffix.lower() in LETTERED:
         letters = [*ascii_letters, "_"]
@@ -88,6 +91,47 @@ def columns(path: Path, wanted: Sequence[str], codes: Iterable[str]) -> pa.Table
         for name in rest:
             found[name] = _plain(data[name])
     return pa.table({name: found[name] for name in wanted})
+
+
+def record_columns(path: Path, wanted: Sequence[str], codes: Iterable[str]) -> pa.Table:
+    """Columns of a file with their codes for "unknown": codes as text, dates and times as such, the rest as it is.
+
+    Durations stay numbers: as times of the day those above 24 hours would be cut.
+    """
+    import pyarrow as pa
+
+    text = set(codes)
+    data, about = _read(path, usecols=list(wanted), user_missing=True)
+    formats = {name: about.original_variable_types.get(name) or "" for name in wanted}
+    durations = [name for name in wanted if DURATION.match(formats[name])]
+    if durations:
+        raw, _ = _read(path, usecols=durations, user_missing=True, disable_datetime_conversion=True)
+        data.update(raw)
+    found: dict[str, Any] = {}
+    for name in wanted:
+        values, letters = data[name], about.missing_user_values.get(name, ())
+        if any(isinstance(item, date) for item in values):
+            found[name] = pa.array([_rounded(item) if isinstance(item, date) else None for item in values])
+        elif name in text or (letters and any(isinstance(item, str) and item in letters for item in values)):
+            made = {item: _text(item, formats[name], letters) for item in set(values) if item == item}
+            found[name] = pa.array([made.get(item) for item in values], pa.string())
+        else:
+            found[name] = _plain(values)
+    return pa.table(found)
+
+
+def _rounded(moment: date) -> date:
+    """Times to the thousandth of a second: SPSS holds seconds as floating-point numbers."""
+    if not isinstance(moment, datetime):
+        return moment
+    return moment.replace(microsecond=0) + timedelta(milliseconds=round(moment.microsecond / 1000))
+
+
+def _finite(end: Any) -> Any:
+    """An open end of a range as the largest number there is, which JSON can hold."""
+    if isinstance(end, str):
+        return end
+    return max(-sys.float_info.max, min(end, sys.float_info.max))
 
 
 def _read(path: Path, **options: Any) -> tuple[Any, Any]:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.model.arrays import Ints
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, PublicColumn, PublicRecords, RecordSet
+from discreet.model.records import (
+    HOUSEHOLD,
+    NEVER_PUBLIC,
+    TOLD,
+    MissingRange,
+    PublicColumn,
+    PublicRecords,
+    RecordSet,
+    stands_for_unknown,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,10 +60,24 @@ def public_records(
             altered=household or column in altered,
             label=about.label,
             value_labels={} if household or column in altered else dict(about.value_labels),
-            missing=() if household else about.missing,
+            missing=() if household else _missing(table[column], about.missing) if column in altered else about.missing,
             format="" if household or column in altered else about.format,
+            role=about.role if about.role in TOLD else "",
         )
     return PublicRecords(name, table.combine_chunks(), info, keeps_order)
+
+
+def _missing(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> tuple[MissingRange, ...]:
+    """Codes for "unknown" that an altered column still has: what it has no more would be stale."""
+    import pyarrow as pa
+
+    if not missing:
+        return ()
+    values = [value for value in column.unique().to_pylist() if value is not None]
+    if pa.types.is_string(column.type):
+        codes = sorted(value for value in values if stands_for_unknown(value, missing))
+        return tuple((code, code) for code in codes)
+    return tuple(ends for ends in missing if any(stands_for_unknown(value, [ends]) for value in values))
 
 
 def _renumbered(column: pa.ChunkedArray) -> pa.Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,35 @@ IDENTIFIER, KEY, SENSITIVE, NUMERIC, HOUSEHOLD, WEIGHT = (
     "weight",
 )
 CONTRIBUTOR, RECORD_KEY, WAIVER, REQUEST = "contributor", "record_key", "waiver", "request"
+TOLD = (WEIGHT, HOUSEHOLD)
+"""Roles that readers are told: they need them to work with the file."""
 NEVER_PUBLIC = (IDENTIFIER, CONTRIBUTOR, RECORD_KEY, WAIVER, REQUEST)
 """Roles of columns that no public file has."""
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 MissingRange = tuple[Any, Any]
 """The lowest and the highest of some codes that stand for "unknown"; both are the same for a single code."""
+
+
+def code_text(value: Any) -> str:
+    """A value as the code that labels and codes for "unknown" call it by: no needless point, true or false."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(int(value)) if value == int(value) else repr(value)
+    return str(value)
+
+
+def stands_for_unknown(value: Any, missing: Iterable[MissingRange]) -> bool:
+    """Whether a value is one of the codes that stand for "unknown"; ends that are text name one code each."""
+    code = code_text(value)
+    for low, high in missing:
+        if isinstance(low, str):
+            if code == low:
+                return True
+            continue
+        if NUMBER.fullmatch(code) and low <= float(code) <= high:
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -114,13 +140,17 @@ class RecordSet:
 
 @dataclass(frozen=True)
 class PublicColumn:
-    """What readers are told of a column; ``altered`` says it of the whole column, never of single records."""
+    """What readers are told of a column; ``altered`` says it of the whole column, never of single records.
+
+    ``role`` is ``"weight"`` or ``"household"`` where the column is one of these, and nothing of other roles.
+    """
 
     altered: bool = False
     label: str = ""
     value_labels: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[MissingRange, ...] = ()
     format: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,6 +133,10 @@ class ArgusJob:
             if data.delimiter != ",":
                 raise ParameterError("The metadata state the separator of the records.", hint="Leave delimiter out.")
             path, file = self.finder.input(str(data.metadata)), self.finder.input(str(data.file))
+            if recipe.records is not None:
+                self._records = read_argus(file, read_metadata(path), records=True, find=self._find(path))
+                self.note(*self._records.notes)
+                return self._records
             drawn = {name for name, part in recipe.hierarchies.items() if _coordinates(part)}
             spanning = tuple(dict.fromkeys(v for part in recipe.tables for v in part.by if v not in drawn))
             filters = [c for part in recipe.tables for c in parse_conditions(part.filter)]

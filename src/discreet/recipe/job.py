@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from discreet.argus.roles import with_stated_roles
 from discreet.comparison.compare import Tried
 from discreet.comparison.naming import method_name, unlike
 from discreet.errors import InputError, ParameterError, listed
@@ -174,6 +175,8 @@ class RecipeJob:
     def microdata(self) -> Microdata:
         """The records with their roles."""
         data = self.recipe.data
+        if self.argus.described and self.recipe.records is not None:
+            return with_stated_roles(self.argus.records().microdata, data)
         roles = self.argus.roles() if self.argus.described else {}
         return Microdata(
             self.source(),

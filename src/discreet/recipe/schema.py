@@ -188,8 +188,8 @@ class ArgusFilePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     table: str | None = None
 
 
-PublicFormat = Literal["csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px", "parquet", "sav", "dta"]
-"""Formats of publication; the names of :data:`~discreet.files.published.FORMATS`."""
+PublicFormat = Literal["csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px", "parquet", "sav", "dta", "asc"]
+"""Formats of publication: names of :data:`~discreet.files.published.FORMATS` and, for records, those of theirs."""
 
 
 class RecordsPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -16,7 +16,7 @@ from discreet.methods.outcome import RecordOutcome
 from discreet.model.claims.records import recoded_statement, record_claim
 from discreet.model.evidence import Evidence
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.records import RecordSet
+from discreet.model.records import MissingRange, RecordSet, stands_for_unknown
 from discreet.parameters import Natural
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ WAYS = ("map", "level", "intervals", "top", "bottom")
 
 @dataclass(frozen=True)
 class Recode(RecordMethod):
-    """Give a column fewer and broader codes. Empty fields stay empty.
+    """Give a column fewer and broader codes. Empty fields stay empty, and so do codes that stand for "unknown", unless
+    the map names them.
 
     Say how in one way: ``map``, ``level`` or ``intervals``; or with ``top`` and ``bottom``, which may stand together.
 
@@ -88,16 +89,16 @@ class Recode(RecordMethod):
 
     def run(self, records: RecordSet, key: Key | None = None) -> RecordOutcome:
         """Recode the column."""
-        column = records[self.column]
+        column, missing = records[self.column], records.about(self.column).missing
         notes: tuple[str, ...] = ()
         if self.map is not None:
             changed, notes = self._mapped(column)
         elif self.level is not None:
-            changed = self._raised(column, records.hierarchies.get(self.column))
+            changed = self._raised(column, records.hierarchies.get(self.column), missing)
         elif self.intervals:
-            changed = self._in_intervals(column)
+            changed = self._in_intervals(column, missing)
         else:
-            changed = self._limited(column)
+            changed = self._limited(column, missing)
         plain = self.record()
         evidence = Evidence(plain, record_claim(self.kind, recoded_statement(plain)))
         return RecordOutcome({self.column: changed}, evidence, notes)
@@ -120,7 +121,9 @@ class Recode(RecordMethod):
         note = f"{counted(len(absent), 'code')} in the map of {self.column!r} did not occur: {listed(absent, 5)}."
         return changed, (note,) if absent else ()
 
-    def _raised(self, column: pa.ChunkedArray, hierarchy: Hierarchy | None) -> pa.ChunkedArray:
+    def _raised(
+        self, column: pa.ChunkedArray, hierarchy: Hierarchy | None, missing: tuple[MissingRange, ...]
+    ) -> pa.ChunkedArray:
         assert self.level is not None
         if hierarchy is None:
             raise NeedsError(
@@ -131,6 +134,8 @@ class Recode(RecordMethod):
         strange: dict[str, int] = {}
 
         def new(word: str) -> str:
+            if stands_for_unknown(word, missing):
+                return word
             if word not in above:
                 strange[word] = strange.get(word, 0) + 1
                 return word
@@ -150,21 +155,24 @@ class Recode(RecordMethod):
         words = pa.array([new(code_of(value)) for value in encoded.dictionary.to_pylist()], pa.string())
         return pa.chunked_array([words.take(encoded.indices)])
 
-    def _in_intervals(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    def _in_intervals(self, column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> pa.ChunkedArray:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        number, gaps = _as_numbers(column, self.column)
+        unknown = _unknown(column, missing)
+        number, gaps = _as_numbers(column, self.column, unknown)
         whole = number.dtype.kind == "i"
         names = self.names or interval_names(self.intervals, whole)
         begins = np.array(self.intervals, np.float64)
         place = np.searchsorted(begins, number.astype(np.float64), side="right")
-        return pa.chunked_array([pa.array(list(names), pa.string()).take(pa.array(place, mask=gaps))])
+        changed = pa.chunked_array([pa.array(list(names), pa.string()).take(pa.array(place, mask=gaps))])
+        return changed if unknown is None else pc.if_else(unknown, self._by_word(column, str), changed)
 
-    def _limited(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    def _limited(self, column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> pa.ChunkedArray:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        number, gaps = _as_numbers(column, self.column)
+        number, gaps = _as_numbers(column, self.column, _unknown(column, missing))
         changed = column
         for limit, beyond in ((self.top, np.greater), (self.bottom, np.less)):
             if limit is None:
@@ -188,12 +196,26 @@ def _rising(given: Any) -> tuple[float, ...]:
     return tuple(numbers)
 
 
-def _as_numbers(column: pa.ChunkedArray, name: str) -> tuple[Any, Any]:
-    """Numbers of a column, also of one that holds them as text, and where it is empty."""
+def _unknown(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> pa.ChunkedArray | None:
+    """Where a column has codes that stand for "unknown"; nothing where it has none."""
+    import pyarrow as pa
+
+    if not missing:
+        return None
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+    known = [value is not None and stands_for_unknown(value, missing) for value in encoded.dictionary.to_pylist()]
+    return pa.chunked_array([pa.array(known, pa.bool_()).take(encoded.indices)]) if any(known) else None
+
+
+def _as_numbers(column: pa.ChunkedArray, name: str, unknown: pa.ChunkedArray | None) -> tuple[Any, Any]:
+    """Numbers of a column, also of one that holds them as text, and where it is empty or unknown."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
+    if unknown is not None:
+        column = pc.if_else(unknown, pa.scalar(None, kind), column)
     if pa.types.is_string(kind):
         good = pc.match_substring_regex(column, r"^-?[0-9]+(\.[0-9]+)?$")
         wrong = pc.sum(pc.invert(good)).as_py() or 0

@@ -69,7 +69,7 @@ def records_report(
     checked = check_records(custodian, release.public) if verdict is None else verdict
     return render(
         "records.html",
-        title=title or f"Disclosure control of the records {custodian.name}",
+        title=title or f"Disclosure control of the file {custodian.name!r}",
         verdict=checked,
         state="proved" if checked.holds else "refused",
         refusals=checked.refused[:REFUSALS],

@@ -18,6 +18,7 @@ import discreet as ds
 from discreet.cli import main
 from discreet.errors import OutputError, ParameterError
 from discreet.files.published import FORMATS
+from discreet.files.records import RECORD_FORMATS
 from discreet.recipe.schema import PublicFormat, read_recipe
 from tests.verify.test_mutations import reseal
 
@@ -40,7 +41,7 @@ def test_every_format_is_written_sealed_and_read_back(release, tmp_path):
 
 
 def test_the_recipe_knows_the_same_formats():
-    assert set(PublicFormat.__args__) == set(FORMATS)
+    assert set(PublicFormat.__args__) == {*FORMATS, *RECORD_FORMATS}
 
 
 def test_a_release_as_a_whole_is_refused(release, tmp_path):

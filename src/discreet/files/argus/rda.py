@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.errors import InputError, ParameterError, unknown_column
-from discreet.files.argus.text import Line, Token, token_lines, whole_of, wrong
+from discreet.files.argus.text import Line, Token, number_of, token_lines, whole_of, wrong
+from discreet.model.records import MissingRange, code_text
 
 MOST_WIDTH = 100
 MOST_LEVELS = 10
 MOST_DISTANCES = 5
+SHOWN_IN_FULL = 1e15
 Kind = Literal["records", "cells"]
 
 
@@ -21,7 +23,11 @@ class Variable:
     """One variable of an ``.rda`` file: where it stands, and its roles.
 
     ``start`` counts from 1 and is 0 in free format. ``role`` is what a column of a table holds: ``shadow``, ``cost``,
-    ``lower``, ``upper``, ``frequency``, ``top``, ``status`` or nothing of these.
+    ``lower``, ``upper``, ``frequency``, ``top``, ``status`` or nothing of these. Of μ-ARGUS are the level of
+    identification (0 where nobody is identified), the number of the household, variables of the household, the weight
+    that local suppression goes by, and a variable that is blanked together with this one. ``label``, ``format`` and
+    ``unknown`` (ranges of codes for "unknown" beyond the two that ARGUS has) are of this package; μ-ARGUS passes over
+    keywords that it does not know.
     """
 
     name: str
@@ -45,6 +51,14 @@ class Variable:
     noise_files: tuple[tuple[str, str], ...] = ()
     cell_key: tuple[tuple[str, str], ...] = ()
     role: str = ""
+    identification: int | None = None
+    household: bool = False
+    of_household: bool = False
+    suppression_weight: int | None = None
+    related: str = ""
+    label: str = ""
+    format: str = ""
+    unknown: tuple[MissingRange, ...] = ()
     line: int = field(default=0, compare=False)
 
 
@@ -59,6 +73,14 @@ class ArgusMetadata:
     letters: tuple[str, str, str] = ("S", "U", "P")
     name: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def of_mu_argus(self) -> bool:
+        """Whether the metadata are those of μ-ARGUS: they say who can be identified by what, or who lives together."""
+        return any(
+            v.identification is not None or v.household or v.of_household or v.suppression_weight is not None
+            for v in self.variables
+        )
 
     def __getitem__(self, name: str) -> Variable:
         for variable in self.variables:
@@ -223,7 +245,7 @@ class _Reader:
         return {"cell_key": (*self.variables[-1].cell_key, (name, text))}
 
     def _check(self) -> None:
-        for role in ("weight", "holding", "record_key"):
+        for role in ("weight", "holding", "record_key", "household"):
             several = [v for v in self.variables if getattr(v, role)]
             if len(several) > 1:
                 self.line = Line(several[1].line, "", ())
@@ -280,6 +302,20 @@ def _request(reader: _Reader, keyword: str, arguments: list[Token]) -> dict[str,
     return {"request": codes}
 
 
+def _unknown(reader: _Reader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
+    """Pairs of ends: text in quotation marks, numbers without."""
+    ends: list[Any] = []
+    for token in arguments:
+        number = None if token.quoted else number_of(token.text)
+        if number is None and not token.quoted:
+            raise reader._wrong(token.text, f"{keyword} with numbers, or text in quotation marks")
+        ends.append(token.text if number is None else number)
+    pairs = tuple(zip(ends[::2], ends[1::2], strict=False))
+    if not pairs or len(ends) % 2 or any(isinstance(low, str) != isinstance(high, str) for low, high in pairs):
+        raise reader._wrong(reader.line.text, f"{keyword} with pairs of ends")
+    return {"unknown": pairs}
+
+
 def _noise(part: str) -> Callable[[_Reader, str, list[Token]], dict[str, Any]]:
     return lambda reader, keyword, arguments: reader._noise_file(part, keyword, arguments)
 
@@ -301,6 +337,14 @@ KEYWORDS: dict[str, Callable[[_Reader, str, list[Token]], dict[str, Any]]] = {
     "<DISTANCE>": lambda r, k, a: {"distance": r._wholes(k, a, MOST_DISTANCES)},
     "<DECIMALS>": lambda r, k, a: {"decimals": r._whole(k, a, 0, 15)},
     "<REQUEST>": _request,
+    "<IDLEVEL>": lambda r, k, a: {"identification": r._whole(k, a, 0, 99)},
+    "<SUPPRESSWEIGHT>": lambda r, k, a: {"suppression_weight": r._whole(k, a, 0, 10**6)},
+    "<HOUSE_ID>": _flagged("household"),
+    "<HOUSEHOLD>": _flagged("of_household"),
+    "<RELATED>": _texted("related"),
+    "<LABEL>": _texted("label"),
+    "<FORMAT>": _texted("format"),
+    "<UNKNOWN>": _unknown,
     "<PFILE>": _noise("freq"),
     "<PFILE_FREQ>": _noise("freq"),
     "<PFILE_CONT>": _noise("cont"),
@@ -384,8 +428,34 @@ def _variable_lines(variable: Variable) -> list[str]:
             lines.append(keyword)
     if variable.decimals is not None:
         lines.append(f"<DECIMALS> {variable.decimals}")
+    lines += _lines_of_mu_argus(variable)
     if variable.request:
         lines.append("<REQUEST> " + " ".join(f'"{code}"' for code in variable.request))
     lines += [f'{NOISE_LINES[part]} "{file}"' for part, file in variable.noise_files]
     lines += [f"<{name.upper()}> {text}" for name, text in variable.cell_key]
     return lines
+
+
+def _lines_of_mu_argus(variable: Variable) -> list[str]:
+    """What only μ-ARGUS knows, and what it passes over."""
+    lines = []
+    if variable.household:
+        lines.append("<HOUSE_ID>")
+    if variable.of_household:
+        lines.append("<HOUSEHOLD>")
+    if variable.identification is not None:
+        lines.append(f"<IDLEVEL> {variable.identification}")
+    if variable.suppression_weight is not None:
+        lines.append(f"<SUPPRESSWEIGHT> {variable.suppression_weight}")
+    words = (("RELATED", variable.related), ("LABEL", variable.label), ("FORMAT", variable.format))
+    lines += [f'<{keyword}> "{text}"' for keyword, text in words if text]
+    if variable.unknown:
+        ends = [end for pair in variable.unknown for end in pair]
+        lines.append("<UNKNOWN> " + " ".join(_end(end) for end in ends))
+    return lines
+
+
+def _end(end: Any) -> str:
+    if isinstance(end, str):
+        return f'"{end}"'
+    return code_text(end) if abs(end) < SHOWN_IN_FULL else repr(float(end))

@@ -34,6 +34,7 @@ def read_argus_records(
     *,
     as_numbers: Iterable[str] | None = None,
     notes: list[str] | None = None,
+    gaps: bool = False,
 ) -> pa.Table:
     """Read a file of records as its ``.rda`` describes it.
 
@@ -50,6 +51,8 @@ def read_argus_records(
         variables.
     notes
         Gets what the log should say, such as an encoding that was guessed.
+    gaps
+        Whether numbers may be empty or a missing code; they are nulls then, and so are empty codes.
 
     Returns
     -------
@@ -71,17 +74,19 @@ def read_argus_records(
     }
     numeric = numeric if as_numbers is None else set(as_numbers)
     if metadata.spss:
-        return _spss(path, wanted, numeric)
+        return _spss(path, wanted, numeric, gaps)
     content = read_bytes(path, LARGEST_FILE)
     if metadata.separator:
-        return _free(path, content, metadata, wanted, numeric, notes)
-    return _fixed(path, content, wanted, numeric, notes)
+        return _free(path, content, metadata, wanted, numeric, notes, gaps)
+    return _fixed(path, content, wanted, numeric, notes, gaps)
 
 
 # ---- fixed width ----------------------------------------------------------------------------------------------
 
 
-def _fixed(path: Path, content: bytes, wanted: list[Variable], numeric: set[str], notes: list[str]) -> pa.Table:
+def _fixed(
+    path: Path, content: bytes, wanted: list[Variable], numeric: set[str], notes: list[str], gaps: bool
+) -> pa.Table:
     import pyarrow as pa
 
     signs = _signs(content, path.name, notes)
@@ -90,9 +95,8 @@ def _fixed(path: Path, content: bytes, wanted: list[Variable], numeric: set[str]
     if longest > LONGEST_LINE:
         line = int(lines[int(np.argmax(ends - starts))])
         raise wrong(path.name, line, counted(longest, "character"), f"at most {LONGEST_LINE:,} in a record")
-    needed = (
-        max(v.start + v.length - 1 for v in wanted if v.name in numeric) if numeric & {v.name for v in wanted} else 0
-    )
+    numbers = [v for v in wanted if v.name in numeric and not gaps]
+    needed = max((v.start + v.length - 1 for v in numbers), default=0)
     short = ends - starts < needed
     if short.any():
         row = int(np.argmax(short))
@@ -108,7 +112,7 @@ def _fixed(path: Path, content: bytes, wanted: list[Variable], numeric: set[str]
             _field(signs, starts[i : i + PIECE], ends[i : i + PIECE], variable) for i in range(0, len(starts), PIECE)
         ]
         text = pa.chunked_array(pieces).combine_chunks()
-        columns.append(_typed(text, path.name, variable, numeric, lines))
+        columns.append(_typed(text, path.name, variable, numeric, lines, gaps))
     return pa.table(columns, names=[v.name for v in wanted])
 
 
@@ -159,7 +163,7 @@ def _field(signs: NDArray[Any], starts: Ints, ends: Ints, variable: Variable) ->
 # ---- SPSS -----------------------------------------------------------------------------------------------------
 
 
-def _spss(path: Path, wanted: list[Variable], numeric: set[str]) -> pa.Table:
+def _spss(path: Path, wanted: list[Variable], numeric: set[str], gaps: bool) -> pa.Table:
     """Columns of an SPSS file; capitals of names do not count. Codes that it lacks are blank."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -184,6 +188,9 @@ def _spss(path: Path, wanted: list[Variable], numeric: set[str]) -> pa.Table:
         known = pa.array([float(code) for code in variable.missing if number_of(code) is not None], pa.float64())
         words = pa.types.is_string(column.type)
         unknown = column.is_null() if words else pc.or_(column.is_null(), pc.is_in(column.cast(pa.float64()), known))
+        if gaps and not words:
+            columns.append(pc.if_else(unknown, pa.scalar(None, column.type), column))
+            continue
         if words or pc.any(unknown).as_py():
             row = 0 if words else int(np.argmax(unknown.to_numpy(zero_copy_only=False)))
             raise wrong_data(
@@ -204,13 +211,14 @@ def _free(
     wanted: list[Variable],
     numeric: set[str],
     notes: list[str],
+    gaps: bool,
 ) -> pa.Table:
     import pyarrow as pa
 
     names = [v.name for v in metadata.variables]
     table = split_fields(path, content, names, [v.name for v in wanted], metadata.separator, notes)
     lines = line_numbers(content)
-    columns = [_typed(table[v.name].combine_chunks(), path.name, v, numeric, lines) for v in wanted]
+    columns = [_typed(table[v.name].combine_chunks(), path.name, v, numeric, lines, gaps) for v in wanted]
     return pa.table(columns, names=[v.name for v in wanted])
 
 
@@ -269,11 +277,16 @@ def _irregular(file: str, content: bytes, fields: int, separator: str, error: Ex
     )
 
 
-def _typed(text: Any, file: str, variable: Variable, numeric: set[str], lines: Ints | None) -> pa.Array:
+def _typed(text: Any, file: str, variable: Variable, numeric: set[str], lines: Ints | None, gaps: bool) -> pa.Array:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if variable.name not in numeric:
         return code_column(text)
+    if gaps:
+        plain = pc.utf8_trim_whitespace(text)
+        unknown = pc.is_in(plain, pa.array([code.strip() for code in variable.missing], pa.string()))
+        return number_column(pc.if_else(unknown, "", plain), file, variable.name, lines, blank=True)
     column = number_column(text, file, variable.name, lines)
     if variable.missing:
         codes = pc.utf8_trim_whitespace(text)

@@ -17,6 +17,7 @@ from discreet.files.published.px import write_px
 from discreet.files.published.sdmx import write_sdmx_csv, write_sdmx_json
 from discreet.files.published.stat import write_dta, write_sav
 from discreet.files.published.xlsx import write_xlsx
+from discreet.files.records import write_record_file
 from discreet.model.public import PublicRelease, PublicTable
 from discreet.stopping import uninterrupted, written
 
@@ -68,7 +69,7 @@ def write_public(
     table: str | None = None,
     heading: Heading | None = None,
 ) -> Path:
-    """Write a public table in a format of publication.
+    """Write a public table, or public records, in a format of publication.
 
     Parameters
     ----------
@@ -78,7 +79,8 @@ def write_public(
         The file.
     format
         ``"csv"``, ``"xlsx"``, ``"jsonstat"``, ``"sdmx-csv"``, ``"sdmx-json"``, ``"px"``, ``"parquet"``, ``"sav"`` or
-        ``"dta"``; by default what the name of the file ends with.
+        ``"dta"``; for records ``"csv"``, ``"parquet"``, ``"sav"``, ``"dta"``, ``"xlsx"`` or ``"asc"``, which writes a
+        description and lists of codes beside its file. By default what the name of the file ends with.
     table
         Which table, where there are several.
     heading
@@ -94,6 +96,8 @@ def write_public(
     400 ".." 80 ".."
     """
     path = Path(path)
+    if isinstance(public, PublicRelease) and public.records is not None:
+        return write_record_file(public.records, path, format)
     if isinstance(public, PublicRelease):
         if table is None and len(public.tables) > 1:
             raise ParameterError(
@@ -106,12 +110,7 @@ def write_public(
         raise ParameterError(
             f"Cannot publish a {type(public).__name__}.", hint="Give release.public: only that holds no secrets."
         )
-    if format is None:
-        format = next((name for name, kind in reversed(FORMATS.items()) if path.name.endswith(kind.suffix)), None)
-        if format is None:
-            raise ParameterError(
-                f"The name {path.name!r} does not say which format is meant.", hint=f"Give format={listed(FORMATS)}."
-            )
+    format = _format_of(path) if format is None else format
     kind = FORMATS[check_formats([format])[-1]]
     try:  # beside its place first, so that nothing is half written
         with tempfile.TemporaryDirectory(dir=path.parent) as beside:
@@ -122,3 +121,13 @@ def write_public(
     except OSError as error:
         raise OutputError(f"Cannot write {path.name!r}: {error.strerror or error}.", hint="Check the folder.") from None
     return path
+
+
+def _format_of(path: Path) -> str:
+    """The format that the name of a file ends with."""
+    found = next((name for name, kind in reversed(FORMATS.items()) if path.name.endswith(kind.suffix)), None)
+    if found is None:
+        raise ParameterError(
+            f"The name {path.name!r} does not say which format is meant.", hint=f"Give format={listed(FORMATS)}."
+        )
+    return found

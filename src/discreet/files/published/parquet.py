@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.files.parquet_maker import with_stated_maker
 from discreet.files.published.heading import Heading
 from discreet.model.arrays import Bools, Ints
 from discreet.model.public import PublicTable
@@ -15,10 +15,6 @@ from discreet.model.units import unit_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MAKER = rb"(?s).parquet-cpp-arrow version [0-9][0-9A-Za-z.+-]*"
-FIXED = b"parquet-cpp-arrow version 22.0.0"
-"""Readers look at this name for faults of old versions; this one has none that they know."""
 
 
 def write_parquet(path: Path, table: PublicTable, heading: Heading) -> None:
@@ -38,16 +34,6 @@ def write_parquet(path: Path, table: PublicTable, heading: Heading) -> None:
     made = pa.table(columns).replace_schema_metadata({"table": table.name, "period": table.period, **_words(heading)})
     pq.write_table(made, path, compression="zstd")
     path.write_bytes(with_stated_maker(path.read_bytes()))
-
-
-def with_stated_maker(data: bytes) -> bytes:
-    """The same table must give the same bytes, whichever version of the library wrote them.
-
-    The footer, whose length stands before the last four bytes, names that version after one byte for the name's length.
-    """
-    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    footer = re.sub(MAKER, bytes([len(FIXED)]) + FIXED, data[start:-8], count=1)
-    return data[:start] + footer + len(footer).to_bytes(4, "little") + data[-4:]
 
 
 def _words(heading: Heading) -> dict[str, str]:

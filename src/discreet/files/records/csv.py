@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.files.celltext import quoted, safe_code, write_text_columns
+from discreet.files.records.texts import by_value
 from discreet.model.records import PublicRecords
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ def record_text(column: pa.ChunkedArray) -> pa.Array:
 
     kind = column.type
     if pa.types.is_string(kind):
-        fields = _by_value(column, lambda word: quoted(safe_code(word)) or '""')
+        fields = by_value(column, lambda word: quoted(safe_code(word)) or '""')
     elif pa.types.is_floating(kind):
-        fields = _by_value(column, number_text)
+        fields = by_value(column, number_text)
     elif pa.types.is_boolean(kind):
         fields = pc.if_else(column, "true", "false").combine_chunks()
     else:
@@ -39,13 +39,3 @@ def number_text(number: float) -> str:
     """A floating-point number in as few digits as say it exactly, without a point where it is whole."""
     text = repr(number)
     return text.removesuffix(".0")
-
-
-def _by_value(column: pa.ChunkedArray, text: Callable[[Any], str]) -> pa.Array:
-    """Text for every distinct value, put where the values stand."""
-    import pyarrow as pa
-
-    encoded = column.combine_chunks().dictionary_encode()
-    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    words = pa.array([text(value) for value in encoded.dictionary.to_pylist()], pa.string())
-    return words.take(encoded.indices)

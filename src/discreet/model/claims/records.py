@@ -8,6 +8,7 @@ from typing import Any
 from discreet.errors import counted, listed
 from discreet.model.claims.base import Claim
 
+UNKNOWN_STAYS = 'codes that stand for "unknown" stayed, and nothing else in it changed'
 NO_RULE = "who can be recognised: no rule says which records are unsafe"
 KEYS_ONLY = "readers who know of a person more than the keys"
 OTHER_FILES = "what readers find by comparing the file with others, or with an earlier release of the same records"
@@ -42,7 +43,8 @@ def recoded_statement(method: Mapping[str, Any]) -> str:
             f"values {word} {method[end]:,g} became {method[end]:,g}" for end, word in ENDS if method[end] is not None
         ]
         how = " and ".join(ends)
-    return f"Column {column}: {how}; nothing else in it changed."
+    kept = "nothing else in it changed" if method["map"] is not None else UNKNOWN_STAYS
+    return f"Column {column}: {how}; {kept}."
 
 
 ENDS = (("top", "above"), ("bottom", "below"))

@@ -21,7 +21,14 @@ LOCAL, LISTED = 30, 46
 
 def check_xlsx(found: bytes, shown: Shown) -> None:
     """A workbook is member for member what the cells give, with nothing before, between or behind its members."""
-    expected = _workbook(shown)
+    same_workbook(_workbook(shown), found, "published cells give")
+
+
+def same_workbook(expected: bytes, found: bytes, given: str) -> None:
+    """Refuse a workbook that is not the expected one but for how closely its members are packed.
+
+    ``given`` says in messages what the expected one comes from.
+    """
     if expected == found:
         return
     try:
@@ -38,10 +45,12 @@ def check_xlsx(found: bytes, shown: Shown) -> None:
             raise Different(f"the member {name!r} is not one that the release has")
     if names != known:
         raise Different("a member is missing, stands twice or stands elsewhere")
-    _check_archive(expected, start, wanted, found)
+    _check_archive(expected, start, wanted, found, given)
 
 
-def _check_archive(expected: bytes, start: int, wanted: list[tuple[zipfile.ZipInfo, bytes]], found: bytes) -> None:
+def _check_archive(
+    expected: bytes, start: int, wanted: list[tuple[zipfile.ZipInfo, bytes]], found: bytes, given: str
+) -> None:
     """The archive is the expected one but for how closely its members are packed, which differs between machines."""
     at, listing = 0, b""
     for part, content in wanted:
@@ -60,7 +69,7 @@ def _check_archive(expected: bytes, start: int, wanted: list[tuple[zipfile.ZipIn
         except zlib.error:
             raise Different(f"the member {part.filename!r} cannot be unpacked") from None
         if text != content or not reader.eof or reader.unused_data or reader.unconsumed_tail:
-            raise Different(f"the member {part.filename!r} is not what the published cells give")
+            raise Different(f"the member {part.filename!r} is not what the {given}")
         if theirs != head[:18] + packed + head[22:]:
             raise Different(f"something is said of the member {part.filename!r} that is not so")
         at += int.from_bytes(packed, "little")

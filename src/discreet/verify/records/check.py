@@ -11,6 +11,7 @@ from discreet.verify.records.anonymity import check_rule
 from discreet.verify.records.context import Step
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
 from discreet.verify.records.recoded import check_recoded
+from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def check_records(custodian: RecordCustodian, public: PublicRelease) -> Verdict:
         verdict.refuse("public", "the public columns are not those that the release gives")
     elif not shown.columns.equals(expected):
         verdict.refuse("public", "the public records are not those that the release gives")
-    _check_words(verdict, custodian, public)
+    _check_words(verdict, custodian, public, expected)
     verdict.prove("the public records show what the release gives, and nothing else", before)
     return verdict
 
@@ -97,20 +98,15 @@ def _say_what_is_known(verdict: Verdict, custodian: RecordCustodian) -> None:
     )
 
 
-def _check_words(verdict: Verdict, custodian: RecordCustodian, public: PublicRelease) -> None:
+def _check_words(verdict: Verdict, custodian: RecordCustodian, public: PublicRelease, expected: pa.Table) -> None:
     """What is said of the columns: altered where a step changed them or households were numbered anew."""
     shown = public.records
     assert shown is not None
-    altered = {name for step in custodian.steps for name in step.changed.column_names}
-    for name in shown.variables:
-        about = custodian.original.about(name)
-        new = name in altered or about.role == "household"
-        said = shown.info[name]
-        if said.altered != new:
+    for name, wanted in expected_words(custodian, expected).items():
+        said = shown.info.get(name)
+        if said is None or said.altered != wanted.altered:
             verdict.refuse("public", "a column is not said to be altered although it is, or the other way round", name)
-        labels = {} if new else dict(about.value_labels)
-        missing = () if about.role == "household" else about.missing
-        if (said.label, dict(said.value_labels), said.missing) != (about.label, labels, missing):
+        elif said != wanted:
             verdict.refuse("public", "a column has other labels than the original one", name)
     if shown.keeps_order != custodian.keeps_order or shown.name != custodian.name:
         verdict.refuse("public", "the public file says something else of its name or of the order of its rows")

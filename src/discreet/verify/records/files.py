@@ -1,9 +1,8 @@
-"""The custodian's files of a release of records, read strictly, and its public files written a second time."""
+"""The custodian's files of a release of records, read strictly; its public files are those that these give."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,18 +15,16 @@ from discreet.model.evidence import Evidence
 from discreet.model.layout import claim_from, hierarchy_from
 from discreet.model.records import ColumnInfo, RecordSet
 from discreet.model.release import RecordCustodian, RecordStep
-from discreet.verify.formats.parquet import as_stated
-from discreet.verify.formats.shown import Different, field, inert
 from discreet.verify.jsonfile import parse_json
 from discreet.verify.records.check import check_claims
 from discreet.verify.records.descriptions import check_record_descriptions, files_of, public_name
+from discreet.verify.records.public_files import check_public_files
+from discreet.verify.records.published import Published
+from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-LINES = 200_000
-"""Lines of a public csv file that are compared at a time."""
 
 
 def is_of_records(files: frozenset[str]) -> bool:
@@ -48,12 +45,9 @@ def check_record_folder(verdict: Verdict, folder: Path, files: frozenset[str]) -
     public = check_claims(verdict, custodian)
     if public is None:
         return
-    info = _public_info(custodian)
     name = public_name(str(description["name"]))
-    if f"public/{name}.csv" not in files:
-        verdict.refuse("public", "the public file is missing", f"{name}.csv")
-    for file in sorted(file for file in files if file.startswith("public/")):
-        _check_public(verdict, folder / file, name, public, info)
+    shown = Published(str(description["name"]), public, expected_words(custodian, public))
+    check_public_files(verdict, folder, files, name, shown)
     verdict.asserted.append("names and labels of the columns of the public files")
 
 
@@ -138,100 +132,3 @@ def _read_arrow(path: Path, types: Mapping[str, str], rows: int) -> pa.Table:
             return pa.table({name: table[name] for name in types})
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"The file {path.name!r} is not well formed ({type(error).__name__}).") from None
-
-
-# ---- public files -------------------------------------------------------------------------------------------
-
-
-def _public_info(custodian: RecordCustodian) -> dict[str, dict[str, str]]:
-    """What a Parquet file says of each column."""
-    altered = {name for step in custodian.steps for name in step.changed.column_names}
-    found: dict[str, dict[str, str]] = {}
-    for name in custodian.original.names:
-        about = custodian.original.about(name)
-        words = {"label": about.label}
-        if name not in altered and about.role != "household" and about.value_labels:
-            words["value_labels"] = json.dumps(dict(about.value_labels), ensure_ascii=False, sort_keys=True)
-        if about.role != "household" and about.missing:
-            words["missing"] = json.dumps([list(ends) for ends in about.missing], ensure_ascii=False)
-        found[name] = {key: text for key, text in words.items() if text}
-    return found
-
-
-def _check_public(
-    verdict: Verdict, path: Path, name: str, public: pa.Table, info: Mapping[str, Mapping[str, str]]
-) -> None:
-    """A public file is what the release gives, and nothing else."""
-    ending = next((suffix for suffix in CHECKS if path.name == f"{name}{suffix}"), None)
-    if ending is None:
-        verdict.refuse("public", "a public file is not one that the checker can read back", path.name)
-        return
-    try:
-        CHECKS[ending](path, public, info)
-    except Different as error:
-        verdict.refuse("public", str(error), path.name)
-        return
-    verdict.proved.append(f"{path.name} holds the published records, byte for byte")
-
-
-def _check_csv(path: Path, public: pa.Table, _info: Mapping[str, Mapping[str, str]]) -> None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    columns = [_fields(public[name]) for name in public.column_names]
-    expected = (",".join(field(inert(name)) for name in public.column_names) + "\n").encode()
-    with path.open("rb") as stream:
-        if stream.read(len(expected)) != expected:
-            raise Different("the names of the columns are not those of the release")
-        for start in range(0, public.num_rows, LINES):
-            parts = [column.slice(start, LINES) for column in columns]
-            lines = pc.binary_join_element_wise(*parts, pa.scalar(","))
-            expected = "\n".join([*lines.to_pylist(), ""]).encode()
-            if stream.read(len(expected)) != expected:
-                raise Different(f"one of the lines from {start + 2:,} on is not what the release gives")
-        if stream.read(1):
-            raise Different("the file has more lines than there are records")
-
-
-def _fields(column: pa.ChunkedArray) -> pa.Array:
-    """Values as csv fields, by the distinct ones."""
-    import pyarrow as pa
-
-    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    return pa.array([_field(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
-
-
-def _field(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return field(inert(value)) if value else '""'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return str(int(value)) if value == int(value) and abs(value) < 1e16 else repr(value)
-    if hasattr(value, "hour"):
-        return str(value.isoformat(sep=" ", timespec="microseconds"))
-    return str(value)
-
-
-def _check_parquet(path: Path, public: pa.Table, info: Mapping[str, Mapping[str, str]]) -> None:
-    import io
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    fields = [pa.field(f.name, f.type, metadata=dict(info[f.name]) or None) for f in public.schema]
-    expected = pa.table([public[f.name].combine_chunks() for f in public.schema], schema=pa.schema(fields))
-    sink = io.BytesIO()
-    pq.write_table(expected, sink, compression="zstd")
-    if as_stated(sink.getvalue()) != path.read_bytes():
-        raise Different("the file is not byte for byte what the release gives")
-
-
-CHECKS: dict[str, Callable[[Path, Any, Mapping[str, Mapping[str, str]]], None]] = {
-    ".csv": _check_csv,
-    ".parquet": _check_parquet,
-}
-"""How public files of records end, and what compares them with what the release gives."""

@@ -13,6 +13,7 @@ from discreet.errors import counted
 from discreet.model.claims.records import recoded_statement, record_claim
 from discreet.model.hierarchy import Hierarchy
 from discreet.verify.records.context import Step, distinct_pairs
+from discreet.verify.records.words import is_unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,15 +30,21 @@ def check_recoded(step: Step) -> None:
         return
     old, new = step.before[column], step.changed[column]
     limited = method["map"] is None and method["level"] is None and not method["intervals"]
-    if limited and _holds_numbers(old):
+    missing = () if method["map"] is not None else step.original.about(column).missing
+    if limited and _holds_numbers(old) and not missing:
         wrong = _wrongly_limited(old, new, method["top"], method["bottom"])
     else:
-        wanted = _wanted(step, method, column)
+        wanted = _wanted(step, method, column, missing)
         if wanted is None:
             return
         wrong = 0
         for original, published in distinct_pairs(old, new):
-            expected = None if original is None else wanted(original)
+            if original is None:
+                expected = None
+            elif is_unknown(original, missing):
+                expected = original if limited else _text(original)
+            else:
+                expected = wanted(original)
             wrong += type(published) is not type(expected) or published != expected
     if wrong:
         step.refuse(f"{counted(wrong, 'kind')} of values are not what the recoding makes of them", column)
@@ -46,7 +53,9 @@ def check_recoded(step: Step) -> None:
     step.verdict.prove(claim.statement, before)
 
 
-def _wanted(step: Step, method: Mapping[str, Any], column: str) -> Callable[[Any], Any] | None:
+def _wanted(
+    step: Step, method: Mapping[str, Any], column: str, missing: Sequence[tuple[Any, Any]]
+) -> Callable[[Any], Any] | None:
     """What each value must become."""
     if method["map"] is not None:
         table = dict(method["map"])
@@ -60,7 +69,8 @@ def _wanted(step: Step, method: Mapping[str, Any], column: str) -> Callable[[Any
         return lambda value: above.get(_text(value))
     if method["intervals"]:
         begins = [_number(begin) for begin in method["intervals"]]
-        whole = all(_is_whole(value) for value in set(step.before[column].unique().to_pylist()) - {None})
+        known = [value for value in step.before[column].unique().to_pylist() if value is not None]
+        whole = all(_is_whole(value) for value in known if not is_unknown(value, missing))
         names = list(method["names"]) or _names(begins, whole)
         return lambda value: names[sum(begin <= _number(value) for begin in begins)]
     return lambda value: _limited(value, method["top"], method["bottom"])

@@ -1,0 +1,101 @@
+"""Roles, labels and codes for "unknown" that metadata of μ-ARGUS state, as those of records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import InputError
+from discreet.files.argus.rda import Variable
+from discreet.files.hrc import read_labels
+from discreet.model.hierarchy import Hierarchy
+from discreet.model.microdata import ROLES, Microdata
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def as_records(
+    microdata: Microdata,
+    variables: Sequence[Variable],
+    taken: Collection[str],
+    hierarchies: Mapping[str, Hierarchy],
+    find: Callable[[str], Path],
+    notes: list[str],
+) -> Microdata:
+    """The records with what the metadata say of their variables.
+
+    Parameters
+    ----------
+    microdata
+        The records with the roles that tables need.
+    variables
+        The variables that were read.
+    taken
+        Variables that have a role already.
+    hierarchies
+        Hierarchies of the spanning variables.
+    find
+        Gives the path of a file that the metadata name.
+    notes
+        Gets what the log should say.
+    """
+    frame: pa.Table = microdata.source
+    household = next((v.name for v in variables if v.household), None)
+    for v in variables:
+        if v.household and v.name in taken:
+            raise InputError(f"{v.name!r} is the household and has another role.", hint="Correct the metadata.")
+    free = [v for v in variables if v.name not in taken and not v.household]
+    keys = [v.name for v in free if v.identification]
+    lost = [v.name for v in variables if v.of_household or v.related or v.suppression_weight is not None]
+    if lost:
+        notes.append(
+            f"<HOUSEHOLD>, <RELATED> and <SUPPRESSWEIGHT> (of {', '.join(lost[:5])}) were read and change nothing."
+        )
+    labels = {v.name: read_labels(find(v.labels), notes=notes) for v in variables if v.labels}
+    return microdata.with_(
+        source=_with_words(frame, variables),
+        household=household,
+        keys=keys,
+        numeric=[v.name for v in free if v.numeric and not v.recodeable and v.name not in keys],
+        hierarchies={v.name: hierarchies[v.name] for v in variables if v.hierarchical and v.name in hierarchies},
+        value_labels={name: words for name, words in labels.items() if words},
+        missing_codes={v.name: v.missing for v in variables if v.missing and not v.unknown},
+        labels={v.name: v.label for v in variables if v.label},
+    )
+
+
+def _with_words(frame: pa.Table, variables: Sequence[Variable]) -> pa.Table:
+    """The frame with gaps where codes are empty; formats and ranges of codes for "unknown" stand with the columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns, fields = [], []
+    for v in variables:
+        column = frame[v.name].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(pa.string())
+            if v.numeric and not v.hierarchical:
+                column = pc.utf8_trim_whitespace(column)  # numbers stand at the right of their field
+            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+        said = {"format": v.format, "missing": json.dumps([list(ends) for ends in v.unknown]) if v.unknown else ""}
+        fields.append(pa.field(v.name, column.type, metadata={key: text for key, text in said.items() if text}))
+        columns.append(column)
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def with_stated_roles(microdata: Microdata, stated: Any) -> Microdata:
+    """The records with the roles that a recipe states; what it says of a column counts more than the metadata."""
+    given = {role: getattr(stated, role) for role in ROLES if getattr(stated, role)}
+    named = {name for names in given.values() for name in ([names] if isinstance(names, str) else names)}
+    kept: dict[str, Any] = {}
+    for role in ROLES:
+        found = getattr(microdata, role)
+        if isinstance(found, tuple):
+            kept[role] = [name for name in found if name not in named]
+        else:
+            kept[role] = None if found in named else found
+    codes = {**microdata.missing_codes, **stated.missing_codes}
+    return microdata.with_(**{**kept, **given}, strata=stated.strata, missing_codes=codes)

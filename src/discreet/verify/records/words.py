@@ -1,0 +1,74 @@
+"""What a public file of records may say of its columns, by code of the checker's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from discreet.model.records import PublicColumn
+from discreet.model.release import RecordCustodian
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ranges = Sequence[tuple[Any, Any]]
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def code_of(value: Any) -> str:
+    """A value as labels and codes for "unknown" call it."""
+    if value is True or value is False:
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() else repr(value)
+    return str(value)
+
+
+def is_unknown(value: Any, ranges: Ranges) -> bool:
+    """Whether a value lies in one of the ranges of codes for "unknown"."""
+    code = code_of(value)
+    for low, high in ranges:
+        if isinstance(low, str):
+            found = code == low
+        else:
+            number = as_number(code)
+            found = number is not None and low <= number <= high
+        if found:
+            return True
+    return False
+
+
+def as_number(code: str) -> float | None:
+    """The number that a code writes; nothing where it writes none."""
+    return float(code) if NUMBER.fullmatch(code) else None
+
+
+def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str, PublicColumn]:
+    """What is said of every public column.
+
+    Labels of codes and formats go with the codes: a column that was altered has none. Codes for "unknown" stay where
+    they still occur.
+    """
+    changed = {name for step in custodian.steps for name in step.changed.column_names}
+    found = {}
+    for name in public.column_names:
+        about = custodian.original.about(name)
+        if about.role == "household":
+            found[name] = PublicColumn(altered=True, label=about.label, role="household")
+            continue
+        role = "weight" if about.role == "weight" else ""
+        if name in changed:
+            found[name] = PublicColumn(True, about.label, {}, _left(public[name], about.missing), "", role)
+        else:
+            found[name] = PublicColumn(
+                False, about.label, dict(about.value_labels), tuple(about.missing), about.format, role
+            )
+    return found
+
+
+def _left(column: pa.ChunkedArray, ranges: Ranges) -> tuple[tuple[Any, Any], ...]:
+    values = set(column.unique().to_pylist()) - {None} if ranges else set()
+    if str(column.type) == "string":
+        return tuple((code, code) for code in sorted(code for code in values if is_unknown(code, ranges)))
+    return tuple((low, high) for low, high in ranges if any(is_unknown(value, [(low, high)]) for value in values))
