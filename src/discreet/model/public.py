@@ -167,7 +167,7 @@ class PublicRelease:
         table: str | None = None,
         heading: Heading | None = None,
     ) -> Path:
-        """Write a public table in a format of publication.
+        """Write a public table, or public records, in a format of publication.
 
         Parameters
         ----------
@@ -175,7 +175,8 @@ class PublicRelease:
             The file.
         format
             ``"csv"``, ``"xlsx"``, ``"jsonstat"``, ``"sdmx-csv"``, ``"sdmx-json"``, ``"px"``, ``"parquet"``, ``"sav"``
-            or ``"dta"``; by default what the name of the file ends with.
+            or ``"dta"``; for records ``"csv"``, ``"parquet"``, ``"sav"``, ``"dta"``, ``"xlsx"`` or ``"asc"``, which
+            writes a description and lists of codes beside its file. By default what the name of the file ends with.
         table
             Which table, where there are several.
         heading
