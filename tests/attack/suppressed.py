@@ -5,17 +5,18 @@ python -m tests.attack.suppressed --count 5000 [--seed 0] [--shape cycle]
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from time import process_time
 
 import numpy as np
 from scipy.optimize import LinearConstraint
 
 import discreet as ds
-from discreet.errors import DiscreetError
+from discreet.errors import Cancelled, DiscreetError
 from discreet.model.public import PublicTable
+from discreet.progress import Step, reporting
 from tests.attack.enumeration import TooMany, all_tables
 from tests.attack.programs import Programs
 from tests.attack.publication import Shown, Unseen, shown_from
@@ -23,6 +24,7 @@ from tests.attack.random_sets import SHAPES, RandomSet, random_set
 from tests.attack.running import asked
 
 SLIP = 1e-6
+SAID_EVERY = 250
 FIRMS = 3
 """So many firms of a set attack it."""
 FAR = 2**61
@@ -206,25 +208,29 @@ def _insiders(case: RandomSet, unseen: Unseen, group: list) -> Iterator[Found]:
                 yield Found(case.seed, f"firm {firm}", f"{shown.name} {codes}", true, least, most, level)
 
 
-class TooLong(Exception):
-    """A set takes more processor time than it is worth."""
+class Clock:
+    """Cancels a set that takes more processor time than it is worth, at the next step that it reports.
 
+    No signal: an exception in the middle of compiled code leaves it broken for the sets that follow.
+    """
 
-def _give_up(number: int, frame: object) -> None:
-    raise TooLong
+    def __init__(self, seconds: float) -> None:
+        self.end, self.over = process_time() + seconds, False
+
+    def __call__(self, _step: Step) -> None:
+        if process_time() > self.end:
+            self.over = True
+            raise Cancelled()
 
 
 def outcome(case: RandomSet, seconds: float) -> tuple[str, list[Found]]:
-    """What became of a set, and what was found; it is given up after so many seconds of processor time."""
-    signal.signal(signal.SIGPROF, _give_up)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
+    """What became of a set, and what was found; protecting is given up after so many seconds of processor time."""
+    clock = Clock(seconds)
+    with reporting(clock):
         release = protect(case)
-        return ("refused", []) if release is None else ("attacked", list(attack(case, release)))
-    except TooLong:
-        return "given up", []
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+    if release is None:
+        return ("given up" if clock.over else "refused"), []
+    return "attacked", list(attack(case, release))
 
 
 def main() -> int:
@@ -243,6 +249,8 @@ def main() -> int:
         for one in short:
             print(one, case.features, case.method, flush=True)
         found += short
+        if (seed + 1 - given.seed) % SAID_EVERY == 0:
+            print(f"{seed + 1 - given.seed} sets: {dict(tally['all'])}, {len(found)} too close", flush=True)
     for kind, counts in sorted(tally.items()):
         print(f"{kind}: {counts['attacked']} attacked, {counts['refused']} refused, {counts['given up']} given up")
     print(f"{given.count} sets, {len(found)} unsafe cells known too closely")
