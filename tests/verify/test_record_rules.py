@@ -1,0 +1,50 @@
+"""The checker's own count of rare combinations, at its borders."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from discreet.verify.records.anonymity import check_rule
+from discreet.verify.verdict import Verdict
+
+
+def refused(columns: dict[str, list], **rule: object) -> list[str]:
+    verdict = Verdict()
+    plain = {"kind": "k_anonymity", "k": 3, "keys": ["x", "y"], "missing": "category", **rule}
+    check_rule(verdict, pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}), plain)
+    return [refusal.message for refusal in verdict.refused]
+
+
+THREE = {"x": ["a"] * 3 + ["b"] * 3, "y": ["c"] * 6}
+
+
+def test_exactly_k_is_enough_and_one_less_is_not():
+    assert refused(THREE) == []
+    assert refused(THREE, k=4) == ["2 combinations occur fewer than 4 times"]
+    assert refused({"x": ["a"] * 2, "y": ["c"] * 2}) == ["1 combination occurs fewer than 3 times"]
+
+
+def test_an_empty_field_is_a_value_of_its_own():
+    assert refused({"x": ["a", "a", "a", None], "y": ["c"] * 4}) == ["1 combination occurs fewer than 3 times"]
+    assert refused({"x": ["a", "a", "a", None, None, None], "y": ["c"] * 6}) == []
+
+
+def test_every_subset_of_a_size_is_counted():
+    columns = {"x": ["a"] * 6, "y": ["c"] * 3 + ["d"] * 3, "z": ["e"] * 5 + ["f"]}
+    assert refused(columns, keys=["x", "y", "z"], size=2) == [
+        "1 combination occurs fewer than 3 times",
+        "2 combinations occur fewer than 3 times",
+    ]
+    assert refused(columns, keys=["x", "y"], size=2) == []
+    assert refused(columns, keys=["x", "y"], size=9) == []
+
+
+@pytest.mark.parametrize("keys", [[], ["x", "x"], ["x", "wealth"], ["wealth"]])
+def test_keys_are_columns_of_the_public_file_each_once(keys):
+    (message,) = refused(THREE, keys=keys)
+    assert message == "the keys of k-anonymity are not columns of the public file"
+
+
+def test_a_rule_that_the_checker_does_not_know_is_refused():
+    assert refused(THREE, kind="l_diversity") == ["a rule 'l_diversity' is stated, which this checker does not know"]
