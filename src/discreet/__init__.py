@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from discreet.model.hierarchy import Grouping, Hierarchy
     from discreet.model.spec import TableSpec
     from discreet.model.tableset import VariableEquation
+    from discreet.records.drop_add import DropAdd
+    from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.recode import Recode
+    from discreet.records.swap import Swap
     from discreet.rules import (
         Dominance,
         GroupDisclosure,
@@ -55,11 +58,8 @@ if TYPE_CHECKING:
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
     from discreet.tables.perturb.cell_key_method import CellKey
-    from discreet.tables.perturb.drop_add_method import DropAdd
     from discreet.tables.perturb.magnitude_noise import MagnitudeNoise
-    from discreet.tables.perturb.noise_method import MultiplicativeNoise
     from discreet.tables.perturb.small_count_method import SmallCount
-    from discreet.tables.perturb.swap_method import Swap
     from discreet.tables.redistribute.method import Redistribute
     from discreet.tables.rounding.method import Round
     from discreet.tables.suppress.method import Suppress
@@ -118,15 +118,15 @@ _HOME = {
     ),
     "discreet.tables.adjust.method": ("Adjust",),
     "discreet.tables.perturb.cell_key_method": ("CellKey",),
-    "discreet.tables.perturb.drop_add_method": ("DropAdd",),
+    "discreet.records.drop_add": ("DropAdd",),
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
-    "discreet.tables.perturb.noise_method": ("MultiplicativeNoise",),
+    "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
     "discreet.tables.redistribute.method": ("Redistribute",),
     "discreet.tables.rounding.method": ("Round",),
     "discreet.tables.perturb.small_count_method": ("SmallCount",),
     "discreet.tables.suppress.method": ("Suppress",),
-    "discreet.tables.perturb.swap_method": ("Swap",),
+    "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.records": ("KAnonymity",),
@@ -159,15 +159,15 @@ METHODS.add_homes(
     {
         "adjust": "discreet.tables.adjust.method",
         "cell_key": "discreet.tables.perturb.cell_key_method",
-        "drop_add": "discreet.tables.perturb.drop_add_method",
+        "drop_add": "discreet.records.drop_add",
         "intervals": "discreet.tables.intervals.method",
-        "multiplicative_noise": "discreet.tables.perturb.noise_method",
+        "multiplicative_noise": "discreet.records.multiplicative_noise",
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
         "small_count": "discreet.tables.perturb.small_count_method",
         "suppress": "discreet.tables.suppress.method",
-        "swap": "discreet.tables.perturb.swap_method",
+        "swap": "discreet.records.swap",
     }
 )
 _WHERE = {name: home for home, names in _HOME.items() for name in names}

@@ -29,7 +29,7 @@ class Group:
 
 GROUPS: dict[str, Group] = {
     "verify": Group(
-        files=("verify/*.py",),
+        files=("verify/*.py", "verify/records/*.py"),
         tests=(
             "tests/verify",
             "tests/rules/test_checker_agrees.py",
@@ -39,10 +39,10 @@ GROUPS: dict[str, Group] = {
             "tests/tables/adjust/test_adjust.py",
             "tests/tables/intervals/test_intervals.py",
             "tests/tables/perturb/test_cell_key_method.py",
-            "tests/tables/perturb/test_drop_add_method.py",
-            "tests/tables/perturb/test_noise_method.py",
+            "tests/records/test_drop_add.py",
+            "tests/records/test_multiplicative_noise.py",
             "tests/tables/perturb/test_small_count_method.py",
-            "tests/tables/perturb/test_swap_method.py",
+            "tests/records/test_swap.py",
             "tests/tables/redistribute/test_method.py",
             "tests/tables/rounding/test_round.py",
             "tests/tables/suppress/test_coalitions.py",

@@ -19,15 +19,15 @@ from discreet.verify.altered import Check, check_adjustment, check_altered, chec
 from discreet.verify.bounds import check_floors
 from discreet.verify.cell_key import check_cell_key
 from discreet.verify.cycles import check_unseen, unseen_numbers
-from discreet.verify.dropped import check_dropped
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
-from discreet.verify.multiplied import check_multiplied
 from discreet.verify.public import cell_text, check_public
+from discreet.verify.records.dropped import check_dropped
+from discreet.verify.records.multiplied import check_multiplied
+from discreet.verify.records.swapped import check_swapped
 from discreet.verify.redistributed import check_redistributed
 from discreet.verify.rules import Recheck
 from discreet.verify.small_counts import check_small_count
-from discreet.verify.swapped import check_swapped
 from discreet.verify.undeclared import check_undeclared
 from discreet.verify.verdict import Verdict
 

@@ -16,6 +16,7 @@ import numpy as np
 from discreet.engine.encode import Records, read_records
 from discreet.engine.magnifiers import Magnifiers, magnifiers_of
 from discreet.engine.memory import tabulate_records
+from discreet.engine.record_keys import LEAST_KEYS, check_record_keys, record_keys
 from discreet.engine.rollup import signed
 from discreet.errors import InputError, NeedsError, ParameterError, counted
 from discreet.files.frames import column_names, numbers, read_columns
@@ -47,7 +48,6 @@ from discreet.tables.perturb.cell_key_reading import (
 )
 from discreet.tables.perturb.entropy import maximum_entropy
 from discreet.tables.perturb.magnitude_noise import TABLES, MagnitudeNoise, as_columns, from_columns, noise_table
-from discreet.tables.perturb.record_keys import LEAST_KEYS, check_record_keys, record_keys
 
 PARTS_OF_FILES = {"odd": ("odd", "all"), "small_noise": ("small_cells", "small", "all")}
 """Which rows of a file of noise tables each table of magnitudes takes: the first kind that the file has."""

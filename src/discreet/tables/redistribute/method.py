@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.attack.whole import whole_steps
+from discreet.engine.sources import companies, encoded
 from discreet.errors import InputError, NeedsError, ProtectionError, counted, listed, unknown_name
 from discreet.files.frames import numbers, read_columns
 from discreet.keys import Key
@@ -25,7 +26,6 @@ from discreet.model.tableset import TableSet
 from discreet.parameters import AtLeastOne
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.perturb.sources import companies, encoded
 from discreet.tables.redistribute.areas import NEAR, parts_of_map, regions_of_map, told_small, told_values
 from discreet.tables.redistribute.counts import Moves, Redistributed, outlier_cells, redistributed
 from discreet.tables.redistribute.grid import Geometry, Hexagons, Neighbours, coarser_grid, occupied_hexagons

@@ -9,10 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from discreet.attack.readings import Ends, Shown, moved_above_share, moved_by_share, read_cells
 from discreet.attack.whole import whole_steps
 from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
+from discreet.engine.sources import encoded, identities, numbers_of, refuse_tied
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
 from discreet.methods.base import Keyed, TableMethod
@@ -24,8 +26,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.parameters import AtLeastOne, Natural, Number, Positive
 from discreet.progress import checkpoint
-from discreet.relations import System
-from discreet.tables.perturb.drop_add import (
+from discreet.records.dropping import (
     AVERAGING,
     EQUAL_WEIGHTS,
     DropAddRule,
@@ -35,8 +36,7 @@ from discreet.tables.perturb.drop_add import (
     perturbed_weights,
     replicate_interval,
 )
-from discreet.tables.perturb.readings import Ends, Shown, moved_above_share, moved_by_share, read_cells
-from discreet.tables.perturb.sources import encoded, identities, numbers_of, refuse_tied
+from discreet.relations import System
 
 WEIGHTED = (
     "weights and values of the records that were dropped or doubled are not known to readers, and nobody has worked "

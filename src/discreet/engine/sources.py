@@ -6,6 +6,7 @@ import numpy as np
 
 from discreet.engine.encode import Amounts, Records, read_records
 from discreet.engine.memory import tabulate_records
+from discreet.engine.record_keys import stable_identities
 from discreet.engine.rollup import signed
 from discreet.errors import NeedsError
 from discreet.files.frames import numbers, read_columns
@@ -13,7 +14,6 @@ from discreet.model.arrays import Floats, Ints
 from discreet.model.evidence import Parts
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
-from discreet.tables.perturb.record_keys import stable_identities
 
 
 def refuse_tied(tables: TableSet, method: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
+from discreet.attack.readings import Ends, Shown, after_exchange, read_cells
 from discreet.attack.whole import whole_steps
 from discreet.engine.encode import read_records
 from discreet.engine.identities import identities_of
@@ -27,7 +28,6 @@ from discreet.parameters import Number
 from discreet.progress import checkpoint
 from discreet.records.swapping import Swaps, household_profiles, swapped_households, with_swapped_areas
 from discreet.relations import System
-from discreet.tables.perturb.readings import Ends, Shown, after_exchange, read_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa

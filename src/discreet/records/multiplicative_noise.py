@@ -10,7 +10,17 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.attack.readings import Ends, Shown, moved_by_share, moved_in_zone, read_cells
 from discreet.engine.encode import Records
+from discreet.engine.sources import (
+    companies,
+    encoded,
+    identities,
+    numbers_of,
+    refuse_tied,
+    stacked,
+    tabulated_with,
+)
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.methods.base import Keyed, TableMethod
@@ -26,16 +36,6 @@ from discreet.parameters import Number, Positive
 from discreet.progress import checkpoint
 from discreet.records.noise import NoiseZone, Shape, balanced_directions, multipliers, whole_moves
 from discreet.relations import System
-from discreet.tables.perturb.readings import Ends, Shown, moved_by_share, moved_in_zone, read_cells
-from discreet.tables.perturb.sources import (
-    companies,
-    encoded,
-    identities,
-    numbers_of,
-    refuse_tied,
-    stacked,
-    tabulated_with,
-)
 
 BALANCED = (
     "directions were chosen so that the noise of large companies cancels, which tells readers more than the factors "
