@@ -207,6 +207,7 @@ _VERBS: tuple[tuple[type, str, str, str], ...] = (
     (TableSet, "repair", "discreet.verbs.repair", "repair"),
     (TableSet, "shared", "discreet.verbs.audit", "shared_cells"),
     (Microdata, "assess", "discreet.verbs.assess", "assess"),
+    (Microdata, "prepared", "discreet.engine.prepared", "prepared"),
     (Pattern, "write", "discreet.files.pattern", "write_pattern"),
     (NoiseTable, "image", "discreet.report.noise", "noise_image"),
     (NoiseTable, "shuffled", "discreet.tables.perturb.shuffle", "shuffled"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-from discreet.errors import ParameterError, listed
+from discreet.errors import ParameterError, listed, unknown_name
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import (
     CONTRIBUTOR,
@@ -24,6 +24,7 @@ from discreet.model.records import (
 )
 
 Names = str | Sequence[str]
+EngineName = Literal["memory", "duckdb"]
 ROLES = {
     "contributor": CONTRIBUTOR,
     "weight": WEIGHT,
@@ -87,6 +88,9 @@ class Microdata:
         Per column words for its codes.
     missing_codes
         Per column the codes that stand for "unknown".
+    engine
+        What makes tables of the records: ``"memory"``, or ``"duckdb"`` for csv and Parquet files larger than memory.
+        Both give the same answer.
 
     Examples
     --------
@@ -114,7 +118,9 @@ class Microdata:
     labels: Mapping[str, str] = field(default_factory=dict)
     value_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     missing_codes: Mapping[str, Names] = field(default_factory=dict)
+    engine: EngineName = "memory"
     assessment: RecordAssessment | None = field(default=None, repr=False)
+    encoded: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.source is None:
@@ -123,6 +129,8 @@ class Microdata:
             object.__setattr__(self, "source", Path(self.source))
         for name in ("keys", "sensitive", "numeric", "identifier", "strata"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
+        if self.engine not in get_args(EngineName):
+            raise ParameterError(unknown_name("engine", str(self.engine), get_args(EngineName)))
         codes = {column: _names("missing_codes", given) for column, given in self.missing_codes.items()}
         object.__setattr__(self, "missing_codes", codes)
         _refuse_two_roles(list(self._named_roles()))
@@ -147,6 +155,21 @@ class Microdata:
     def with_(self, **changes: Any) -> Microdata:
         """The same with other fields."""
         return replace(self, **changes)
+
+    def on(self, engine: EngineName) -> Microdata:
+        """The same records with another engine; the same object every time, so that tables know they have one source.
+
+        Examples
+        --------
+        >>> data = Microdata("firms.parquet")
+        >>> data.on("memory") is data, data.on("duckdb") is data.on("duckdb")
+        (True, True)
+        """
+        others: dict[str, Microdata] = self.__dict__.setdefault("_others", {self.engine: self})
+        if engine not in others:
+            others[engine] = replace(self, engine=engine)
+            others[engine].__dict__["_others"] = others
+        return others[engine]
 
     def __repr__(self) -> str:
         roles = {role: given for role in ROLES if (given := getattr(self, role))}

@@ -1,26 +1,38 @@
-"""The method ``Swap``: households exchange their areas before tabulation."""
+"""The method ``Swap``: households exchange their areas, in records or before tables are made of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
 from discreet.attack.readings import Ends, Shown, after_exchange, read_cells
 from discreet.attack.whole import whole_steps
-from discreet.engine.encode import read_records
+from discreet.engine.encode import needed_columns, number_contributors
 from discreet.engine.identities import identities_of
-from discreet.engine.memory import tabulate_records
-from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, unknown_name
-from discreet.files.frames import code_text, column_names, numbers, read_columns
+from discreet.engine.protocol import columns_of, open_records
+from discreet.engine.sources import one_source, tabulated_again
+from discreet.errors import (
+    InputError,
+    NeedsError,
+    ParameterError,
+    ProtectionError,
+    counted,
+    unknown_column,
+    unknown_name,
+)
+from discreet.files import frames
 from discreet.keys import Key
-from discreet.methods.base import Keyed, TableMethod
-from discreet.methods.outcome import NotAudited, Reading, TableOutcome, Whole
+from discreet.methods.base import Keyed, RecordMethod, TablePublisher
+from discreet.methods.outcome import NotAudited, Reading, RecordOutcome, TableOutcome, Whole
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.noise import noise_claim, swapped_statement
+from discreet.model.claims.records import swapped_claim
 from discreet.model.evidence import Evidence, Parts
 from discreet.model.microdata import Microdata
+from discreet.model.records import RecordSet
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
@@ -46,31 +58,31 @@ UNCHANGED = "are published as they are, because the exchange changed no cell"
 
 
 class Exchanged(NamedTuple):
-    """Records after the exchange, those of households that could move, numbers of households, the broad area of every
-    area, and how many persons moved in each at most."""
+    """The areas of all records after the exchange, records of households that could move, numbers of households, the
+    broad area of every area, and how many persons moved in each at most."""
 
-    records: pa.Table
-    movable: pa.Table
+    column: pa.ChunkedArray
+    movable: Bools
     counts: dict[str, int]
     areas: dict[str, int]
     moved: Ints
 
 
 @dataclass(frozen=True)
-class Swap(Keyed, TableMethod):
-    """Let households of the same profile exchange their areas.
+class Swap(Keyed, TablePublisher, RecordMethod):
+    """Let households of the same profile exchange their areas: in a file of records, or before tables are made of it.
 
     Parameters
     ----------
     area
-        Variable of the tables, and column of the records, whose codes are exchanged.
+        Column of the records whose codes are exchanged; a variable of the tables, where tables are made.
     household
         Column that says which household a record belongs to; that of the record where every record is one.
     within
         Column of broader areas that households do not leave; every area lies in one.
     profile
         Columns on which the members of two households must agree (broad age, sex, and the like), besides their
-        number.
+        number; they agree on the strata of the records, too.
     rate
         Share of households selected in every broader area. Partners need not be selected: up to twice as many move.
     risk
@@ -112,19 +124,107 @@ class Swap(Keyed, TableMethod):
                 f"There is no rule that keeps {self.area!r} and exchanges it.", hint="Take it out of profile."
             )
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The column of risks."""
+        return (self.risk,) if self.risk else ()
+
     def tabulated(self, spec: TableSpec) -> TableSpec:
         """All combinations of codes: a household may come into a cell that was empty."""
         return spec.with_(cells="all")
 
     # ---- on the records ------------------------------------------------------------------------------------
 
+    def run(self, records: RecordSet, key: Key | None = None) -> RecordOutcome:
+        """Exchange areas of records."""
+        assert key is not None
+        made = self._exchanged(records.columns, records.strata, key)
+        if not made.counts["moved"]:
+            raise ProtectionError(
+                f"No household found a partner to exchange {self.area!r} with: the records would stay as they are.",
+                hint="Raise rate, match on fewer columns (profile), or exchange within larger areas.",
+            )
+        like = list(dict.fromkeys([*self.profile, *records.strata]))
+        facts = {**made.counts, "profile": like, "insecure": key.insecure}
+        plain = self.record()
+        evidence = Evidence(plain, swapped_claim(plain, facts), facts=facts, findings=(self._share(made.counts),))
+        return RecordOutcome({self.area: made.column}, evidence)
+
+    def _exchanged(self, frame: pa.Table, strata: Sequence[str], key: Key) -> Exchanged:
+        """Exchanged areas of records, and who could move."""
+        import pyarrow as pa
+
+        number, first, identity = _households(_column(frame, self.household), self.household)
+        if self.area in strata:
+            raise InputError(f"Nobody leaves {self.area!r}: it is a stratum.", hint="Take it out of strata.")
+        profile_columns = dict.fromkeys([*self.profile, *strata])
+        area_words, area = _numbered(frame, self.area)
+        broad = _numbered(frame, self.within)[1] if self.within else np.zeros(len(area), np.int64)
+        if np.any(area[first][number] != area):
+            raise InputError("The members of a household live in different areas.", hint=f"Check {self.household!r}.")
+        profile = household_profiles(number, *(_numbered(frame, column)[1] for column in profile_columns))
+        swaps = swapped_households(
+            identity,
+            area[first],
+            broad[first],
+            profile,
+            key.secret,
+            rate=self.rate,
+            risk=self._risk(frame, number),
+            version=self.version,
+        )
+        # Every record takes the area of the first record of the household whose place its own takes.
+        home = with_swapped_areas(np.arange(len(first)), swaps)
+        column = frame[self.area].take(pa.array(first[home][number]))
+        areas = dict(zip((area_words[i] for i in area[first].tolist()), broad[first].tolist(), strict=True))
+        size = np.bincount(number)
+        persons = np.zeros(int(broad.max(initial=-1)) + 1, np.int64)
+        np.add.at(persons, broad[first][swaps.first], np.maximum(size[swaps.first], size[swaps.second]))
+        movable = ~_without_partner(profile, broad[first], area[first])[number]
+        return Exchanged(column, movable, _counts(identity, swaps), areas, persons)
+
+    def _risk(self, frame: pa.Table, number: Ints) -> Floats | None:
+        if self.risk is None:
+            return None
+        _column(frame, self.risk)
+        risk = np.zeros(int(number.max(initial=-1)) + 1)
+        np.maximum.at(risk, number, np.asarray(frames.numbers(frame, self.risk), np.float64))
+        return risk
+
+    def _share(self, counts: Mapping[str, int]) -> str:
+        share = counts["moved"] / max(counts["households"], 1)
+        return f"{share:.3%} of the households moved, {self.rate:.3%} were to be selected"
+
     def supply(self, tables: TableSet, key: Key | None) -> Parts:
         """Tables of the records after the exchange, how many moved, and which areas lie together."""
+        import pyarrow as pa
+
         assert key is not None
-        sources = {id(table.source): table.source for table in tables}
-        if len(sources) > 1:
-            raise NeedsError("The tables come from different records.", hint="Tabulate them from one Microdata.")
-        data = next(iter(sources.values()))
+        data = one_source(tables)
+        self._refuse_other_tables(tables)
+        checkpoint("swap", 0, len(tables) + 1)
+        frame = self._columns(data, tables)
+        made = self._exchanged(frame, data.strata, key)
+        swapped = frame.set_column(frame.column_names.index(self.area), self.area, made.column)
+        some = swapped.filter(pa.array(made.movable))
+        checkpoint("swap", 1, len(tables) + 1)
+        values, movable = [], []
+        for number, table in enumerate(tables):
+            values.append(_values_of(table, swapped))
+            # Readers are taken to know which households could move; only of counts of records anything follows.
+            known = _plain(table) and len(some)
+            movable.append(_values_of(table, some) if known else np.zeros_like(values[-1]))
+            checkpoint("swap", number + 2, len(tables) + 1)
+        broad = np.array([made.areas.get(code, -1) for code in self._listing(tables)], np.int64)
+        return {
+            "altered": {"value": np.concatenate(values), "movable": np.concatenate(movable)},
+            "areas": {"broad": broad},
+            "moved": {"persons": made.moved},
+            "households": {name: np.array([count], np.int64) for name, count in made.counts.items()},
+        }
+
+    def _refuse_other_tables(self, tables: TableSet) -> None:
+        """Refuse tables that are not by the area, or that leave areas out."""
         for table in tables:
             if self.area not in table.spec.by:
                 raise NeedsError(
@@ -136,73 +236,24 @@ class Swap(Keyed, TableMethod):
                     f"The filter of table {table.name!r} looks at {self.area!r}, which is exchanged.",
                     hint="Tabulate all areas.",
                 )
-        checkpoint("swap", 0, len(tables) + 1)
-        names = column_names(data.source, data.delimiter)
-        codes = list(dict.fromkeys(v for table in tables for v in table.variables))
-        text = [*codes, self.household, *([self.within] if self.within else []), *self.profile]
-        frame = read_columns(data.source, [*names, *text], text=text, delimiter=data.delimiter)
-        made = self._swapped(frame, key)
-        checkpoint("swap", 1, len(tables) + 1)
-        values, movable = [], []
-        for number, table in enumerate(tables):
-            values.append(_values_of(table, replace(data, source=made.records)))
-            # Readers are taken to know which households could move; only of counts of records anything follows.
-            some = made.movable if _plain(table) else made.movable.slice(0, 0)
-            movable.append(_values_of(table, replace(data, source=some)) if len(some) else np.zeros_like(values[-1]))
-            checkpoint("swap", number + 2, len(tables) + 1)
-        listing = self._listing(tables)
-        broad = np.array([made.areas.get(code, -1) for code in listing], np.int64)
-        return {
-            "altered": {"value": np.concatenate(values), "movable": np.concatenate(movable)},
-            "areas": {"broad": broad},
-            "moved": {"persons": made.moved},
-            "households": {name: np.array([count], np.int64) for name, count in made.counts.items()},
-        }
+
+    def _columns(self, data: Microdata, tables: TableSet) -> pa.Table:
+        """Columns of all records that the exchange and the tables need."""
+        specs = [table.spec for table in tables]
+        codes, numeric = needed_columns(data, specs, None)
+        where = [condition for spec in specs for condition in spec.where]
+        text = [*codes, self.household, *([self.within] if self.within else []), *self.profile, *data.strata]
+        text += [c.column for c in where if any(isinstance(v, str) for v in c.values)]
+        others = [data.contributor, self.risk, *(spec.weight for spec in specs), *(c.column for c in where)]
+        return columns_of(data, [*text, *numeric, *(name for name in others if name)], text)
 
     def _listing(self, tables: TableSet) -> list[str]:
         """The areas, in the order in which the evidence speaks of them."""
         return sorted(dict.fromkeys(c for t in tables for c in t.spec.by[self.area].base_codes))
 
-    def _swapped(self, frame: pa.Table, key: Key) -> Exchanged:
-        """Records with exchanged areas, how many households moved, and the broad area of every area."""
-        import pyarrow as pa
-
-        number, first, identity = _households(frame, self.household)
-        area_words, area = _numbered(frame, self.area)
-        broad = _numbered(frame, self.within)[1] if self.within else np.zeros(len(area), np.int64)
-        if np.any(area[first][number] != area):
-            raise InputError("The members of a household live in different areas.", hint=f"Check {self.household!r}.")
-        profile = household_profiles(number, *(_numbered(frame, column)[1] for column in self.profile))
-        swaps = swapped_households(
-            identity,
-            area[first],
-            broad[first],
-            profile,
-            key.secret,
-            rate=self.rate,
-            risk=self._risk(frame, number),
-            version=self.version,
-        )
-        moved = with_swapped_areas(area[first], swaps)[number]
-        column = pa.array([area_words[i] for i in moved.tolist()], pa.string())
-        areas = dict(zip((area_words[i] for i in area.tolist()), broad.tolist(), strict=True))
-        swapped = frame.set_column(frame.column_names.index(self.area), self.area, column)
-        size = np.bincount(number)
-        persons = np.zeros(int(broad.max(initial=-1)) + 1, np.int64)
-        np.add.at(persons, broad[first][swaps.first], np.maximum(size[swaps.first], size[swaps.second]))
-        stuck = _without_partner(profile, broad[first], area[first])[number]
-        return Exchanged(swapped, swapped.filter(pa.array(~stuck)), _counts(identity, swaps), areas, persons)
-
-    def _risk(self, frame: pa.Table, number: Ints) -> Floats | None:
-        if self.risk is None:
-            return None
-        risk = np.zeros(int(number.max(initial=-1)) + 1)
-        np.maximum.at(risk, number, np.asarray(numbers(frame, self.risk), np.float64))
-        return risk
-
     # ---- on the cells --------------------------------------------------------------------------------------
 
-    def run(self, system: System, key: Key | None = None) -> TableOutcome:
+    def publish(self, system: System, key: Key | None = None) -> TableOutcome:
         """Publish the tables of the exchanged records."""
         parts = system.parts
         published = np.zeros(len(system), np.int64)
@@ -225,13 +276,12 @@ class Swap(Keyed, TableMethod):
             universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
             insecure=insecure,
         )
-        share = counts["moved"] / max(counts["households"], 1)
         evidence = Evidence(
             self.record(),
             claim,
             system.decimals,
             facts={**counts, "insecure": insecure},
-            findings=(f"{share:.3%} of the households moved, {self.rate:.3%} were to be selected",),
+            findings=(self._share(counts),),
             parts=parts,
         )
         return TableOutcome(np.zeros(len(system), np.bool_), evidence, published)
@@ -257,19 +307,11 @@ def _plain(table: Table) -> bool:
     return table.spec.value is None and table.weighted is None
 
 
-def _values_of(table: Table, data: Microdata) -> Ints:
+def _values_of(table: Table, frame: pa.Table) -> Ints:
     """Values of a table's cells with other records."""
-    spec = table.spec.with_(holders=False, cost=None, shadow=None)
-    after = tabulate_records(read_records(data, [spec], spec.weight or None), spec)
-    rows = table.find(after.codes)
-    if np.any(rows < 0):
-        raise NeedsError(
-            f"A household came into a cell that table {table.name!r} does not have.",
-            hint="Tabulate with cells='all', or give records and tables=[specs].",
-        )
-    result = np.zeros(len(table), np.int64)
-    result[rows] = after.value
-    return result
+    data = table.source.with_(source=frame, engine="memory", encoded=None)
+    with open_records(data, [table.spec], table.spec.weight or None) as records:
+        return tabulated_again(records, table).value
 
 
 def _without_partner(profile: Ints, broad: Ints, area: Ints) -> Bools:
@@ -285,25 +327,34 @@ def _counts(identity: Ints, swaps: Swaps) -> dict[str, int]:
     return {"households": len(identity), "moved": 2 * len(swaps.first), "alone": len(swaps.alone)}
 
 
-def _households(frame: pa.Table, column: str) -> tuple[Ints, Ints, Ints]:
+def _column(frame: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column of some records."""
+    if name not in frame.column_names:
+        raise unknown_column(name, frame.column_names, "the records")
+    return frame[name]
+
+
+def _households(column: pa.ChunkedArray, name: str) -> tuple[Ints, Ints, Ints]:
     """Number of each record's household, the first record of each household, and the identities of households."""
-    values = frame[column].combine_chunks()
-    if values.null_count:
+    if column.null_count:
         raise InputError(
-            f"{counted(values.null_count, 'record', 'have')} no household in {column!r}.", hint="Give every record one."
+            f"{counted(column.null_count, 'record', 'have')} no household in {name!r}.", hint="Give every record one."
         )
-    identity, first, number = np.unique(identities_of(values), return_index=True, return_inverse=True)
+    found = identities_of(column.combine_chunks())
+    identity, first, number = np.unique(found, return_index=True, return_inverse=True)
     return number.astype(np.int64), first.astype(np.int64), identity
 
 
-def _numbered(frame: pa.Table, column: str) -> tuple[list[str], Ints]:
+def _numbered(frame: pa.Table, name: str) -> tuple[list[str], Ints]:
     """Codes of a column in alphabetical order, and the number of each record's code."""
-    values = frame[column].combine_chunks()
-    if values.null_count:
+    column = _column(frame, name)
+    if column.null_count:
         raise InputError(
-            f"{counted(values.null_count, 'record', 'have')} no code in {column!r}.", hint="Give every record one."
+            f"{counted(column.null_count, 'record', 'have')} no code in {name!r}.", hint="Give every record one."
         )
-    words = [code_text(word) or "" for word in values.to_pylist()]
-    known = sorted(set(words))
+    coded = number_contributors(column)
+    words = [frames.code_text(word) or "" for word in coded.values.to_pylist()]
+    seen = set(np.unique(coded.number).tolist())
+    known = sorted({word for i, word in enumerate(words) if i in seen})
     place = {word: i for i, word in enumerate(known)}
-    return known, np.array([place[word] for word in words], np.int64)
+    return known, np.array([place.get(word, -1) for word in words], np.int64)[coded.number]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import discreet.tables.perturb.cell_key_method as method_module
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as ds
+import discreet.tables.perturb.cell_key_method as method_module
 from discreet.engine.record_keys import record_keys
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError
 from discreet.model.public import in_rows_of

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.attack.whole import whole_steps
-from discreet.engine.sources import companies, encoded
+from discreet.engine.sources import companies, encoded, numbers_of
 from discreet.errors import InputError, NeedsError, ProtectionError, counted, listed, unknown_name
-from discreet.files.frames import numbers, read_columns
 from discreet.keys import Key
 from discreet.measures.redistribution import map_measures
 from discreet.methods.base import TableMethod
@@ -143,9 +142,7 @@ class Redistribute(TableMethod):
         """Name the coarser grid that would work, where this one is too fine."""
         if not isinstance(table.source, Microdata):
             return
-        data, spec = table.source, table.spec
-        frame = read_columns(data.source, list(grid.columns), where=spec.where, delimiter=data.delimiter)
-        x, y = (np.asarray(numbers(frame, column), np.float64) for column in grid.columns)
+        x, y = (numbers_of(table, column) for column in grid.columns)
         # A map of magnitudes needs contributors, one of counts needs records.
         who = np.arange(len(x)) if given is None else companies(encoded(table), np.arange(len(x), dtype=np.int64))
 

@@ -9,7 +9,9 @@ from discreet.model.claims.records import release_left_out
 from discreet.model.release import RecordCustodian
 from discreet.verify.records.anonymity import check_rule
 from discreet.verify.records.context import Step
+from discreet.verify.records.exchanged import check_exchanged
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
+from discreet.verify.records.noisy import check_noisy
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.verdict import Verdict
 
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
 
     from discreet.model.public import PublicRelease
 
-METHODS: dict[str, Callable[[Step], None]] = {"recode": check_recoded}
+METHODS: dict[str, Callable[[Step], None]] = {
+    "multiplicative_noise": check_noisy,
+    "recode": check_recoded,
+    "swap": check_exchanged,
+}
 """Methods for records, and how their claims are checked."""
 
 
@@ -50,7 +56,10 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
         step = Step(verdict, custodian.original, dict(last), changed, done.evidence)
         if not _fits(step):
             return None
-        METHODS[step.kind](step)
+        try:
+            METHODS[step.kind](step)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            step.refuse(f"what is stated of the method cannot be used ({type(error).__name__})")
         last.update(changed)
     public = expected_public(verdict, custodian, last)
     if public is None:
