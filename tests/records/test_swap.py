@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
+from discreet.errors import InputError, NeedsError, OutputError, ParameterError, ProtectionError
 from discreet.verify import check_release
 
 AREA = ds.Hierarchy.from_nested({"North": ["N1", "N2", "N3"], "South": ["S1", "S2", "S3"]})
@@ -208,3 +208,131 @@ def test_a_recipe_swaps(tmp_path):
         """
     )
     assert ds.run_recipe(tmp_path / "recipe.toml").verdict.holds
+
+
+# ---- files of records ---------------------------------------------------------------------------------------
+
+
+def file_of(frame: pa.Table | None = None, **roles: object) -> ds.Microdata:
+    return ds.Microdata(people() if frame is None else frame, household="home", numeric=["risk"], **roles)
+
+
+WITHIN = ds.Swap("area", "home", within="region", profile=["sex"], rate=0.3)
+
+
+def test_records_and_tables_of_them_are_swapped_alike():
+    records = ds.protect(file_of(), WITHIN, key=KEY)
+    assert records.verify().holds
+    assert records.public.records.altered == ("home", "area")
+    again = ds.tabulate(ds.Microdata(records.custodian.released.columns), specs=[s.with_(cells="all") for s in specs()])
+    release = swapped(WITHIN)
+    for table, published in zip(again, release.custodian.published, strict=True):
+        assert np.array_equal(table.value, published)
+    assert records.custodian.evidence[0].facts["moved"] == release.custodian.evidence[0].facts["moved"]
+
+
+def test_numbers_may_be_areas():
+    """Codes keep their type."""
+    frame = people()
+    codes = pa.array([AREA.base_codes.index(code) for code in frame["area"].to_pylist()])
+    release = ds.protect(file_of(frame.set_column(1, "area", codes)), WITHIN, key=KEY)
+    assert release.custodian.released["area"].type == pa.int64()
+    words = ds.protect(file_of(), WITHIN, key=KEY).custodian.released["area"].to_pylist()
+    assert [AREA.base_codes[i] for i in release.custodian.released["area"].to_pylist()] == words
+
+
+def test_households_stay_in_their_stratum():
+    data = file_of(strata=["job"])
+    release = ds.protect(data, ds.Swap("area", "home", rate=0.5), key=KEY)
+    assert release.verify().holds
+    assert "agrees in size and job" in release.custodian.evidence[0].claim.statement
+    before, after = (
+        sorted(zip(records["area"].to_pylist(), records["job"].to_pylist(), strict=True))
+        for records in (release.custodian.original, release.custodian.released)
+    )
+    assert before == after  # households that agree in their jobs took each other's places
+    with pytest.raises(InputError, match="Nobody leaves 'area': it is a stratum"):
+        ds.protect(file_of(strata=["area"]), ds.Swap("area", "home"), key=KEY)
+
+
+def test_a_swap_in_which_nobody_moves_is_refused():
+    with pytest.raises(ProtectionError, match="No household found a partner"):
+        ds.protect(file_of(), ds.Swap("area", "home", within="area"), key=KEY)
+
+
+def test_columns_that_are_not_there_are_named():
+    with pytest.raises(InputError, match=r"no column 'hoem'.*Did you mean 'home'"):
+        ds.protect(file_of(), ds.Swap("area", "hoem"), key=KEY)
+
+
+def suppressed(**options: object) -> ds.Release:
+    return ds.protect(
+        file_of(), [WITHIN, ds.Suppress()], tables=specs(), rules=[ds.MinFrequency(3)], **{"key": KEY, **options}
+    )
+
+
+def test_a_method_for_tables_may_follow(tmp_path):
+    release = suppressed()
+    swapped_only = swapped(WITHIN)
+    for table, whole, value in zip(
+        release.custodian.tables, swapped_only.custodian.tables, swapped_only.custodian.published, strict=True
+    ):
+        assert np.array_equal(table.value, value[whole.find(table.codes)])
+    assert [evidence.claim.method for evidence in release.custodian.evidence] == ["swap", "suppress"]
+    verdict = release.verify(file_of())
+    assert verdict.holds, verdict
+    release.save(tmp_path / "out")
+    assert ds.check_folder(tmp_path / "out").holds
+    again = ds.load(tmp_path / "out").replay()
+    assert again.custodian.log["key"] == release.custodian.log["key"]
+
+
+def test_a_key_that_was_made_for_the_first_step_is_kept(tmp_path, monkeypatch):
+    monkeypatch.delenv("DISCREET_KEY", raising=False)
+    release = suppressed(key=None)
+    assert release.custodian.key.made
+    release.save(tmp_path / "out")
+    loaded = ds.load(tmp_path / "out")
+    assert loaded.custodian.key.fingerprint == release.custodian.key.fingerprint
+    assert loaded.verify(file_of()).holds
+
+
+def test_a_seed_of_the_first_step_makes_the_release_insecure(tmp_path):
+    steps = [ds.Swap("area", "home", within="region", insecure_seed=1), ds.Suppress()]
+    release = ds.protect(file_of(), steps, tables=specs(), rules=[ds.MinFrequency(3)])
+    with pytest.raises(OutputError, match="insecure_seed"):
+        release.save(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_numbers_of_households_before_tables_are_refused():
+    release = suppressed()
+    first, last = release.custodian.evidence
+    for facts in ({"moved": 2}, {"moved": None}, {}):
+        lying = replace(first, facts={**first.facts, **facts} if facts else {})
+        verdict = check_release(replace(release.custodian, evidence=(lying, last)), release.public)
+        assert any("swap does not claim what it may" in refusal.message for refusal in verdict.refused)
+    wrong = replace(first, claim=replace(first.claim, statement=first.claim.statement.replace("of 400", "of 401")))
+    lie = replace(release, custodian=replace(release.custodian, evidence=(replace(wrong, facts=first.facts), last)))
+    assert not lie.verify().holds
+
+
+def test_records_that_were_swapped_otherwise_before_tables_are_refused_with_the_records():
+    release = suppressed()
+    first, last = release.custodian.evidence
+    facts = {**first.facts, "moved": 2}
+    statement = first.claim.statement.replace(f"{first.facts['moved']} of", "2 of")
+    lying = replace(first, facts=facts, claim=replace(first.claim, statement=statement))
+    lie = replace(release, custodian=replace(release.custodian, evidence=(lying, last)))
+    assert lie.verify().holds  # nobody can tell from the cells
+    verdict = lie.verify(file_of())
+    assert any("is not what they give" in refusal.message for refusal in verdict.refused)
+
+
+def test_recoded_records_are_swapped():
+    steps = [ds.Recode("job", map={"a": "b"}), ds.Swap("area", "home", within="region", rate=0.3)]
+    release = ds.protect(file_of(), steps, tables=specs(), key=KEY)
+    assert release.verify(file_of()).holds
+    table = release.custodian.tables.tables[0]
+    assert table.value[table.row(area="Total", job="a")] == 0
+    assert np.any(release.custodian.published[0] != table.value)

@@ -48,6 +48,7 @@ class Prepared:
     _universes: dict[tuple[Where, str | None], Universe] = field(default_factory=dict)
     _masks: dict[Where, pa.ChunkedArray] = field(default_factory=dict)
     _keyed: dict[MadeKeys, Prepared] = field(default_factory=dict)
+    _made_key: pa.ChunkedArray | None = None
     _stamp: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
@@ -105,7 +106,7 @@ class Prepared:
         import pyarrow as pa
 
         self._read(names, text)
-        found = {name: self._columns[name, name in text] for name in names}
+        found = {name: self._made_key if name == MADE_KEY else self._columns[name, name in text] for name in names}
         if not where:
             return pa.table(found)
         mask = self._mask(where)
@@ -134,7 +135,8 @@ class Prepared:
 
     def _read(self, names: Sequence[str], text: set[str]) -> None:
         """Read the columns that no question needed so far."""
-        new = [name for name in dict.fromkeys(names) if (name, name in text) not in self._columns]
+        there = {*self._columns, (MADE_KEY, False)}
+        new = [name for name in dict.fromkeys(names) if (name, name in text) not in there]
         if not new:
             return
         if _stamp(self.data) != self._stamp:
@@ -167,7 +169,9 @@ def prepared(data: Microdata) -> Microdata:
             f"prepared() keeps records in memory, and engine={data.engine!r} reads them from a file every time.",
             hint="Use engine='memory'.",
         )
-    return data.with_(encoded=Prepared(data.with_(encoded=None)))
+    kept = Prepared(data)
+    kept.data = data.with_(encoded=kept)  # tables name it as their source, so that methods come back to it
+    return kept.data
 
 
 def _stamp(data: Microdata) -> tuple[int, int] | None:

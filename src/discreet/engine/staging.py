@@ -79,7 +79,7 @@ class Session:
         """A large answer in pieces of so many rows, in its order."""
         import pyarrow as pa
 
-        answer: Any = self.connection.execute(query, dict(parameters)).to_arrow_reader(rows)
+        answer: Any = self.connection.sql(query, params=dict(parameters)).to_arrow_reader(rows)
         for number, batch in enumerate(answer):
             checkpoint(stage, number, number + 1)
             if batch.num_rows:
