@@ -271,12 +271,12 @@ def test_columns_of_a_record_that_moved_apart():
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"decimals": {"income": 0, "tax": 3}}, "not whole in the stated unit, or in a larger one already"),
-        ({"decimals": {"income": 0, "tax": 1}}, "not whole in the stated unit"),
-        ({"decimals": {"income": 1, "tax": 2}}, "not whole in the stated unit"),
-        ({"decimals": {"income": 0}}, "other columns changed than the stated ones"),
-        ({"decimals": {"income": 0, "tax": 99}}, "not whole in the stated unit"),
-        ({"decimals": {"income": 0, "tax": True}}, "not whole in the stated unit"),
+        ({"decimals": [0, 3]}, "not whole in the stated unit, or in a larger one already"),
+        ({"decimals": [0, 1]}, "not whole in the stated unit"),
+        ({"decimals": [1, 2]}, "not whole in the stated unit"),
+        ({"columns": ["income"], "decimals": [0]}, "other columns changed than the stated ones"),
+        ({"decimals": [0, 99]}, "not whole in the stated unit"),
+        ({"decimals": [0, True]}, "not whole in the stated unit"),
         ({"company": None}, "companies are said to be in another column"),
         ({"company": "sex"}, "companies are said to be in another column"),
     ],
@@ -323,6 +323,6 @@ def test_a_household_number_that_was_multiplied():
     def forge(f: Forgery) -> None:
         f.method["columns"] = ["home"]
         f.changed = {"home": [home + -(-home // 10) for home in f.old["home"]]}
-        f.facts["decimals"] = {"home": 0}
+        f.facts.update(columns=["home"], decimals=[0])
 
     refused("noise", forge, "a column was multiplied that holds no values", alone=False)

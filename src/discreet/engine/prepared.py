@@ -67,11 +67,8 @@ class Prepared:
             ids = self.columns([keys.identifier], set(), ())[keys.identifier]
             made = record_keys(ids, keys.secret, version=keys.version, modulus=keys.modulus)
             column = pa.chunked_array([pa.array(made)])
-            other = Prepared(
-                self.data.with_(record_key=MADE_KEY, encoded=None), dict(self._columns), _stamp=self._stamp
-            )
-            other._columns[MADE_KEY, False] = column
-            self._keyed[keys] = other
+            data = self.data.with_(record_key=MADE_KEY)
+            self._keyed[keys] = Prepared(data, self._columns, _made_key=column, _stamp=self._stamp)
         return self._keyed[keys]
 
     # ---- records ------------------------------------------------------------------------------------------

@@ -155,15 +155,20 @@ class MultiplicativeNoise(Keyed, TablePublisher, RecordMethod):
         named = records.with_role(CONTRIBUTOR) or records.with_role(HOUSEHOLD)
         company = _identities(records[named[0]], named[0]) if named else record
         kept: Kept = {}
-        changed, decimals = {}, {}
+        changed, decimals = {}, []
         for name in in_steps("noise", columns):
             exact = exact_units(records[name], name)
             _refuse_negative(exact.units, name)
             cell = _combinations(records, self.balance) if self.balance else None
             factor = self._factors(company, record, exact.units, cell, key, name, kept)
             changed[name] = exact.moved_by(whole_moves(exact.units, factor, self.zone), name)
-            decimals[name] = exact.decimals
-        facts = {"decimals": decimals, "company": named[0] if named else None, "insecure": key.insecure}
+            decimals.append(exact.decimals)
+        facts = {
+            "columns": list(columns),
+            "decimals": decimals,
+            "company": named[0] if named else None,
+            "insecure": key.insecure,
+        }
         plain = self.record()
         return RecordOutcome(changed, Evidence(plain, multiplied_claim(plain, facts), facts=facts))
 

@@ -38,10 +38,11 @@ def swapped_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
 def multiplied_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     """What noise on columns claims, from the method as plain data.
 
-    ``facts`` are the decimals of every column, and the column that says which company a record belongs to.
+    ``facts`` are the columns, the decimals of each, and the column that says which company a record belongs to.
     """
     company = facts["company"]
-    units = [f"{name} (in units of {10.0**-decimals:.{decimals}f})" for name, decimals in facts["decimals"].items()]
+    columns = zip(facts["columns"], facts["decimals"], strict=True)
+    units = [f"{name} (in units of {10.0**-decimals:.{decimals}f})" for name, decimals in columns]
     one = method["factors"] == "record"
     whose = f"all records of a {company}" if company else "all values of a record" if one else ""
     apart = "" if one or not company else ", for each column apart"

@@ -32,14 +32,14 @@ def check_noisy(step: Step) -> None:
     if not 0 < least < most < 1 or method["p"] is not None or method["limit"] is not None:
         step.refuse("the parameters are not those of noise on records")
         return
-    if not columns or set(step.changed) != set(columns) or list(facts["decimals"]) != columns:
+    if not columns or set(step.changed) != set(columns) or list(facts["columns"]) != columns:
         step.refuse("other columns changed than the stated ones")
         return
     if any(roles[name] in NEVER for name in columns):
         step.refuse("a column was multiplied that holds no values")
     signs = []
-    for name in columns:
-        moved = _moved(step, name, facts["decimals"][name], least, most)
+    for name, decimals in zip(columns, facts["decimals"], strict=True):
+        moved = _moved(step, name, decimals, least, most)
         if moved is None:
             return
         signs.append(moved)
