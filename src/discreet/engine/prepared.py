@@ -103,7 +103,7 @@ class Prepared:
         import pyarrow as pa
 
         self._read(names, text)
-        found = {name: self._made_key if name == MADE_KEY else self._columns[name, name in text] for name in names}
+        found = {name: self._column(name, name in text) for name in names}
         if not where:
             return pa.table(found)
         mask = self._mask(where)
@@ -111,6 +111,9 @@ class Prepared:
         if placed:
             found[PLACE] = pa.chunked_array([pa.array(np.flatnonzero(np.asarray(mask.to_numpy(), np.bool_)))])
         return pa.table(found)
+
+    def _column(self, name: str, text: bool) -> pa.ChunkedArray:
+        return self._made_key if name == MADE_KEY and self._made_key is not None else self._columns[name, text]
 
     def _mask(self, where: Where) -> pa.ChunkedArray:
         """Which records belong to a universe."""

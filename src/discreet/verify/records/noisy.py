@@ -72,7 +72,8 @@ def _moved(step: Step, name: str, decimals: Any, least: Fraction, most: Fraction
     if np.any(wrong):
         text = counted(int(wrong.sum()), "value", "moved")
         step.refuse(f"{text} by less or more than the factors say", name)
-    return np.sign(two - one).astype(np.int64)
+    signs: Ints = np.sign(two - one).astype(np.int64)
+    return signs
 
 
 def _units(column: pa.ChunkedArray, decimals: Any) -> NDArray[Any] | None:
@@ -83,11 +84,13 @@ def _units(column: pa.ChunkedArray, decimals: Any) -> NDArray[Any] | None:
         return None
     values = pc.fill_null(column, 0).to_numpy()
     if values.dtype.kind == "i":
-        return values.astype(object) if decimals == 0 else None
+        whole: NDArray[Any] = values.astype(object)
+        return whole if decimals == 0 else None
     units = np.rint(values * 10.0**decimals)
     if np.any(np.abs(units) >= EXACT) or np.any(units / 10.0**decimals != values):
         return None
-    return units.astype(np.int64).astype(object)
+    exact: NDArray[Any] = units.astype(np.int64).astype(object)
+    return exact
 
 
 def _ceiling(units: NDArray[Any], share: Fraction) -> NDArray[Any]:
