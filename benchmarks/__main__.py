@@ -13,6 +13,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     comparison,
     engines,
     fair,
+    hard_small,
     measures,
     optimal,
     perturbation,
@@ -28,7 +29,12 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
 )
 from benchmarks.registry import CASES, run_cases
 
-BY_NAME_ONLY = (*suppression_large.BY_NAME_ONLY, *adjustment.BY_NAME_ONLY, *rounding.BY_NAME_ONLY)
+BY_NAME_ONLY = (
+    *suppression_large.BY_NAME_ONLY,
+    *adjustment.BY_NAME_ONLY,
+    *rounding.BY_NAME_ONLY,
+    *hard_small.BY_NAME_ONLY,
+)
 """Cases that take long."""
 
 

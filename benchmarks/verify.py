@@ -25,7 +25,7 @@ def release_of(codes: int, certificates: int, insiders: str | None) -> Any:
     from discreet.model.arrays import pointers
     from discreet.model.claims.suppression import suppression_claim
     from discreet.model.evidence import Certificates, Evidence, Proofs
-    from discreet.model.release import Custodian
+    from discreet.model.release import TableCustodian
     from discreet.model.table import Assessment, CellStatus, Holders
 
     tree = ds.Hierarchy.flat([f"c{i}" for i in range(codes)])
@@ -89,7 +89,7 @@ def release_of(codes: int, certificates: int, insiders: str | None) -> Any:
         ),
     )
     status = np.where(unsafe.ravel(), CellStatus.UNSAFE, CellStatus.SAFE).astype(np.int8)
-    return Custodian(ds.TableSet([table]), (status,), (evidence,), {})
+    return TableCustodian(ds.TableSet([table]), (status,), (evidence,), {})
 
 
 def checked(codes: int, certificates: int, insiders: str | None) -> Timing:

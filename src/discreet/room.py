@@ -10,6 +10,10 @@ from discreet.errors import ResourceError
 SHARE = 0.9
 """Share of what is free that may be planned with."""
 NO_LIMIT = 2**60
+STARTING = 1.6e9
+"""Bytes that libraries and compiled code may take before any data are read."""
+RESERVED = 2.1e9
+"""Bytes of address space that they reserve; with less, compilers and solvers end the process without a word of ours."""
 GROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/memory")
 """Where a container states its limits, in the second and the first version."""
 
@@ -37,10 +41,26 @@ def require(needed: float, what: str, hint: str) -> None:
     ResourceError
         With both figures.
     """
-    room = available_bytes()
+    _refuse(needed, available_bytes(), what, "memory", hint)
+
+
+def require_to_start() -> None:
+    """Refuse to load libraries and compiled code where memory or a limited address space has no room for them.
+
+    Raises
+    ------
+    ResourceError
+        With both figures.
+    """
+    hint = "Raise the limit of the address space: ulimit -v unlimited"
+    require(STARTING, "Loading the program", hint)
+    _refuse(RESERVED, _process(), "Loading the program", "address space", hint)
+
+
+def _refuse(needed: float, room: int | None, what: str, kind: str, hint: str) -> None:
     if room is not None and needed > SHARE * room:
         raise ResourceError(
-            f"{what} needs about {in_words(needed)} of memory, and {in_words(room)} are free.", hint=hint
+            f"{what} needs about {in_words(needed)} of {kind}, and {in_words(max(room, 0))} are free.", hint=hint
         )
 
 
@@ -64,7 +84,7 @@ def _fields(path: str) -> dict[str, int]:
     """Numbers of a file of the system, by the word that they stand behind."""
     try:
         lines = [line.replace(":", " ").split() for line in Path(path).read_text(encoding="ascii").splitlines()]
-    except (OSError, ValueError):
+    except (OSError, ValueError, MemoryError):  # asked for also when nothing is left to read a file with
         return {}
     return {words[0]: int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}
 
@@ -93,7 +113,7 @@ def _container() -> int | None:
 def _number(path: Path) -> int | None:
     try:
         return int(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, MemoryError):
         return None
 
 
@@ -106,6 +126,6 @@ def _process() -> int | None:
         return None
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    except (OSError, ValueError):
+    except (OSError, ValueError, MemoryError):
         return None
     return limit - pages * os.sysconf("SC_PAGE_SIZE")

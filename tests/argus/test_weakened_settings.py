@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from discreet.argus.cell_keys import cell_key_record
+from discreet.argus.cell_keys import cell_key_record, magnitude_record
 from discreet.argus.commands import SafetyRule
 from discreet.argus.parse import read_batch
-from discreet.argus.rules import table_rules
+from discreet.argus.rules import TableRules, table_rules
 from discreet.argus.translate import translate
 from discreet.errors import DiscreetError, ParameterError
-from discreet.files.argus.rda import read_metadata
+from discreet.files.argus.rda import Variable, read_metadata
 
 PLAIN = "Size 1 2\n <RECODEABLE>\nVar2 7 9\n <NUMERIC>\n"
 HELD = f"{PLAIN}Firm 20 4\n <HOLDING>\n"
@@ -45,6 +45,68 @@ def test_without_holdings_every_frequency_counts_records(tmp_path: Path) -> None
 def test_rules_of_zero_keep_their_place_and_ask_for_nothing(tmp_path: Path) -> None:
     found = rules(tmp_path, HELD, ("FREQ", (0.0, 0.0)), FREQ)
     assert found == [{"kind": "min_contributors", "n": 3, "range": 30, "zeros": True}]
+
+
+ASKED = f"{HELD}Ask 25 1\n <REQUEST> 1 2\nW 27 3\n <WEIGHT>\n"
+SMALLEST = 1e-6
+
+
+@pytest.mark.parametrize(
+    ("rule", "record"),
+    [
+        (("P", (2.5, 2.0)), {"kind": "p_percent", "p": 2.5, "coalition": 2, "level": "record"}),
+        (("P", (0.5,)), {"kind": "p_percent", "p": 0.5, "coalition": 1, "level": "record", "below_one": True}),
+        (("NK", (3.0, 75.0)), {"kind": "dominance", "n": 3, "k": 75, "level": "record"}),
+        (("NK", (3.0, 0.0)), {"kind": "dominance", "n": 3, "k": 0, "level": "record"}),
+        (("ZERO", (0.5,)), {"kind": "zero_unsafe", "range": 0.5}),
+        (("FREQ", (3.0, 0.0)), {"kind": "min_frequency", "n": 3, "range": SMALLEST, "zeros": True, "below_one": True}),
+        (
+            ("REQ", (10.0, 0.0, 0.0)),
+            {"kind": "request", "p1": 10, "p2": 100, "n": 1, "range": 20, "level": "record"},
+        ),
+    ],
+)
+def test_rules_are_written_as_they_are_meant(
+    tmp_path: Path, rule: tuple[str, tuple[float, ...]], record: dict[str, object]
+) -> None:
+    assert rules(tmp_path, ASKED, rule) == [record]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "magnitudes", "given", "said"),
+    [
+        (HELD, True, [("P", (10.0,))] * 5, "at most 2 for records and 2 for holdings"),
+        (HELD, True, [FREQ] * 3, "at most 1 for records and 1 for holdings"),
+        (HELD, True, [("NK", (2.5, 75.0))], "a whole number up to"),
+        (HELD, True, [("NK", (-0.5, 75.0))], "a whole number up to"),
+        (HELD, True, [("FREQ", (1e9 + 1, 30.0))], "a whole number up to"),
+        (HELD, False, [("P", (10.0,))], "P for a table of counts"),
+        (HELD, False, [("NK", (3.0, 75.0))], "NK for a table of counts"),
+        (HELD, True, [("REQ", (10.0, 10.0, 2.0))], "a variable with <REQUEST> in the metadata"),
+        (HELD, True, [("WGT", (1.0,))], "a variable with <WEIGHT> in the metadata"),
+    ],
+)
+def test_rules_that_cannot_be_meant_are_refused(
+    tmp_path: Path, metadata: str, magnitudes: bool, given: list[tuple[str, tuple[float, ...]]], said: str
+) -> None:
+    (tmp_path / "m.rda").write_text(metadata)
+    with pytest.raises(DiscreetError, match=said):
+        table_rules(SafetyRule(1, tuple(given)), read_metadata(tmp_path / "m.rda"), "t", magnitudes, "job.arb")
+
+
+def test_settings_among_the_rules(tmp_path: Path) -> None:
+    (tmp_path / "m.rda").write_text(ASKED)
+    metadata = read_metadata(tmp_path / "m.rda")
+
+    def found(*given: tuple[str, tuple[float, ...]]) -> TableRules:
+        return table_rules(SafetyRule(1, given), metadata, "t", True, "job.arb")
+
+    assert found(("MAN", (0.0,))).manual_range == SMALLEST
+    assert found(("MAN", (30.0,))).manual_range == 30.0
+    assert found(("WGT", (1.0,)), ("MIS", (1.0,))).weighted
+    assert [found(*pair).least for pair in ([FREQ], [FREQ, ("FREQ", (2.0, 1.0))], [("FREQ", (2.0, 1.0)), FREQ])] == [
+        3
+    ] * 3
 
 
 LINKED = """<OPENMICRODATA> "records.asc"
@@ -94,3 +156,17 @@ def test_the_least_noise_is_at_least_zero(tmp_path: Path, extra: str, good: bool
     else:
         with pytest.raises(ParameterError, match=re.escape(f"{extra!r} as its least noise")):
             cell_key_record(("a.txt", "", extra), "Pay", metadata, str, [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "scaling", "said"),
+    [
+        ("T(x)", "N(0.1)", r"<CKM> of Pay is 'T\(x\)'"),
+        ("V", "F(0.03,0.3,1000)", r"<SCALING> of Pay is 'F\(0.03,0.3,1000\)'"),
+        ("V", "N(a)", r"<SCALING> of Pay is 'N\(a\)'"),
+        ("V", "N", "<SCALING> of Pay is 'N'"),
+    ],
+)
+def test_noise_of_a_magnitude_is_described_in_full(kind: str, scaling: str, said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        magnitude_record(Variable("Pay", cell_key=(("ckm", kind), ("scaling", scaling))))

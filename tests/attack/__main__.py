@@ -17,6 +17,7 @@ COUNTS = {
     "swapped_homes": 1_000,
     "dropped_records": 1_000,
     "fair_inputs": 1_000,
+    "changed_meanings": 10_000,
     "forging": 10_000,
 }
 """Attackers, and how many cases (of forgeries: for each format) each tries."""

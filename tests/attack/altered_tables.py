@@ -7,8 +7,6 @@ with ``python -m tests.attack.altered_tables --count 500``.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -19,6 +17,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 import discreet as ds
 from discreet.model.public import PublicTable
+from tests.attack.running import asked
 
 FAR = 10**6
 Sets = list[list[int]]
@@ -339,12 +338,9 @@ def _linear(cells: Cells, low: Any, high: Any, wanted: int, sign: float) -> floa
     return -sign * np.inf if answer.status == 3 else float(sign * answer.fun)
 
 
-def main() -> None:
+def main() -> int:
     """Attack so many tables of each kind, from a seed on."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    given = asked(main.__doc__, 500)
     import warnings
 
     warnings.simplefilter("ignore")
@@ -359,8 +355,8 @@ def main() -> None:
         )
         print("\n".join(tally.kind[:20]))
         bad += len(tally.kind)
-    sys.exit(bool(bad))
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -22,7 +21,10 @@ import pyarrow as pa
 
 import discreet as ds
 from discreet.errors import DiscreetError
+from tests.attack.running import tallied
 
+NEVER = ("wrongly kept by audit", "other_noise", "other noise when turned")
+"""What must not be found, not once."""
 CODES = {"area": ["N", "S", "W"], "sex": ["m", "f"], "one": ["x"], "job": ["a", "b", "c"], "twin": ["N", "S", "W"]}
 BY = {name: ds.Hierarchy.flat(codes) for name, codes in CODES.items()}
 
@@ -188,8 +190,5 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print(dict(attack(given.count, given.seed)))
+    ended = tallied(__doc__, 1_000, attack, NEVER)
+    raise SystemExit(ended)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.attack.publication import Unseen
 
-MOST = 200_000
+MOST = 20_000
 
 
 class TooMany(Exception):

@@ -6,7 +6,6 @@ people read them with. Run ``python -m tests.attack.forging --count 10000`` for 
 
 from __future__ import annotations
 
-import argparse
 import csv
 import hashlib
 import io
@@ -28,6 +27,7 @@ import pyreadstat
 import discreet as ds
 from discreet.verify import folder as folder_checks
 from discreet.verify.formats import xlsx
+from tests.attack.running import asked
 
 SUFFIXES = {
     "csv": ".csv",
@@ -536,11 +536,7 @@ def run(count: int, seed: int = 1, formats: list[str] | None = None) -> dict[str
 
 def main() -> int:
     """Run in full and print the figures."""
-    reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("--count", type=int, default=10_000, help="forgeries per format")
-    reader.add_argument("--seed", type=int, default=1)
-    reader.add_argument("--format", action="append", choices=list(SUFFIXES))
-    given = reader.parse_args()
+    given = asked(__doc__, 10_000, seed=1, format={"action": "append", "choices": list(SUFFIXES)})
     bad = 0
     for form in given.format or list(SUFFIXES):
         start = time.process_time()

@@ -11,7 +11,6 @@ Three attacks on random small surveys:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -22,7 +21,10 @@ import pyarrow as pa
 
 import discreet as ds
 from discreet.errors import DiscreetError
+from tests.attack.running import tallied
 
+NEVER = ("short", "exact", "wrongly kept by audit")
+"""What must not be found, not once."""
 KEY_SIZE = 32
 NEAR = Fraction(1, 100)
 """Sales that are known to within so much count as known."""
@@ -188,8 +190,5 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=3000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print(dict(attack(given.count, given.seed)))
+    ended = tallied(__doc__, 3_000, attack, NEVER)
+    raise SystemExit(ended)

@@ -34,21 +34,16 @@ class Programs:
         rows, values, half = unseen.known, unseen.values / self.unit, unseen.halves / self.unit
         if unit is not None:
             values = np.where(half > 0, values, np.rint(values))
+        half = np.where(half > 0, half + 1e-7, 0.0)  # the truth may lie at the very end, which binary fractions miss
         self.constraints = [LinearConstraint(rows, values - half, values + half)] if len(rows) else []
         for row, least, most in unseen.limits:
-            self.constraints.append(LinearConstraint(row[None, :], least / self.unit, most / self.unit))
+            self.constraints.append(LinearConstraint(row[None, :], least / self.unit - 1e-7, most / self.unit + 1e-7))
 
     def ends(self, row: np.ndarray) -> tuple[float, float]:
         """The least and the largest value of a sum of base cells."""
         found = []
         for sign in (1.0, -1.0):
-            answer = milp(
-                sign * row,
-                integrality=self.whole,
-                bounds=self.bounds,
-                constraints=self.constraints,
-                options={"node_limit": NODES},
-            )
+            answer = self._solved(sign * row)
             if answer.status in (3, 4):  # no limit; 4 says that or that there is no table, and the truth is one
                 found.append(-sign * np.inf)
             elif answer.status == 1:  # the attacker stops looking, and knows what was ruled out so far
@@ -57,3 +52,17 @@ class Programs:
                 assert answer.status == 0, answer.message
                 found.append(sign * answer.fun * self.unit)
         return found[0], found[1]
+
+    def _solved(self, cost: np.ndarray):
+        """The least of a sum; HiGHS now and then finds in advance that nothing fits, and the truth does."""
+        for first in (True, False):
+            answer = milp(
+                cost,
+                integrality=self.whole,
+                bounds=self.bounds,
+                constraints=self.constraints,
+                options={"node_limit": NODES, "presolve": first},
+            )
+            if answer.status != 2:
+                break
+        return answer

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -23,7 +22,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import discreet as ds
 from discreet.errors import DiscreetError
+from tests.attack.running import tallied
 
+NEVER = ("maps that tell", "value maps that tell", "wrongly kept by audit", "places that break a rule")
+"""What must not be found, not once."""
 THRESHOLD = 3
 
 
@@ -330,9 +332,6 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print(dict(attack(given.count, given.seed)))
+    ended = tallied(__doc__, 2_000, attack, NEVER)
     print("repeating the method on all rows of five places:", dict(repeated(5, 8)))
+    raise SystemExit(ended)

@@ -23,6 +23,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
     ("page", "least"),
     [
         ("docs/tutorial.md", 12),
+        ("docs/records.md", 5),
         ("docs/already-published.md", 3),
         ("docs/methods/cell-key.md", 3),
         ("docs/methods/small-counts.md", 1),

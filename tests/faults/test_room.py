@@ -13,6 +13,8 @@ import discreet as ds
 from discreet import room
 from discreet.engine import cells
 from discreet.errors import ResourceError
+from discreet.model.tableset import TableSet
+from discreet.tables import memory
 
 
 def records(variables: int, levels: int, count: int = 30) -> tuple[pa.Table, dict[str, ds.Hierarchy]]:
@@ -79,3 +81,49 @@ def test_the_error_keeps_its_words():
     error = pickle.loads(pickle.dumps(ResourceError("Memory did not suffice.", hint="Free some.")))
     assert error.exit_code == 8
     assert str(error) == "Memory did not suffice. Free some."
+
+
+def test_a_limited_address_space_is_refused_before_libraries_end_the_process(monkeypatch):
+    monkeypatch.setattr(room, "available_bytes", lambda: 10**10)
+    monkeypatch.setattr(room, "_process", lambda: 2 * 10**9)
+    with pytest.raises(
+        ResourceError, match=r"Loading the program needs about 2.1 GB of address space, and 2.0 GB are free"
+    ):
+        room.require_to_start()
+    monkeypatch.setattr(room, "_process", lambda: None)
+    room.require_to_start()
+
+
+def test_memory_that_is_used_up_is_told_of_without_reading_files(monkeypatch):
+    def none_left(*args, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(room.Path, "read_text", none_left)
+    assert room.available_bytes() is None
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"), [(ds.Suppress(), "suppress"), (ds.Adjust(), "adjust"), (ds.Round(5), "round")]
+)
+def test_a_method_that_needs_more_memory_than_there_is_does_not_begin(monkeypatch, method, kind):
+    table, by = records(3, 4, 200)
+    made = ds.tabulate(table, by=by).assess(ds.MinFrequency(2))
+    needed = memory.memory_needed(TableSet([made]), kind)
+    monkeypatch.setattr(memory, "SMALL", 0)
+    monkeypatch.setattr(room, "available_bytes", lambda: needed)
+    words = rf"^Protecting {len(made):,} cells by '{kind}' needs about .*B of memory, and .*B are free"
+    with pytest.raises(ResourceError, match=words) as error:
+        ds.protect(made, method)
+    assert "ulimit -v" in str(error.value)
+
+
+def test_what_protecting_needs_grows_with_cells_relations_and_unsafe_cells():
+    table, by = records(2, 4, 600)
+    made = ds.tabulate(table, by=by)
+    safe, unsafe = (TableSet([made.assess(ds.MinFrequency(n))]) for n in (1, 9))
+    entries = sum(len(grouping.parts) + 1 for _ in by for grouping in by["v0"].groupings) * len(by["v0"])
+    assert len(made) == len(by["v0"]) ** 2  # all cells are there, so that all sums are whole
+    assert memory.memory_needed(safe, "suppress") == 100 * entries + 1_000 * len(made)
+    more = memory.memory_needed(unsafe, "suppress") - memory.memory_needed(safe, "suppress")
+    assert more == 12_000 * unsafe.tables[0].unsafe.sum() > 0
+    assert memory.memory_needed(unsafe, "cell_key") == 0

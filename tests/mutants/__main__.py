@@ -7,7 +7,6 @@ Prints what nobody noticed. Ends with 1 where such a weakening is not in ``survi
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import subprocess
 import sys
@@ -17,12 +16,14 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
+from tests.mutants.store import KILLED, Store
 from tests.mutants.targets import GROUPS, Group
+from tests.mutants.weaken import Key, Weakening, weakenings
 
 LEAST = 0.95
 LISTED = Path(__file__).with_name("survivors.toml")
 ROOT = Path(__file__).parents[2]
-Key = tuple[str, str, str, str, int]
+SOURCE = ROOT / "src" / "discreet"
 
 
 def main() -> int:
@@ -31,12 +32,13 @@ def main() -> int:
     if asked.inner:
         return _run_group(asked)
     begin = time.monotonic()
-    found: dict[Key, str] = {}
-    for name in asked.group or GROUPS:
-        found |= _group(name, asked)
-    return _sum_up(
-        found, time.monotonic() - begin, partial=bool(asked.sample or asked.file or asked.group or asked.match)
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        store = asked.store or Path(folder) / "outcomes.jsonl"
+        for name in asked.group or GROUPS if not asked.judge else ():
+            _group(name, store)
+        found = {name: _judged(name, asked, Store(store)) for name in asked.group or GROUPS}
+    partial = bool(asked.sample or asked.file or asked.group or asked.match or asked.refusals)
+    return _sum_up(found, time.monotonic() - begin, partial=partial)
 
 
 def _asked() -> argparse.Namespace:
@@ -49,28 +51,50 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="for --sample")
     parser.add_argument("--refusals", action="store_true", help="only refusals that are taken away")
     parser.add_argument("--slowest", type=float, default=20, help="seconds that one test may take, else it is left out")
-    parser.add_argument("--budget", type=float, default=60, help="seconds of tests for one weakening")
+    parser.add_argument("--budget", type=float, default=30, help="seconds of tests for one weakening")
     parser.add_argument("--jobs", type=int, default=2, help="processes at the same time")
-    parser.add_argument("--inner", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--store", type=Path, help="file that keeps outcomes over several runs; what was noticed is not tried again"
+    )
+    parser.add_argument("--judge", action="store_true", help="try nothing, only sum up what --store has")
+    parser.add_argument("--inner", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def _group(name: str, asked: argparse.Namespace) -> dict[Key, str]:
+def _group(name: str, store: Path) -> None:
     """One group, in a process of its own: pytest runs once in a process."""
-    with tempfile.TemporaryDirectory() as folder:
-        answer = Path(folder) / "found.json"
-        arguments = [a for a in sys.argv[1:] if a != "--group" and a not in GROUPS]
-        command = [sys.executable, "-m", "tests.mutants", *arguments, "--group", name, "--inner", str(answer)]
-        subprocess.run(command, cwd=ROOT, check=True)
-        return {(f, w, a, b, n): outcome for f, w, a, b, n, outcome in json.loads(answer.read_text())}
+    arguments = [a for a in sys.argv[1:] if a != "--group" and a not in GROUPS]
+    command = [sys.executable, "-m", "tests.mutants", *arguments, "--group", name, "--inner", str(store)]
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
+def _chosen(name: str, asked: argparse.Namespace) -> list[Weakening]:
+    """The weakenings of a group that are asked for."""
+    group: Group = GROUPS[name]
+    files = sorted(p.relative_to(SOURCE).as_posix() for pattern in group.files for p in SOURCE.glob(pattern))
+    chosen = [f for f in files if not asked.file or any(part in f for part in asked.file)]
+    tried = [w for f in chosen for w in weakenings(SOURCE / f, f, group.either) if w.refusal or not asked.refusals]
+    if asked.match:
+        tried = [w for w in tried if any(part in f"{w.was} => {w.now}" for part in asked.match)]
+    if asked.sample and len(tried) > asked.sample:
+        tried = random.Random(asked.seed).sample(tried, asked.sample)
+    return tried
+
+
+def _judged(name: str, asked: argparse.Namespace, store: Store) -> dict[Key, str]:
+    """What became of the weakenings of a group; those that were not tried are left out, and it is said how many."""
+    tried = {w.key: store.of(w) for w in _chosen(name, asked)}
+    missing = sum(outcome is None for outcome in tried.values())
+    if missing:
+        print(f"{name}: {missing} of {len(tried)} weakenings were not tried")
+    return {key: outcome for key, outcome in tried.items() if outcome is not None}
 
 
 def _run_group(asked: argparse.Namespace) -> int:
     import pytest
     from hypothesis import HealthCheck, Phase, settings
 
-    from tests.mutants.running import SOURCE, Runner
-    from tests.mutants.weaken import weakenings
+    from tests.mutants.running import Runner
 
     # The same examples every time; the first failure is enough, however large it is.
     settings.register_profile(
@@ -82,16 +106,12 @@ def _run_group(asked: argparse.Namespace) -> int:
         suppress_health_check=list(HealthCheck),
     )
     settings.load_profile("mutants")
-    group: Group = GROUPS[asked.group[0]]
-    files = sorted(p.relative_to(SOURCE).as_posix() for pattern in group.files for p in SOURCE.glob(pattern))
-    chosen = [f for f in files if not asked.file or any(part in f for part in asked.file)]
-    tried = [w for f in chosen for w in weakenings(SOURCE / f, f, group.either) if w.refusal or not asked.refusals]
-    if asked.match:
-        tried = [w for w in tried if any(part in f"{w.was} => {w.now}" for part in asked.match)]
-    if asked.sample and len(tried) > asked.sample:
-        tried = random.Random(asked.seed).sample(tried, asked.sample)
-    print(f"{asked.group[0]}: {len(tried)} weakenings of {len(chosen)} files", flush=True)
-    runner = Runner(tried, warm=group.warm, slowest=asked.slowest, budget=asked.budget, jobs=asked.jobs)
+    (name,) = asked.group
+    group, store = GROUPS[name], Store(asked.inner)
+    every = _chosen(name, asked)
+    tried = store.open_(every)
+    print(f"{name}: {len(tried)} of {len(every)} weakenings are to be tried", flush=True)
+    runner = Runner(tried, store, warm=group.warm, slowest=asked.slowest, budget=asked.budget, jobs=asked.jobs)
     if tried:
         tests = asked.tests or list(group.tests)
         options = [
@@ -104,32 +124,39 @@ def _run_group(asked: argparse.Namespace) -> int:
             *(["-k", group.words] if group.words else []),
         ]
         pytest.main([*tests, *options], plugins=[runner])
-        if len(runner.outcome) != len(tried):
+        if runner.done != len(tried):
             print("The tests could not be run.", file=sys.stderr)
             return 2
-    Path(asked.inner).write_text(json.dumps([[*key, outcome] for key, outcome in runner.outcome.items()]))
     return 0
 
 
-def _sum_up(found: dict[Key, str], seconds: float, *, partial: bool) -> int:
+def _sum_up(groups: dict[str, dict[Key, str]], seconds: float, *, partial: bool) -> int:
     """Figures, and what nobody noticed and nobody gives a reason for."""
     listed = {
         (s["file"], s["where"], s["was"], s["now"], s.get("again", 0)): s["reason"]
         for s in tomllib.loads(LISTED.read_text(encoding="utf-8")).get("survivor", [])
     }
-    outcomes = Counter(found.values())
-    alive = [key for key, outcome in found.items() if outcome != "killed"]
+    found = {key: outcome for mine in groups.values() for key, outcome in mine.items()}
+    alive = [key for key, outcome in found.items() if outcome != KILLED]
     new = [key for key in alive if key not in listed]
-    rate = outcomes["killed"] / max(len(found), 1)
-    print(f"\n{len(found)} weakenings, {dict(outcomes)}: {rate:.1%} killed, in {seconds / 60:.1f} minutes")
+    print()
+    for name, mine in groups.items():
+        given = sum(outcome != KILLED and key in listed for key, outcome in mine.items())
+        print(f"{name}: {_figures(mine)}; {given} survivors listed with a reason")
+    print(f"all: {_figures(found)}; in {seconds / 60:.1f} minutes")
     for file, where, was, now, again in new:
         nth = f" (no. {again + 1})" if again else ""
         print(f"NOT NOTICED, NOT LISTED: {file} {where}{nth}\n    - {was}\n    + {now}")
     for key in listed:
-        if found.get(key) == "killed" or (not partial and key not in found):
+        if found.get(key) == KILLED or (not partial and key not in found):
             print(f"listed as a survivor, but killed or gone: {' | '.join(map(str, key))}")
     print(f"{len(alive) - len(new)} survivors are listed with a reason, {len(new)} are not")
-    return 1 if new or (not partial and rate < LEAST) else 0
+    return 1 if new or (not partial and len(found) - len(alive) < LEAST * len(found)) else 0
+
+
+def _figures(outcomes: dict[Key, str]) -> str:
+    number, killed = Counter(outcomes.values()), sum(outcome == KILLED for outcome in outcomes.values())
+    return f"{len(outcomes)} weakenings, {dict(number)}: {killed / max(len(outcomes), 1):.1%} killed"
 
 
 if __name__ == "__main__":

@@ -6,27 +6,32 @@ plain Python where their file is weakened.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import resource
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from _pytest.runner import runtestprotocol
 
 import discreet
+from tests.mutants.store import KILLED, SURVIVED, UNREACHED, Store
 from tests.mutants.weaken import Weakening
 
 SOURCE = Path(discreet.__file__).parent
-KILLED, SURVIVED, UNREACHED = "killed", "survived", "not reached"
 Lines = dict[str, set[int]]
+Timed = tuple[pytest.Item, float, Lines]
+NEARBY = 6
+"""So many lines before and after a statement are near it."""
 
 
 class TooSlow(Exception):
@@ -40,6 +45,8 @@ class Runner:
     ----------
     weakenings
         What is tried, one after the other.
+    store
+        Takes the outcomes.
     warm
         Whether the parent process runs the tests itself before it forks.
     slowest, budget
@@ -49,13 +56,21 @@ class Runner:
     """
 
     def __init__(
-        self, weakenings: Sequence[Weakening], *, warm: bool, slowest: float, budget: float, jobs: int
+        self,
+        weakenings: Sequence[Weakening],
+        store: Store,
+        *,
+        warm: bool,
+        slowest: float,
+        budget: float,
+        jobs: int,
     ) -> None:
-        self.weakenings = list(weakenings)
+        self.weakenings, self.store = list(weakenings), store
         self.warm, self.slowest, self.budget, self.jobs = warm, slowest, budget, jobs
         self.files = sorted({w.file for w in self.weakenings})
-        self.outcome: dict[tuple[str, str, str, str, int], str] = {}
+        self.done = 0
         self.left_out: list[str] = []
+        self.killers: dict[tuple[str, str], list[str]] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -69,23 +84,25 @@ class Runner:
             f"{len(self.left_out)} left out: {', '.join(self.left_out) or 'none'}",
             flush=True,
         )
-        running: dict[int, tuple[Weakening, float]] = {}
-        for done, weakening in enumerate(self.weakenings):
-            tests, seconds = self._tests(weakening, timed)
-            if not tests:
-                self._note(weakening, UNREACHED, done)
-                continue
+        running: dict[int, Running] = {}
+        for weakening in self.weakenings:
             while len(running) >= self.jobs:
                 self._wait(running)
-            pid = self._fork(weakening, modules[weakening.file], tests, seconds)
-            running[pid] = (weakening, time.monotonic() + 20 * seconds + 120)
+            tests, seconds = self._tests(weakening, timed)
+            if not tests:
+                self._note(weakening, UNREACHED)
+                continue
+            reading, writing = os.pipe()
+            pid = self._fork(weakening, modules[weakening.file], tests, seconds, writing)
+            os.close(writing)
+            running[pid] = Running(weakening, time.monotonic() + 20 * seconds + 120, reading)
         while running:
             self._wait(running)
         return True
 
     # ---- which tests --------------------------------------------------------------------------------------
 
-    def _timed(self, items: Sequence[pytest.Item]) -> list[tuple[pytest.Item, float, Lines]]:
+    def _timed(self, items: Sequence[pytest.Item]) -> list[Timed]:
         """Tests with their time and the lines of the weakened files that they run, quickest first."""
         found = []
         for item, following in zip(items, [*items[1:], None], strict=True):
@@ -114,7 +131,10 @@ class Runner:
             lines.setdefault(file, set()).add(frame.f_lineno)
             return inside
 
+        late: list[bool] = []
+
         def stop(*_: object) -> None:
+            late.append(True)
             raise TooSlow
 
         before = time.process_time()
@@ -123,27 +143,47 @@ class Runner:
         sys.settrace(called)
         try:
             reports = runtestprotocol(item, log=False, nextitem=following)
-        except TooSlow:
+        except Exception:
+            if not late:
+                raise
+            # Whatever was stopped halfway, pytest's own hooks among it, must not hold up the tests that follow.
+            with contextlib.suppress(Exception):
+                item.session._setupstate.teardown_exact(following)
             return time.process_time() - before, lines, False
         finally:
             sys.settrace(None)
             signal.setitimer(signal.ITIMER_PROF, 0)
-        return time.process_time() - before, lines, not any(r.failed or r.skipped for r in reports)
+        good = not late and not any(r.failed or r.skipped for r in reports)
+        return time.process_time() - before, lines, good
 
-    def _tests(
-        self, weakening: Weakening, timed: Iterable[tuple[pytest.Item, float, Lines]]
-    ) -> tuple[list[pytest.Item], float]:
-        """Tests that run the statement, quickest first, as many as the budget allows; and their time."""
+    def _tests(self, weakening: Weakening, timed: Iterable[Timed]) -> tuple[list[pytest.Item], float]:
+        """Tests that run the statement, as many as the budget allows; and their time.
+
+        Those come first that have noticed something else in the same function, then those that run lines nearby which
+        few others run, for the time that they take: they are about what stands there.
+        """
+        known = self.killers.get((weakening.file, weakening.where), [])
+        near = range(weakening.lines.start - NEARBY, weakening.lines.stop + NEARBY)
+        reaching = [one for one in timed if not one[2].get(weakening.file, set()).isdisjoint(weakening.lines)]
+        often = Counter(line for one in reaching for line in one[2][weakening.file] if line in near)
+
+        def order(one: Timed) -> tuple[bool, float]:
+            rare = sum(1 / often[line] for line in one[2][weakening.file] if line in often)
+            return one[0].nodeid not in known, -rare / (one[1] + 0.05)
+
         chosen, total = [], 0.0
-        for item, seconds, lines in timed:
-            if not lines.get(weakening.file, set()).isdisjoint(weakening.lines) and total + seconds <= self.budget:
+        for item, seconds, _ in sorted(reaching, key=order):
+            if total + seconds <= self.budget:
                 chosen.append(item)
                 total += seconds
         return chosen, total
 
     # ---- one weakening ------------------------------------------------------------------------------------
 
-    def _fork(self, weakening: Weakening, module: ModuleType, tests: Sequence[pytest.Item], seconds: float) -> int:
+    def _fork(
+        self, weakening: Weakening, module: ModuleType, tests: Sequence[pytest.Item], seconds: float, writing: int
+    ) -> int:
+        """A process that runs the tests, and writes the name of the one that fails."""
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
@@ -159,29 +199,44 @@ class Runner:
             weaken(module, weakening)
             for item, following in zip(tests, [*tests[1:], None], strict=True):
                 if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
+                    os.write(writing, item.nodeid.encode())
                     os._exit(1)
             os._exit(0)
         except BaseException:
             os._exit(2)
 
-    def _wait(self, running: dict[int, tuple[Weakening, float]]) -> None:
+    def _wait(self, running: dict[int, Running]) -> None:
         """Until one process has ended; one that hangs is ended."""
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid in running:
-                weakening, _ = running.pop(pid)
-                self._note(weakening, SURVIVED if status == 0 else KILLED, len(self.outcome))
+                ended = running.pop(pid)
+                with os.fdopen(ended.reading, "rb") as stream:
+                    killer = stream.read().decode()
+                weakening = ended.weakening
+                if killer:
+                    self.killers.setdefault((weakening.file, weakening.where), []).append(killer)
+                self._note(weakening, SURVIVED if status == 0 else KILLED)
                 return
-            for late in [pid for pid, (_, until) in running.items() if time.monotonic() > until]:
+            for late in [pid for pid, one in running.items() if time.monotonic() > one.until]:
                 os.killpg(late, signal.SIGKILL)
             time.sleep(0.01)
 
-    def _note(self, weakening: Weakening, outcome: str, done: int) -> None:
-        self.outcome[weakening.key] = outcome
+    def _note(self, weakening: Weakening, outcome: str) -> None:
+        self.store.note(weakening, outcome)
+        self.done += 1
         if outcome != KILLED:
             print(f"{outcome}: {weakening}", flush=True)
-        if len(self.outcome) % 50 == 0:
-            print(f"... {len(self.outcome)} of {len(self.weakenings)}", flush=True)
+        if self.done % 50 == 0:
+            print(f"... {self.done} of {len(self.weakenings)}", flush=True)
+
+
+class Running(NamedTuple):
+    """A process at work: on what, until when at most, and where it tells which test failed."""
+
+    weakening: Weakening
+    until: float
+    reading: int
 
 
 def _in_a_fork(work: Any) -> Any:

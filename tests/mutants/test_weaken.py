@@ -55,6 +55,13 @@ def test_sides_and_quantifiers():
     assert not any("'x' >" in now for _, now in made("if a != 'x':", "    v.refuse('x')"))
 
 
+def test_nothing_is_one_beyond_what_stands_for_none():
+    found = made("return low > NO_LOWER")
+    assert ("low > NO_LOWER", "low >= NO_LOWER") in found
+    assert not any("+ 1" in now for _, now in found)
+    assert ("low > LEAST", "low > LEAST + 1") in made("return low > LEAST")
+
+
 def test_functions_that_refuse_nothing_are_changed_either_way():
     found = made("return min(a, b) if a <= b and c else 0")
     assert weakenings_of("def f(a, b):\n    return min(a, b)", either=False) == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,13 +25,16 @@ LAXER: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.Gt: ast.Gt
 QUANTIFIERS = {"all": "any", "any": "all"}
 EXTREMES = {"min", "max", "minimum", "maximum"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Key = tuple[str, str, str, str, int]
+"""File, function, text before and after, and which of several equal ones."""
 
 
 @dataclass(frozen=True)
 class Weakening:
     """One weakening: where it stands, its text before and after, and whether it takes a refusal away.
 
-    ``lines`` are those of its statement: a test that runs none of them cannot notice it.
+    ``lines`` are those of its statement: a test that runs none of them cannot notice it. ``mark`` changes where its
+    function does.
     """
 
     file: str
@@ -41,6 +45,7 @@ class Weakening:
     now: str
     again: int
     refusal: bool
+    mark: str
     _tree: ast.Module = field(repr=False, compare=False)
     _node: ast.AST = field(repr=False, compare=False)
     _other: ast.AST | None = field(repr=False, compare=False)
@@ -50,7 +55,7 @@ class Weakening:
         return _with(self._tree, self._node, self._other)
 
     @property
-    def key(self) -> tuple[str, str, str, str, int]:
+    def key(self) -> Key:
         """What a list of survivors names it by."""
         return (self.file, self.where, self.was, self.now, self.again)
 
@@ -70,11 +75,12 @@ def weakenings_of(source: str, file: str = "", either: bool = True) -> list[Weak
     found: list[Weakening] = []
     seen: Counter[tuple[str, str, str]] = Counter()
     for where, function in _functions(tree):
+        mark = hashlib.sha256(ast.dump(function).encode()).hexdigest()[:12]
         for node, other, refusal, lines in _changes(function, either):
             was, now = _text(node), "pass" if other is None else _text(other)
             again = seen[where, was, now]
             seen[where, was, now] += 1
-            found.append(Weakening(file, where, node.lineno, lines, was, now, again, refusal, tree, node, other))
+            found.append(Weakening(file, where, node.lineno, lines, was, now, again, refusal, mark, tree, node, other))
     return found
 
 
@@ -277,9 +283,14 @@ def _comparisons(node: ast.Compare, refuses: bool) -> Iterator[ast.Compare]:
             kind = None
         if kind is not None and not (chained and isinstance(operator, ast.NotEq)):
             yield ast.Compare(node.left, [*node.ops[:i], kind(), *node.ops[i + 1 :]], node.comparators)
-        elif refuses and not chained and isinstance(operator, ast.Lt | ast.Gt):
+        elif refuses and not chained and isinstance(operator, ast.Lt | ast.Gt) and not _is_mark(node.comparators[0]):
             beyond = ast.Sub() if isinstance(operator, ast.Lt) else ast.Add()
             yield ast.Compare(node.left, node.ops, [ast.BinOp(node.comparators[0], beyond, ast.Constant(1))])
+
+
+def _is_mark(node: ast.expr) -> bool:
+    """Whether a number stands for "none" (``NO_LOWER``): nothing is ever one unit beyond it."""
+    return isinstance(node, ast.Name) and node.id.startswith("NO_")
 
 
 # ---- conditions that may go either way ----------------------------------------------------------------------

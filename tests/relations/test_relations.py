@@ -14,7 +14,7 @@ from discreet import Hierarchy, Table
 from discreet.errors import InputError, NeedsError
 from discreet.model.arrays import LARGEST
 from discreet.relations import build_system
-from discreet.relations.build import _distinct_rows
+from discreet.relations.build import distinct_rows
 from discreet.relations.equations import table_equations
 from discreet.relations.system import System
 from tests.relations.random_tables import brute_force_relations, identities, matrix_relations, table_of, tables
@@ -291,7 +291,7 @@ def test_equal_rows_are_kept_once_with_the_least_slack():
     )
     matrix.eliminate_zeros()
     preferred = np.array([False, True, True, False, False, False])
-    keep, slack = _distinct_rows(matrix, preferred, np.array([5, 0, 7, 2, 1, 3]))
+    keep, slack = distinct_rows(matrix, preferred, np.array([5, 0, 7, 2, 1, 3]))
     assert keep.tolist() == [2, 3, 4]
     assert slack.tolist() == [3, 2, 1]
 
@@ -299,7 +299,7 @@ def test_equal_rows_are_kept_once_with_the_least_slack():
 def test_no_rows_are_no_rows():
     from scipy.sparse import csr_array
 
-    keep, slack = _distinct_rows(csr_array((0, 3), dtype=np.int64), np.zeros(0, np.bool_), np.zeros(0, np.int64))
+    keep, slack = distinct_rows(csr_array((0, 3), dtype=np.int64), np.zeros(0, np.bool_), np.zeros(0, np.int64))
     assert (len(keep), len(slack)) == (0, 0)
 
 

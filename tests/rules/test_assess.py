@@ -11,6 +11,7 @@ import pytest
 import discreet as ds
 from discreet.errors import InputError, ParameterError
 from discreet.model.table import CellStatus
+from discreet.rules import assess_table
 from tests.rules.making import assessed, counts, magnitudes
 
 NO_BOUND = 2**62
@@ -43,6 +44,21 @@ def test_the_reasons_name_every_rule_that_is_broken():
         "dominance: the largest contributor holds 80.0 % of the cell (limit 60 %)",
     ]
     assert table.reasons(1) == []
+
+
+def test_a_rule_that_is_not_broken_gives_no_reason_although_a_later_one_does():
+    table = magnitudes([80, 15, 30]).assess(ds.PPercent(10), ds.Dominance(1, 60))
+    assert table.reasons(0) == ["dominance: the largest contributor holds 64.0 % of the cell (limit 60 %)"]
+
+
+def test_unrelated_variables_are_noted_in_the_tables_that_have_them():
+    table = magnitudes([80, 15, 30])
+    assert assess_table(table, [], unrelated=["cell", "other"]).assessment.options == {
+        "missing_safe": False,
+        "manual_range": 20.0,
+        "unrelated": ["cell"],
+    }
+    assert "unrelated" not in assess_table(table, [], unrelated=["other"]).assessment.options
 
 
 def test_a_rule_may_be_restricted_to_tables():

@@ -242,7 +242,7 @@ def test_the_way_that_an_error_shows_leads_on():
 
 
 def test_only_rules_can_be_assessed():
-    with pytest.raises(ParameterError, match=r"assess takes rules, not a int. For example ds.PPercent\(10\)"):
+    with pytest.raises(ParameterError, match=r"rules for tables, not a int. For example ds.PPercent\(10\)"):
         magnitudes([100]).assess(10)
 
 

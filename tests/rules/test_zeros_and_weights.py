@@ -13,7 +13,7 @@ import discreet as ds
 from discreet.errors import NeedsError, ParameterError
 from discreet.rules import reasons, rule_from_record
 from discreet.verify.rules import Recheck
-from tests.rules.making import assessed, magnitudes
+from tests.rules.making import assessed, counts, magnitudes
 
 FEW = st.integers(2, 4)
 
@@ -144,6 +144,29 @@ def test_an_assessment_says_how_many_safe_cells_rest_on_weights_or_zeros():
     strict = table.assess(ds.PPercent(10, weights="ignore"), ds.MinContributors(3))
     assert strict.assessment.on_zeros is None
     assert not np.any(strict.assessment.on_weights)
+
+
+def test_safe_cells_rest_on_zeros_without_weights_and_under_any_of_the_rules():
+    table = magnitudes([100, 0, 0], [40, 35, 0, 0], [40, 35, 30, 20], [5])
+    rules = [ds.MinContributors(3, zeros=True), ds.MinContributors(2, zeros=True)]
+    for some in (rules, rules[::-1]):
+        found = table.assess(*some).assessment
+        assert found.unsafe.tolist() == [False, False, False, True]
+        assert found.on_zeros.tolist() == [True, True, False, False]  # what is unsafe rests on nothing
+        assert found.on_weights is None
+
+
+def test_only_what_a_rule_lets_count_can_be_rested_on():
+    plain = magnitudes([100, 0, 0]).assess(ds.MinFrequency(2, weighted=True, zeros=True)).assessment
+    assert plain.on_weights is None
+    assert plain.on_zeros.tolist() == [True]
+    people = counts({"region": ds.Hierarchy.flat(["n", "s"], total=None)}, {("n",): 20, ("s",): 3})
+    people = people.with_(
+        spec=people.spec.with_(weight="w"), records=np.array([2, 3]), weighted=people.value, nonzero=None
+    )
+    found = people.assess(ds.MinFrequency(3, weighted=True, zeros=True)).assessment
+    assert found.on_weights.tolist() == [True, False]
+    assert found.on_zeros is None
 
 
 @pytest.mark.parametrize(

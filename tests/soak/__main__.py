@@ -19,12 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import discreet as ds
-from discreet.errors import DiscreetError, OutputError
+from discreet.errors import DiscreetError, OutputError, ResourceError
 from discreet.stopping import forget_written
 from discreet.verbs.recipe_parts import read_recipe, recipe_text
 from tests.faults.making import RECIPE, environment, recipe_in
 
-COUNTS = {"kills": 200, "signals": 100, "disks": 100, "saves": 500, "memory": 12, "recipes": 5000}
+COUNTS = {"kills": 200, "signals": 160, "disks": 116, "saves": 500, "memory": 12, "recipes": 5000}
 FORMATS = ["csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px", "parquet", "sav", "dta"]
 LONGEST = 60.0
 
@@ -284,7 +284,7 @@ def memory(count: int, folder: Path) -> Counter[str]:
         except subprocess.TimeoutExpired:
             found[f"FAILED: no end with {limit:,} bytes"] += 1
             continue
-        if done.returncode in (0, 7) and "Traceback" not in done.stderr:
+        if done.returncode in (0, ResourceError.exit_code) and "Traceback" not in done.stderr:
             found["done" if done.returncode == 0 else "refused by an error of ours"] += 1
         else:
             found[f"FAILED: code {done.returncode} with {limit:,} bytes: {done.stderr[-150:]}"] += 1

@@ -206,7 +206,7 @@ def test_the_schema_names_rules_and_methods():
 
 
 def test_a_recipe_without_tables_is_refused():
-    with pytest.raises(ParameterError, match=r"no \[\[tables\]\]"):
+    with pytest.raises(ParameterError, match=r"neither \[\[tables\]\] nor \[records\]"):
         read_recipe('version = 1\ntables = []\nprotect = []\n[data]\nfile = "x"\n[output]\ndirectory = "o"\n')
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError, OutputError, VerificationError
-from discreet.files import sealing, whole_folder
+from discreet.files import sealing, table_folder, whole_folder
 
 
 @pytest.fixture
@@ -94,30 +94,35 @@ def test_a_file_in_the_place_of_the_folder_is_refused(release, tmp_path):
         release.save(tmp_path / "out")
 
 
-@pytest.mark.parametrize("failing", ["_publish", "_write_json", "_seal", "put_in_place"])
-def test_a_full_disk_leaves_the_old_release_as_it_was(release, other, tmp_path, monkeypatch, failing):
+@pytest.mark.parametrize(
+    ("room", "failing"),
+    [(table_folder, "_publish"), (sealing, "write_json"), (sealing, "_seal"), (sealing, "put_in_place")],
+)
+def test_a_full_disk_leaves_the_old_release_as_it_was(release, other, tmp_path, monkeypatch, room, failing):
     release.save(tmp_path / "out")
     before = snapshot(tmp_path / "out")
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(sealing, failing, full)
+    monkeypatch.setattr(room, failing, full)
     with pytest.raises(OutputError, match=r"'out': No space left on device.*unchanged"):
         other.save(tmp_path / "out")
     assert snapshot(tmp_path / "out") == before
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("failing", ["_publish", "_seal", "put_in_place"])
-def test_an_interrupt_leaves_the_old_release_as_it_was(release, other, tmp_path, monkeypatch, failing):
+@pytest.mark.parametrize(
+    ("room", "failing"), [(table_folder, "_publish"), (sealing, "_seal"), (sealing, "put_in_place")]
+)
+def test_an_interrupt_leaves_the_old_release_as_it_was(release, other, tmp_path, monkeypatch, room, failing):
     release.save(tmp_path / "out")
     before = snapshot(tmp_path / "out")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sealing, failing, interrupt)
+    monkeypatch.setattr(room, failing, interrupt)
     with pytest.raises(KeyboardInterrupt):
         other.save(tmp_path / "out")
     assert snapshot(tmp_path / "out") == before

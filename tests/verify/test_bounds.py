@@ -130,6 +130,6 @@ def test_a_total_that_alone_has_a_negative_contribution_is_refused() -> None:
 
 
 def test_a_cell_below_zero_without_a_negative_contribution_is_refused() -> None:
-    release = released(tabulated([4, 5, -6, -7], ["x1", "x1", "x2", "x2"], absolute=True))
+    release = released(tabulated([4, 5, 6, -7], ["x1", "x1", "x2", "x2"], absolute=True))
     messages = [str(refusal) for refusal in forged(release, [False, False, False]).refused]
     assert any("a cell is below zero, but none of its contributions is" in message for message in messages)

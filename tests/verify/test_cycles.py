@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.model.claims.base import CYCLE
+from discreet.model.table import CellStatus
 from discreet.relations.cycles import cycles, reduced
 from discreet.verify.check import check_release
-from discreet.verify.cycles import _joined_by_a_tree
+from discreet.verify.cycles import _joined_by_a_tree, has_open_cycle
+from discreet.verify.known import Ground
 
 
 def flat(name: str, size: int = 2) -> ds.Hierarchy:
@@ -154,3 +156,36 @@ def test_a_release_that_drops_the_unseen_table_must_admit_it() -> None:
     custodian = replace(release.custodian, already=ds.model.already.AlreadyPublished())
     refused = [str(r) for r in check_release(custodian, release.public).refused]
     assert any("form a cycle" in message for message in refused)
+
+
+@pytest.mark.parametrize("what", ["contributions", "empty", "below zero", "shown"])
+def test_one_cell_of_an_unseen_table_that_says_more_is_refused(what: str) -> None:
+    release = ds.protect(tables("ab", "bc", "ac"), ds.Suppress(insiders=None))
+    unseen = release.custodian.already.tables[0]
+    one = np.arange(len(unseen.table)) == 5
+    nothing = np.zeros(len(one), np.int64)
+    said = ds.model.table.Contributions(nothing, nothing, nothing[:, None], one)
+    changes: dict[str, dict[str, object]] = {
+        "contributions": {"contributions": {"holding": said}},
+        "empty": {"empty": one},
+        "below zero": {"value": np.where(one, -1, unseen.table.value)},
+        "shown": {"status": np.where(one, CellStatus.SAFE, unseen.status).astype(np.int8)},
+    }
+    message = "an unseen table states more than values"
+    if what in ("below zero", "shown"):
+        message = "a cell of an unseen table is negative or not withheld"
+    assert f"unseen: {message} ({unseen.table.name})" in forged(release, **changes[what])
+
+
+def test_an_unseen_table_without_a_cell_that_is_seen_settles_no_cycle() -> None:
+    custodian = ds.protect(tables("ab", "bc", "ac"), ds.Suppress(insiders=None)).custodian
+    assert not has_open_cycle(Ground(custodian))
+    (unseen,) = custodian.already.tables
+    base = [h.position(f"{v}0") for v, h in unseen.table.spec.by.items()]
+    total = [h.position("Total") for h in unseen.table.spec.hierarchies]
+    for k in range(3):  # what the table without the k-th variable says of the first codes of the others
+        margin = [total[i] if i == k else base[i] for i in range(3)]
+        rows = ~(unseen.table.codes == margin).all(axis=1)
+        smaller = replace(unseen, table=unseen.table.at(rows), status=unseen.status[rows])
+        changed = replace(custodian, already=replace(custodian.already, tables=(smaller,)))
+        assert has_open_cycle(Ground(changed))

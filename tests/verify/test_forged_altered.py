@@ -79,7 +79,12 @@ def test_no_published_value_of_any_row_leaves_its_sums(name, by):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in RELEASES if not n.startswith(("redistribute", "adjust-linked", "intervals-linked"))]
+    "name",
+    [
+        n
+        for n in RELEASES
+        if not n.startswith(("redistribute", "adjust-linked", "intervals-linked", "drop-weighted", "drop-values"))
+    ],
 )
 @pytest.mark.parametrize("by", [-1, 1])
 def test_no_value_moves_by_a_unit_with_all_its_sums(name, by):
@@ -386,3 +391,11 @@ def test_levels_are_kept_against_who_knows_the_intervals():
         restated(f)
 
     refused_for("intervals", forge, "a certificate leaves what is known of a cell")
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_zeros_that_are_kept_do_not_move(by):
+    def forge(f: Forgery) -> None:
+        f.published[0][f.rows((f.true == 0) & (f.status[0] != UNSAFE))[0]] += by
+
+    assert len(refused_for("adjust-zeros", forge, "a fixed cell moves")) == 1

@@ -95,6 +95,24 @@ def test_empty_is_what_is_empty():
     assert cell(row) in refused(with_table(empty=empty))["a cell's status does not fit whether it is empty"]
 
 
+def test_the_verdict_says_what_else_decides_on_levels():
+    table = magnitude()
+    assert table.assessment is not None
+    options = {**table.assessment.options, "manual_range": 2.5}
+    odd = table.with_(assessment=replace(table.assessment, profile="argus", options=options))
+    verdict = check_release(forged(tables=ds.TableSet([odd])), suppressed().public)
+    assert not any("profile" in text for text in suppressed().verify().proved)
+    assert any(text.endswith("; profile=argus; manual_range=2.5") for text in verdict.proved)
+
+
+def test_what_a_rule_looks_at_is_in_the_cell_file():
+    contributions = {"record": suppressed().custodian.tables.tables[0].contributions["holding"]}
+    found = refused(with_table(contributions=contributions, holders=None))
+    assert found["what rule p_percent looks at is not in the cell file"] == [
+        suppressed().custodian.tables.tables[0].name
+    ]
+
+
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_levels_are_at_least_those_of_the_rules(side):
     """One unit less is refused, one more is not a lie about the rules."""
@@ -176,9 +194,9 @@ def test_unsafe_cells_need_evidence():
 
 def test_altered_values_have_one_method_that_says_how():
     custodian = made("adjust").custodian
-    message = "values are altered, and there is not one method that says how"
-    assert message in refused(replace(custodian, evidence=()))
-    assert message in refused(replace(custodian, evidence=custodian.evidence * 2))
+    assert "values are altered, and there is no method that says how" in refused(replace(custodian, evidence=()))
+    twice = refused(replace(custodian, evidence=custodian.evidence * 2))
+    assert "'adjust' is no method that comes before tables are made" in twice
 
 
 def test_a_method_that_withholds_alters_nothing_and_the_other_way_round():
@@ -295,6 +313,15 @@ def test_proofs_of_other_lengths_are_not_read():
     honest = custodian.evidence[0].proofs
     for column in ("table", "row", "certificate", "use", "start"):
         wrong = replace(honest, **{column: getattr(honest, column)[:-1]})
+        found = refused(forged(evidence=(replace(custodian.evidence[0], proofs=wrong),)))
+        assert "the proofs are not well formed" in found, column
+
+
+def test_proofs_are_in_whole_numbers():
+    custodian = suppressed().custodian
+    honest = custodian.evidence[0].proofs
+    for column in ("table", "row", "certificate", "use", "start"):
+        wrong = replace(honest, **{column: getattr(honest, column).astype(np.float64)})
         found = refused(forged(evidence=(replace(custodian.evidence[0], proofs=wrong),)))
         assert "the proofs are not well formed" in found, column
 

@@ -304,3 +304,11 @@ def test_a_reason_in_other_words_is_refused(tmp_path, field, new):
     [refusal] = check_folder(tmp_path / "out").refused
     assert refusal.check == "files"
     assert "not well formed" in refusal.message or f"because.relations[0].{field} is not" in refusal.message
+
+
+def test_the_reason_of_the_first_cell_is_looked_at_too():
+    release = made(SEEDS[0])
+    table = release.custodian.tables.tables[0]
+    first = table.spec_codes(table.codes[0].tolist())
+    wrong = Acceptance(table.name, first, "agreed", "N. N.", "impossible", Impossible(MOVES, (), ()))
+    assert "a reason is about neither direction" in verdict_of(release, [wrong])

@@ -110,6 +110,12 @@ def test_a_sliding_level_counts_the_least_moves_of_both_directions():
     assert "sliding" in refused(replace(ok, proofs={TARGET: [(0, UP), (0, DOWN), (1, UP)]}))
 
 
+def test_a_sliding_level_of_one_unit_needs_a_proof():
+    assert "the sliding protection level is not reached" in refused(
+        simple(levels={TARGET: (0, 0, 1)}, certificates=[], proofs={TARGET: []})
+    )
+
+
 def test_a_certificate_that_does_not_change_the_cell_shows_nothing():
     away = [box(1, 1, 2, 2, times=3, both=True)]
     for use in (UP, DOWN, MOVES):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import click
 
 from discreet.cli.terminal import errors, fail_stopped, patient, progress
-from discreet.room import require
+from discreet.room import require_to_start
 from discreet.stopping import Stopped, forget_written, handled
 
 RECIPE = click.argument("recipe", type=click.Path(path_type=Path))
@@ -26,10 +26,6 @@ EARLIER = click.option(
 )
 NOT_AUDITED = 7
 """Exit code of an audit that did not look."""
-
-
-STARTING = 1.6e9
-"""Bytes of address space that libraries and compiled code take before any data are read."""
 
 
 class Commands(click.Group):
@@ -51,7 +47,7 @@ class Commands(click.Group):
         """Find a command; one that loads compiled code needs room for it, which is looked at before."""
         name, command, rest = super().resolve_command(ctx, args)
         if name != "schema" and not ctx.resilient_parsing and not {"-h", "--help"} & set(rest):
-            require(STARTING, "Loading the program", "Raise the limit of the address space: ulimit -v unlimited")
+            require_to_start()
         return name, command, rest
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ class _Lists(NamedTuple):
 
 def kept_of(top: int, lightest: float | None) -> int:
     """How many contributions a cell must keep to know its ``top`` largest once each counts as often as it weighs."""
-    if lightest is None or lightest >= 1:
+    if lightest is None:
         return top
     return max(top, min(math.ceil(top / lightest), MOST_KEPT))
 
@@ -73,11 +74,12 @@ def contributions_of(
     """
     from discreet.engine.kernels import by_contributor, contributions, contributions_in_finest, merge_up
 
-    lists = first = None
+    first = next(parts, None)
+    if first is None:
+        raise ValueError("There are no records.")
+    lists = _nothing_known(len(above.start) - 1, cells, kept, first)
     merge = not above.signed
-    for part in parts:
-        if lists is None:
-            first, lists = part, _nothing_known(len(above.start) - 1, cells, kept, part)
+    for part in chain([first], parts):
         records = (part.leaf, part.own, part.weighted, part.waived, part.requested, part.value, part.identity)
         if merge and part.contributor is None:
             contributions_in_finest(*records, absolute, kept, lists.finest, lists.held_finest)
@@ -88,8 +90,6 @@ def contributions_of(
         else:
             start, order = by_contributor(part.contributor, part.contributors)
         contributions(start, order, *records, *above, absolute, merge, kept, *lists)
-    if lists is None or first is None:
-        raise ValueError("There are no records.")
     merge_up(above.start, above.cell, kept, *lists)
     return _finished(lists.cells, top, kept, first), _holders(lists)
 

@@ -89,7 +89,7 @@ class ColumnPlan:
         return Table(
             spec=spec.with_(
                 weight=records.weight_name or False,
-                decimals=amounts.shown if spec.decimals is None else spec.decimals,
+                decimals=self._shown_decimals(amounts),
                 fewest=spec.decimals is None or spec.fewest,
             ),
             codes=codes_of_keys(cells, np.array(shape, np.int64)),
@@ -108,6 +108,16 @@ class ColumnPlan:
             cost=sums[spec.cost] / 10.0 ** records.scale(spec.cost).decimals if spec.cost else None,
             source=records.data,
         )
+
+    def _shown_decimals(self, amounts: Scale) -> int:
+        """Decimals to publish, at most.
+
+        Weighted sums are rounded, and what they are rounded to must not follow from records that nobody is shown: whole
+        numbers, unless somebody declares otherwise. Sums without weights are exact, and have as few as they need.
+        """
+        if self.spec.decimals is not None:
+            return self.spec.decimals
+        return 0 if self.weighted else amounts.shown
 
     @property
     def _one_each(self) -> bool:

@@ -338,7 +338,7 @@ def least_decimals(published: Ints, decimals: int) -> int:
     2
     """
     wanted = 0
-    while wanted < decimals and np.any(published % 10 ** (decimals - wanted)):
+    while np.any(published % 10 ** (decimals - wanted)):  # by 1 nothing leaves a rest
         wanted += 1
     return wanted
 

@@ -46,7 +46,8 @@ class TableSpec:
         Variable that says how much a cell is worth when cells are withheld.
     decimals
         Decimals of the published value; when left out, as few as write the published values exactly, so that withheld
-        ones have no say in it. Inside, values are exact.
+        ones have no say in it, and none where weights count, because weighted sums are rounded. Inside, values are
+        exact.
     cells
         ``"nonempty"`` keeps cells that have a record, ``"all"`` every combination of codes.
     top

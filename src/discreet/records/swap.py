@@ -54,6 +54,7 @@ CHANCES = (
     "chances: {} of {} published as they are, and whoever knows how few households move trusts single cells accordingly"
 )
 NAMED = "readers who know who lives where: a person alone in a published cell may have stayed"
+PROFILES = "readers who know how many households of each profile live in each area, which the tables do not show"
 UNCHANGED = "are published as they are, because the exchange changed no cell"
 
 
@@ -299,7 +300,9 @@ class Swap(Keyed, TablePublisher, RecordMethod):
         same = system.unsafe & (published == system.value)
         chances = CHANCES.format(int(same.sum()), counted(int(system.unsafe.sum()), "unsafe cell", "are"))
         certain = (same, UNCHANGED) if np.array_equal(published, system.value) else None
-        return Reading(lower, upper, KNOWS, (chances, NAMED), Whole(whole_steps(system)), certain)
+        shown = any(set(self.profile) <= set(table.variables) for table in system.tables)
+        left_out = (chances, NAMED) if shown else (chances, NAMED, PROFILES)
+        return Reading(lower, upper, KNOWS, left_out, Whole(whole_steps(system)), certain)
 
 
 def _plain(table: Table) -> bool:

@@ -68,7 +68,7 @@ def sum_of_all_others(values: Floats, near: float = 0.0) -> SumFound | None:
     """The code that is the sum of all others, where there is one: then parts that add up by chance mean nothing."""
     for parent in np.argsort(-np.nansum(np.abs(values), axis=1), kind="stable").tolist():
         parts = np.delete(np.arange(len(values)), parent)
-        lines = _holds(values, parent, parts, near) if len(parts) > 1 else 0
+        lines = _holds(values, parent, parts, near)
         if lines:
             return SumFound(parent, tuple(parts.tolist()), lines)
     return None
@@ -120,7 +120,7 @@ def _holds(values: Floats, parent: int, parts: Ints, near: float) -> int:
     with np.errstate(invalid="ignore"):
         if np.any(complete & (np.abs(whole - shown) > room)):
             return 0
-        if np.nanmin(values, initial=0.0) >= 0 and np.any(known & ~complete & (shown > whole + room)):
+        if np.nanmin(values, initial=0.0) >= 0 and np.any(shown > whole + room):
             return 0
     tells = complete & ((inner != 0).sum(axis=0) >= 2)
     return int(tells.sum())
@@ -147,7 +147,8 @@ def _candidates(screen: _Screen, parent: int, others: Ints) -> Iterator[tuple[In
         return
     if screen.fits(screen.sums[others].sum(), parent, len(others)):
         yield others, True
-    for after in (others[others > parent], others[others < parent][::-1]) if screen.lines.any() else ():
+    behind = int(np.searchsorted(others, parent))
+    for after in (others[behind:], others[:behind][::-1]) if screen.lines.any() else ():
         fits = screen.fits(np.cumsum(screen.sums[after]), parent, np.arange(1, len(after) + 1))
         yield from ((after[: n + 1], False) for n in np.flatnonzero(fits).tolist() if n >= 1)
     if len(others) <= SEARCHED:
@@ -156,11 +157,11 @@ def _candidates(screen: _Screen, parent: int, others: Ints) -> Iterator[tuple[In
 
 def _subsets(known: Floats, parent: int, others: Ints) -> Iterator[Ints]:
     """Any codes that add up to another in all lines that are fully known, by search; values must not be negative."""
-    if known.shape[1] < 2 or (known < 0).any() or not known[parent].any():
+    if known.shape[1] < 2 or (known < 0).any():
         return
     target = known[parent]
-    room = NEAR * np.maximum(1.0, target)
-    fit = [int(o) for o in others if known[o].any() and np.all(known[o] <= target + room)]
+    room = NEAR * (1.0 + target)
+    fit = [int(o) for o in others if np.all(known[o] <= target + room)]
     fit.sort(key=lambda o: -float(known[o].sum()))
     rest = np.cumsum(known[fit][::-1], axis=0)[::-1] if fit else known[:0]
     tries = 0
@@ -168,7 +169,7 @@ def _subsets(known: Floats, parent: int, others: Ints) -> Iterator[Ints]:
     def search(at: int, left: Floats, chosen: list[int]) -> Iterator[list[int]]:
         nonlocal tries
         tries += 1
-        if np.all(np.abs(left) <= room):
+        if np.all(left <= room):
             yield chosen
             return
         if at == len(fit) or tries > TRIES or np.any(rest[at] < left - room):

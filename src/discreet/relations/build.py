@@ -85,7 +85,7 @@ def _relations(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -
         parts += [_equation_rows(number, tables, of, scales, where) for number in range(len(tables.equations))]
     rows = parts[0] if len(parts) == 1 else _together(parts)
     matrix = _matrix(rows.row, rows.cell, rows.coefficient, (len(rows.origin), size))
-    keep, slack = _distinct_rows(matrix, rows.defining, rows.slack)
+    keep, slack = distinct_rows(matrix, rows.defining, rows.slack)
     return Relations(
         matrix if len(keep) == matrix.shape[0] else matrix[keep],
         rows.defining[keep],
@@ -358,7 +358,7 @@ def _protection(
     }
 
 
-def _distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[Ints, Ints]:
+def distinct_rows(matrix: csr_array, preferred: Bools, slack: Ints) -> tuple[Ints, Ints]:
     """One of all equal rows that say something, with the least slack that is stated for it.
 
     Rows are equal up to their sign; preferred ones stand for the others. Equal rows are found by random sums of

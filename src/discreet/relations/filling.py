@@ -67,10 +67,11 @@ def parts_filled_alone(matrix: csr_array, exact: Bools, value: Ints, sole: Ints,
     """
     size = len(value)
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    good = exact & (np.bincount(row[matrix.data < 0], minlength=matrix.shape[0]) == 1)
+    negative = matrix.data < 0
+    good = exact & (np.bincount(row[negative], minlength=matrix.shape[0]) == 1)
     total = np.zeros(matrix.shape[0], np.int64)
-    total[row[matrix.data < 0]] = matrix.indices[matrix.data < 0]
-    edge = np.flatnonzero(good[row] & (matrix.data > 0))
+    total[row[negative]] = matrix.indices[negative]
+    edge = np.flatnonzero(good[row] & ~negative)
     edge = edge[np.argsort(matrix.indices[edge], kind="stable")]
     above = total[row[edge]]
     start = pointers(np.bincount(matrix.indices[edge], minlength=size))

@@ -79,11 +79,12 @@ def _same_sole(matrix: csr_array, contributors: Ints) -> Ints:
     from scipy.sparse.csgraph import connected_components
 
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    negative = matrix.data < 0
     total = np.zeros(matrix.shape[0], np.bool_)
-    total[row[(matrix.data < 0) & (contributors[matrix.indices] == 1)]] = True
+    total[row[negative & (contributors[matrix.indices] == 1)]] = True
     mixed = np.zeros(matrix.shape[0], np.bool_)
     mixed[row[contributors[matrix.indices] > 1]] = True
-    mixed |= np.bincount(row[matrix.data < 0], minlength=matrix.shape[0]) != 1
+    mixed |= np.bincount(row[negative], minlength=matrix.shape[0]) != 1
     single = np.flatnonzero((total & ~mixed)[row] & (contributors[matrix.indices] == 1))
     nodes = matrix.shape[0] + matrix.shape[1]
     edges = coo_array(

@@ -42,8 +42,8 @@ def _code_marks(variable: str, hierarchy: Hierarchy, whole: Hierarchy) -> NDArra
 def _contents(system: System) -> NDArray[np.uint8]:
     """Values with as few decimals as they need, so that the unit of the table does not matter."""
     value, decimals = system.value.copy(), np.full(len(system), system.decimals, np.int64)
-    for _ in range(system.decimals):
-        round_ = (value % 10 == 0) & (decimals > 0)
+    for _ in range(system.decimals):  # so many times at most
+        round_ = value % 10 == 0
         value[round_] //= 10
         decimals[round_] -= 1
     return np.column_stack((value, decimals)).astype("<i8").view(np.uint8).reshape(len(system), 16)

@@ -49,9 +49,8 @@ def variable_rows(equation: VariableEquation, tables: TableSet, of: list[Ints], 
             cells[table.spec.value][place] = number
     keep = cells[equation.total] >= 0
     columns = _columns_of_totals(equation.total, tables, where)
-    for variable, found in cells.items():
-        if np.any(keep & (found < 0)):
-            keep &= (found >= 0) | _spanned(variable, tables, where, columns)
+    for variable in cells:
+        keep &= _spanned(variable, tables, where, columns)
     rows = np.flatnonzero(keep)
     row, cell, coefficient = [], [], []
     for variable, sign in equation.terms():

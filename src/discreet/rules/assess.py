@@ -171,7 +171,7 @@ def _with_manual(
     if table.manual is None and not unsafe.any():
         return unsafe, lower, upper
     nothing = np.zeros(len(table), np.int64)
-    by_hand = nothing > 0 if table.manual is None else table.manual == CellStatus.UNSAFE
+    by_hand = np.zeros(len(table), np.bool_) if table.manual is None else table.manual == CellStatus.UNSAFE
     if table.manual is not None:
         unsafe = unsafe & (table.manual != DECLARED_SAFE)
     unsafe = unsafe | by_hand
@@ -187,7 +187,7 @@ def _with_manual(
 def _room_below(table: Table) -> Ints:
     """How far each value can fall before it meets what everybody knows; no more can be asked."""
     lower, _ = table.attacker_bounds()
-    return np.where(lower == NO_LOWER, np.int64(2**62), table.value - np.maximum(lower, NO_LOWER))
+    return np.where(lower == NO_LOWER, np.int64(2**62), table.value - lower)
 
 
 def _missing(table: Table) -> Bools:

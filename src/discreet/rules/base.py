@@ -146,7 +146,7 @@ def with_value(found: Contributions) -> Ints:
     if found.top.shape[1] == 0:
         return found.count
     ends = (found.top[:, -1] == 0) & ~found.negative
-    return np.where(ends, np.minimum((found.top != 0).sum(axis=1), found.count), found.count)
+    return np.where(ends, np.minimum(np.count_nonzero(found.top, axis=1), found.count), found.count)
 
 
 def refuse_negative(table: Table, negative: Bools, rule: Rule) -> None:

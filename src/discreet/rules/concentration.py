@@ -66,7 +66,7 @@ def protected_and_coalition(found: Contributions, others: int) -> tuple[Ints, In
     first = found.top[:, : others + 1].sum(axis=1)
     if found.unwaived is None:
         return found.top[:, 0], first
-    largest = np.maximum(found.unwaived, 0)
+    largest = found.unwaived  # -1 where all have waived: such a cell is safe in any case
     in_list = largest >= found.top[:, others]
     return largest, np.where(in_list, first, largest + found.top[:, :others].sum(axis=1))
 
@@ -261,7 +261,7 @@ class MaxShare(Concentration):
     tables: tuple[str, ...] = ()
 
     def check(self) -> None:
-        if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share < 1:
+        if not isinstance(self.share, int | float) or not 0 < self.share < 1:
             raise ParameterError(f"max_share: share={self.share!r} is not allowed.", hint="Use more than 0, below 1.")
         self.check_common()
 

@@ -47,7 +47,7 @@ def _few(table: Table, few: Bools, frequency: Ints, n: int, percent: float, prof
         return Finding(few, np.where(few, level, 0), np.where(few, level, 0))
     one = 10**table.decimals
     lower = np.full(len(table), one, np.int64)
-    upper = np.maximum(lower, (n - frequency) * one)
+    upper = (n - frequency) * one  # at least one where there are too few
     if table.spec.weight:
         lower, upper = np.maximum(lower, level), np.maximum(upper, level)
     return Finding(few, np.where(few, lower, 0), np.where(few, upper, 0))

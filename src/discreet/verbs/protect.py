@@ -25,6 +25,7 @@ from discreet.relations import System, build_system
 from discreet.relations.adding import undeclared_sums
 from discreet.rules.base import Rule
 from discreet.rules.records import RecordRule
+from discreet.tables.memory import require_memory
 from discreet.verbs.already import Items, gather
 from discreet.verbs.assess import assess
 from discreet.verbs.cost_variables import with_cost_variable
@@ -200,6 +201,7 @@ def protect_tables(
     if parts is None:
         check_needs(whole, publisher)
         parts = publisher.supply(whole, key)
+    require_memory(already.joined(whole), publisher.kind)
     system = build_system(whole, already)
     if publisher.relates or not all(isinstance(table.source, Microdata) for table in whole):
         system.check_additive()

@@ -118,10 +118,21 @@ def check_floors(verdict: Verdict, tables: TableSet, relations: Relations) -> No
         for row in np.flatnonzero(wrong)[:MOST].tolist():
             name = f"{table.name}: {table.cell_name(row)}"
             verdict.refuse("floors", "a cell is below zero, but none of its contributions is", name)
+        for row in np.flatnonzero(_below_nobody(table))[:MOST].tolist():
+            name = f"{table.name}: {table.cell_name(row)}"
+            verdict.refuse("floors", "a count is said to have a floor below zero", name)
         verdict.known.append(f"table {table.name}: {_words(table, *bounds_of(table))}")
     for relation in _sums_below_zero_alone(relations, np.concatenate(negative))[:MOST].tolist():
         where = relations.text(relation)
         verdict.refuse("floors", "a sum has a negative contribution that none of its parts has", where)
+
+
+def _below_nobody(table: Table) -> Bools:
+    """Counts whose stated floor is lower than what everybody knows of any count: that nobody is less than nobody."""
+    if table.spec.value is not None or table.lower_bound is None:
+        return np.zeros(len(table), np.bool_)
+    given = table.lower_bound > NO_LOWER
+    return np.asarray(given & (table.lower_bound < natural_bounds(table)[0]), np.bool_)
 
 
 def _sums_below_zero_alone(relations: Relations, negative: Bools) -> Ints:

@@ -46,7 +46,13 @@ class Lookup(NamedTuple):
         rises = np.diff(upper, prepend=0) >= 0
         rises[first] = upper[first] >= 0
         fits = len(start) == len(values) + 1 and start[0] == 0 and len(upper) == len(change) == start[-1]
-        if not fits or not rises.all() or np.any(last < first) or np.any(upper[last] != numbers[0]):
+        if (
+            not fits
+            or np.any(np.diff(values) <= 0)
+            or not rises.all()
+            or np.any(last < first)
+            or np.any(upper[last] != numbers[0])
+        ):
             raise ValueError("not a noise table")
         return cls(values, start, upper, change, *numbers)
 

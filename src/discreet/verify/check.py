@@ -19,6 +19,7 @@ from discreet.model.table import CellStatus, Table
 from discreet.verify.altered import Check, check_adjustment, check_altered, check_intervals, check_rounding
 from discreet.verify.bounds import check_floors
 from discreet.verify.cell_key import check_cell_key
+from discreet.verify.contradictions import check_contradictions
 from discreet.verify.cycles import check_unseen, unseen_numbers
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
@@ -80,6 +81,7 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
     before = len(verdict.refused)
     if len(np.unique(table.codes, axis=0)) != len(table):
         verdict.refuse("cells", "a cell stands twice in the cell file", table.name)
+    check_contradictions(verdict, table)
     recheck = Recheck(table)
     verdict.asserted += recheck.asserted
     for kind in recheck.missing:
@@ -100,6 +102,8 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
     forced = status == CellStatus.FORCED
     for row in np.flatnonzero(recheck.unsafe & (status != CellStatus.UNSAFE) & ~forced).tolist():
         verdict.refuse("rules", "a cell is unsafe under the stated rules but not marked unsafe", cell_text(table, row))
+    for row in np.flatnonzero(recheck.misreported).tolist():
+        verdict.refuse("rules", "a cell breaks other rules than those that it is said to break", cell_text(table, row))
     for row in np.flatnonzero((status == CellStatus.EMPTY) != (table.empty & ~hidden & ~forced)).tolist():
         verdict.refuse("cells", "a cell's status does not fit whether it is empty", cell_text(table, row))
     if table.manual is None:
@@ -117,11 +121,11 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
     unsafe = f"the unsafe cells ({int((status == CellStatus.UNSAFE).sum())} of {len(table)}) and their levels"
     rules = "; ".join(_in_words(rule) for rule in recheck.checked)
     if rules:
-        verdict.prove(f"table {table.name}: {unsafe} follow from the stated rules: {rules}", before)
+        said = f"{unsafe} follow from the stated rules: {rules}{_besides(table)}"
+        verdict.prove(f"table {table.name}: {said}", before)
     elif recheck.marked:
-        verdict.prove(
-            f"table {table.name}: {unsafe} are as they were marked by hand; no rule is stated that was checked", before
-        )
+        said = f"{unsafe} are as they were marked by hand; no rule is stated that was checked{_besides(table)}"
+        verdict.prove(f"table {table.name}: {said}", before)
     elif not recheck.asserted:
         verdict.not_judged.append(f"table {table.name}")
     verdict.take_for_granted(
@@ -132,6 +136,17 @@ def _check_cells(verdict: Verdict, table: Table, status: NDArray[np.int8]) -> Re
 
 def _in_words(rule: Mapping[str, Any]) -> str:
     return " ".join([str(rule["kind"]), *(f"{name}={value}" for name, value in rule.items() if name != "kind")])
+
+
+def _besides(table: Table) -> str:
+    """What else decides on levels, where it is not what one expects."""
+    assessment = table.assessment
+    if assessment is None:
+        return ""
+    said = ["profile=argus"] if assessment.profile == "argus" else []
+    if "manual_range" in assessment.options:
+        said.append(f"manual_range={assessment.options['manual_range']}")
+    return "".join(f"; {text}" for text in said)
 
 
 def _check_levels(verdict: Verdict, table: Table, status: NDArray[Any], recheck: Recheck) -> None:

@@ -6,7 +6,6 @@ Files come from others: only text, JSON and Arrow columns are read, and what is 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -249,7 +248,7 @@ def _read_evidence(closed: Path, entry: Mapping[str, Any]) -> Evidence:
         effort=entry["effort"],
         accepted=tuple(_accepted(accepted) for accepted in entry["accepted"]),
         facts=dict(entry["facts"]),
-        findings=_findings(entry["findings"]),
+        findings=tuple(entry["findings"]),
         parts={
             str(name): _read_part(closed, entry["files"][name], tuple(map(str, columns)))
             for name, columns in entry.get("parts", {}).items()
@@ -309,44 +308,20 @@ def _small(use: NDArray[Any]) -> NDArray[np.int8]:
     return use.astype(np.int8)
 
 
-def _findings(texts: Any) -> tuple[str, ...]:
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise InputError("What was found of a pattern is not described in words.")
-    return tuple(texts)
-
-
 def _accepted(entry: Mapping[str, Any]) -> Acceptance:
-    """An accepted cell; releases of earlier versions do not say what was found of it."""
-    if not isinstance(entry, Mapping):
-        raise InputError("An accepted cell is not described by its parts.")
-    kind, because = entry.get("kind", ""), entry.get("because")
-    texts = (entry["table"], *entry["cell"], entry["reason"], entry["name"], kind)
-    if not all(isinstance(text, str) for text in texts):
-        raise InputError("An accepted cell is not described in words.")
-    proof = None if because is None else _impossible(because)
-    return Acceptance(entry["table"], tuple(entry["cell"]), entry["reason"], entry["name"], kind, proof)
+    """An accepted cell, of the shape that its description was seen to have."""
+    because = None if entry["because"] is None else _impossible(entry["because"])
+    return Acceptance(entry["table"], tuple(entry["cell"]), entry["reason"], entry["name"], entry["kind"], because)
 
 
 def _impossible(entry: Mapping[str, Any]) -> Impossible:
-    """Why a cell cannot be protected: names, whole numbers and fractions, and nothing else."""
-    relations, insiders = [], []
-    for part in entry["relations"]:
-        times, words = part["times"], (part["table"], part["variable"], *part["cell"])
-        good = isinstance(times, str) and re.fullmatch(r"-?[0-9]{1,300}/[1-9][0-9]{0,299}", times)
-        if not good or not all(isinstance(word, str) for word in words) or not _is_number(part["number"]):
-            raise InputError("A reason why a cell cannot be protected has a relation that is not well formed.")
-        relations.append(Weighted(words[0], words[2:], words[1], part["number"], Fraction(times)))
-    for table, cell, place in entry["insiders"]:
-        if not all(isinstance(word, str) for word in (table, *cell)) or not _is_number(place):
-            raise InputError("A reason why a cell cannot be protected has a contributor that is not well formed.")
-        insiders.append((table, tuple(cell), place))
-    if not _is_number(entry["use"]):
-        raise InputError("A reason why a cell cannot be protected does not say in which direction.")
+    """Why a cell cannot be protected."""
+    relations = [
+        Weighted(part["table"], tuple(part["cell"]), part["variable"], part["number"], Fraction(part["times"]))
+        for part in entry["relations"]
+    ]
+    insiders = [(table, tuple(cell), place) for table, cell, place in entry["insiders"]]
     return Impossible(entry["use"], tuple(relations), tuple(insiders))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def check_intervals(verdict: Verdict, custodian: TableCustodian, stated: list[Interval]) -> None:

@@ -105,8 +105,6 @@ def _finest(meaning: Meaning, number: int, variable: str) -> frozenset[Any]:
 
 def _refines(fine: frozenset[Any], coarse: frozenset[Any]) -> bool:
     """Whether every set of the one lies within a set of the other, and both cover the same."""
-    if fine == coarse:
-        return True
     owner = {base: block for block in coarse for base in block}
     covered = {base for block in fine for base in block}
     return covered == owner.keys() and all(len({owner[base] for base in block}) == 1 for block in fine)

@@ -7,6 +7,7 @@ from typing import Any
 
 from discreet.errors import InputError
 from discreet.model.release import TableCustodian
+from discreet.verify.rule_shapes import LEVEL, PERCENT, SOME, TEXTS, rule
 from discreet.verify.shapes import (
     Shape,
     by_name,
@@ -26,52 +27,8 @@ from discreet.verify.shapes import (
 
 DECIMALS = whole(0, 40)
 NAME = text(most=1000)
-SOME = text(r".+", most=1000)
 FILE = text(r"[\w.-]+\.(csv|arrow)", most=1000)
-TEXTS = many(text())
-PERCENT = number(0)
 VALUE, PLACES_OF = either(number(), text(most=100)), optional(whole(-30, 30))
-LEVEL = one_of("holding", "record")
-TABLES = {"tables": many(SOME)}
-
-LARGE: dict[str, Shape] = {"inclusive": flag, "weights": one_of("once", "ignore"), **TABLES}
-BELOW_ONE = {"below_one": flag}
-
-RULES: dict[str, Shape] = {
-    "p_percent": record({"p": PERCENT, "coalition": whole(), "level": LEVEL}, LARGE | BELOW_ONE),
-    "prior_posterior": record({"p": PERCENT, "q": PERCENT, "coalition": whole(), "level": LEVEL}, LARGE | BELOW_ONE),
-    "dominance": record({"n": whole(1), "k": PERCENT, "level": LEVEL}, LARGE | BELOW_ONE),
-    "max_share": record({"share": number(0, 1), "level": LEVEL}, LARGE),
-    "min_contributors": record(
-        {"n": whole(1), "range": PERCENT, "level": LEVEL}, {"zeros": flag, **BELOW_ONE, **TABLES}
-    ),
-    "min_frequency": record(
-        {"n": whole(1), "range": PERCENT}, {"weighted": flag, "zeros": flag, **BELOW_ONE, **TABLES}
-    ),
-    "zero_unsafe": record({"range": PERCENT}, TABLES),
-    "request": record(
-        {"p1": PERCENT, "n": whole(1), "range": PERCENT, "level": LEVEL}, {"p2": PERCENT, **BELOW_ONE, **TABLES}
-    ),
-    "group_disclosure": record({"variable": SOME, "k": whole()}, {"unknown": flag, **TABLES}),
-}
-"""Rules that this checker knows, with their parameters."""
-
-
-def rule(value: Any, place: str) -> None:
-    """A rule that this checker knows, or one whose name says that it is somebody's own: it has a dot in it."""
-    if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
-        raise wrong(place, "is not a rule")
-    kind = value["kind"]
-    given = {name: parameter for name, parameter in value.items() if name != "kind"}
-    if kind in RULES:
-        RULES[kind](given, place)
-    elif "." not in kind:
-        unknown = f"is a rule {kind[:60]!r}, which this checker does not know"
-        raise wrong(place, f"{unknown}; rules of one's own are named with a dot, such as 'office.rule'")
-    else:
-        by_name(either(flag, number(), text(), TEXTS))(given, place)
-
-
 GROUPING = row(SOME, many(row(SOME, one_of(1, -1)), least=1))
 CODES: dict[str, Shape] = {
     "total": optional(SOME),
@@ -118,11 +75,12 @@ TABLE: dict[str, Shape] = {
     "options": optional(record({}, {"missing_safe": flag, "manual_range": PERCENT, "unrelated": TEXTS})),
 }
 CLAIM = record({"method": SOME, "statement": SOME, "attackers": TEXTS, "not_considered": TEXTS, "together_with": TEXTS})
+TIMES = text(r"-?[0-9]{1,300}/[1-9][0-9]{0,299}")
 REASON = record(
     {
         "use": one_of(0, 1),
         "relations": many(
-            record({"table": SOME, "cell": TEXTS, "variable": text(), "number": whole(), "times": text(most=700)})
+            record({"table": SOME, "cell": TEXTS, "variable": text(), "number": whole(), "times": TIMES})
         ),
         "insiders": many(row(SOME, TEXTS, whole())),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,7 +37,8 @@ def check_joint(verdict: Verdict, ground: Ground, accepted: Ints) -> None:
         if not sums or table.assessment is None:
             continue
         rules = tuple(rule for rule in table.assessment.rules if rule.get("kind") in JUDGED)
-        stated = table.assessment.__class__(**{**vars(table.assessment), "rules": rules, "options": {}})
+        hits = np.zeros(len(sums), np.int64)
+        stated = replace(table.assessment, rules=rules, options={}, hits=hits)
         broken = Recheck(_added_up(table, sums).with_(assessment=stated)).unsafe
         for i in np.flatnonzero(broken)[:MOST].tolist():
             cells = "; ".join(table.cell_name(r) for r in sums[i][:3])

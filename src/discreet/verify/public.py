@@ -151,6 +151,8 @@ def _check_public_table(verdict: Verdict, table: Table, hidden: NDArray[np.bool_
         verdict.refuse("public", "a published cell is missing, or an empty one is shown", cell_text(table, row))
     for row in np.flatnonzero(shown.empty != (table.empty & ~hidden))[:20].tolist():
         verdict.refuse("public", "a cell is marked empty wrongly", cell_text(table, row))
+    if table.spec.weight and table.spec.fewest and table.spec.decimals:
+        verdict.refuse("public", "weighted sums are rounded to decimals that nobody declared", table.name)
     wanted = _decimals_of(table, ~hidden & ~table.empty)
     if shown.decimals != wanted:
         verdict.refuse("public", "the public table has another number of decimals", table.name)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors import counted
 from discreet.model.arrays import Ints
 from discreet.model.claims.noise import noise_claim, redistributed_statement
 from discreet.model.evidence import Evidence
@@ -54,6 +55,8 @@ def check_redistributed(a: Altered) -> None:
     claim = noise_claim(KIND, statement, additive=True, universes=False, insecure=False, left_out=left_out)
     a.claims(claim)
     verdict.take_for_granted("the place of every record", "method")
+    if magnitudes:
+        verdict.asserted.append("how many contributors moved, and how far")
     verdict.prove(f"{claim.statement} ({int((new > 0).sum())} occupied places)", before)
 
 
@@ -149,20 +152,15 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
     if int(old.sum()) - lost != int(new.sum()):
         verdict.refuse(KIND, "the total is not kept")
     after = evidence.parts["repaired"]
-    inside: dict[int, list[int]] = {}
-    for place, value in zip(after["place"].tolist(), after["value"].tolist(), strict=True):
-        if value < 0:
-            verdict.refuse(KIND, "a contribution is below zero")
-        inside.setdefault(place, []).extend([value] if value > 0 else [])
-    for amounts in inside.values():
+    if np.any(after["value"] < 0):
+        verdict.refuse(KIND, "a contribution is below zero")
+    inside, held = _held(after), _held(evidence.parts["contributions"])
+    for amounts in map(_largest_first, inside.values()):
         if len(amounts) < threshold:
             verdict.refuse(KIND, "an occupied place has fewer contributors than the threshold")
-        elif _dominated(sorted(amounts, reverse=True), evidence.method):
+        elif _dominated(amounts, evidence.method):
             verdict.refuse(KIND, "a place breaks a rule")
-    given = evidence.parts["contributions"]
-    held: dict[int, set[int]] = {}
-    for place, who in zip(given["place"].tolist(), given["contributor"].tolist(), strict=True):
-        held.setdefault(place, set()).add(who)
+    _check_repaired(verdict, evidence, held, old, new, threshold)
     kept = set().union(*(who for place, who in held.items() if place not in removed and old[place] > 0))
     if kept != set(after["contributor"].tolist()):
         verdict.refuse(KIND, "other contributors are in the map than before")
@@ -171,6 +169,37 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
     if any(len(held[place]) >= threshold for place in gone):
         verdict.refuse(KIND, "a place with enough contributors was left out as an outlier")
     return {"outliers": len(gone), "lost": lost}
+
+
+def _check_repaired(
+    verdict: Verdict, evidence: Evidence, held: Mapping[int, Mapping[int, int]], old: Ints, new: Ints, threshold: int
+) -> None:
+    """Places that broke a rule show something else than the truth; where some do not, the verdict says so."""
+    broke = [
+        place
+        for place, amounts in ((place, _largest_first(who)) for place, who in held.items())
+        if new[place] > 0 and (len(amounts) < threshold or _dominated(amounts, evidence.method))
+    ]
+    same = sum(bool(old[place] == new[place]) for place in broke)
+    if broke and same == len(broke):
+        verdict.refuse(KIND, "every place that broke a rule shows its true value")
+    elif same:
+        verdict.asserted.append(f"that {same} of {counted(len(broke), 'place')} that broke a rule may show the truth")
+
+
+def _held(part: Mapping[str, Ints]) -> dict[int, dict[int, int]]:
+    """Who has how much in each place; whoever is listed there twice counts once."""
+    found: dict[int, dict[int, int]] = {}
+    rows = zip(part["place"].tolist(), part["contributor"].tolist(), part["value"].tolist(), strict=True)
+    for place, who, value in rows:
+        inside = found.setdefault(place, {})
+        inside[who] = inside.get(who, 0) + value
+    return found
+
+
+def _largest_first(held: Mapping[int, int]) -> list[int]:
+    """What contributors have who have something."""
+    return sorted((value for value in held.values() if value > 0), reverse=True)
 
 
 def _check_areas(verdict: Verdict, table: Table, evidence: Evidence, old: Ints, new: Ints, threshold: int) -> None:
@@ -240,12 +269,7 @@ def _known_regions(marks: list[tuple[bool, ...]], parts: list[list[int]]) -> lis
 
 def _told_values(evidence: Evidence, parts: list[list[int]], old: Ints, new: Ints, threshold: int) -> bool:
     """Whether the total of a region, or what is left of it without some places, tells of contributors too much."""
-    own: dict[int, dict[int, int]] = {}
-    given = evidence.parts["contributions"]
-    rows = zip(given["place"].tolist(), given["contributor"].tolist(), given["value"].tolist(), strict=True)
-    for place, who, value in rows:
-        held = own.setdefault(place, {})
-        held[who] = held.get(who, 0) + value
+    own = _held(evidence.parts["contributions"])
     p = evidence.method["p"]
     near = Fraction(str(NEAREST if p is None else p)) / 100
 
@@ -254,7 +278,7 @@ def _told_values(evidence: Evidence, parts: list[list[int]], old: Ints, new: Int
         for place in places:
             for who, value in own.get(place, {}).items():
                 together[who] = together.get(who, 0) + value
-        return sorted((v for v in together.values() if v > 0), reverse=True)
+        return _largest_first(together)
 
     def breaks(values: list[int]) -> bool:
         return bool(values) and (len(values) < threshold or _dominated(values, evidence.method))

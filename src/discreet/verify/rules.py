@@ -23,25 +23,13 @@ from discreet.model.arrays import Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import DECLARED_SAFE, CellStatus, Contributions, Table
 from discreet.verify.bounds import bounds_of
+from discreet.verify.rule_shapes import RULES
+from discreet.verify.rule_shapes import rule as well_formed
 
 Wide = NDArray[Any]
-LEVELS = ("holding", "record")
 CONCENTRATION = ("dominance", "max_share", "p_percent", "prior_posterior")
 NEVER = 2**80
 """A level that no release can reach."""
-_LARGE = ("level", "inclusive", "weights", "below_one")
-PARAMETERS = {
-    "p_percent": ("p", "coalition", *_LARGE),
-    "prior_posterior": ("p", "q", "coalition", *_LARGE),
-    "dominance": ("n", "k", *_LARGE),
-    "max_share": ("share", "level", "inclusive", "weights"),
-    "min_contributors": ("n", "range", "zeros", "level", "below_one"),
-    "min_frequency": ("n", "range", "weighted", "zeros", "below_one"),
-    "zero_unsafe": ("range",),
-    "request": ("p1", "p2", "n", "range", "level", "below_one"),
-    "group_disclosure": ("variable", "k", "unknown"),
-}
-"""The rules that this checker knows, and what each may state. Rules of users have a dot in their name."""
 
 
 class Result(NamedTuple):
@@ -59,6 +47,7 @@ class Recheck:
         self.table = table
         self.size = len(table)
         self.unsafe = np.zeros(self.size, np.bool_)
+        self.misreported = np.zeros(self.size, np.bool_)
         self.lower = np.zeros(self.size, object)
         self.upper = np.zeros(self.size, object)
         self.asserted: list[str] = []
@@ -78,17 +67,19 @@ class Recheck:
         self.least = 10 ** max(table.decimals - shown, 0) if self.argus else 1
         exempt = self._missing_codes() if assessment.options.get("missing_safe") else np.zeros(self.size, np.bool_)
         results: list[tuple[str, Result]] = []
-        for rule in assessment.rules:
-            result = self._stated(rule)
+        for bit, rule in enumerate(assessment.rules):
+            result, said = self._stated(rule), assessment.hits >> bit & 1 == 1
             if result is None:
-                if rule["kind"] in PARAMETERS:
+                if rule["kind"] in RULES:
                     self.missing.append(rule["kind"])
                 else:
                     self.asserted.append(f"rule {rule['kind']} in table {table.name}: one of the office's own")
+                    self.unsafe |= said
             else:
                 self.checked.append(rule)
                 spared = exempt if rule["kind"] != "group_disclosure" else np.zeros(self.size, np.bool_)
                 results.append((rule["kind"], result._replace(unsafe=result.unsafe & ~spared)))
+                self.misreported |= said != results[-1][1].unsafe
         for _, result in results:
             self.unsafe |= result.unsafe
         self.exempt = int(exempt.sum())
@@ -120,7 +111,7 @@ class Recheck:
     def _stated(self, rule: Mapping[str, Any]) -> Result | None:
         try:
             return self._apply(rule)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except (InputError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise InputError(
                 f"A stated rule of table {self.table.name!r} is not well formed ({type(error).__name__})."
             ) from None
@@ -174,12 +165,9 @@ class Recheck:
 
     def _apply(self, rule: Mapping[str, Any]) -> Result | None:
         kind = rule["kind"]
-        if kind not in PARAMETERS:
-            if "." in kind:
-                return None
-            raise ValueError(kind)
-        if not set(rule) <= {"kind", "tables", *PARAMETERS[kind]} or rule.get("level", "holding") not in LEVELS:
-            raise ValueError(kind)
+        if "." in kind:
+            return None
+        well_formed(rule, kind)
         shares = () if kind == "zero_unsafe" else ("p", "q", "k", "p1", "p2", "range")
         if kind != "group_disclosure" and not rule.get("below_one") and any(rule.get(name, 1) < 1 for name in shares):
             raise ValueError(kind)
@@ -199,14 +187,12 @@ class Recheck:
     def _concentration(self, rule: Mapping[str, Any], found: Contributions) -> Result | None:
         kind = rule["kind"]
         if kind == "dominance":
-            together = _whole(rule, "n")
+            together = rule["n"]
         else:
-            together = 1 if kind == "max_share" else _whole(rule, "coalition") + 1
+            together = 1 if kind == "max_share" else rule["coalition"] + 1
         listed, total = found.top, self._total(found)
         once = self.table.spec.weight and rule.get("weights")
         if once:
-            if once not in ("once", "ignore"):
-                raise ValueError("weights")
             if found.own is None or found.own_total is None:
                 return None
             listed, total = found.own, found.own_total.astype(object) if once == "ignore" else total
@@ -257,7 +243,7 @@ class Recheck:
 
     def _contributors(self, rule: Mapping[str, Any], found: Contributions) -> Result:
         some = found.count if self.counts or rule.get("zeros") else self._having(found.count, found.nonzero, found)
-        few = _below(found.count, some, _whole(rule, "n"))
+        few = _below(found.count, some, rule["n"])
         if found.unwaived is not None:
             few &= found.unwaived != -1
         return self._few(few, found.count.astype(object), rule)
@@ -278,7 +264,7 @@ class Recheck:
         if self.argus or not self.counts:
             return Result(few, percent, percent)
         one = 10**self.table.decimals
-        lower, upper = np.full(self.size, one, object), (_whole(rule, "n") - frequency) * one
+        lower, upper = np.full(self.size, one, object), (rule["n"] - frequency) * one
         least = np.where(percent > one, percent, one) if self.table.spec.weight else lower
         return Result(few, least, np.where(upper < least, least, upper))
 
@@ -300,7 +286,7 @@ class Recheck:
             some = units if zeros else self._having(units, found.nonzero, found)
         else:
             return None
-        few = _below(units, some, _whole(rule, "n") * one)
+        few = _below(units, some, rule["n"] * one)
         return self._few(few, (units // one).astype(object), rule)
 
     def _zero(self, rule: Mapping[str, Any]) -> Result | None:
@@ -319,7 +305,7 @@ class Recheck:
             return None
         asked = found.requested != -1
         total = self._total(found)
-        unsafe = asked.any(axis=1) & ((found.count < _whole(rule, "n")) | self._not_allowed(found))
+        unsafe = asked.any(axis=1) & ((found.count < rule["n"]) | self._not_allowed(found))
         for j, p in enumerate((_number(rule, "p1"), _number(rule, "p2", rule["p1"]))):
             more = found.requested[:, j].astype(object) * 100 * p.denominator > total * p.numerator
             unsafe |= asked[:, j] & np.asarray(more, np.bool_)
@@ -362,7 +348,7 @@ class Recheck:
                 groups.setdefault(tuple(codes[:k] + codes[k + 1 :]), {})[codes[k]] = row
         unsafe = np.zeros(self.size, np.bool_)
         lower, upper = np.zeros(self.size, object), np.zeros(self.size, object)
-        allowed = _whole(rule, "k", least=0) * one
+        allowed = rule["k"] * one
         enough = allowed + one
         value = table.value.tolist()
         for members in groups.values():
@@ -403,18 +389,8 @@ def _below(everybody: Ints, some: Ints, least: int) -> NDArray[np.bool_]:
 
 
 def _number(record: Mapping[str, Any], name: str, otherwise: float | None = None) -> Fraction:
-    """A parameter as the exact decimal number that its author wrote."""
-    number = record[name] if otherwise is None else record.get(name, otherwise)
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
-        raise ValueError(name)
-    return Fraction(str(number))
-
-
-def _whole(record: Mapping[str, Any], name: str, least: int = 1) -> int:
-    number = record[name]
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise ValueError(name)
-    return number
+    """A parameter as the exact decimal number that its author wrote; its shape was looked at before."""
+    return Fraction(str(record[name] if otherwise is None else record.get(name, otherwise)))
 
 
 def _ceil(numerator: Wide, denominator: int) -> Wide:

@@ -56,12 +56,6 @@ def flag(value: Any, place: str) -> None:
         raise wrong(place, "is neither true nor false")
 
 
-def nothing(value: Any, place: str) -> None:
-    """Null."""
-    if value is not None:
-        raise wrong(place, "is not null")
-
-
 def one_of(*allowed: Any) -> Shape:
     """One of some values."""
 
@@ -93,10 +87,10 @@ def optional(shape: Shape) -> Shape:
 
 
 def many(shape: Shape, least: int = 0) -> Shape:
-    """A list."""
+    """A list, or in memory a tuple."""
 
     def look(value: Any, place: str) -> None:
-        if not isinstance(value, list) or len(value) < least:
+        if not isinstance(value, list | tuple) or len(value) < least:
             raise wrong(place, "is not a list, or one that is too short")
         for i, item in enumerate(value):
             shape(item, f"{place}[{i}]")

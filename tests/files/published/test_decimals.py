@@ -82,3 +82,41 @@ def test_decimals_follow_from_the_published_values_alone(units, decimals, data):
 def test_no_values_need_no_decimals():
     assert least_decimals(np.zeros(0, np.int64), 5) == 0
     assert least_decimals(np.array([10, 5]), 1) == 1
+
+
+def weighted(secret: float, decimals: int | None = None) -> ds.Table:
+    """Records of which all but those of withheld cells are whole numbers, and so are all totals; weights are not."""
+    inner = {("a", "N"): secret, ("b", "N"): 200 - secret, ("a", "S"): 300 - secret, ("b", "S"): 400 + secret}
+    rows = [(*codes, value) for codes, value in inner.items()]
+    rows += [("c", "N", 1001.0), ("c", "S", 37.0)]
+    trade, region, value = (list(column) for column in zip(*rows, strict=True))
+    data = ds.Microdata(pa.table({"trade": trade, "region": region, "v": value, "w": [1.5] * len(rows)}), weight="w")
+    by = {"trade": ds.Hierarchy.flat(["a", "b", "c"]), "region": ds.Hierarchy.flat(["N", "S"])}
+    made = ds.tabulate(data, by=by, value="v", name="t", decimals=decimals)
+    return made.marked({("a", "N"): "U"}, protection=(20, 20)).assess()
+
+
+@pytest.mark.parametrize("secret", [100.5, 100.25])
+def test_weighted_tables_do_not_tell_how_many_decimals_withheld_values_have(secret, tmp_path):
+    for name, value in (("whole", 100), ("broken", secret)):
+        release = ds.protect(weighted(value), ds.Suppress(insiders=None))
+        assert release.custodian.withheld(0).sum() == 4
+        release.save(tmp_path / name, formats=FORMATS)
+        assert ds.check_folder(tmp_path / name).holds
+    for path in sorted((tmp_path / "whole" / "public").iterdir()):
+        assert path.read_bytes() == (tmp_path / "broken" / "public" / path.name).read_bytes(), path.name
+
+
+def test_weighted_tables_have_the_declared_decimals():
+    shown = ds.protect(weighted(100.25, decimals=2), ds.Suppress(insiders=None)).public.tables[0]
+    assert shown.decimals == 2
+    assert 1501.5 in shown.columns()["value"]
+
+
+def test_the_checker_refuses_weighted_sums_with_decimals_that_nobody_declared():
+    table_of = weighted(100.25, decimals=2)
+    found = table_of.with_(spec=replace(table_of.spec, fewest=True))
+    verdict = ds.protect(found, ds.Suppress(insiders=None)).verify()
+    assert [str(r) for r in verdict.refused] == [
+        "public: weighted sums are rounded to decimals that nobody declared (t)"
+    ]

@@ -63,8 +63,7 @@ def needed(system: System) -> tuple[Ints, Ints]:
 
 def whole(level: Ints, times: Fraction) -> Ints:
     """So many times a level, rounded up to whole units, at least the level itself."""
-    if times <= 1:
-        return level
+    times = max(times, Fraction(1))
     return np.array([-((-int(v) * times.numerator) // times.denominator) for v in level.tolist()], np.int64)
 
 
@@ -101,7 +100,8 @@ def known_of_others(published: Ints, percent: Fraction) -> tuple[Ints, Ints]:
     size = [abs(p) for p in published.tolist()]
     near = np.array([-(-p * whole // (whole + moved)) for p in size], np.int64)
     far = np.array([min(p * whole // (whole - moved), NO_UPPER) for p in size], np.int64)
-    return np.where(published < 0, -far, near), np.where(published < 0, -near, far)
+    negative = published < 0
+    return np.where(negative, -far, near), np.where(negative, -near, far)
 
 
 def limits_of_moves(

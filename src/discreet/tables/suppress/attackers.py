@@ -25,24 +25,35 @@ class Attackers:
         Everybody knows each cell to within so many per cent of its value.
     integral
         Cells that everybody knows to be whole numbers of units: unweighted counts.
+    several
+        Cells that stand for twins, too.
     """
 
-    def __init__(self, system: System, insiders: str | None, known_within: float | None, integral: Bools) -> None:
+    def __init__(
+        self,
+        system: System,
+        insiders: str | None,
+        known_within: float | None,
+        integral: Bools,
+        several: Bools | None = None,
+    ) -> None:
         self.insiders = insiders
+        self.several = np.zeros(len(system), np.bool_) if several is None else several
         self.value = system.value
         self.lower, self.upper = known_bounds(system, known_within)
         self.integral = integral
         self.contributors, self.holder, self.filling = system.contributors, system.holder, system.filling
         self.without_negative = system.without_negative
-        finite = self.lower > NO_LOWER
         # Others contribute nothing or more; where cells can be negative, at least what the cell is known to be.
         self.base = np.minimum(self.lower, 0)
-        self.own = np.where(finite[:, None] & (self.holder >= 0), np.maximum(system.own, 0), 0)
-        self.listed = listed = (self.holder != -1).sum(axis=1)
-        self.least = np.where(listed > 0, self.own[np.arange(len(system)), np.maximum(listed - 1, 0)], 0)
+        self.own = np.maximum(system.own, 0)
+        self.named = self.holder != -1
+        self.listed = listed = self.named.sum(axis=1)
+        # Where nobody is listed, that is the last column, in which nobody has anything.
+        self.least = self.own[np.arange(len(system)), listed - 1]
         self.unlisted = (self.contributors > listed) & (listed > 0)
         who = self.holder.ravel()
-        place = np.flatnonzero(who != -1)
+        place = np.flatnonzero(self.named.ravel())
         place = place[np.argsort(who[place], kind="stable")]
         self._who, self._cell, self._column = who[place], place // self.holder.shape[1], place % self.holder.shape[1]
 
@@ -56,6 +67,11 @@ class Attackers:
             raised &= self.integral | (self.least >= self.value - self.base)
         return np.where(raised, np.maximum(self.lower, np.minimum(self.base + self.least, self.value)), self.lower)
 
+    def contributing(self, cell: int) -> dict[int, int]:
+        """Contributors of a cell who are listed, and what they contribute; the largest comes first."""
+        some = self.named[cell]
+        return dict(zip(self.holder[cell, some].tolist(), self.own[cell, some].tolist(), strict=True))
+
     def excluded(self, target: int, direction: int, level: int) -> set[int]:
         """Insiders from whom a level need not be kept: who fills the cell; downwards, who has most or no room."""
         if self.contributors[target] == 1:
@@ -63,9 +79,9 @@ class Attackers:
         if direction > 0 or self.lower[target] <= NO_LOWER:
             return set()
         left = int(self.value[target]) - level - int(self.base[target])
-        named = zip(self.holder[target].tolist(), self.own[target].tolist(), strict=True)
+        named = self.contributing(target).items()
         sure = bool(self.without_negative[target])
-        found = {h for place, (h, own) in enumerate(named) if h != -1 and (place == 0 or (sure and own > left))}
+        found = {h for place, (h, own) in enumerate(named) if place == 0 or (sure and own > left)}
         return found | (self.filling.spared(target, int(self.value[target]), left) if sure else set())
 
     def against(self, alternative: Alternative, sign: int, target: int) -> set[int] | None:
@@ -74,24 +90,24 @@ class Attackers:
         amount = alternative.amount if sign > 0 else -alternative.amount
         alone = self.contributors[cells] == 1
         found = set(self.holder[cells[alone], 0].tolist())
-        falls = np.asarray(amount < 0, np.bool_) & ~alone & (self.lower[cells] > NO_LOWER)
+        falling = np.asarray(amount < 0, np.bool_) & (self.lower[cells] > NO_LOWER)
         whole = bool(self.integral[cells].any())
         if self.insiders == "full" and not whole:
-            # For whoever is in the target a smaller part of the same move is there.
-            falls &= cells != target
-        falls = np.flatnonzero(falls)
+            # For whoever is in the target a smaller part of the same move is there; the checker says so of one cell.
+            falling &= (cells != target) | self.several[cells]
+        falls = np.flatnonzero(falling)
         if not len(falls):
             return found
         at = cells[falls]
         if self.insiders == "nonzero" and not whole:
             # A smaller move the same way will do, so that only those count who leave nothing to the others.
             room = self.value[at] - self.base[at]
-            known = (self.own[at] >= room[:, None]) & (self.holder[at] != -1)
+            known = (self.own[at] >= room[:, None]) & self.named[at]
             everybody = self.unlisted[at] & (self.least[at] >= room)
         else:
             times = alternative.denominator
             room = (self.value[at] - self.base[at]).astype(amount.dtype) * times + amount[falls]
-            known = np.asarray(self.own[at] * times > room[:, None], np.bool_) & (self.holder[at] != -1)
+            known = np.asarray(self.own[at] * times > room[:, None], np.bool_) & self.named[at]
             everybody = self.unlisted[at] & np.asarray(self.least[at] * times > room, np.bool_)
         if everybody.any():
             return EVERYBODY

@@ -70,9 +70,9 @@ def classify(
 
 def _failure(system: System, attackers: Attackers, cell: int, found: Unprotected) -> Failure:
     # A sliding level can be had in either direction, so that only what the direction itself needs proves anything.
-    direction, level = (-1, system.lower_level[cell]) if found.use == DOWN else (1, system.upper_level[cell])
-    level = int(level)
-    way = "downwards" if direction < 0 else "upwards"
+    down = found.use == DOWN
+    direction, way = (-1, "downwards") if down else (1, "upwards")
+    level = int(system.lower_level[cell] if down else system.upper_level[cell])
     whom = ("outsiders", "a contributor", "two contributors together")[len(found.insiders)]
     bound = (
         furthest_move(system, attackers, cell, direction, level, set(found.insiders)) if found.use != MOVES else None
@@ -110,7 +110,7 @@ def furthest_move(
         movable[alone[alone != cell]] = False
         # Only what these insiders are known to know: what is merely assumed of others proves nothing impossible.
         lower = attackers.lower.copy()
-        lower[cells] = np.maximum(lower[cells], floor)
+        lower[cells] = floor
         lower[cell] = attackers.lower[cell]
     return furthest(matrix, movable, value, lower, upper, cell, direction)
 

@@ -30,7 +30,7 @@ class Coalitions(Attackers):
         """The least that cells may fall to in a search, so that no two rule it out who are not listed."""
         single = super().floor
         both = 2 * self.least
-        raised = (self.contributors > self.listed + 1) & (self.listed > 0) & (self.lower > NO_LOWER)
+        raised = (self.contributors > self.listed + 1) & (self.lower > NO_LOWER)
         if self.insiders == "nonzero":
             raised &= self.integral | (both >= self.value - self.base)
         return np.where(raised, np.maximum(single, np.minimum(self.base + both, self.value)), single)
@@ -38,17 +38,13 @@ class Coalitions(Attackers):
     def spared(self, target: int, direction: int, level: int) -> Spared:
         """Coalitions from whom a level of a cell need not be kept."""
         people = self.excluded(target, direction, level)
-        named = self._named(target)
+        named = self.contributing(target)
         two = self.contributors[target] == 2
         filling = Coalition(named) if two and len(named) == 2 else Coalition()
         if direction > 0 or not self.without_negative[target]:
             return Spared(people, filling, bool(two and not named))
         left = int(self.value[target]) - level - int(self.base[target])
         return Spared(people, filling, bool(two and not named), named, left)
-
-    def _named(self, cell: int) -> dict[int, int]:
-        """Contributors of a cell who are listed, and what they contribute."""
-        return {h: o for h, o in zip(self.holder[cell].tolist(), self.own[cell].tolist(), strict=True) if h != -1}
 
     def rulers(self, alternative: Alternative, sign: int, target: int) -> Rulers | None:
         """Coalitions that rule an alternative out when taken with a sign; ``EVERYBODY`` where it may be any."""
@@ -57,19 +53,19 @@ class Coalitions(Attackers):
             return EVERYBODY
         found = Rulers(alone)
         whole = bool(self.integral[alternative.cells].any())
-        shared = np.flatnonzero((self.contributors[alternative.cells] > 1) & (self.listed[alternative.cells] > 0))
+        shared = np.flatnonzero(self.listed[alternative.cells] > 0)
         cells, amounts = alternative.cells[shared].tolist(), alternative.amount[shared].tolist()
         for cell, amount in zip(cells, amounts, strict=True):
             count, listed = int(self.contributors[cell]), int(self.listed[cell])
             if count == 2:
                 # Two who fill the target are no attackers of it.
                 if cell != target and listed == 2:
-                    found.pairs.add(Coalition(self._named(cell)))
+                    found.pairs.add(Coalition(self.contributing(cell)))
                 elif cell != target:
                     found.alone.add(int(self.holder[cell].max()))
                 continue
             falls = -amount if sign > 0 else amount
-            if falls <= 0 or self.lower[cell] <= NO_LOWER:
+            if falls <= 0:
                 continue
             if cell == target and self.insiders == "full" and not whole:
                 continue
@@ -86,7 +82,7 @@ class Coalitions(Attackers):
         more, least = int(self.contributors[cell]) - int(self.listed[cell]), int(self.least[cell])
         if more > 1 and 2 * least > left:
             return False
-        named = self._named(cell)
+        named = self.contributing(cell)
         if more:
             found.alone.update(h for h, own in named.items() if own + least > left)
         found.pairs.update(Coalition(two) for two in combinations(named, 2) if named[two[0]] + named[two[1]] > left)

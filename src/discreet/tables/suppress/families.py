@@ -59,7 +59,8 @@ class Families:
             if not level:
                 continue
             mine = [member for member in kept if member.use == use]
-            mine += self._reversed(target, use, level, family, mine)
+            if not mine:
+                mine = self._reversed(target, use, level, family)
             found = self._direction(target, use, direction, level, mine, budget)
             if isinstance(found, Unprotected):
                 return found
@@ -69,14 +70,12 @@ class Families:
             return self._moves(target, family, spare, budget)
         return family
 
-    def _reversed(self, target: int, use: int, level: int, family: list[Member], mine: list[Member]) -> list[Member]:
-        """Members of the other direction that serve this one with the opposite sign."""
-        if use == UP or mine:
-            return []
+    def _reversed(self, target: int, use: int, level: int, family: list[Member]) -> list[Member]:
+        """Members of the direction before this one that serve it with the opposite sign."""
         found = []
         for member in family:
             enough = abs(member.alternative.move(target)) >= level
-            if member.use == UP and enough and self.attackers.reverses(member.alternative):
+            if enough and self.attackers.reverses(member.alternative):
                 found.append(Member(use, member.alternative, -member.sign))
         return found
 

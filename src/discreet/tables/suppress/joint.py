@@ -17,6 +17,7 @@ from discreet.model.claims.suppression import sums_are_judged
 from discreet.model.table import NOBODY, Contributions, Table
 from discreet.progress import checkpoint
 from discreet.relations import System
+from discreet.relations.equations import table_equations
 from discreet.rules.assess import assess_table
 from discreet.rules.base import rule_from_record
 from discreet.solve.local import LocalPrograms
@@ -79,7 +80,6 @@ def _programs(system: System, cost: Floats, attackers: Attackers, withheld: Bool
     more = len(sums)
     value = [sum(int(system.value[c]) for c in found.cells) for found in sums]
     required = np.concatenate((withheld, np.ones(more, np.bool_)))
-    integral = np.array([bool(attackers.integral[list(found.cells)].all()) for found in sums], np.bool_)
     return LocalPrograms(
         _with_sums(system, sums),
         np.concatenate((system.value, np.array(value, np.int64))),
@@ -88,7 +88,7 @@ def _programs(system: System, cost: Floats, attackers: Attackers, withheld: Bool
         np.concatenate((movable_cells(system) | withheld, np.ones(more, np.bool_))),
         required,
         np.concatenate((cost, np.zeros(more))),
-        np.concatenate((attackers.integral, integral)),
+        np.concatenate((attackers.integral, np.zeros(more, np.bool_))),  # sums of counts are not judged
     )
 
 
@@ -114,48 +114,57 @@ def unsafe_sums(system: System, withheld: Bools) -> list[Sum]:
     for table, cells in dict.fromkeys(_known_sums(system, withheld)):
         known.setdefault(table, []).append(cells)
     found = [s for number, sums in known.items() for s in _judged(system, number, sums)]
-    return sorted(found, key=lambda s: (-max(s.down, s.up), s.cells))
+    return sorted(found, key=lambda s: (-s.up, s.cells))  # no level down is larger than the one up
 
 
 def _known_sums(system: System, withheld: Bools) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """What single relations give away, also where withheld totals are resolved into their withheld parts."""
-    matrix = system.matrix
-    part_of: dict[tuple[int, int, int], list[int]] = {}
-    known: list[tuple[int, list[int]]] = []
-    judged = np.array([sums_are_judged(table) for table in system.tables.tables[: system.present]], np.bool_)
-    mine = (system.origin[:, 0] < system.present) & (system.origin[:, 1] >= 0)
-    mine[mine] = judged[system.origin[mine, 0]]
-    for row in np.flatnonzero(mine).tolist():
-        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        cells, sign = matrix.indices[entries], matrix.data[entries]
-        hidden = withheld[cells]
-        if not hidden.any():
+    """What single relations give away, also where withheld totals are resolved into their withheld parts.
+
+    Every table is looked at with all its own relations. The system keeps a relation that several tables have for the
+    first of them only, but withheld margins have parts in the others, too.
+    """
+    for number, table in enumerate(system.tables.tables[: system.present]):
+        if not sums_are_judged(table):
             continue
-        table, variable = system.origin[row, :2].tolist()
-        parts, totals = cells[hidden & (sign > 0)].tolist(), cells[hidden & (sign < 0)].tolist()
-        if not totals or not parts:
-            known.append((table, parts or totals))
-        if len(totals) == 1 and int((sign < 0).sum()) == 1:
-            part_of.setdefault((table, variable, totals[0]), parts)
-    for table, given in known:
-        variables = range(len(system.tables.tables[table].variables))
-        forms = [given, *(_resolved(given, table, [v], part_of) for v in variables)]
-        forms.append(_resolved(given, table, list(variables), part_of))
-        for form in forms:
+        for form in _known_in(table, system.of[number], withheld):
             distinct = tuple(sorted(set(form)))
             if 1 < len(form) == len(distinct) and system.unsafe[list(distinct)].any():
-                yield table, distinct
+                yield number, distinct
 
 
-def _resolved(
-    cells: list[int], table: int, variables: list[int], part_of: dict[tuple[int, int, int], list[int]]
-) -> list[int]:
+def _known_in(table: Table, cells: Ints, withheld: Bools) -> Iterator[list[int]]:
+    """Withheld cells of one table whose sum is known, in every way in which its withheld totals can be resolved."""
+    equations = table_equations(table)
+    cell = cells[equations.cell]
+    plus, hidden = equations.coefficient > 0, withheld[cell]
+    taken = np.bincount(equations.row[~plus], minlength=len(equations.variable))
+    sides: dict[int, tuple[list[int], list[int]]] = {}
+    for row, one, added in zip(
+        equations.row[hidden].tolist(), cell[hidden].tolist(), plus[hidden].tolist(), strict=True
+    ):
+        sides.setdefault(row, ([], []))[0 if added else 1].append(one)
+    part_of: dict[tuple[int, int], list[int]] = {}
+    known: list[list[int]] = []
+    for row in sorted(sides):
+        parts, totals = sides[row]
+        if not totals or not parts:
+            known.append(parts or totals)
+        if len(totals) == 1 and taken[row] == 1 and parts != totals:
+            part_of.setdefault((int(equations.variable[row]), totals[0]), parts)
+    variables = list(range(len(table.variables)))
+    for given in known:
+        yield given
+        for some in (*([v] for v in variables), variables):
+            yield _resolved(given, some, part_of)
+
+
+def _resolved(cells: list[int], variables: list[int], part_of: dict[tuple[int, int], list[int]]) -> list[int]:
     """The cells with every withheld total replaced by its withheld parts, one variable after the other."""
     for variable in variables:
         result, waiting = [], list(reversed(cells))
         while waiting:
             cell = waiting.pop()
-            parts = part_of.get((table, variable, cell))
+            parts = part_of.get((variable, cell))
             if parts is None:
                 result.append(cell)
             else:
@@ -216,7 +225,7 @@ def _by_holder(table: Table, found: Contributions, rows: list[Ints]) -> Contribu
     """Whoever is in several of the cells counts with all that it has; nobody counts with less than it may have."""
     holders = table.holders
     assert holders is not None
-    width, scale = found.top.shape[1], 10 ** max(table.shadow_decimals - table.decimals, 0)
+    width = found.top.shape[1]
     counts, some, tops = [], [], []
     for r in rows:
         named: dict[int, int] = {}
@@ -240,7 +249,7 @@ def _by_holder(table: Table, found: Contributions, rows: list[Ints]) -> Contribu
         counts.append(max(len(named), int(holders.count[r].max(initial=0))))
         if found.nonzero is not None:
             some.append(max(sum(has != 0 for has in named.values()), int(found.nonzero[r].max(initial=0))))
-        tops.append(_at_most(sorted(most, reverse=True)[:width], int(table.value[r].sum())) * scale)
+        tops.append(_at_most(sorted(most, reverse=True)[:width], int(table.value[r].sum())))
     return _contributions(found, rows, counts, some or None, tops)
 
 

@@ -21,6 +21,7 @@ from discreet.parameters import Natural, Positive, Share, as_path_text
 from discreet.relations import System
 from discreet.relations.cycles import has_open_cycle
 from discreet.relations.identity import cell_identities
+from discreet.relations.twins import Twins, in_finest_cells, twin_labels, with_twins_as_one
 from discreet.relations.whole_counts import in_whole_counts
 from discreet.tables.engines import SETTINGS as ENGINES
 from discreet.tables.engines import check_settings, propose
@@ -37,6 +38,9 @@ from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern
 from discreet.tables.suppress.proposed import notes as proposed_notes
 from discreet.tables.suppress.reasons import with_reasons
 from discreet.tables.suppress.tree import refuse_without_scip
+
+MANY_TWINS = 0.5
+"""Twins are looked at as one cell where no more than this share of the cells is left then."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,9 @@ class Suppress(TableMethod):
             refuse_without_scip()
         accept = self._read("accept")
         counted = _counted(system)
-        system, hidden, cost, notes, attackers, unit = self._prepared(system)
+        whole = self._prepared(system)
+        twins = self._twins(whole)
+        system, hidden, cost, notes, attackers, unit = self._among_twins(whole, twins)
         insiders = attackers.insiders
         proposed = self._proposed(hidden, cost, attackers)
         if proposed is not None:
@@ -186,7 +192,7 @@ class Suppress(TableMethod):
         coalitions = isinstance(attackers, Coalitions)
         if self.algorithm == "optimal":
             pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit, self.solver)
-        withheld, stuck = self._with_safe_sums(system, cost, attackers, pattern.withheld)
+        withheld, stuck = self._with_safe_sums(whole, pattern.withheld, twins)
         failures = classify(system, attackers, pattern.unprotected, stuck)
         as_proposed = proposed is not None and not self.repair
         if as_proposed:
@@ -219,13 +225,40 @@ class Suppress(TableMethod):
         )
         return TableOutcome(withheld, evidence, notes=notes)
 
-    def _with_safe_sums(
-        self, system: System, cost: Floats, attackers: Attackers, withheld: Bools
-    ) -> tuple[Bools, list[Sum]]:
+    def _with_safe_sums(self, whole: _Prepared, withheld: Bools, twins: Twins | None) -> tuple[Bools, list[Sum]]:
         """The pattern in all value variables, and with more withheld where sums were not safe."""
+        system = whole.system
+        withheld = withheld if twins is None else withheld[twins.cell]
         if not self.joint:
             return _one_pattern(system, withheld), []
-        return protect_sums(system, cost, attackers, withheld, lambda pattern: _one_pattern(system, pattern))
+        withheld, stuck = protect_sums(
+            system, whole.cost, whole.attackers, withheld, lambda pattern: _one_pattern(system, pattern)
+        )
+        if twins is not None:
+            stuck = [found._replace(cells=tuple(twins.cell[list(found.cells)].tolist())) for found in stuck]
+        return withheld, stuck
+
+    def _twins(self, whole: _Prepared) -> Twins | None:
+        """The cells with twins as one, where most cells have one.
+
+        Reasons of accepted cells and pairs of contributors are about cells as they stand in the tables.
+        """
+        if self.algorithm in ENGINES or self.coalitions or self.accept:
+            return None
+        label = twin_labels(whole.system)
+        return with_twins_as_one(whole.system, label) if label.max(initial=-1) < MANY_TWINS * len(label) else None
+
+    def _among_twins(self, whole: _Prepared, twins: Twins | None) -> _Prepared:
+        """What is left to be done where twins are one: to withhold a cell costs as much as it does in all places."""
+        if twins is None:
+            return whole
+        system, first = twins.system, twins.first
+        cost = np.bincount(twins.cell, whole.cost, len(system)).astype(np.float64)
+        hidden = _not_out(system)
+        old = whole.attackers
+        attackers = Attackers(hidden, old.insiders, self.known_within, old.integral[first], twins.several)
+        _know_figures(system, attackers)
+        return _Prepared(system, in_finest_cells(hidden), cost, whole.notes, attackers, whole.unit[first])
 
     def propose(self, system: System) -> Bools:
         """The pattern alone: what an engine proposes as it stands, or the certified one; nothing is claimed of it."""
@@ -248,9 +281,7 @@ class Suppress(TableMethod):
         insiders = self.insiders if any(_counted(system)) else None
         system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
         system, whole, unit = in_whole_counts(system)
-        # What was published before cannot be hidden; it is withheld from these tables and reported.
-        out = system.unsafe & system.known
-        hidden = replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
+        hidden = _not_out(system)
         kind = Coalitions if self.coalitions and insiders is not None else Attackers
         attackers = kind(hidden, insiders, self.known_within, whole)
         _know_figures(system, attackers)
@@ -294,6 +325,12 @@ class _Prepared(NamedTuple):
     notes: tuple[str, ...]
     attackers: Attackers
     unit: Ints
+
+
+def _not_out(system: System) -> System:
+    """What was published before cannot be hidden; it is withheld from these tables and reported."""
+    out = system.unsafe & system.known
+    return replace(system, unsafe=system.unsafe & ~out, given=system.given | out)
 
 
 def _counted(system: System) -> list[bool]:

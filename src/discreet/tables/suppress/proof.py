@@ -29,7 +29,7 @@ def has_fractions(system: System, certificates: Certificates) -> bool:
     kind = object if largest >= LARGEST else np.int64
     of = np.repeat(np.arange(len(certificates), dtype=np.int64), np.diff(certificates.start))
     step = certificates.denominator.astype(kind)[of] * np.array(finer, kind)[certificates.entry_table]
-    return bool(np.any(certificates.amount % step != 0))
+    return bool(np.any(certificates.amount % step))
 
 
 def _distinct(families: dict[int, list[Member]]) -> tuple[list[Alternative], dict[int, int]]:

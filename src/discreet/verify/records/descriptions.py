@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.verify.description import CLAIM, HIERARCHY, NAME, SOME, TEXTS, same, table_files
+from discreet.verify.description import CLAIM, HIERARCHY, NAME, same, table_files
+from discreet.verify.rule_shapes import SOME, TEXTS
 from discreet.verify.shapes import (
     Shape,
     by_name,

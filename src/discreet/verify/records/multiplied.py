@@ -90,7 +90,7 @@ def _short(table: Table, moved: list[int], own: Ints, least: Fraction) -> Bools:
     if not table.spec.weight and table.spec.shadow is None and holding.top.shape[1]:
         alone = alone | np.asarray((holding.top[:, 0] == table.value) & ~table.empty)
     rows = zip(alone.tolist(), moved, own.tolist(), table.value.tolist(), strict=True)
-    return np.array([s and m < least * o and m < v for s, m, o, v in rows], np.bool_)
+    return np.array([s and m < least * abs(o) and m < abs(v) for s, m, o, v in rows], np.bool_)
 
 
 def _count(

@@ -1,0 +1,438 @@
+"""A forger of releases of records: edits bytes and meaning of every file, renews the seal, and asks the checker.
+
+What it says of the truth is worked out here, from the files, without the checker: a forgery may pass only where the
+public files are as they were and every claim is still true. Run
+
+    python -m tests.attack.forged_records --count 10000
+
+for the full figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import discreet as ds
+from tests.attack.forging import reseal
+
+K = 3
+KEYS = ("age", "sex", "region")
+Forger = Callable[[Path, random.Random], bool | None]
+"""Edits a folder; whether the checker must refuse it, or nothing where nothing was changed."""
+
+
+def made(folder: Path, seed: int = 1) -> Path:
+    """A true release of 60 records."""
+    draw = random.Random(seed)
+    rows = 60
+    table = pa.table(
+        {
+            "name": [f"Ann {i}" for i in range(rows)],
+            "home": [i // 2 for i in range(rows)],
+            "age": [draw.randrange(100) for _ in range(rows)],
+            "sex": [draw.choice("mf") for _ in range(rows)],
+            "region": [draw.choice(["N1", "N2", "S1", "S2"]) for _ in range(rows)],
+            "health": [draw.choice(["good", "bad", None]) for _ in range(rows)],
+            "income": [round(draw.lognormvariate(9, 1), 2) for _ in range(rows)],
+        }
+    )
+    tree = ds.Hierarchy.from_nested({"north": ["N1", "N2"], "south": ["S1", "S2"]}, total="All")
+    data = ds.Microdata(
+        table,
+        keys=list(KEYS),
+        sensitive="health",
+        numeric="income",
+        household="home",
+        identifier="name",
+        hierarchies={"region": tree},
+        value_labels={"sex": {"m": "male", "f": "female"}},
+    )
+    steps = [
+        ds.Recode("age", intervals=[50]),
+        ds.Recode("region", level=1),
+        ds.Recode("income", top=20_000, bottom=1_000),
+        ds.Recode("sex", map={"m": "man", "f": "woman"}),
+    ]
+    ds.protect(data, steps, rules=[ds.KAnonymity(K)]).save(folder, formats=["csv", "parquet"])
+    return folder
+
+
+# ---- files ------------------------------------------------------------------------------------------------------
+
+
+def read_arrow(path: Path) -> pa.Table:
+    with pa.OSFile(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def write_arrow(path: Path, table: pa.Table) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def rarest(folder: Path, keys: tuple[str, ...] = KEYS) -> int:
+    """How often the rarest combination of keys occurs in the public file."""
+    with (folder / "public" / "records.csv").open(encoding="utf-8", newline="") as stream:
+        return min(Counter(tuple(row[key] for key in keys) for row in csv.DictReader(stream)).values())
+
+
+def edit_json(folder: Path, name: str, edit: Callable[[Any], None]) -> None:
+    path = folder / "custodian" / name
+    data = json.loads(path.read_text(encoding="utf-8"))
+    edit(data)
+    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def edit_both(folder: Path, edit: Callable[[Any, Any], None]) -> None:
+    """Edit records.json and log.json so that they still say the same."""
+    read = {name: json.loads((folder / "custodian" / name).read_text()) for name in ("records.json", "log.json")}
+    edit(read["records.json"], read["log.json"])
+    for name, data in read.items():
+        text = json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        (folder / "custodian" / name).write_text(text, encoding="utf-8")
+
+
+# ---- meaning ----------------------------------------------------------------------------------------------------
+
+
+def public_value(folder: Path, draw: random.Random) -> bool | None:
+    """One value of the public csv file becomes another one."""
+    path = folder / "public" / "records.csv"
+    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    i, k = draw.randrange(1, len(rows)), draw.randrange(len(rows[0]))
+    other = rows[draw.randrange(1, len(rows))][k] if draw.random() < 0.7 else draw.choice(["", "Ann 3", "0", "x"])
+    if other == rows[i][k]:
+        return None
+    rows[i][k] = other
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    path.write_text(text.getvalue(), encoding="utf-8")
+    return True
+
+
+def public_rows(folder: Path, draw: random.Random) -> bool | None:
+    """A row of the public csv file goes, comes twice, or changes places with another."""
+    path = folder / "public" / "records.csv"
+    head, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    before, i, j = list(lines), draw.randrange(len(lines)), draw.randrange(len(lines))
+    way = draw.randrange(3)
+    if way == 0:
+        del lines[i]
+    elif way == 1:
+        lines.insert(j, lines[i])
+    else:
+        lines[i], lines[j] = lines[j], lines[i]
+    if lines == before:
+        return None
+    path.write_text(head + "".join(lines), encoding="utf-8")
+    return True
+
+
+def public_columns(folder: Path, draw: random.Random) -> bool | None:
+    """The public csv file gets a column with the names, or another heading."""
+    path = folder / "public" / "records.csv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if draw.random() < 0.5:
+        names = ["name", *(f"Ann {i}" for i in range(len(lines) - 1))]
+        lines = [f"{line},{name}" for line, name in zip(lines, names, strict=True)]
+    else:
+        lines[0] = lines[0].replace(draw.choice(["age", "sex", "income"]), "note")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return True
+
+
+def public_parquet(folder: Path, draw: random.Random) -> bool | None:
+    """The Parquet file gets a value, a column, metadata or a row that it must not have."""
+    import pyarrow.parquet as pq
+
+    path = folder / "public" / "records.parquet"
+    table = pq.read_table(path)
+    way = draw.randrange(4)
+    if way == 0:
+        table = table.append_column("name", pa.array([f"Ann {i}" for i in range(len(table))]))
+    elif way == 1:
+        table = table.replace_schema_metadata({"who": "Ann 3 lives in N1"})
+    elif way == 2:
+        table = pa.concat_tables([table, table.slice(draw.randrange(len(table)), 1)])
+    else:
+        values = table["sex"].to_pylist()
+        i = draw.randrange(len(values))
+        values[i] = "man" if values[i] == "woman" else "woman"
+        table = table.set_column(table.column_names.index("sex"), "sex", pa.array(values))
+    pq.write_table(table, path, compression="zstd")
+    return True
+
+
+def extra_file(folder: Path, draw: random.Random) -> bool | None:
+    """A file lies in the folder that no release has."""
+    place = draw.choice(["public/names.csv", "public/records.txt", "custodian/step_9.arrow", "restricted/a.csv"])
+    (folder / place).parent.mkdir(exist_ok=True)
+    (folder / place).write_text("Ann 3 lives in N1\n")
+    return True
+
+
+def step_value(folder: Path, draw: random.Random) -> bool | None:
+    """A value after a step becomes another one that the column has."""
+    path = folder / "custodian" / f"step_{draw.randrange(4)}.arrow"
+    table = read_arrow(path)
+    name = table.column_names[0]
+    values = table[name].to_pylist()
+    i, j = draw.randrange(len(values)), draw.randrange(len(values))
+    if values[i] == values[j]:
+        return None
+    values[i] = values[j]
+    write_arrow(path, pa.table({name: pa.array(values, table[name].type)}))
+    return True
+
+
+def original_value(folder: Path, draw: random.Random) -> bool | None:
+    """A value of the original becomes another one; what a column is recoded from may change within its class."""
+    path = folder / "custodian" / "original.arrow"
+    table = read_arrow(path)
+    name = draw.choice([n for n in table.column_names if n not in ("name", "home")])
+    values = table[name].to_pylist()
+    i, j = draw.randrange(len(values)), draw.randrange(len(values))
+    if values[i] == values[j]:
+        return None
+    old, new = values[i], values[j]
+    values[i] = new
+    column = pa.array(values, table[name].type)
+    write_arrow(path, table.set_column(table.column_names.index(name), name, column))
+    classes = {
+        "age": lambda x: x >= 50,
+        "region": lambda x: x[0],
+        "income": lambda x: min(max(x, 1000), 20000),
+    }
+    return name not in classes or classes[name](old) != classes[name](new)
+
+
+def row_order(folder: Path, draw: random.Random) -> bool | None:
+    """Two public rows are said to be other original ones."""
+    path = folder / "custodian" / "order.arrow"
+    rows = read_arrow(path)["row"].to_pylist()
+    i, j = draw.sample(range(len(rows)), 2)
+    if draw.random() < 0.5:
+        rows[i] = rows[j]
+    else:
+        rows[i], rows[j] = rows[j], rows[i]
+    write_arrow(path, pa.table({"row": pa.array(rows, pa.int64())}))
+    return True
+
+
+def rule_number(folder: Path, draw: random.Random) -> bool | None:
+    """The rule claims another number, fewer or other keys, or a size."""
+    k, keys = draw.randrange(2, 25), draw.sample(KEYS, draw.randrange(1, 4))
+    rule = {"kind": "k_anonymity", "k": k, "keys": keys, "missing": "category"}
+    if draw.random() < 0.3:
+        rule["keys"] = [*keys, draw.choice(["name", "wealth", keys[0]])]
+
+    def edit(description: Any, log: Any) -> None:
+        description["rules"] = log["rules"] = [rule]
+
+    edit_both(folder, edit)
+    if len(rule["keys"]) != len(keys):
+        return True
+    return rarest(folder, tuple(keys)) < k
+
+
+def method_parameter(folder: Path, draw: random.Random) -> bool | None:
+    """A step is said to have been another one, in both files and in its claim."""
+    number = draw.randrange(4)
+    parameter, value = {
+        0: ("intervals", draw.choice([[49], [51], [50, 70], [49.5]])),
+        1: ("level", draw.choice([0, 2])),
+        2: ("top", draw.choice([19_999, 20_001, 10**9])),
+        3: ("map", draw.choice([{"m": "man"}, {"m": "man", "f": "man"}, {"m": "woman", "f": "man"}])),
+    }[number]
+
+    def edit(description: Any, log: Any) -> None:
+        step = description["steps"][number]
+        before = json.dumps(step["method"][parameter])
+        step["method"][parameter] = log["protect"][number][parameter] = value
+        statement = step["claim"]["statement"]
+        if parameter == "intervals":
+            listed = ", ".join(repr(str(begin)) if isinstance(begin, str) else f"'{begin}'" for begin in value)
+            statement = statement.replace("'50'", listed)
+        elif parameter == "level":
+            statement = statement.replace("level 1", f"level {value}")
+        elif parameter == "top":
+            statement = statement.replace("20,000", f"{value:,g}")
+        elif parameter == "map":
+            statement = statement.replace("2 codes have", "1 code has" if len(value) == 1 else "2 codes have")
+        step["claim"]["statement"] = statement
+        assert before != json.dumps(value)
+
+    edit_both(folder, edit)
+    ages = read_arrow(folder / "custodian" / "original.arrow")["age"].to_pylist()
+    incomes = read_arrow(folder / "custodian" / "original.arrow")["income"].to_pylist()
+    if parameter == "intervals" and len(value) == 1:
+        return True  # the names of the intervals tell where they begin
+    if parameter == "top":
+        return any(min(max(x, 1000), 20000) != min(max(x, 1000), value) for x in incomes)
+    del ages
+    return True
+
+
+def description_field(folder: Path, draw: random.Random) -> bool | None:
+    """A field of the description becomes something that it must not be."""
+    way = draw.randrange(9)
+
+    def edit(data: Any) -> None:
+        if way == 0:
+            data["keeps_order"] = True
+        elif way == 1:
+            data["name"] = "records2"
+        elif way == 2:
+            data["rows"] += 1
+        elif way == 3:
+            data["columns"][0]["role"] = ""
+        elif way == 4:
+            data["steps"].pop()
+        elif way == 5:
+            data["steps"][0]["claim"]["statement"] = "Nobody can be recognised."
+        elif way == 6:
+            data["note"] = "Ann 3 lives in N1"
+        elif way == 7:
+            data["columns"][2]["type"] = "string"
+        else:
+            data["hierarchies"]["region"]["groupings"] = data["hierarchies"]["region"]["groupings"][:1]
+
+    edit_json(folder, "records.json", edit)
+    return True
+
+
+def household_split(folder: Path, draw: random.Random) -> bool | None:
+    """Somebody is said to live with others."""
+    path = folder / "custodian" / "original.arrow"
+    table = read_arrow(path)
+    homes = table["home"].to_pylist()
+    i, j = draw.sample(range(len(homes)), 2)
+    if homes[i] == homes[j]:
+        return None
+    homes[i] = homes[j]
+    write_arrow(path, table.set_column(1, "home", pa.array(homes, pa.int64())))
+    return True
+
+
+FORGERS: dict[str, Forger] = {
+    forger.__name__: forger
+    for forger in (
+        public_value,
+        public_rows,
+        public_columns,
+        public_parquet,
+        extra_file,
+        step_value,
+        original_value,
+        row_order,
+        rule_number,
+        method_parameter,
+        description_field,
+        household_split,
+    )
+}
+
+
+# ---- bytes ------------------------------------------------------------------------------------------------------
+
+
+def changed_bytes(data: bytes, draw: random.Random) -> bytes:
+    """One byte changed, added or taken, or the end cut off."""
+    at, way = draw.randrange(len(data)), draw.randrange(4)
+    if way == 0:
+        return data[:at] + bytes([(data[at] + draw.randrange(1, 256)) % 256]) + data[at + 1 :]
+    if way == 1:
+        return data[:at] + bytes([draw.randrange(256)]) + data[at:]
+    return data[:at] + data[at + 1 :] if way == 2 else data[:at]
+
+
+# ---- the attack -------------------------------------------------------------------------------------------------
+
+
+class Folder:
+    """A true release that is forged again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = made(folder)
+        self.true = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        assert ds.check_folder(folder).holds
+
+    def restore(self) -> None:
+        for path in self.folder.rglob("*"):
+            if path.is_file() and path.relative_to(self.folder).as_posix() not in self.true:
+                path.unlink()
+        if (self.folder / "restricted").is_dir():
+            (self.folder / "restricted").rmdir()
+        for name, data in self.true.items():
+            if (self.folder / name).read_bytes() != data:
+                (self.folder / name).write_bytes(data)
+
+
+def forge_meaning(release: Folder, seed: int) -> str | None:
+    """One forgery of meaning, sealed anew; what was wrong about the verdict, or nothing."""
+    draw = random.Random(seed)
+    name = draw.choice(list(FORGERS))
+    try:
+        wrong = FORGERS[name](release.folder, draw)
+        if wrong is None:
+            return None
+        reseal(release.folder)
+        holds = ds.check_folder(release.folder).holds
+        return f"seed {seed}: {name} was accepted" if holds and wrong else None
+    finally:
+        release.restore()
+
+
+def forge_bytes(release: Folder, seed: int) -> str | None:
+    """One change of bytes, of a public file with a new seal, of any file without."""
+    draw = random.Random(seed)
+    sealed_anew = draw.random() < 0.5
+    names = [name for name in release.true if not sealed_anew or name.startswith("public/")]
+    name = draw.choice(names)
+    data = changed_bytes(release.true[name], draw)
+    if data == release.true[name]:
+        return None
+    try:
+        (release.folder / name).write_bytes(data)
+        if sealed_anew:
+            reseal(release.folder)
+        holds = ds.check_folder(release.folder).holds
+    except ds.DiscreetError:
+        return None  # no release any more, and said so
+    finally:
+        release.restore()
+    return f"seed {seed}: a change of {name} was accepted" if holds else None
+
+
+def main() -> int:
+    """Forge as often as asked, and say what was accepted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0)
+    asked = parser.parse_args()
+    accepted = []
+    with tempfile.TemporaryDirectory() as place:
+        release = Folder(Path(place) / "out")
+        for seed in range(asked.first, asked.first + asked.count):
+            for forge in (forge_meaning, forge_bytes):
+                found = forge(release, seed)
+                if found is not None:
+                    accepted.append(found)
+                    print(found, flush=True)
+    print(f"{asked.count} forgeries of meaning and {asked.count} of bytes, {len(accepted)} accepted")
+    return 1 if accepted else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
