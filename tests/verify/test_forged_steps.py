@@ -326,3 +326,63 @@ def test_a_household_number_that_was_multiplied():
         f.facts.update(columns=["home"], decimals=[0])
 
     refused("noise", forge, "a column was multiplied that holds no values", alone=False)
+
+
+# ---- anything else ------------------------------------------------------------------------------------------
+
+
+def truly_swapped(f: Forgery) -> bool:
+    """Whether households that agree can be paired so that each pair exchanged its areas, and as many as stated."""
+    waiting: dict[tuple[Any, ...], int] = {}
+    moved = 0
+    for rows in f.homes().values():
+        before, after = ({column["area"][row] for row in rows} for column in (f.old, f.changed))
+        if len(before) > 1 or len(after) > 1:
+            return False
+        here, there = before.pop(), after.pop()
+        if here == there:
+            continue
+        moved += 1
+        like = (f.old["region"][rows[0]], len(rows), str(profile(f, rows, "sex", "band")))
+        if waiting.get((*like, there, here), 0):
+            waiting[(*like, there, here)] -= 1
+        else:
+            waiting[(*like, here, there)] = waiting.get((*like, here, there), 0) + 1
+    return not any(waiting.values()) and moved == f.facts["moved"] > 0
+
+
+def truly_multiplied(f: Forgery) -> bool:
+    """Whether every value moved by a tenth to a fifth, rounded up to a unit, and households one way."""
+    ways: dict[int, set[bool]] = {}
+    for name, unit in (("income", 1), ("tax", 100)):
+        for home, old, new in zip(f.old["home"], f.old[name], f.changed[name], strict=True):
+            if new is None or new != round(new * unit) / unit:
+                return False
+            own, far = round(old * unit), round(new * unit) - round(old * unit)
+            if not -(-own // 10) <= abs(far) <= -(-own // 5):
+                return False
+            ways.setdefault(home, set()).update({far > 0} if far else ())
+    return all(len(way) < 2 for way in ways.values())
+
+
+@pytest.mark.parametrize(("name", "truth"), [("swap", truly_swapped), ("noise", truly_multiplied)])
+def test_random_edits_pass_only_where_the_claim_is_still_true(name, truth):
+    draw = np.random.default_rng(11)
+    passed = 0
+    for _ in range(150):
+        forgery = Forgery(name)
+        column = forgery.changed[str(draw.choice(list(forgery.changed)))]
+        for _ in range(int(draw.integers(1, 3))):
+            rows = forgery.homes()[int(draw.integers(60))]
+            if name == "swap":
+                code = str(draw.choice(["N1", "N2", "S1", "S2"]))
+                for row in rows[: int(draw.integers(1, 4))]:
+                    column[row] = code
+                forgery.facts["moved"] += int(draw.integers(-1, 2))
+            else:
+                whole, factor = column is forgery.changed["income"], draw.choice([0.8, 0.99, 1.0, 1.01, 1.05, 1.3])
+                new = float(round(column[rows[0]] * factor, 0 if whole else 2))
+                column[rows[0]] = int(new) if whole else new
+        assert forgery.verdict().holds == truth(forgery)
+        passed += truth(forgery)
+    assert 0 < passed < 150
