@@ -13,7 +13,7 @@ from benchmarks.registry import Measure, Timing, apart, case, scratch, timed
 
 QUESTIONS = 100
 BY = ("sex", "age_group", "marital", "birth", "education", "labour", "occupation")
-WHERE = ((), ("age >= 18",), ("age < 65",), ("sex == '1'", "age > 30"))
+WHERE = ((), ("age >= 18",), ("age < 65",), ("sex == 'F'", "age > 30"))
 
 
 def write_people(folder: Path, records: int, format: str) -> None:

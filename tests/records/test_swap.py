@@ -10,7 +10,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError, ProtectionError
-from discreet.verify import check_release
+from discreet.verify import check_records, check_release
 
 AREA = ds.Hierarchy.from_nested({"North": ["N1", "N2", "N3"], "South": ["S1", "S2", "S3"]})
 JOB = ds.Hierarchy.flat(["a", "b", "c"])
@@ -263,6 +263,23 @@ def test_a_swap_in_which_nobody_moves_is_refused():
 def test_columns_that_are_not_there_are_named():
     with pytest.raises(InputError, match=r"no column 'hoem'.*Did you mean 'home'"):
         ds.protect(file_of(), ds.Swap("area", "hoem"), key=KEY)
+
+
+def test_a_column_that_tells_the_area_is_named():
+    """Postcodes stay where they were; who knows them undoes the exchange."""
+    frame = people()
+    draw = np.random.default_rng(2)
+    code = [f"{area}{draw.integers(3)}" if draw.random() < 0.95 else None for area in frame["area"].to_pylist()]
+    release = ds.protect(file_of(frame.append_column("postcode", pa.array(code))), WITHIN, key=KEY)
+    assert release.custodian.evidence[0].facts["telling"] == ["postcode"]
+    verdict = release.verify()
+    assert verdict.holds
+    assert "readers who know in which area each postcode lies: it stayed as it was" in verdict.not_considered
+    assert any("Every code of 'postcode' lies in one area" in note for note in release.custodian.log["notes"])
+    lying = replace(release.custodian.steps[0].evidence, facts={**release.custodian.evidence[0].facts, "telling": []})
+    step = replace(release.custodian.steps[0], evidence=lying)
+    verdict = check_records(replace(release.custodian, steps=(step,)), release.public)
+    assert any("that tell the area are not those that are named" in refusal.message for refusal in verdict.refused)
 
 
 def suppressed(**options: object) -> ds.Release:

@@ -162,13 +162,14 @@ def test_households_that_do_not_agree(what):
         ({"alone": 1.5}, "more households were selected"),
         ({"profile": ["sex"]}, "not those that it may"),
         ({"profile": []}, "not those that it may"),
+        ({"telling": ["sex"]}, "that tell the area are not those that are named"),
     ],
 )
 def test_numbers_of_households_that_are_not_there(facts, message):
     refused("swap", lambda f: f.facts.update(facts), message)
 
 
-@pytest.mark.parametrize("name", ["households", "moved", "alone", "profile"])
+@pytest.mark.parametrize("name", ["households", "moved", "alone", "profile", "telling"])
 def test_a_number_that_is_missing(name):
     refused("swap", lambda f: f.facts.pop(name), "cannot be used (KeyError)", alone=False)
 

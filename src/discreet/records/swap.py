@@ -20,6 +20,7 @@ from discreet.errors import (
     ParameterError,
     ProtectionError,
     counted,
+    listed,
     unknown_column,
     unknown_name,
 )
@@ -32,7 +33,7 @@ from discreet.model.claims.noise import noise_claim, swapped_statement
 from discreet.model.claims.records import swapped_claim
 from discreet.model.evidence import Evidence, Parts
 from discreet.model.microdata import Microdata
-from discreet.model.records import RecordSet
+from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, RecordSet
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
@@ -55,6 +56,8 @@ CHANCES = (
 )
 NAMED = "readers who know who lives where: a person alone in a published cell may have stayed"
 PROFILES = "readers who know how many households of each profile live in each area, which the tables do not show"
+TELLING = "Every code of {1} lies in one {0}: who knows which can tell where records of the file were before."
+HIDDEN = (*NEVER_PUBLIC, HOUSEHOLD)
 UNCHANGED = "are published as they are, because the exchange changed no cell"
 
 
@@ -146,10 +149,12 @@ class Swap(Keyed, TablePublisher, RecordMethod):
                 hint="Raise rate, match on fewer columns (profile), or exchange within larger areas.",
             )
         like = list(dict.fromkeys([*self.profile, *records.strata]))
-        facts = {**made.counts, "profile": like, "insecure": key.insecure}
+        telling = _telling(records, self.area)
+        facts = {**made.counts, "profile": like, "telling": telling, "insecure": key.insecure}
         plain = self.record()
         evidence = Evidence(plain, swapped_claim(plain, facts), facts=facts, findings=(self._share(made.counts),))
-        return RecordOutcome({self.area: made.column}, evidence)
+        notes = (TELLING.format(self.area, listed(telling)),) if telling else ()
+        return RecordOutcome({self.area: made.column}, evidence, notes)
 
     def _exchanged(self, frame: pa.Table, strata: Sequence[str], key: Key) -> Exchanged:
         """Exchanged areas of records, and who could move."""
@@ -303,6 +308,28 @@ class Swap(Keyed, TablePublisher, RecordMethod):
         shown = any(set(self.profile) <= set(table.variables) for table in system.tables)
         left_out = (chances, NAMED) if shown else (chances, NAMED, PROFILES)
         return Reading(lower, upper, KNOWS, left_out, Whole(whole_steps(system)), certain)
+
+
+def _telling(records: RecordSet, area: str) -> list[str]:
+    """Columns of which every code lies in one area, so that the old area can be told from it.
+
+    Codes that occur once say nothing: of numbers such as incomes nobody knows where they belong.
+    """
+    here = number_contributors(records[area]).number
+    found = []
+    for name in records.names:
+        column = records[name].drop_null()
+        if name == area or records.about(name).role in HIDDEN or str(column.type) not in ("string", "int64"):
+            continue
+        code, there = number_contributors(column).number, here[~records[name].is_null().to_numpy()]
+        times = np.bincount(code)
+        if int((times == 1).sum()) * 2 > len(code) or not len(code):
+            continue
+        first = np.zeros(len(times), np.int64)
+        first[code[::-1]] = there[::-1]
+        if np.array_equal(first[code], there) and len(np.unique(there)) > 1:
+            found.append(name)
+    return found
 
 
 def _plain(table: Table) -> bool:

@@ -216,6 +216,7 @@ def _check_before(verdict: Verdict, evidence: Evidence) -> None:
         verdict.refuse("claim", f"{kind} does not claim what it may")
     else:
         verdict.take_for_granted(f"what was done to the records before: {evidence.claim.statement}", "method")
+        verdict.not_considered += evidence.claim.not_considered
 
 
 def _check_claims(verdict: Verdict, ground: Ground, custodian: TableCustodian, rechecks: list[Recheck]) -> None:

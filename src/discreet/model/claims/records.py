@@ -23,7 +23,8 @@ def recoded_claim(method: Mapping[str, Any], _facts: Mapping[str, Any]) -> Claim
 def swapped_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     """What an exchange of areas claims, from the method as plain data.
 
-    ``facts`` are numbers of households and the columns on which they agree: those of the method, and strata.
+    ``facts`` are numbers of households, the columns on which they agree (those of the method, and strata), and columns
+    that tell the area.
     """
     area, within, like = method["area"], method["within"], facts["profile"]
     alike = f"that agrees in size and {', '.join(like)}" if like else "of the same size"
@@ -32,7 +33,8 @@ def swapped_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
         f"one {alike} in {f'the same {within}' if within else 'any area'}, {facts['alone']} selected ones found no "
         "partner; members of a household stayed together; nothing else changed."
     )
-    return _drawn("swap", statement, facts)
+    left_out = (f"readers who know in which {area} each {name} lies: it stayed as it was" for name in facts["telling"])
+    return _drawn("swap", statement, facts, tuple(left_out))
 
 
 def multiplied_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:

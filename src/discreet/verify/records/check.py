@@ -9,10 +9,10 @@ from discreet.model.claims.records import release_left_out
 from discreet.model.release import RecordCustodian
 from discreet.verify.records.anonymity import check_rule
 from discreet.verify.records.context import Step
-from discreet.verify.records.exchanged import check_exchanged
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
-from discreet.verify.records.noisy import check_noisy
+from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.recoded import check_recoded
+from discreet.verify.records.swapped_records import check_swapped_records
 from discreet.verify.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from discreet.model.public import PublicRelease
 
 METHODS: dict[str, Callable[[Step], None]] = {
-    "multiplicative_noise": check_noisy,
+    "multiplicative_noise": check_multiplied_records,
     "recode": check_recoded,
-    "swap": check_exchanged,
+    "swap": check_swapped_records,
 }
 """Methods for records, and how their claims are checked."""
 

@@ -16,11 +16,13 @@ from discreet.verify.records.context import Step
 if TYPE_CHECKING:
     import pyarrow as pa
 
+OUT_OF_SIGHT = ("identifier", "contributor", "record_key", "waiver", "request", "household")
+"""Roles of columns that readers do not see as they were."""
 LARGEST = 8
 """Households of this size and more are one band."""
 
 
-def check_exchanged(step: Step) -> None:
+def check_swapped_records(step: Step) -> None:
     """Who belongs together moved together, and every exchange is one between households that agree."""
     method, facts, before = step.method, step.evidence.facts, len(step.verdict.refused)
     area = str(method["area"])
@@ -49,6 +51,8 @@ def check_exchanged(step: Step) -> None:
     profile = _profiles(home, [_numbers(step.before[name]) for name in like])
     moved = _check_pairs(step, broad[first], profile, old[first], new[first])
     _check_numbers(step, moved, broad[first])
+    if list(facts["telling"]) != _telling(step, area, old):
+        step.refuse("the columns that tell the area are not those that are named")
     step.claims(swapped_claim(method, facts))
     step.verdict.take_for_granted("that who was exchanged was drawn at random, and how many found no partner", "method")
     step.verdict.prove(step.evidence.claim.statement, before)
@@ -61,6 +65,25 @@ def _check_pairs(step: Step, broad: Ints, profile: Ints, old: Ints, new: Ints) -
     if any(count != went[where, who, there, here] for (where, who, here, there), count in went.items()):
         step.refuse("households changed areas without others of the same profile taking their places")
     return len(moves)
+
+
+def _telling(step: Step, area: str, old: Ints) -> list[str]:
+    """Columns in sight that have no code in two areas, but codes that are there more than once."""
+    found = []
+    for name, column in step.before.items():
+        if (
+            name == area
+            or step.original.about(name).role in OUT_OF_SIGHT
+            or str(column.type) not in ("string", "int64")
+        ):
+            continue
+        there = ~np.asarray(column.is_null().to_numpy(), np.bool_)
+        pairs = Counter(zip(column.drop_null().to_pylist(), old[there].tolist(), strict=True))
+        alone = sum(count == 1 for count in Counter(column.drop_null().to_pylist()).values())
+        codes = {code for code, _ in pairs}
+        if codes and len(pairs) == len(codes) and 2 * alone <= there.sum() and len({here for _, here in pairs}) > 1:
+            found.append(name)
+    return found
 
 
 def _check_numbers(step: Step, moved: int, broad: Ints) -> None:

@@ -23,7 +23,7 @@ NEVER = ("identifier", "contributor", "record_key", "waiver", "request", "househ
 """Roles of columns that are not multiplied."""
 
 
-def check_noisy(step: Step) -> None:
+def check_multiplied_records(step: Step) -> None:
     """The stated columns moved by no less than the least factor and no more than the largest, rounded up."""
     method, facts, before = step.method, step.evidence.facts, len(step.verdict.refused)
     least, most = (Fraction(str(method[end])) - 1 for end in ("a", "b"))
