@@ -353,3 +353,27 @@ def test_recoded_records_are_swapped():
     table = release.custodian.tables.tables[0]
     assert table.value[table.row(area="Total", job="a")] == 0
     assert np.any(release.custodian.published[0] != table.value)
+
+
+@pytest.mark.parametrize("last", ["swap", "suppress"])
+def test_a_recipe_swaps_files_and_tables_alike(last, tmp_path):
+    """Numbers of csv files are numbers after a step on records too: in filters, risks and values."""
+    import pyarrow.csv as arrow_csv
+
+    frame = people().append_column("income", pa.array(np.arange(people().num_rows) % 500))
+    arrow_csv.write_csv(frame, tmp_path / "people.csv")
+    data = 'version = 1\n[data]\nfile = "people.csv"\nhousehold = "home"\nnumeric = ["income"]\nsensitive = ["risk"]\n'
+    step = '[[protect]]\nmethod = "swap"\narea = "area"\nhousehold = "home"\nwithin = "region"\nrisk = "risk"\n'
+    out = '[output]\ndirectory = "out"\n'
+    if last == "swap":
+        text = f"{data}[records]\n{step}{out}"
+    else:
+        areas = ", ".join(f'"{code}"' for code in AREA.base_codes)
+        text = (
+            f'{data}[hierarchies]\narea = [{areas}]\n[[tables]]\nby = ["area"]\nvalue = "income"\n'
+            f'filter = "risk < 1"\n[[rules]]\nkind = "p_percent"\np = 10\n{step}[[protect]]\nmethod = "suppress"\n{out}'
+        )
+    (tmp_path / "recipe.toml").write_text(text)
+    run = ds.run_recipe(tmp_path / "recipe.toml")
+    assert run.verdict.holds
+    assert run.release.custodian.evidence[0].claim.method == "swap"

@@ -14,6 +14,7 @@ from discreet.keys import Key
 from discreet.methods.base import Method, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Ints
+from discreet.model.condition import Condition
 from discreet.model.evidence import Evidence
 from discreet.model.microdata import Microdata
 from discreet.model.records import RecordSet
@@ -136,7 +137,8 @@ def changed_microdata(
 ) -> tuple[Microdata, Earlier]:
     """Records after some methods, ready to be tabulated, with the evidence of every step."""
     steps = refuse_for_records(methods)
-    records = read_record_set(data, [*numeric, *(name for method in steps for name in method.numbers)])
+    wanted = [data.waiver, data.request, data.record_key, *(name for method in steps for name in method.numbers)]
+    records = read_record_set(data, [*numeric, *(name for name in wanted if name)])
     evidence = []
     for method in steps:
         outcome = method.run(records, keys.of(method))
@@ -149,7 +151,12 @@ def changed_microdata(
 def numbers_of(specs: Sequence[TableSpec]) -> list[str]:
     """Columns of records that tables take numbers from."""
     named = (name for spec in specs for name in (spec.value, spec.shadow, spec.cost, spec.weight))
-    return [name for name in named if isinstance(name, str)]
+    return [*(name for name in named if isinstance(name, str)), *(n for spec in specs for n in compared(spec.where))]
+
+
+def compared(conditions: Sequence[Condition]) -> list[str]:
+    """Columns that are compared with numbers."""
+    return [c.column for c in conditions if not any(isinstance(value, str) for value in c.values)]
 
 
 def refuse_for_tables(steps: Sequence[Method], already: Any, parts: Any) -> None:

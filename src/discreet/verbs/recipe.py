@@ -43,7 +43,7 @@ from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.kitchen import Kitchen
 from discreet.verbs.proposals import Redesign
 from discreet.verbs.protect import protect_tables
-from discreet.verbs.protect_records import UNTOUCHED, changed_microdata, protect_records
+from discreet.verbs.protect_records import UNTOUCHED, changed_microdata, compared, protect_records
 from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.recipe_parts import (
     PatternPart,
@@ -260,7 +260,9 @@ def cook(
     earlier = UNTOUCHED
     key = kitchen.key(steps)
     if before:
-        numbers = [name for part in recipe.tables for name in (part.value, part.shadow, part.cost) if name]
+        named = (name for part in recipe.tables for name in (part.value, part.shadow, part.cost, part.weight))
+        numbers = [name for name in named if name]
+        numbers += [name for part in recipe.tables for name in compared(parse_conditions(part.filter))]
         keys = Keys(key)
         data, earlier = changed_microdata(kitchen.microdata(), before, numbers, keys)
         key = keys.of(publisher)
