@@ -69,6 +69,9 @@ def _check_pairs(step: Step, broad: Ints, profile: Ints, old: Ints, new: Ints) -
 
 def _telling(step: Step, area: str, old: Ints) -> list[str]:
     """Columns in sight that have no code in two areas, but codes that are there more than once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     found = []
     for name, column in step.before.items():
         if (
@@ -77,11 +80,11 @@ def _telling(step: Step, area: str, old: Ints) -> list[str]:
             or str(column.type) not in ("string", "int64")
         ):
             continue
-        there = ~np.asarray(column.is_null().to_numpy(), np.bool_)
-        pairs = Counter(zip(column.drop_null().to_pylist(), old[there].tolist(), strict=True))
-        alone = sum(count == 1 for count in Counter(column.drop_null().to_pylist()).values())
-        codes = {code for code, _ in pairs}
-        if codes and len(pairs) == len(codes) and 2 * alone <= there.sum() and len({here for _, here in pairs}) > 1:
+        known = pa.table({"code": column, "area": old}).filter(pc.field("code").is_valid())
+        pairs = known.group_by(["code", "area"]).aggregate([([], "count_all")])
+        alone = pc.sum(pc.equal(pairs["count_all"], 1)).as_py() or 0
+        one_each = len(pairs) == len(pairs["code"].unique())
+        if one_each and 2 * alone <= len(known) and len(known["area"].unique()) > 1:
             found.append(name)
     return found
 
