@@ -144,8 +144,8 @@ def whole_moves(own: Ints, multiplier: Floats, zone: NoiseZone) -> Ints:
 
     Examples
     --------
-    >>> whole_moves(np.array([0, 1, 10, 101]), np.array([1.1, 0.9, 1.1, 0.85]), NoiseZone(1.1, 1.2)).tolist()
-    [0, -1, 1, -16]
+    >>> whole_moves(np.array([0, 1, 10, 101]), np.array([1.1, 0.9, 1.15, 0.85]), NoiseZone(1.1, 1.2)).tolist()
+    [0, -1, 2, -16]
     """
     far = np.ceil(own * np.abs(multiplier - 1)).astype(np.int64)
     least, most = (_ceiling(own, as_fraction(end) - 1) for end in (zone.a, zone.b))
