@@ -3,13 +3,14 @@
 
 PY = .venv/bin/python
 
-.PHONY: help install demo test test-papers attack mutants soak lint bench docs clean
+.PHONY: help install demo test test-papers coverage attack mutants soak lint bench docs clean
 
 help:
 	@echo 'make install      set up .venv (Python 3.11 to 3.13)'
 	@echo 'make demo         protect a made-up table and show the report'
 	@echo 'make test         run the tests, without the long published figures'
 	@echo 'make test-papers  reproduce the published figures, the long ones too'
+	@echo 'make coverage     run the tests and print which lines and branches they do not come by (COVERAGE=tests/rules)'
 	@echo 'make attack       attack releases with programs, enumeration and forged folders, in full'
 	@echo 'make mutants      weaken the checks one by one and see that tests notice (long; MUTANTS="--sample 50")'
 	@echo 'make soak         kills, full disks, signals and concurrent savers in full'
@@ -33,6 +34,10 @@ test:
 test-papers:
 	@sh tools/setup.sh
 	$(PY) -m pytest tests/papers -m 'paper or not paper'
+
+coverage:
+	@sh tools/setup.sh
+	$(PY) -m pytest -n 2 --cov --cov-report=term $(COVERAGE)
 
 attack:
 	@sh tools/setup.sh
@@ -63,5 +68,5 @@ docs:
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 
 clean:
-	rm -rf site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf site dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

@@ -6,22 +6,28 @@ Nouns are ``Hierarchy``, ``Microdata``, ``Table``, ``TableSet``, ``Pattern`` and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.methods.registry import METHODS
+from discreet.model.doors import add_doors
 from discreet.model.microdata import Microdata
 from discreet.model.noise_table import NoiseTable
 from discreet.model.pattern import Pattern
-from discreet.model.public import PublicRelease
 from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
     from discreet import attack, generate, measures
-    from discreet.argus.run import convert_batch, run_batch
+    from discreet.argus.apriori import apply_apriori
+    from discreet.argus.data import read_argus, read_argus_table
+    from discreet.argus.output import write_argus
+    from discreet.comparison.algorithms import compare_algorithms
+    from discreet.comparison.compare import compare
+    from discreet.comparison.fair import FairRisk
+    from discreet.comparison.tune import family, tune
+    from discreet.comparison.utility import utility
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy, write_labels
@@ -38,6 +44,9 @@ if TYPE_CHECKING:
     from discreet.model.hierarchy import Grouping, Hierarchy
     from discreet.model.spec import TableSpec
     from discreet.model.tableset import VariableEquation
+    from discreet.recipe.batch import convert_batch, run_batch
+    from discreet.recipe.links import linked_clusters
+    from discreet.recipe.run import run_recipe
     from discreet.records.drop_add import DropAdd
     from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.recode import Recode
@@ -63,33 +72,23 @@ if TYPE_CHECKING:
     from discreet.tables.redistribute.method import Redistribute
     from discreet.tables.rounding.method import Round
     from discreet.tables.suppress.method import Suppress
-    from discreet.verbs.algorithms import compare_algorithms
-    from discreet.verbs.argus_apriori import apply_apriori
-    from discreet.verbs.argus_data import read_argus, read_argus_table
-    from discreet.verbs.argus_output import write_argus
     from discreet.verbs.assess import assess
     from discreet.verbs.audit import audit
     from discreet.verbs.check_output import check_output
-    from discreet.verbs.compare import compare
     from discreet.verbs.coordinate import coordinate
-    from discreet.verbs.fair import FairRisk
     from discreet.verbs.instances import table_from_jj
-    from discreet.verbs.links import linked_clusters
     from discreet.verbs.load import load
     from discreet.verbs.offices import office_table
     from discreet.verbs.proposals import propose_recodes, redesign
     from discreet.verbs.protect import protect
-    from discreet.verbs.recipe import run_recipe
     from discreet.verbs.repair import repair
     from discreet.verbs.replay import replay
     from discreet.verbs.save import save, sign
     from discreet.verbs.tabulate import tabulate
-    from discreet.verbs.tune import family, tune
-    from discreet.verbs.utility import utility
     from discreet.verify import check_folder
 
 _HOME = {
-    "discreet.argus.run": ("convert_batch", "run_batch"),
+    "discreet.recipe.batch": ("convert_batch", "run_batch"),
     "discreet.errors": ("DiscreetError",),
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),
@@ -130,29 +129,29 @@ _HOME = {
     "discreet.methods.base": ("Method",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.records": ("KAnonymity",),
-    "discreet.verbs.algorithms": ("compare_algorithms",),
-    "discreet.verbs.argus_apriori": ("apply_apriori",),
-    "discreet.verbs.argus_data": ("read_argus", "read_argus_table"),
-    "discreet.verbs.argus_output": ("write_argus",),
+    "discreet.comparison.algorithms": ("compare_algorithms",),
+    "discreet.argus.apriori": ("apply_apriori",),
+    "discreet.argus.data": ("read_argus", "read_argus_table"),
+    "discreet.argus.output": ("write_argus",),
     "discreet.verbs.assess": ("assess",),
     "discreet.verbs.audit": ("audit",),
-    "discreet.verbs.compare": ("compare",),
+    "discreet.comparison.compare": ("compare",),
     "discreet.verbs.check_output": ("check_output",),
     "discreet.verbs.coordinate": ("coordinate",),
-    "discreet.verbs.fair": ("FairRisk",),
+    "discreet.comparison.fair": ("FairRisk",),
     "discreet.verbs.instances": ("table_from_jj",),
-    "discreet.verbs.links": ("linked_clusters",),
+    "discreet.recipe.links": ("linked_clusters",),
     "discreet.verbs.load": ("load",),
     "discreet.verbs.offices": ("office_table",),
     "discreet.verbs.proposals": ("propose_recodes", "redesign"),
     "discreet.verbs.protect": ("protect",),
-    "discreet.verbs.recipe": ("run_recipe",),
+    "discreet.recipe.run": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.replay": ("replay",),
     "discreet.verbs.save": ("save", "sign"),
     "discreet.verbs.tabulate": ("tabulate",),
-    "discreet.verbs.tune": ("family", "tune"),
-    "discreet.verbs.utility": ("utility",),
+    "discreet.comparison.tune": ("family", "tune"),
+    "discreet.comparison.utility": ("utility",),
     "discreet.verify": ("check_folder",),
 }
 METHODS.add_homes(
@@ -178,56 +177,120 @@ _MODULES = {
     "measures": "discreet.measures",
 }
 
-__all__ = ["Microdata", "NoiseTable", "Pattern", "Release", "Table", "TableSet", *_WHERE, *_MODULES]
+__all__ = [
+    "Adjacency",
+    "Adjust",
+    "CellKey",
+    "DiscreetError",
+    "Dominance",
+    "DropAdd",
+    "FairRisk",
+    "Figure",
+    "GroupDisclosure",
+    "Grouping",
+    "Heading",
+    "HexGrid",
+    "Hierarchy",
+    "Intervals",
+    "KAnonymity",
+    "Key",
+    "MagnitudeNoise",
+    "MaxShare",
+    "Method",
+    "Microdata",
+    "MinContributors",
+    "MinFrequency",
+    "MultiplicativeNoise",
+    "NoiseTable",
+    "PPercent",
+    "Pattern",
+    "PriorPosterior",
+    "PublishedCells",
+    "Recode",
+    "Redistribute",
+    "Release",
+    "Request",
+    "Round",
+    "Rule",
+    "SmallCount",
+    "Suppress",
+    "Swap",
+    "Table",
+    "TableSet",
+    "TableSpec",
+    "VariableEquation",
+    "ZeroUnsafe",
+    "apply_apriori",
+    "assess",
+    "attack",
+    "audit",
+    "check_folder",
+    "check_output",
+    "compare",
+    "compare_algorithms",
+    "convert_batch",
+    "coordinate",
+    "examples",
+    "family",
+    "generate",
+    "linked_clusters",
+    "load",
+    "measures",
+    "office_table",
+    "propose_recodes",
+    "protect",
+    "read_acceptances",
+    "read_argus",
+    "read_argus_table",
+    "read_code_map",
+    "read_hierarchy",
+    "read_hints",
+    "read_labels",
+    "read_noise_table",
+    "read_pattern",
+    "redesign",
+    "repair",
+    "replay",
+    "run_batch",
+    "run_recipe",
+    "save",
+    "sign",
+    "statistical_metadata",
+    "table_from_jj",
+    "tabulate",
+    "tune",
+    "utility",
+    "write_argus",
+    "write_hierarchy",
+    "write_labels",
+    "write_noise_table",
+    "write_public",
+]
 
 
-def _verb(home: str, name: str) -> Callable[..., Any]:
-    """A verb as a method of a noun; its module is imported when it is first called."""
-
-    def method(*args: Any, **options: Any) -> Any:
-        return getattr(import_module(home), name)(*args, **options)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"See ``{home}.{name}``."
-    return method
-
-
-# The verbs on the nouns, one line each, so that the model imports nothing below it.
-_VERBS: tuple[tuple[type, str, str, str], ...] = (
-    (Table, "assess", "discreet.verbs.assess", "assess"),
-    (Table, "audit", "discreet.verbs.audit", "audit"),
-    (Table, "pattern", "discreet.model.pattern", "pattern_of"),
-    (Table, "recode", "discreet.verbs.redesign", "recode"),
-    (Table, "reasons", "discreet.rules", "reasons"),
-    (Table, "repair", "discreet.verbs.repair", "repair"),
-    (Table, "to_frame", "discreet.verbs.show", "table_to_frame"),
-    (TableSet, "assess", "discreet.verbs.assess", "assess"),
-    (TableSet, "audit", "discreet.verbs.audit", "audit"),
-    (TableSet, "pattern", "discreet.model.pattern", "pattern_of"),
-    (TableSet, "repair", "discreet.verbs.repair", "repair"),
-    (TableSet, "shared", "discreet.verbs.audit", "shared_cells"),
-    (Microdata, "assess", "discreet.verbs.assess", "assess"),
-    (Microdata, "prepared", "discreet.engine.prepared", "prepared"),
-    (Pattern, "write", "discreet.files.pattern", "write_pattern"),
-    (NoiseTable, "image", "discreet.report.noise", "noise_image"),
-    (NoiseTable, "shuffled", "discreet.tables.perturb.shuffle", "shuffled"),
-    (PublicRelease, "page", "discreet.report", "public_report"),
-    (PublicRelease, "write", "discreet.files.published", "write_public"),
-    (Release, "audit", "discreet.verbs.audit", "audit"),
-    (Release, "map_image", "discreet.report.maps", "map_image"),
-    (Release, "pattern", "discreet.model.pattern", "pattern_of"),
-    (Release, "replay", "discreet.verbs.replay", "replay"),
-    (Release, "save", "discreet.verbs.save", "save"),
-    (Release, "summary", "discreet.verbs.show", "summary"),
-    (Release, "to_frame", "discreet.verbs.show", "to_frame"),
-    (Release, "utility", "discreet.verbs.utility", "utility"),
-    (Release, "verify", "discreet.verbs.verify", "verify"),
-)
-for _noun, _name, _home, _function in _VERBS:
-    setattr(_noun, _name, _verb(_home, _function))
-Table.from_cells = staticmethod(_verb("discreet.verbs.ready_made", "table_from_cells"))  # type: ignore[attr-defined]
-NoiseTable.maximum_entropy = staticmethod(  # type: ignore[attr-defined]
-    _verb("discreet.tables.perturb.entropy", "maximum_entropy")
+add_doors(
+    {
+        "discreet.engine.prepared": ("prepared",),
+        "discreet.files.pattern": ("write_pattern",),
+        "discreet.files.published": ("write_public",),
+        "discreet.model.pattern": ("pattern_of",),
+        "discreet.report.maps": ("map_image",),
+        "discreet.report.noise": ("noise_image",),
+        "discreet.report.public": ("public_report",),
+        "discreet.rules": ("reasons",),
+        "discreet.tables.perturb.entropy": ("maximum_entropy",),
+        "discreet.tables.perturb.shuffle": ("shuffled",),
+        "discreet.verbs.assess": ("assess",),
+        "discreet.verbs.audit": ("audit", "shared_cells"),
+        "discreet.verbs.ready_made": ("table_from_cells",),
+        "discreet.verbs.redesign": ("recode",),
+        "discreet.verbs.repair": ("repair",),
+        "discreet.verbs.replay": ("replay",),
+        "discreet.verbs.save": ("save",),
+        "discreet.verbs.show": ("summary", "table_to_frame", "to_frame"),
+        "discreet.comparison.utility": ("utility",),
+        "discreet.verbs.verify": ("verify",),
+    }
 )
 
 

@@ -24,6 +24,15 @@ class DiscreetError(Exception):
         What to do next.
     details
         For the custodian only: may hold confidential values.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> try:
+    ...     ds.PPercent(-10)
+    ... except ds.DiscreetError as error:
+    ...     print(error)
+    p_percent: p=-10 is not allowed. Use more than 0 up to 100.
     """
 
     exit_code = 1

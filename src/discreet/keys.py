@@ -41,6 +41,12 @@ class Key:
         Whether it was made for this release, so that the release must keep it.
     insecure
         Whether it came from a number anybody could guess; for tests and simulations.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> ds.Key(bytes(32)).fingerprint
+    '821bb4b763f6279d'
     """
 
     secret: bytes = field(repr=False)

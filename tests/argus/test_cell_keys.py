@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.argus.back import recipe_batch
 from discreet.argus.cell_keys import cell_key_record
-from discreet.argus.run import convert_batch, run_batch
 from discreet.errors import ParameterError
 from discreet.files.argus.rda import ArgusMetadata, Variable, read_metadata
 from discreet.files.noise_tables import read_noise_table, write_noise_table
 from discreet.methods.registry import method_from_record
-from discreet.verbs.recipe_parts import read_recipe
+from discreet.recipe.batch import convert_batch, run_batch
+from discreet.recipe.schema import read_recipe
+from discreet.recipe.to_batch import recipe_batch
 
 CELL_KEYS = """<OPENMICRODATA> "people.csv"
 <OPENMETADATA> "people.rda"

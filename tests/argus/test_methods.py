@@ -7,7 +7,7 @@ from pathlib import Path
 from discreet.argus.commands import Protect
 from discreet.argus.methods import method_record
 from discreet.argus.rules import TableRules
-from discreet.argus.run import run_batch
+from discreet.recipe.batch import run_batch
 
 
 def record(method: str, *numbers: float | None, **options: object) -> dict[str, object]:

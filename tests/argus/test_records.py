@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.argus.run import convert_batch, run_batch
 from discreet.errors import DiscreetError
-from discreet.verbs.recipe_parts import read_recipe
+from discreet.recipe.batch import convert_batch, run_batch
+from discreet.recipe.schema import read_recipe
 
 RDA = """<SEPARATOR> ";"
 Area 5 "unknown"

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.argus.back import recipe_batch
-from discreet.argus.run import convert_batch, run_batch
 from discreet.errors import DiscreetError, InputError, NeedsError, OutputError, ParameterError
 from discreet.files.argus.rda import read_metadata
 from discreet.model.table import CellStatus
-from discreet.verbs.recipe_parts import read_recipe
+from discreet.recipe.batch import convert_batch, run_batch
+from discreet.recipe.schema import read_recipe
+from discreet.recipe.to_batch import recipe_batch
 from tests.argus.conftest import TAB, TAB_BATCH
 
 
@@ -101,7 +101,7 @@ def test_batch_recipe_and_api_give_the_same_bytes(job: Path) -> None:
 def test_another_thread_count_gives_the_same_bytes(job: Path) -> None:
     run_batch(job)
     before = contents(job.parent)
-    program = f"from discreet.argus.run import run_batch; run_batch({str(job)!r})"
+    program = f"from discreet.recipe.batch import run_batch; run_batch({str(job)!r})"
     environment = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": ":".join(sys.path)}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=120)
     assert contents(job.parent) == before

@@ -8,10 +8,10 @@ import polars as pl
 import pyreadstat
 import pytest
 
-from discreet.argus.run import run_batch
 from discreet.errors import InputError
 from discreet.files.argus.rda import metadata_text, read_metadata
 from discreet.files.argus.records import read_argus_records
+from discreet.recipe.batch import run_batch
 
 BATCH = """<OPENMICRODATA> "{data}"
 <OPENMETADATA> "{metadata}"

@@ -19,6 +19,7 @@ COUNTS = {
     "fair_inputs": 1_000,
     "changed_meanings": 10_000,
     "forging": 10_000,
+    "forged_records": 10_000,
 }
 """Attackers, and how many cases (of forgeries: for each format) each tries."""
 

@@ -10,7 +10,6 @@ for the full figures.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -25,6 +24,7 @@ import pyarrow as pa
 
 import discreet as ds
 from tests.attack.forging import reseal
+from tests.attack.running import asked
 
 K = 3
 KEYS = ("age", "sex", "region")
@@ -417,20 +417,17 @@ def forge_bytes(release: Folder, seed: int) -> str | None:
 
 def main() -> int:
     """Forge as often as asked, and say what was accepted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--first", type=int, default=0)
-    asked = parser.parse_args()
+    given = asked(__doc__, 10_000)
     accepted = []
     with tempfile.TemporaryDirectory() as place:
         release = Folder(Path(place) / "out")
-        for seed in range(asked.first, asked.first + asked.count):
+        for seed in range(given.seed, given.seed + given.count):
             for forge in (forge_meaning, forge_bytes):
                 found = forge(release, seed)
                 if found is not None:
                     accepted.append(found)
                     print(found, flush=True)
-    print(f"{asked.count} forgeries of meaning and {asked.count} of bytes, {len(accepted)} accepted")
+    print(f"{given.count} forgeries of meaning and {given.count} of bytes, {len(accepted)} accepted")
     return 1 if accepted else 0
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from discreet.cli import main
-from tests.verbs.test_recipe import RECIPE, TWICE, folder, small_folder, twice  # noqa: F401
+from tests.recipe.test_recipe import RECIPE, TWICE, folder, small_folder, twice  # noqa: F401
 
 
 def discreet(*words: object) -> Result:
@@ -101,12 +101,12 @@ def test_the_demo_runs_again_and_again(tmp_path, monkeypatch):
 
 
 def test_an_interrupt_ends_with_code_130_and_writes_nothing(folder: Path, monkeypatch):  # noqa: F811
-    import discreet.verbs.recipe as recipe
+    import discreet.recipe.run as recipe
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(recipe, "protect", interrupt)
+    monkeypatch.setattr(recipe, "protect_tables", interrupt)
     done = discreet("run", folder / "recipe.toml")
     assert done.exit_code == 130
     assert "Nothing was written" in done.stderr

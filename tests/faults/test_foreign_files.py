@@ -24,8 +24,8 @@ from discreet.files.foreign import read_published
 from discreet.files.frames import PART, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_labels
 from discreet.methods.registry import METHODS
+from discreet.recipe.schema import read_recipe, recipe_text
 from discreet.rules.base import REGISTRY
-from discreet.verbs.recipe_parts import read_recipe, recipe_text
 from tests.faults.making import RECIPE, recipe_in
 
 ENDS = ("read", "refused")
@@ -145,7 +145,7 @@ def test_parameters_of_any_kind_are_taken_or_refused_by_name():
 def test_a_method_without_a_parameter_that_it_needs_says_which():
     with pytest.raises(ParameterError, match="'round' needs base"):
         read_recipe(RECIPE.replace('"suppress"', '"round"'))
-    with pytest.raises(ParameterError, match="threshold of 'redistribute' cannot be used: Expected `int`, got `array`"):
+    with pytest.raises(ParameterError, match=r"threshold=\[\] is not allowed. Give a whole number"):
         read_recipe(RECIPE.replace('"suppress"', '"redistribute"\nthreshold = []'))
 
 

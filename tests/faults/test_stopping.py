@@ -17,7 +17,7 @@ from discreet import stopping
 from discreet.cli import main
 from discreet.files import whole_folder
 from discreet.files.new_file import new_file
-from discreet.verbs import recipe as recipe_module
+from discreet.recipe import run as recipe_module
 from tests.faults.making import python, recipe_in
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
@@ -52,7 +52,7 @@ def sending(number: int, function):
 def test_a_signal_before_the_release_is_in_place_says_that_nothing_was_written(tmp_path, monkeypatch, number, as_json):
     recipe = recipe_in(tmp_path)
     early, _ = sending(number, recipe_module.verify)
-    monkeypatch.setattr("discreet.verbs.recipe.verify", early)
+    monkeypatch.setattr("discreet.recipe.run.verify", early)
     done = CliRunner().invoke(main, ["run", str(recipe), *(["--json"] if as_json else [])])
     assert done.exit_code == 128 + number
     told = json.loads(done.stdout) if as_json else {"message": done.stderr, "hint": done.stderr}
@@ -67,7 +67,7 @@ def test_a_signal_after_the_release_is_in_place_says_so(tmp_path, monkeypatch, n
     recipe = recipe_in(tmp_path)
     if when == "after that":
         early, _ = sending(number, ds.check_folder)
-        monkeypatch.setattr("discreet.verbs.recipe.check_folder", early)
+        monkeypatch.setattr("discreet.recipe.run.check_folder", early)
     else:
         _, late = sending(number, whole_folder._replace)
         monkeypatch.setattr(whole_folder, "_replace", late)
@@ -191,7 +191,7 @@ def test_memory_that_runs_out_is_an_error_of_ours(tmp_path, monkeypatch, error):
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("discreet.verbs.recipe.protect", fail)
+    monkeypatch.setattr("discreet.recipe.run.protect_tables", fail)
     done = CliRunner().invoke(main, ["run", str(recipe)])
     assert done.exit_code == 8
     assert "Memory did not suffice" in done.stderr
@@ -204,7 +204,7 @@ def test_a_fault_of_the_program_is_not_hidden(tmp_path, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise ImportError("cannot import name 'x'")
 
-    monkeypatch.setattr("discreet.verbs.recipe.protect", fail)
+    monkeypatch.setattr("discreet.recipe.run.protect_tables", fail)
     assert isinstance(CliRunner().invoke(main, ["run", str(recipe)]).exception, ImportError)
 
 

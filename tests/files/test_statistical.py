@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError
 from discreet.files.frames import read_columns
-from discreet.verbs.recipe import run_recipe
+from discreet.recipe.run import run_recipe
 
 RECORDS = pl.DataFrame(
     {

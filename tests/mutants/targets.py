@@ -63,10 +63,21 @@ GROUPS: dict[str, Group] = {
         words="not (test_battery and not claims_hold)",
         warm=True,
     ),
+    "records": Group(
+        files=("verify/records/*.py",),
+        tests=(
+            "tests/battery/test_record_battery.py",
+            "tests/attack/test_forged_records.py",
+            "tests/verify/records",
+            "tests/verbs/test_protect_records.py",
+        ),
+        either=False,
+        warm=True,
+    ),
     "rules": Group(files=("rules/*.py",), tests=("tests/rules",)),
     "relations": Group(
         files=("relations/*.py",),
-        tests=("tests/relations", "tests/verify/test_cycles.py", "tests/verbs/test_links.py"),
+        tests=("tests/relations", "tests/verify/test_cycles.py", "tests/recipe/test_links.py"),
     ),
     "suppress": Group(
         files=tuple(

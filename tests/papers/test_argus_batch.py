@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import discreet as ds
-from discreet.argus.run import run_batch
+from discreet.recipe.batch import run_batch
 
 CELLS = {
     "Total": (5146, 2757, 2389),

@@ -15,7 +15,7 @@ from discreet.errors import InputError, NeedsError
 from discreet.model.arrays import LARGEST
 from discreet.relations import System, build_system
 from discreet.relations import build as building
-from discreet.relations.build import _distinct_rows, _equation_slack, _known, _matrix, _same_entries, _table_rows
+from discreet.relations.build import _equation_slack, _known, _matrix, _same_entries, _table_rows, distinct_rows
 from discreet.relations.system import FIGURE
 from discreet.relations.variables import VariableRows
 from tests.tables.rounding.making import table
@@ -224,7 +224,7 @@ def distinct(rows: list[list[int]], preferred: list[bool], slack: list[int]) -> 
 
     matrix = csr_array(np.array(rows))
     matrix.eliminate_zeros()
-    keep, least = _distinct_rows(matrix, np.array(preferred), np.array(slack))
+    keep, least = distinct_rows(matrix, np.array(preferred), np.array(slack))
     return keep.tolist(), least.tolist()
 
 

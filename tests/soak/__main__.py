@@ -20,8 +20,8 @@ from pathlib import Path
 
 import discreet as ds
 from discreet.errors import DiscreetError, OutputError, ResourceError
+from discreet.recipe.schema import read_recipe, recipe_text
 from discreet.stopping import forget_written
-from discreet.verbs.recipe_parts import read_recipe, recipe_text
 from tests.faults.making import RECIPE, environment, recipe_in
 
 COUNTS = {"kills": 200, "signals": 160, "disks": 116, "saves": 500, "memory": 12, "recipes": 5000}

@@ -9,8 +9,8 @@ import numba
 import pytest
 
 from discreet.errors import Cancelled
+from discreet.parallel import in_order
 from discreet.progress import Step, checkpoint, reporting
-from discreet.solve.together import in_order
 
 
 def test_pieces_of_work_come_in_order_and_the_rest_is_left_when_nobody_asks_for_it():
@@ -31,7 +31,7 @@ def test_pieces_of_work_come_in_order_and_the_rest_is_left_when_nobody_asks_for_
 @pytest.mark.parametrize("threads", [1, 2])
 def test_pieces_of_work_report_and_can_be_cancelled_while_they_are_done(threads, monkeypatch):
     """Every piece but the first goes on until it is stopped."""
-    monkeypatch.setattr("discreet.solve.together.LISTEN", 0.01)
+    monkeypatch.setattr("discreet.parallel.LISTEN", 0.01)
     monkeypatch.setattr(numba, "get_num_threads", lambda: threads)
     seen: list[Step] = []
 

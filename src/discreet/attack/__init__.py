@@ -1,4 +1,12 @@
-"""What an attacker can work out."""
+"""What an attacker can work out.
+
+Examples
+--------
+>>> import discreet as ds
+>>> audit = ds.examples.small_table().assess(ds.PPercent(10)).audit(insiders=None)
+>>> isinstance(audit, ds.attack.Audit), audit.recoverable
+(True, 1)
+"""
 
 from discreet.attack.audit import Audit
 from discreet.attack.averaging import Averaged, answers_needed, average_answers, least_squares_attack

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from discreet.argus.back import recipe_batch
-from discreet.argus.run import convert_batch, run_batch
 from discreet.cli.terminal import progress
 from discreet.errors import ParameterError
 from discreet.files.argus.rda import read_metadata
 from discreet.files.new_file import OPEN, new_file
-from discreet.verbs.links import TableMetadata, linked_clusters, read_table_metadata, tables_of_recipe
-from discreet.verbs.recipe_parts import read_recipe, recipe_text
+from discreet.recipe.batch import convert_batch, run_batch
+from discreet.recipe.links import TableMetadata, linked_clusters, read_table_metadata, tables_of_recipe
+from discreet.recipe.schema import read_recipe, recipe_text
+from discreet.recipe.to_batch import recipe_batch
 
 
 def show_batch(

@@ -11,17 +11,14 @@ from urllib.parse import quote
 import click
 
 from discreet.cli.terminal import progress
+from discreet.comparison.result import Comparison
 from discreet.errors import OutputError, ParameterError, listed, unknown_name
 from discreet.files.new_file import new_file
 from discreet.files.pattern import write_pattern
 from discreet.files.published import write_public
 from discreet.files.sealing import closed_to_others
-from discreet.report.riskmap import DEFAULT, FAIR
-from discreet.verbs.comparison import Comparison
-from discreet.verbs.kitchen import Kitchen
-from discreet.verbs.load import load
-from discreet.verbs.proposals import propose_recodes
-from discreet.verbs.recipe import (
+from discreet.recipe.job import RecipeJob
+from discreet.recipe.run import (
     Run,
     audit_pattern,
     compare_methods,
@@ -31,7 +28,10 @@ from discreet.verbs.recipe import (
     run_recipe,
     tune_methods,
 )
-from discreet.verbs.recipe_parts import PatternPart, read_recipe, recipe_text
+from discreet.recipe.schema import PatternPart, read_recipe, recipe_text
+from discreet.report.riskmap import DEFAULT, FAIR
+from discreet.verbs.load import load
+from discreet.verbs.proposals import propose_recodes
 from discreet.verbs.show import summary, table_to_frame
 
 TOGETHER = "together"
@@ -121,7 +121,7 @@ def _column_names(pairs: Sequence[str]) -> dict[str, str]:
 
 def show_tables(recipe: Path, allow_outside: bool, output: Path | None) -> None:
     """Print the assessed tables of a recipe, and write them where asked."""
-    tables = prepare(Kitchen(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside))
+    tables = prepare(RecipeJob(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside))
     for table in tables:
         click.echo(str(table))
         if output is not None:
@@ -181,7 +181,7 @@ def show_proposal(
 ) -> None:
     """Print proposed recodes of a table of a recipe, and write files of codes where asked."""
     with progress(as_json):
-        tables = prepare(Kitchen(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside)).tables
+        tables = prepare(RecipeJob(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside)).tables
         names = [table.name for table in tables]
         if name is None and len(tables) > 1:
             raise ParameterError("The recipe has several tables.", hint=f"Give --table, one of {listed(names)}.")

@@ -11,8 +11,8 @@ import click
 
 from discreet.errors import OutputError
 from discreet.generate import business_survey
+from discreet.recipe.run import run_recipe
 from discreet.stopping import written
-from discreet.verbs.recipe import run_recipe
 from discreet.verbs.show import summary
 
 RECIPE = """\

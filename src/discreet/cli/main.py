@@ -77,7 +77,7 @@ def demo(directory: Path, records: int) -> None:
 def run(recipe: Path, formats: tuple[str, ...], allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
     """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save."""
     from discreet.cli.cells import show_run
-    from discreet.verbs.recipe import run_recipe
+    from discreet.recipe.run import run_recipe
 
     with errors(as_json):
         with progress(as_json):
@@ -290,7 +290,7 @@ def compare(
         "imputation": imputation,
     }
     with errors(as_json):
-        from discreet.verbs.fair import FairRisk
+        from discreet.comparison.fair import FairRisk
 
         options["fair"] = None if guess is None else FairRisk(guess, beta)
         if not show_methods(recipe, options, (risk, loss), (output, plot, report), as_json, equal_risk):
@@ -562,9 +562,9 @@ def argus(
     The arguments are those of the program: LOG is the log book, TEMPORARY is accepted and not used, DATA is where files
     are looked for that do not lie beside the batch, and where output goes then.
     """
-    from discreet.argus.run import argus_code
     from discreet.cli.argus import convert as convert_file
     from discreet.cli.argus import show_batch
+    from discreet.recipe.batch import argus_code
 
     try:
         with errors(as_json):
@@ -594,6 +594,6 @@ def links(files: tuple[Path, ...], equations: tuple[str, ...], as_json: bool) ->
 @main.command()
 def schema() -> None:
     """Print the JSON schema of recipes."""
-    from discreet.verbs.recipe_parts import recipe_schema
+    from discreet.recipe.schema import recipe_schema
 
     click.echo(json.dumps(recipe_schema(), indent=2))

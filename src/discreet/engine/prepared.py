@@ -151,19 +151,7 @@ class Prepared:
 
 
 def prepared(data: Microdata) -> Microdata:
-    """The same records, read and encoded once however many questions are asked of them.
-
-    Columns are read when a question first needs them, and kept in memory. ``tabulate`` and ``protect`` give the same
-    answers as without.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, discreet as ds
-    >>> people = ds.Microdata(pa.table({"area": ["N", "S", "S"], "sex": ["m", "f", "m"]})).prepared()
-    >>> area, sex = ds.Hierarchy.flat(["N", "S"]), ds.Hierarchy.flat(["m", "f"])
-    >>> [ds.tabulate(people, by=by).values.tolist() for by in ({"area": area}, {"sex": sex})]
-    [[3.0, 1.0, 2.0], [3.0, 2.0, 1.0]]
-    """
+    """The same records, read and encoded once; see :meth:`discreet.Microdata.prepared`."""
     if data.engine != "memory":
         raise ParameterError(
             f"prepared() keeps records in memory, and engine={data.engine!r} reads them from a file every time.",

@@ -17,6 +17,13 @@ def read_hints(source: Any, delimiter: str = ",") -> tuple[dict[str, Any], ...]:
 
     Columns ``table`` (where there are several tables), ``times``, ``cost`` and ``use`` say what is meant; all others
     are the variables with the cell's codes, and an empty one stands for the total.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> ds.read_hints(pa.table({"trade": ["food"], "region": ["North"], "times": [10]}))
+    ({'cell': {'trade': 'food', 'region': 'North'}, 'times': 10.0},)
     """
     rows, variables = _rows(source, ("table", "times", "cost", "use"), delimiter)
     result = []
@@ -40,6 +47,16 @@ def read_acceptances(path: str | Path, delimiter: str = ",") -> tuple[dict[str, 
 
     The csv has the columns ``reason`` and ``name``, and ``table`` and ``class`` where they are needed; all others are
     the variables with the cell's codes.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "accepted.csv")
+    ...     size = file.write_text("trade,region,reason,name\\nfood,North,the firm agreed,J. Doe\\n")
+    ...     print(ds.read_acceptances(file)[0]["reason"])
+    the firm agreed
     """
     path = Path(path)
     if path.suffix.lower() in (".yaml", ".yml"):

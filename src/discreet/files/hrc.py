@@ -37,6 +37,16 @@ def read_hierarchy(
     InputError
         With file and line, when a level is skipped, or a code stands for two different things. A code that is its own
         only part, or is listed once more with the same parts at the same place, means the same and counts once.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "nace.hrc")
+    ...     size = file.write_text("A\\n@A01\\n@A02\\nB\\n")
+    ...     print(ds.read_hierarchy(file))
+    Hierarchy(5 codes, 3 base codes, 3 levels, total 'Total')
     """
     path = Path(path)
     if not lead:
@@ -131,7 +141,18 @@ def _twice(file: str, first: _Node, above_first: _Node, second: _Node, above_sec
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, lead: str = "@") -> None:
-    """Write a tree as an ``.hrc`` file; a hierarchy that is not a tree cannot be written."""
+    """Write a tree as an ``.hrc`` file; a hierarchy that is not a tree cannot be written.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from pathlib import Path
+    >>> nace = ds.Hierarchy.from_parents({"A01": "A", "A02": "A", "A": "Total", "B": "Total"}, total="Total")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ds.write_hierarchy(nace, f"{folder}/nace.hrc")
+    ...     print(Path(folder, "nace.hrc").read_text().split())
+    ['A', '@A01', '@A02', 'B']
+    """
     if hierarchy.total is None:
         raise InputError(
             "An .hrc file holds codes under a total; this hierarchy has none.", hint="Write its codes as a plain list."
@@ -167,6 +188,16 @@ def read_code_map(path: str | Path, *, delimiter: str = ",") -> dict[str, str]:
     """Read a map of old codes to new ones from a file with two columns (a header ``old,new`` is optional).
 
     Several old codes may become one. A code that splits cannot be mapped record by record and is an error.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "2025.csv")
+    ...     size = file.write_text("old,new\\nA1,A\\nA2,A\\n")
+    ...     print(ds.read_code_map(file))
+    {'A1': 'A', 'A2': 'A'}
     """
     path = Path(path)
     result: dict[str, str] = {}
@@ -198,6 +229,16 @@ def read_labels(path: str | Path, *, delimiter: str = ",", notes: list[str] | No
     """Read words for codes from a file of ``code,label`` lines; a label may hold the delimiter, quoted or not.
 
     Where ``notes`` are given, a file that is not UTF-8 is read as Latin-1, and a note is added to them.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "nace.cdl")
+    ...     size = file.write_text("A,Agriculture, forestry and fishing\\n")
+    ...     print(ds.read_labels(file))
+    {'A': 'Agriculture, forestry and fishing'}
     """
     path = Path(path)
     result: dict[str, str] = {}
@@ -212,7 +253,16 @@ def read_labels(path: str | Path, *, delimiter: str = ",", notes: list[str] | No
 
 
 def write_labels(labels: Mapping[str, str], path: str | Path, *, delimiter: str = ",") -> None:
-    """Write words for codes, one ``code,label`` a line, in UTF-8; what cannot be read back is refused."""
+    """Write words for codes, one ``code,label`` a line, in UTF-8; what cannot be read back is refused.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ds.write_labels({"A": "Agriculture, forestry and fishing"}, f"{folder}/nace.cdl")
+    ...     print(ds.read_labels(f"{folder}/nace.cdl"))
+    {'A': 'Agriculture, forestry and fishing'}
+    """
     for code, label in labels.items():
         strange = (
             not code.strip() or code != code.rstrip() or label != label.strip() or {"\n", "\r"} & set(code + label)

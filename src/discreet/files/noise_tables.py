@@ -50,6 +50,15 @@ def read_noise_table(
     ------
     InputError
         With file and line, when something is missing, doubled or does not sum to one.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> table = ds.NoiseTable.from_probabilities({1: {-1: 0.5, 1: 0.5}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ds.write_noise_table(table, f"{folder}/noise.csv")
+    ...     print(ds.read_noise_table(f"{folder}/noise.csv") == table)
+    True
     """
     path = Path(path)
     lines = [line for line in read_lines(path) if line.strip()]
@@ -71,6 +80,16 @@ def write_noise_table(table: NoiseTable, path: str | Path, *, layout: Layout = "
     """Write a noise table; see :func:`read_noise_table` for the layouts.
 
     Layouts with whole cell keys need a table with as many (:meth:`~discreet.NoiseTable.quantised`).
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from pathlib import Path
+    >>> table = ds.NoiseTable.from_probabilities({1: {-1: 0.5, 1: 0.5}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ds.write_noise_table(table, f"{folder}/noise.csv")
+    ...     print(Path(folder, "noise.csv").read_text().splitlines()[0])
+    i;j;p;v;p_int_ub
     """
     writers: dict[str, Callable[[NoiseTable], list[str]]] = {
         "ptable": _ptable_lines,

@@ -1,4 +1,11 @@
-"""Seeded surveys and populations for demonstrations, tests and benchmarks."""
+"""Seeded surveys and populations for demonstrations, tests and benchmarks.
+
+Examples
+--------
+>>> import discreet as ds
+>>> ds.generate.business_survey(50, seed=1).records.num_rows
+50
+"""
 
 from discreet.generate.argus_example import argus_example
 from discreet.generate.business import LARGE_ACTIVITIES, LARGE_REGIONS, business_survey

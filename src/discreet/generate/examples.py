@@ -1,4 +1,11 @@
-"""Tiny tables with known answers, for documentation and tests."""
+"""Tiny tables with known answers, for documentation and tests.
+
+Examples
+--------
+>>> import discreet as ds
+>>> len(ds.examples.small_table())
+16
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Pure functions from original and published values to numbers; none of them runs a method."""
+"""Pure functions from original and published values to numbers; none of them runs a method.
+
+Examples
+--------
+>>> import discreet as ds
+>>> ds.measures.percent_difference([10, 20], [11, 20])
+array([-10.,   0.])
+"""
 
 from discreet.measures.association import deviance
 from discreet.measures.attribute import AttributeRisk, attribute_risk, best_guesses

@@ -30,9 +30,15 @@ class Method(Declared, ABC):
     """Base of all methods. A method is made with its parameters, which are checked at once.
 
     ``kind`` is its name in recipes. ``secret`` is an attribute of the class where it does not depend on the parameters.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> isinstance(ds.Suppress(), ds.Method), ds.Suppress().kind
+    (True, 'suppress')
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = ""
 
     @property
     def secret(self) -> bool:

@@ -43,6 +43,19 @@ class PublishedCells:
         Leave cells aside that the table does not hold; the claim then says how many.
     delimiter
         Separator of a csv file.
+
+    Examples
+    --------
+    Last month's release had the cells of the south; what is withheld now must hold beside them:
+
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> table = ds.examples.small_table().assess(ds.PPercent(10))
+    >>> south = pa.table({"trade": ["food", "crafts"], "region": ["South", "South"], "value": [150, 70]})
+    >>> out = ds.PublishedCells(south)
+    >>> release = ds.protect(table, ds.Suppress(), already_published=out)
+    >>> release.verify().holds, release.pattern().count("secondary")
+    (True, 3)
     """
 
     source: Any

@@ -55,6 +55,14 @@ class HexGrid(Geography):
         Width of a hexagon, in units of the coordinates.
     origin
         Centre of the hexagon (0, 0).
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> homes = pa.table({"x": [0.0, 0.1, 5.0], "y": [0.0, 0.1, 0.0]})
+    >>> ds.tabulate(homes, by={"place": ds.HexGrid("x", "y", size=1.0)}).value.tolist()
+    [3, 2, 1]
     """
 
     coordinates: ClassVar[bool] = True
@@ -167,6 +175,13 @@ class Adjacency(Geography):
         The areas.
     pairs
         Pairs of neighbours, by code.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> squares = ds.Adjacency(["a", "b", "c"], [("a", "b"), ("b", "c")])
+    >>> squares.hierarchy().base_codes
+    ('a', 'b', 'c')
     """
 
     codes: tuple[str, ...]

@@ -25,7 +25,15 @@ from discreet.model.arrays import Bools, Codes, Ints, Status, pointers
 
 @dataclass(frozen=True)
 class Grouping:
-    """One equation between codes: ``parent`` is the sum of ``parts``, each with sign +1 or -1."""
+    """One equation between codes: ``parent`` is the sum of ``parts``, each with sign +1 or -1.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> inland = ds.Grouping("inland", (("Total", 1), ("coast", -1)))
+    >>> inland.parent, dict(inland.parts)["coast"]
+    ('inland', -1)
+    """
 
     parent: str
     parts: tuple[tuple[str, int], ...]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from discreet.errors import ParameterError, listed, unknown_name
+from discreet.model import doors
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import (
     CONTRIBUTOR,
@@ -22,6 +23,9 @@ from discreet.model.records import (
     WEIGHT,
     RecordAssessment,
 )
+
+if TYPE_CHECKING:
+    from discreet.rules.records import RecordRule
 
 Names = str | Sequence[str]
 EngineName = Literal["memory", "duckdb"]
@@ -170,6 +174,40 @@ class Microdata:
             others[engine] = replace(self, engine=engine)
             others[engine].__dict__["_others"] = others
         return others[engine]
+
+    def assess(self, *rules: RecordRule) -> Microdata:
+        """Count the records that break each rule; what was found is in ``assessment`` of the data that is given back.
+
+        Parameters
+        ----------
+        *rules
+            Rules such as ``ds.KAnonymity(3)``.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> import pyarrow as pa
+        >>> people = pa.table({"age": ["20-29", "20-29", "30-39"], "sex": ["f", "f", "m"]})
+        >>> ds.Microdata(people, keys=["age", "sex"]).assess(ds.KAnonymity(2)).assessment.unsafe
+        (1,)
+        """
+        return doors.assess(self, *rules)
+
+    def prepared(self) -> Microdata:
+        """The same records, read and encoded once however many questions are asked of them.
+
+        Columns are read when a question first needs them, and kept in memory. ``tabulate`` and ``protect`` give the
+        same answers as without.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = ds.Microdata(pa.table({"area": ["N", "S", "S"], "sex": ["m", "f", "m"]})).prepared()
+        >>> area, sex = ds.Hierarchy.flat(["N", "S"]), ds.Hierarchy.flat(["m", "f"])
+        >>> [ds.tabulate(people, by=by).values.tolist() for by in ({"area": area}, {"sex": sex})]
+        [[3.0, 1.0, 2.0], [3.0, 2.0, 1.0]]
+        """
+        return doors.prepared(self)
 
     def __repr__(self) -> str:
         roles = {role: given for role in ROLES if (given := getattr(self, role))}

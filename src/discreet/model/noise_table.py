@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted
+from discreet.model import doors
 from discreet.model.arrays import Floats, Ints, pointers
+
+if TYPE_CHECKING:
+    from discreet.tables.perturb.entropy import Mode
 
 FRACTIONS = 10**15
 """How many steps fractional cell keys have; the engine sums record keys to the same modulus."""
@@ -67,6 +71,13 @@ class NoiseTable:
         How many units make a change of one (1 for counts).
     cycle
         How many of the last rows are used again and again for larger counts; 1 uses the last one only.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.NoiseTable.from_probabilities({1: {-1: 0.25, 0: 0.5, 1: 0.25}})
+    >>> table.row(1).mean, table.row(1).variance, table.row(1).stay
+    (0.0, 0.5, 0.5)
     """
 
     values: Floats
@@ -102,6 +113,55 @@ class NoiseTable:
             raise InputError(
                 f"The row of the noise table for {value:g} leads below zero.", hint="Changes may not exceed the count."
             )
+
+    @staticmethod
+    def maximum_entropy(
+        D: int,
+        V: float | Sequence[float],
+        js: int = 0,
+        *,
+        p_stay: float | Sequence[float | None] | None = None,
+        monotone: bool | Sequence[bool] = True,
+        mode: Mode | Sequence[Mode] = "at_most",
+        step: int = 1,
+        values: Sequence[int] | None = None,
+    ) -> NoiseTable:
+        """A noise table with mean zero, bounded changes and the largest entropy.
+
+        ``V``, ``p_stay``, ``monotone`` and ``mode`` may be given for every row, in a list.
+
+        Parameters
+        ----------
+        D
+            Largest absolute change.
+        V
+            Variance of the change.
+        js
+            Results 1 .. js never occur; counts that small become 0 or more than js.
+        p_stay
+            Least probability of no change (left out where the count itself is forbidden).
+        monotone
+            Whether probabilities may not fall while the change rises to zero, as in the package ptable. Without it
+            the rows are those of card 004.
+        mode
+            ``"at_most"``: the variance is V at most; ``"exact"``: it is V; ``"lower_stay"``: as ``"at_most"``, but
+            where ``p_stay`` keeps the variance below V it is lowered by 0.05 until V is met.
+        step
+            Changes are multiples of ``1 / step``; more than 1 for magnitudes.
+        values
+            Values of the rows; left out, ``1 .. D + js + 1`` for counts. Magnitudes are interpolated between rows.
+
+        Raises
+        ------
+        ParameterError
+            When a row cannot have the variance; the message names the least and the largest that it can have.
+
+        Examples
+        --------
+        >>> NoiseTable.maximum_entropy(2, 1.0)
+        NoiseTable(4 rows, changes -2 .. 2, modulus 1,000,000,000,000,000)
+        """
+        return doors.maximum_entropy(D, V, js, p_stay=p_stay, monotone=monotone, mode=mode, step=step, values=values)
 
     @classmethod
     def from_probabilities(
@@ -220,6 +280,44 @@ class NoiseTable:
             for value, a, b in zip(self.values, self.start[:-1], self.start[1:], strict=True)
         ]
         return NoiseTable.from_intervals(rows, modulus=modulus, step=self.step, cycle=self.cycle)
+
+    def shuffled(self, key: bytes, *, largest: float = 0.05, version: int = 1) -> NoiseTable:
+        """The same probabilities in small pieces, in an order that only the key knows.
+
+        In a table made in ascending order the cell key tells the sign of the change; here it tells nothing. Of
+        several arrangements the one with the fewest equal neighbours is taken.
+
+        Parameters
+        ----------
+        key
+            The secret key of 32 bytes.
+        largest
+            Pieces have at most this share of the cell keys.
+        version
+            Version of the arrangement.
+
+        Examples
+        --------
+        >>> table = NoiseTable.from_probabilities({1: {-1: 0.5, 1: 0.5}})
+        >>> len(table.shuffled(bytes(32), largest=0.25).row(1).change) > 2
+        True
+        """
+        return doors.shuffled(self, key, largest=largest, version=version)
+
+    def image(self, label: str = "Probability of each change") -> str:
+        """Probabilities as shades, one row a count and one column a change, as an inline ``svg`` element.
+
+        Parameters
+        ----------
+        label
+            Words for those who cannot see the image.
+
+        Examples
+        --------
+        >>> NoiseTable.from_probabilities({1: {-1: 0.5, 1: 0.5}}).image().startswith("<svg")
+        True
+        """
+        return doors.noise_image(self, label)
 
 
 def limits_of(value: float, probability: Floats, modulus: int = FRACTIONS) -> Ints:

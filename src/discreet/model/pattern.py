@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted, listed, unknown_name
+from discreet.model import doors
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.display import html_of_columns, text_of_columns
 from discreet.model.release import Release
@@ -223,6 +225,29 @@ class Pattern:
                     result[variable] += [""] * len(shown)
             result["status"] += [NAMES[s] for s in shown.status.tolist()]
         return result
+
+    def write(self, path: str | Path, *, only_withheld: bool = False) -> None:
+        """Write the pattern as csv: ``table``, one column a variable, ``pattern_status``. It holds no value.
+
+        Which cells are unsafe is confidential, so that only the owner can read the file; an existing one stays.
+
+        Parameters
+        ----------
+        path
+            A file that does not exist yet.
+        only_withheld
+            Leave published cells out; forced ones stay. Reading gives the same pattern.
+
+        Examples
+        --------
+        >>> import discreet as ds, tempfile
+        >>> pattern = ds.examples.small_table().assess(ds.PPercent(10)).pattern()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pattern.write(f"{folder}/pattern.csv")
+        ...     ds.read_pattern(f"{folder}/pattern.csv").digest == pattern.digest
+        True
+        """
+        doors.write_pattern(self, path, only_withheld=only_withheld)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.count(word):,} {word}" for word in WORDS)

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, ProtectionError, counted, unknown_name
+from discreet.model import doors
 from discreet.model.arrays import LARGEST, Bools, Codes, Ints
 from discreet.model.display import html_of_columns, text_of_columns
 from discreet.model.records import PublicRecords
 from discreet.model.table import Table, unit_number
+
+if TYPE_CHECKING:
+    from discreet.files.published.heading import Heading
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +132,64 @@ class PublicRelease:
         pairs = [(sums.get(cell, 0), number) for cell, number in zip(cells, counts, strict=True)]
         means = [None if s is None or not c else float(s) / float(c) for s, c in pairs]
         return {**{name: columns[name] for name in below.variables}, "mean": means}
+
+    def page(self, *, title: str = "", notes: Sequence[str] = (), most_cells: int = 30) -> str:
+        """A report for the public as one HTML page that needs nothing else.
+
+        Parameters
+        ----------
+        title
+            Heading; the names of the tables when left out.
+        notes
+            Plain sentences of the publisher.
+        most_cells
+            How many cells of each table are shown.
+
+        Raises
+        ------
+        NeedsError
+            When jinja2 is not installed.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> "<h1>Trade</h1>" in release.public.page(title="Trade")
+        True
+        """
+        return doors.public_report(self, title=title, notes=notes, most_cells=most_cells)
+
+    def write(
+        self,
+        path: str | Path,
+        format: str | None = None,
+        *,
+        table: str | None = None,
+        heading: Heading | None = None,
+    ) -> Path:
+        """Write a public table in a format of publication.
+
+        Parameters
+        ----------
+        path
+            The file.
+        format
+            ``"csv"``, ``"xlsx"``, ``"jsonstat"``, ``"sdmx-csv"``, ``"sdmx-json"``, ``"px"``, ``"parquet"``, ``"sav"``
+            or ``"dta"``; by default what the name of the file ends with.
+        table
+            Which table, where there are several.
+        heading
+            Agency, units, source and time that some formats state.
+
+        Examples
+        --------
+        >>> import discreet as ds, tempfile
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     release.public.write(f"{folder}/safe.csv").read_text().splitlines()[0]
+        'trade,region,value,status'
+        """
+        return doors.write_public(self, path, format, table=table, heading=heading)
 
     @property
     def _shown(self) -> tuple[PublicTable | PublicRecords, ...]:

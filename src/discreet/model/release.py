@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import numpy as np
 
 from discreet.keys import Key
+from discreet.model import doors
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Bools, Ints, Status
 from discreet.model.evidence import Evidence
@@ -22,6 +24,16 @@ from discreet.model.tableset import TableSet
 if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import TypeVar
+
+    from discreet.attack import Audit
+    from discreet.comparison.utility import Utility
+    from discreet.files.published.heading import Heading
+    from discreet.measures.imputation import Imputation
+    from discreet.model.microdata import Microdata
+    from discreet.model.pattern import Pattern
+    from discreet.model.table import Table
+    from discreet.verbs.already import Items
+    from discreet.verify import Verdict
 else:
     from typing import TypeVar as _TypeVar
 
@@ -166,6 +178,15 @@ class Release(Generic[C]):
     """The result of ``ds.protect``: a public part, and a custodian part that must be asked for.
 
     A release of tables has a :class:`TableCustodian`, one of records a :class:`RecordCustodian`.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    >>> release.verify().holds
+    True
+    >>> release.public.tables[0].status.count("X")
+    4
     """
 
     public: PublicRelease
@@ -176,6 +197,298 @@ class Release(Generic[C]):
 
     def _repr_html_(self) -> str:
         return self.public._repr_html_()
+
+    def summary(self) -> str:
+        """What was done, in a few lines, without confidential values.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> print(release.summary().splitlines()[0])
+        turnover: 16 cells, 1 unsafe, 3 withheld besides, 12 published
+        """
+        return doors.summary(self)
+
+    def verify(self, data: Microdata | None = None) -> Verdict:
+        """Re-check every claim of a release with the independent checker.
+
+        Parameters
+        ----------
+        data
+            The records: the cells, and what the method took from the records, are then made anew and compared.
+
+        Returns
+        -------
+        Verdict
+            What was proved, against which attackers and bounds, and what was only asserted. ``verdict.holds`` is true
+            where no claim failed; print the verdict to read it.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.verify().holds
+        True
+        """
+        return doors.verify(self, data)
+
+    def audit(
+        self: Release[TableCustodian],
+        *,
+        pattern: Pattern | None = None,
+        already_published: Items = None,
+        insiders: Literal["full", "nonzero", "as released"] | None = "as released",
+        coalitions: bool | None = None,
+        known_within: float | Literal["as released"] | None = "as released",
+        joint: bool | None = None,
+        sample: int | None = None,
+        exact: bool | None = None,
+        seed: int = 0,
+    ) -> Audit:
+        """What attackers can work out of the withheld cells of the release, with all that it is certified with.
+
+        Parameters
+        ----------
+        pattern
+            What is withheld instead, for assessed tables: any pattern, as it stands. Unsafe cells that it publishes are
+            counted.
+        already_published
+            What is out besides the tables, as in :func:`protect`; a release says it itself.
+        insiders
+            What must hold against every contributor who knows its own contributions, for every unsafe cell that it does
+            not fill alone: ``"full"``, the cell keeps its level, downwards against all but its largest contributor and
+            those whose own contribution leaves no room for it; ``"nonzero"``, it is not known exactly. None leaves
+            insiders out. By default as the release claims it, and ``"full"`` for tables and patterns.
+        coalitions
+            Whether the same must hold of any two contributors together. By default as the release claims it, and not
+            for tables and patterns.
+        known_within
+            Everybody knows each cell to within so many per cent of its value; None, only what bounds say. By default as
+            the release claims it, and None for tables and patterns.
+        joint
+            Whether known sums of withheld cells are judged too. By default as the release claims it, and so for tables
+            and patterns; never for a sample.
+        sample
+            Look at so many unsafe cells, chosen at random, instead of all withheld cells.
+        exact
+            Find both ends of every interval; otherwise only whether levels are kept and whether cells are known
+            exactly, which is much faster. By default up to 5,000 withheld cells, and never for a sample.
+        seed
+            Chooses the sample. What is found of a cell does not depend on it.
+
+        Returns
+        -------
+        Audit
+            For the custodian: counts, a frame with one row a cell, and a summary without confidential values.
+
+        Raises
+        ------
+        ParameterError
+            When the subject cannot be audited or a parameter is impossible.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.audit(insiders=None).short
+        0
+        """
+        return doors.audit(
+            self,
+            pattern=pattern,
+            already_published=already_published,
+            insiders=insiders,
+            coalitions=coalitions,
+            known_within=known_within,
+            joint=joint,
+            sample=sample,
+            exact=exact,
+            seed=seed,
+        )
+
+    def utility(
+        self: Release[TableCustodian],
+        tables: Table | TableSet | None = None,
+        *,
+        imputation: Imputation | None = None,
+        rows: str | None = None,
+        base: int | None = None,
+        groups: int = 20,
+        small: Collection[int] = (1, 2),
+        levels: bool = True,
+    ) -> Utility:
+        """Measure what the release has cost its readers.
+
+        Parameters
+        ----------
+        tables
+            The true tables, where they are not those of the release; they must have the same cells.
+        imputation
+            How a reader fills withheld cells: ``"zero"``, ``"row_mean"`` or ``"weighted"``. Must be chosen where cells
+            are withheld.
+        rows
+            The variable whose codes are the rows (areas); by default the first of each table.
+        base
+            Of rounding, for the exact test of bias.
+        groups, small
+            As in :func:`discreet.measures.table_measures`.
+        levels
+            Measure every combination of levels of the hierarchies, and not only the finest cells.
+
+        Returns
+        -------
+        Utility
+            A tidy frame by table, level and measure, and a summary.
+
+        Raises
+        ------
+        ParameterError
+            When cells are withheld and no imputation is chosen.
+        InputError
+            When the tables are not those of the release.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.utility(imputation="row_mean")["totals_absolute"]
+        0.0
+        """
+        return doors.utility(
+            self, tables, imputation=imputation, rows=rows, base=base, groups=groups, small=small, levels=levels
+        )
+
+    def to_frame(self, table: str | None = None, backend: str | None = None) -> Any:
+        """The public part of a release as a data frame: codes, value, status.
+
+        Parameters
+        ----------
+        table
+            Which table, where there are several.
+        backend
+            ``"pyarrow"``, ``"pandas"`` or ``"polars"``; by default what the records came in.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.to_frame(backend="pyarrow").column_names
+        ['trade', 'region', 'value', 'status']
+        """
+        return doors.to_frame(self, table, backend)
+
+    def pattern(self: Release[TableCustodian], name: str = "") -> Pattern:
+        """Which cells are withheld, unsafe or forced: codes and statuses, never a value.
+
+        Parameters
+        ----------
+        name
+            Name of the pattern; by default the names of its tables.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.pattern().count("secondary")
+        3
+        """
+        return doors.pattern_of(self, name)
+
+    def map_image(self: Release[TableCustodian], label: str = "The map before and after units moved") -> str:
+        """Hexagons before and after a re-distribution, side by side, with the moves; an inline ``svg`` element.
+
+        For the custodian: the map before is what must not be published.
+
+        Parameters
+        ----------
+        label
+            Words for those who cannot see the image.
+
+        Raises
+        ------
+        NeedsError
+            When the release is not one of ``ds.Redistribute`` on a ``ds.HexGrid``, or matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> import pyarrow as pa
+        >>> homes = pa.table({"x": [0.0, 0.1, 0.2, 0.1, 0.2, 1.0], "y": [0.0] * 6})
+        >>> table = ds.tabulate(homes, by={"place": ds.HexGrid("x", "y", size=1.0)}).assess()
+        >>> ds.protect(table, ds.Redistribute(3)).map_image().startswith("<svg")
+        True
+        """
+        return doors.map_image(self, label)
+
+    def replay(self, log: Mapping[str, Any] | None = None) -> Release[C]:
+        """Repeat the work of a release from its cells and its log; the result must be the same.
+
+        Parameters
+        ----------
+        log
+            The log to go by; that of the release when left out.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.replay().pattern().digest == release.pattern().digest
+        True
+        """
+        return doors.replay(self, log)
+
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        report: bool | str = False,
+        formats: Sequence[str] = ("csv",),
+        restricted: Sequence[str] = (),
+        heading: Heading | None = None,
+        sign: str | Path | None = None,
+    ) -> str:
+        """Write a release: ``public/`` for the world, ``custodian/`` (mode 0700) for the house.
+
+        All or nothing: what was in the folder before stays until the new release is complete, and a folder that is
+        not a release of ours is never touched.
+
+        Parameters
+        ----------
+        folder
+            Where it goes.
+        report
+            Write ``custodian/report.html`` too; a text is taken as the page.
+        formats
+            Formats of the public files: ``"csv"`` (always), ``"xlsx"``, ``"jsonstat"``, ``"sdmx-csv"``,
+            ``"sdmx-json"``, ``"px"``, ``"parquet"``, ``"sav"``, ``"dta"``.
+        restricted
+            Transmissions to offices that may see confidential values, in ``restricted/`` (mode 0700): ``"sdmx-csv"`` or
+            ``"sdmx-json"`` with true values and ``CONF_STATUS``.
+        heading
+            Agency, units, source and time that some formats state.
+        sign
+            File of the office's signing key (``discreet signing-key`` makes one): the release is signed with it, so
+            that nobody else can change it unnoticed.
+
+        Returns
+        -------
+        str
+            The seal: the digest of the list of all files. Keep it elsewhere: whoever may write into the folder can
+            change files and seal them anew, and ``discreet verify --seal`` finds that out.
+
+        Examples
+        --------
+        >>> import discreet as ds, tempfile
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     seal = release.save(f"{parent}/out")
+        ...     ds.check_folder(f"{parent}/out").holds
+        True
+        """
+        return doors.save(
+            self, folder, report=report, formats=formats, restricted=restricted, heading=heading, sign=sign
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled release is its public part: the custodian's travels by ``save`` only."""

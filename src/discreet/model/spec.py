@@ -60,6 +60,15 @@ class TableSpec:
         Whether ``decimals`` were found in the data and not declared: published values then have as few as they need.
     places
         Where the codes of a variable lie; taken from ``by``.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> firms = pa.table({"region": ["N", "N", "E"], "sales": [5, 6, 7]})
+    >>> spec = ds.TableSpec(by={"region": ds.Hierarchy.flat(["N", "E"])}, value="sales")
+    >>> spec.name, ds.tabulate(firms, specs=[spec]).tables[0].value.tolist()
+    ('sales_by_region', [18, 11, 7])
     """
 
     by: Mapping[str, Hierarchy]

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property
 from math import isfinite
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted, unknown_name
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
 from discreet.model.spec import TableSpec
+from discreet.model.table_verbs import TableVerbs
 from discreet.model.units import from_units, rounded_up, unit_text
 
 
@@ -135,12 +136,19 @@ class Assessment:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(TableVerbs):
     """Cells by code, with everything that rules and methods need.
 
     Made by ``ds.tabulate`` from records or by ``ds.Table.from_cells`` from a ready-made table. Cells stand in
     the canonical order of their codes. ``value`` holds integers in units of ``10 ** -decimals``. ``slack`` is how
     far a relation may be from adding up, in units; -1 stands for half a unit for each of its cells.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.examples.small_table()
+    >>> len(table), table.variables, table.cell_name(7)
+    (16, ('trade', 'region'), 'trade=retail, region=South')
     """
 
     spec: TableSpec
@@ -222,7 +230,7 @@ class Table:
         """Codes at the given positions of the hierarchies."""
         return tuple(h.codes[int(i)] for h, i in zip(self.spec.hierarchies, position, strict=True))
 
-    def cell_name(self, row: int) -> str:
+    def cell_name(self, row: SupportsIndex) -> str:
         """A cell in words: ``nace=C10, region=Total``."""
         codes = self.spec_codes(self.codes[row].tolist())
         return ", ".join(f"{variable}={code}" for variable, code in zip(self.variables, codes, strict=True))

@@ -6,9 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
 from discreet.errors import ParameterError, counted, listed, unknown_name
+from discreet.model import doors
 from discreet.model.table import Table
+from discreet.model.table_verbs import TablesVerbs
+
+if TYPE_CHECKING:
+    from discreet.rules.base import Rule
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class VariableEquation:
 
 
 @dataclass(frozen=True, eq=False)
-class TableSet:
+class TableSet(TablesVerbs):
     """Tables protected as one: cells that mean the same are one cell, wherever they stand.
 
     Parameters
@@ -73,6 +79,16 @@ class TableSet:
         Equations between value variables, as text or :class:`VariableEquation`.
     one_pattern
         Withhold the same cells in all value variables.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> firms = pa.table({"region": ["N", "E"], "size": ["big", "small"], "sales": [5, 6]})
+    >>> by_region = ds.tabulate(firms, by={"region": ds.Hierarchy.flat(["N", "E"])}, value="sales")
+    >>> by_size = ds.tabulate(firms, by={"size": ds.Hierarchy.flat(["big", "small"])}, value="sales")
+    >>> ds.TableSet([by_region, by_size]).shared()
+    [('sales_by_region', 'sales_by_size', 1)]
     """
 
     tables: tuple[Table, ...]
@@ -117,6 +133,60 @@ class TableSet:
     def replaced(self, tables: Sequence[Table]) -> TableSet:
         """The same set with other versions of its tables."""
         return TableSet(tables, self.equations, self.one_pattern)
+
+    def assess(
+        self,
+        *rules: Rule,
+        profile: str = "handbook",
+        missing_safe: bool = False,
+        manual_range: float = 20.0,
+        unrelated: Sequence[str] = (),
+    ) -> TableSet:
+        """Find the unsafe cells of all tables and how much protection each needs.
+
+        All rules are evaluated; a cell's level is the largest over those it breaks. Statuses set by hand stay.
+
+        Parameters
+        ----------
+        *rules
+            Rules such as ``ds.PPercent(10)``; ``tables=`` of a rule restricts it to some tables of the set.
+        profile
+            ``"handbook"``, or ``"argus"`` for the order of tests and the symmetric levels of that program.
+        missing_safe
+            Leave cells alone whose code stands for "unknown".
+        manual_range
+            Level of cells marked unsafe by hand, in per cent of their value.
+        unrelated
+            Variables without a total of which one code is the sum of others by coincidence. Where it is no coincidence,
+            the sum is a relation that readers know: declare it in the hierarchy.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> tables = ds.TableSet([ds.examples.small_table()]).assess(ds.PPercent(10))
+        >>> [int(table.unsafe.sum()) for table in tables]
+        [1]
+        """
+        return doors.assess(
+            self,
+            *rules,
+            profile=profile,
+            missing_safe=missing_safe,
+            manual_range=manual_range,
+            unrelated=unrelated,
+        )
+
+    def shared(self) -> list[tuple[str, str, int]]:
+        """Which tables of the set share cells, and how many: (table, table, cells).
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> table = ds.examples.small_table()
+        >>> ds.TableSet([table, table.with_(spec=table.spec.with_(name="again"))]).shared()
+        [('turnover', 'again', 16)]
+        """
+        return doors.shared_cells(self)
 
     def __repr__(self) -> str:
         return f"TableSet({', '.join(f'{t.name}: {len(t):,} cells' for t in self.tables)})"

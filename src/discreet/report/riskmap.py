@@ -84,7 +84,11 @@ class RiskMap:
 
     def axes_to_show(self, risk: str | None = None, loss: str | None = None) -> tuple[str, str]:
         """The axes that are asked for; where none are, those that the methods have."""
-        pair = DEFAULT if self.placed(*DEFAULT) or not self.placed(*FAIR) else FAIR
+        named = {axis.name for axis in self.axes}
+        if not set(DEFAULT) <= named:
+            pair = tuple(next(axis.name for axis in self.axes if axis.side == side) for side in SIDES)
+        else:
+            pair = DEFAULT if self.placed(*DEFAULT) or not self.placed(*FAIR) else FAIR
         return (risk or pair[0], loss or pair[1])
 
     def placed(self, risk: str, loss: str) -> list[Point]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -82,9 +83,9 @@ def assess_table(
     )
 
 
-def reasons(table: Table, row: int) -> list[str]:
+def reasons(table: Table, row: SupportsIndex) -> list[str]:
     """Why a cell is unsafe, in words for the custodian."""
-    found = table.assessment
+    found, row = table.assessment, index(row)
     if found is None:
         return []
     said = [

@@ -36,6 +36,13 @@ class Rule(ABC):
 
     Subclasses set ``kind`` (their name in recipes and evidence) and implement :meth:`check`, :meth:`evaluate` and
     :meth:`words`.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> rule = ds.PPercent(10)
+    >>> isinstance(rule, ds.Rule), rule.kind
+    (True, 'p_percent')
     """
 
     kind: ClassVar[str]

@@ -177,6 +177,13 @@ class PriorPosterior(Concentration):
     """(p, q) rule: unsafe when X - x1 - x2 < p/q x1, where everybody knew each contribution within q % before.
 
     ``inclusive``, ``weights`` and ``below_one`` are those of :class:`PPercent`.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.examples.small_table().assess(ds.PriorPosterior(10, 100))
+    >>> [table.cell_name(row) for row in table.unsafe.nonzero()[0]]
+    ['trade=retail, region=South']
     """
 
     kind: ClassVar[str] = "prior_posterior"
@@ -216,6 +223,15 @@ class Dominance(Concentration):
     """(n, k) rule: unsafe when the n largest contributors hold more than k % of the cell (``inclusive``: k % or more).
 
     ``weights`` and ``below_one`` are those of :class:`PPercent`.
+
+    Examples
+    --------
+    The largest firm of retail in the south has 180 of 200:
+
+    >>> import discreet as ds
+    >>> table = ds.examples.small_table().assess(ds.Dominance(1, 75))
+    >>> [table.cell_name(row) for row in table.unsafe.nonzero()[0]]
+    ['trade=retail, region=South']
     """
 
     kind: ClassVar[str] = "dominance"
@@ -251,6 +267,13 @@ class MaxShare(Concentration):
     """Maximum share: unsafe when one contributor holds more than this share (0 to 1) of the cell.
 
     ``inclusive`` and ``weights`` are those of :class:`PPercent`.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> table = ds.examples.small_table().assess(ds.MaxShare(0.75))
+    >>> [table.cell_name(row) for row in table.unsafe.nonzero()[0]]
+    ['trade=retail, region=South']
     """
 
     kind: ClassVar[str] = "max_share"

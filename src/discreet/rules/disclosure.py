@@ -45,6 +45,18 @@ class GroupDisclosure(Rule):
         Take codes that stand for "unknown" as categories and groups as well.
     tables
         Names of the tables it is for; all when empty.
+
+    Examples
+    --------
+    Everybody in the east has the illness:
+
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> people = pa.table({"region": ["N", "N", "E", "E"], "ill": ["yes", "no", "yes", "yes"]})
+    >>> region, ill = ds.Hierarchy.flat(["N", "E"]), ds.Hierarchy.flat(["yes", "no"])
+    >>> table = ds.tabulate(people, by={"region": region, "ill": ill}, cells="all").assess(ds.GroupDisclosure("ill"))
+    >>> [table.cell_name(row) for row in table.unsafe.nonzero()[0]]
+    ['region=E, ill=yes', 'region=E, ill=no']
     """
 
     kind: ClassVar[str] = "group_disclosure"
@@ -214,6 +226,16 @@ class Request(Rule):
         Allow percentages below one.
     tables
         Names of the tables it is for; all when empty.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> firms = pa.table({"region": ["N", "N", "E", "E"], "sales": [50, 50, 90, 10], "asked": [0, 0, 1, 0]})
+    >>> data = ds.Microdata(firms, request="asked")
+    >>> table = ds.tabulate(data, by={"region": ds.Hierarchy.flat(["N", "E"])}, value="sales").assess(ds.Request(80))
+    >>> [table.cell_name(row) for row in table.unsafe.nonzero()[0]]
+    ['region=E']
     """
 
     kind: ClassVar[str] = "request"

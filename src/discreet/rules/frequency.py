@@ -73,6 +73,16 @@ class MinContributors(Rule):
         Allow a range below one per cent.
     tables
         Names of the tables it is for; all when empty.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> firms = pa.table({"region": ["N", "N", "N", "E"], "sales": [5, 6, 7, 9]})
+    >>> table = ds.tabulate(firms, by={"region": ds.Hierarchy.flat(["N", "E"])}, value="sales")
+    >>> table = table.assess(ds.MinContributors(3))
+    >>> [table.cell_name(row) for row in table.unsafe.nonzero()[0]]
+    ['region=E']
     """
 
     kind: ClassVar[str] = "min_contributors"
@@ -125,6 +135,15 @@ class MinFrequency(Rule):
         Allow a range below one per cent.
     tables
         Names of the tables it is for; all when empty.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> people = pa.table({"region": ["N", "N", "N", "E"]})
+    >>> table = ds.tabulate(people, by={"region": ds.Hierarchy.flat(["N", "E"])}).assess(ds.MinFrequency(3))
+    >>> [table.cell_name(row) for row in table.unsafe.nonzero()[0]]
+    ['region=E']
     """
 
     kind: ClassVar[str] = "min_frequency"
@@ -179,6 +198,15 @@ class ZeroUnsafe(Rule):
         How far above zero the cell must seem possible, in units of the value.
     tables
         Names of the tables it is for; all when empty.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> firms = pa.table({"region": ["N", "E"], "sales": [5, 0]})
+    >>> table = ds.tabulate(firms, by={"region": ds.Hierarchy.flat(["N", "E"])}, value="sales").assess(ds.ZeroUnsafe())
+    >>> [table.cell_name(row) for row in table.unsafe.nonzero()[0]]
+    ['region=E']
     """
 
     kind: ClassVar[str] = "zero_unsafe"

@@ -77,6 +77,7 @@ def assess(
     1
     """
     if isinstance(tables, Microdata):
+        _refuse_options_of_tables(profile, missing_safe, manual_range, unrelated)
         return _assessed_records(tables, rules)
     for_tables = []
     for rule in rules:
@@ -86,6 +87,22 @@ def assess(
             )
         for_tables.append(rule)
     return _assessed_tables(tables, for_tables, profile, missing_safe, manual_range, unrelated)
+
+
+def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: float, unrelated: Sequence[str]) -> None:
+    """Records have no use for them, and what has no effect is not ignored."""
+    given = {
+        "profile": profile != "handbook",
+        "missing_safe": missing_safe,
+        "manual_range": manual_range != MANUAL_RANGE,
+        "unrelated": bool(unrelated),
+    }
+    wrong = [name for name, is_given in given.items() if is_given]
+    if wrong:
+        raise ParameterError(
+            f"assess takes {wrong[0]}= for tables, not for records.",
+            hint="Leave it out, or tabulate the records first.",
+        )
 
 
 def _assessed_records(data: Microdata, rules: Sequence[Any]) -> Microdata:

@@ -14,7 +14,17 @@ from discreet.verify.records.files import read_record_custodian
 
 
 def load(folder: str | Path) -> Release[Any]:
-    """Read a saved release back; one that does not prove its claims is refused."""
+    """Read a saved release back; one that does not prove its claims is refused.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     seal = release.save(f"{parent}/out")
+    ...     print(ds.load(f"{parent}/out").pattern().digest == release.pattern().digest)
+    True
+    """
     folder = Path(folder)
     refuse_unsaved(folder)
 

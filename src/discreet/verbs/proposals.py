@@ -148,6 +148,16 @@ def propose_recodes(
         Variables that may be recoded; all when left out.
     merge
         Merge codes, too, and not only close branches.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> import pyarrow as pa
+    >>> by = {"trade": ds.Hierarchy.flat(["retail", "food", "crafts"])}
+    >>> firms = {"trade": ["retail"] * 4 + ["food"] * 4 + ["crafts"], "sales": [5, 6, 7, 8, 4, 5, 4, 5, 9]}
+    >>> table = ds.tabulate(pa.table(firms), by=by, value="sales").assess(ds.MinContributors(3))
+    >>> print(ds.propose_recodes(table).summary().splitlines()[0])
+    trade: retail, crafts become retail+crafts: unsafe cells 1 to 0, cells 4 to 3
     """
     _refuse_sets(table)
     if target < 0 or most < 0:

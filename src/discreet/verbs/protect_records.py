@@ -65,7 +65,7 @@ def release_of(
     for method in in_steps("protect", methods):
         outcome = method.run(records, keys.of(method))
         records = records.with_columns(outcome.changed)
-        done.append(_step(outcome))
+        done.append(step_of(outcome))
         notes += outcome.notes
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules)
@@ -99,7 +99,8 @@ def random_order(records: RecordSet, key: Key) -> Ints:
     return order
 
 
-def _step(outcome: RecordOutcome) -> RecordStep:
+def step_of(outcome: RecordOutcome) -> RecordStep:
+    """What a custodian keeps of a step."""
     import pyarrow as pa
 
     return RecordStep(outcome.evidence, pa.table(dict(outcome.changed)))

@@ -16,7 +16,15 @@ from discreet.verbs.protect_records import Earlier, replayed
 
 
 def replay(release: Release[Any], log: Mapping[str, Any] | None = None) -> Release[Any]:
-    """Repeat the work of a release from its cells and its log; the result must be the same."""
+    """Repeat the work of a release from its cells and its log; the result must be the same.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    >>> ds.replay(release).pattern().digest == release.pattern().digest
+    True
+    """
     steps = release.custodian.log if log is None else log
     if isinstance(release.custodian, RecordCustodian):
         same = replayed(release.custodian, steps)

@@ -56,6 +56,15 @@ def save(
     str
         The seal: the digest of the list of all files. Keep it elsewhere: whoever may write into the folder can change
         files and seal them anew, and ``discreet verify --seal`` finds that out.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     seal = ds.save(release, f"{parent}/out", formats=["px"])
+    ...     print(ds.check_folder(f"{parent}/out", seal=seal).holds)
+    True
     """
     refuse_foreign(Path(folder))
     key = None if sign is None else SigningKey.from_file(sign)
@@ -85,6 +94,18 @@ def sign(folder: str | Path, key: str | Path) -> None:
         The release.
     key
         File of the signing key, in PEM; ``discreet signing-key`` makes one.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> from discreet.trust import make_keys
+    >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     keys = make_keys(f"{parent}/office.key")
+    ...     seal = release.save(f"{parent}/out")
+    ...     ds.sign(f"{parent}/out", f"{parent}/office.key")
+    ...     print(ds.check_folder(f"{parent}/out", public_key=f"{parent}/office.key.pub").holds)
+    True
     """
     signing = SigningKey.from_file(key)
     check_folder(folder).require()

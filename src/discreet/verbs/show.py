@@ -7,7 +7,7 @@ from typing import Any
 from discreet.errors import counted, listed
 from discreet.files.frames import to_frame as frame_of
 from discreet.model.claims.records import anonymity_statement, release_left_out
-from discreet.model.records import SENSITIVE
+from discreet.model.records import HOUSEHOLD, SENSITIVE
 from discreet.model.release import RecordCustodian, Release
 from discreet.model.table import CellStatus, Table
 from discreet.relations import build_system
@@ -86,13 +86,14 @@ def _summary_of_records(release: Release[RecordCustodian]) -> str:
     lines += [f"  {text}" for evidence in custodian.evidence for text in evidence.findings]
     lines += [anonymity_statement(rule) for rule in custodian.rules]
     lines.append("Rows stand in their original order." if shown.keeps_order else "Rows stand in a random order.")
-    lines += [f"not considered: {text}" for text in release_left_out(bool(custodian.rules), _has_sensitive(custodian))]
+    left_out = release_left_out(
+        bool(custodian.rules),
+        sensitive=bool(custodian.original.with_role(SENSITIVE)),
+        households=bool(custodian.original.with_role(HOUSEHOLD)),
+    )
+    lines += [f"not considered: {text}" for text in left_out]
     lines += [f"note: {text}" for text in custodian.log.get("notes", ())]
     return "\n".join(lines)
-
-
-def _has_sensitive(custodian: RecordCustodian) -> bool:
-    return bool(custodian.original.with_role(SENSITIVE))
 
 
 def table_to_frame(table: Table, backend: str = "pyarrow") -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from discreet.engine.protocol import columns_of, open_records
 from discreet.errors import ParameterError
@@ -18,6 +18,54 @@ from discreet.model.tableset import TableSet
 from discreet.progress import steps
 
 ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode", "delimiter")
+
+
+@overload
+def tabulate(
+    data: Any,
+    by: Mapping[str, Any],
+    value: str | None = ...,
+    *,
+    specs: None = ...,
+    engine: EngineName | None = ...,
+    weight: str | Literal[False] | None = ...,
+    **options: Any,
+) -> Table: ...
+
+
+@overload
+def tabulate(
+    data: Any,
+    by: Mapping[str, Any],
+    value: list[str] | tuple[str, ...],
+    *,
+    specs: None = ...,
+    engine: EngineName | None = ...,
+    weight: str | Literal[False] | None = ...,
+    **options: Any,
+) -> TableSet: ...
+
+
+@overload
+def tabulate(
+    data: Any,
+    *,
+    specs: Sequence[TableSpec],
+    engine: EngineName | None = ...,
+) -> TableSet: ...
+
+
+@overload
+def tabulate(
+    data: Any,
+    by: Mapping[str, Any] | None = ...,
+    value: str | Sequence[str] | None = ...,
+    *,
+    specs: Sequence[TableSpec] | None = ...,
+    engine: EngineName | None = ...,
+    weight: str | Literal[False] | None = ...,
+    **options: Any,
+) -> Table | TableSet: ...
 
 
 def tabulate(

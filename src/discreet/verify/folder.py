@@ -54,6 +54,15 @@ def check_folder(folder: Path | str, *, seal: str | None = None, public_key: Pat
         Its seal as it was kept elsewhere: a release that somebody changed and sealed anew is refused.
     public_key
         File of the office's public key: a release that was not signed with its signing key is refused.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     seal = release.save(f"{parent}/out")
+    ...     print(ds.check_folder(f"{parent}/out", seal=seal).holds)
+    True
     """
     folder = Path(folder)
     kept = None if seal is None else as_seal(seal)

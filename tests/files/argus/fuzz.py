@@ -18,7 +18,7 @@ from discreet.files.argus.rda import read_metadata
 from discreet.files.argus.recodes import closed_tree, code_map, read_recode
 from discreet.files.argus.records import read_argus_records
 from discreet.files.hrc import read_hierarchy, read_labels
-from discreet.verbs.links import read_table_metadata
+from discreet.recipe.links import read_table_metadata
 
 RECORDS_RDA = 'Size 1 2 99\n <RECODEABLE>\nRegion 4 2 99\n <RECODEABLE>\n <HIERARCHICAL>\n <HIERCODELIST> "r.hrc"\nVar2 7 9\n <NUMERIC>\n <DECIMALS> 2\n'  # noqa: E501
 FREE_RDA = '<SEPARATOR> ";"\nSize 2 99\n <RECODEABLE>\nVar2 9\n <NUMERIC>\n'

@@ -18,7 +18,7 @@ import discreet as ds
 from discreet.cli import main
 from discreet.errors import OutputError, ParameterError
 from discreet.files.published import FORMATS
-from discreet.verbs.recipe_parts import PublicFormat, read_recipe
+from discreet.recipe.schema import PublicFormat, read_recipe
 from tests.verify.test_mutations import reseal
 
 CODES = {"trade": ["retail", "food", "crafts"], "region": ["North", "East", "South"]}

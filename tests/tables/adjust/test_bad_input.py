@@ -124,7 +124,7 @@ def test_what_is_no_table_or_no_method_is_refused_with_what_to_write():
         ds.protect(made, ds.Round)
     with pytest.raises(ParameterError, match=r"Adjust was not called"):
         ds.protect(made, [ds.Adjust])
-    with pytest.raises(ParameterError, match=r"protect needs a method"):
+    with pytest.raises(ParameterError, match=r"protect takes methods, not a str"):
         ds.protect(made, "round")
 
 

@@ -29,6 +29,15 @@ class Heading:
     prepared
         When the files were prepared, with a time zone. The default is fixed, so that the same table gives the same
         bytes on every day.
+
+    Examples
+    --------
+    >>> import discreet as ds, tempfile
+    >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = release.public.write(f"{folder}/trade.px", heading=ds.Heading(units="million euro"))
+    ...     print([line for line in file.read_text().splitlines() if line.startswith("UNITS")])
+    ['UNITS="million euro";']
     """
 
     agency: str = "UNKNOWN"

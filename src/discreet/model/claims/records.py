@@ -12,6 +12,7 @@ from discreet.model.claims.noise import DRAWN, ONE_FACTOR
 NO_RULE = "who can be recognised: no rule says which records are unsafe"
 KEYS_ONLY = "readers who know of a person more than the keys"
 OTHER_FILES = "what readers find by comparing the file with others, or with an earlier release of the same records"
+HOUSEHOLDS = "readers who recognise a household by its members, whose records stand together"
 ATTRIBUTES = "what readers learn of everybody in a group whose members all have the same sensitive value"
 
 
@@ -61,11 +62,12 @@ def _drawn(kind: str, statement: str, facts: Mapping[str, Any], left_out: tuple[
     return Claim(kind, statement, (), (DRAWN, *left_out, *((INSECURE,) if facts["insecure"] else ())))
 
 
-def release_left_out(rules: bool, sensitive: bool) -> tuple[str, ...]:
+def release_left_out(rules: bool, *, sensitive: bool, households: bool) -> tuple[str, ...]:
     """What a release of records does not consider."""
     if not rules:
         return (NO_RULE, OTHER_FILES)
-    return (KEYS_ONLY, *((ATTRIBUTES,) if sensitive else ()), OTHER_FILES)
+    attributes = (ATTRIBUTES,) if sensitive else ()
+    return (KEYS_ONLY, *attributes, *((HOUSEHOLDS,) if households else ()), OTHER_FILES)
 
 
 def recoded_statement(method: Mapping[str, Any]) -> str:

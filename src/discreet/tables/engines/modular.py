@@ -18,10 +18,10 @@ import numpy as np
 
 from discreet.errors import counted, listed
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
+from discreet.parallel import in_order
 from discreet.parameters import Declared, Natural, Number
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.solve.together import in_order
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
 from discreet.tables.engines.smallest import Found, Problem, cheapest
 from discreet.tables.engines.subtables import Subtables, subtables

@@ -65,6 +65,12 @@ class MagnitudeNoise:
         ``"argus"`` or ``"cellkey"``: the two public implementations differ in details.
     same_key
         With ``"cellkey"``: take the key of the counts for the first part of the noise.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> ds.CellKey(magnitudes=ds.MagnitudeNoise(0.1, top=2, epsilon=(0.5,))).magnitudes.top
+    2
     """
 
     small: float

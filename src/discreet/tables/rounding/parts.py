@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.model.arrays import Floats, Ints, pointers
+from discreet.parallel import in_order
 from discreet.relations.components import components
 from discreet.relations.interior import Interior
-from discreet.solve.together import in_order
 from discreet.tables.rounding import exchanges
 from discreet.tables.rounding.controlled import (
     Problem,

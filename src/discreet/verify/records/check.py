@@ -101,7 +101,9 @@ def _say_what_is_known(verdict: Verdict, custodian: RecordCustodian) -> None:
     said = "; ".join(f"{role} {', '.join(names)}" for role, names in roles.items()) or "none"
     verdict.asserted.append(f"the roles of the columns: {said}")
     verdict.take_for_granted("that the original records are the true ones", "cells")
-    verdict.not_considered += release_left_out(bool(custodian.rules), "sensitive" in roles)
+    verdict.not_considered += release_left_out(
+        bool(custodian.rules), sensitive="sensitive" in roles, households="household" in roles
+    )
 
 
 def _check_words(verdict: Verdict, custodian: RecordCustodian, public: PublicRelease) -> None:

@@ -1,0 +1,1 @@
+"""Methods compared on the same tables or records: risk, loss and what readers keep."""

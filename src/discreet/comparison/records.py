@@ -1,0 +1,111 @@
+"""Methods for records compared: who still stands out, and how much of the columns is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from discreet.comparison.naming import method_name, unlike
+from discreet.comparison.result import Comparison
+from discreet.comparison.writing import DONE, ended
+from discreet.engine.record_set import read_record_set
+from discreet.errors import NeedsError, ParameterError
+from discreet.keys import Key
+from discreet.measures.records import changed_share, entropy_lost, rare_share
+from discreet.methods.base import RecordMethod
+from discreet.model.microdata import Microdata
+from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, RecordSet
+from discreet.model.release import RecordCustodian
+from discreet.progress import checkpoint
+from discreet.report.riskmap import Axis
+from discreet.verbs.protect_records import step_of
+from discreet.verify import check_records
+
+RISK, LOSS = "risk", "loss"
+
+
+def compare_records(data: Microdata, methods: Any, *, k: int = 3, runs: int = 1, seed: int = 0) -> Comparison:
+    """Run methods for records on the same records, and measure what each would publish. Nothing is published.
+
+    Parameters
+    ----------
+    data
+        The records, with their keys.
+    methods
+        Methods for records, or lists of them that act in order; a mapping gives them names of one's own.
+    k
+        A combination of keys that occurs fewer times is rare.
+    runs, seed
+        How often methods that draw at random run, and what their keys are made of.
+    """
+    records = read_record_set(data)
+    keys = records.with_role(KEY)
+    if not keys:
+        raise NeedsError("Records are compared by their keys, and none are given.", hint="Give Microdata(keys=[...]).")
+    if isinstance(k, bool) or not isinstance(k, int) or k < 2:
+        raise ParameterError(f"k={k!r} is not allowed.", hint="Give a whole number of at least 2.")
+    axes = (
+        Axis("rare", f"records whose keys occur fewer than {k} times", RISK),
+        Axis("unique", "records whose keys occur once", RISK),
+        Axis("lost", "what the columns tell, and tell no more, on average", LOSS),
+        Axis("changed", "values that are not what they were", LOSS),
+    )
+    named = _named(methods)
+    rows: list[dict[str, Any]] = []
+    seconds = {}
+    for number, (name, steps) in enumerate(named.items()):
+        start = perf_counter()
+        for run in range(runs if any(step.secret for step in steps) else 1):
+            checkpoint("compare", number, len(named))
+            rows.append(_row(name, run, steps, records, keys, k, Key.from_seed(seed + run), axes))
+        seconds[name] = perf_counter() - start
+    return Comparison(tuple(rows), seconds, axes)
+
+
+def _row(
+    name: str,
+    run: int,
+    steps: Sequence[RecordMethod],
+    records: RecordSet,
+    keys: Sequence[str],
+    k: int,
+    key: Key,
+    axes: Sequence[Axis],
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": name, "run": run, "status": DONE, "flag": "", "note": ""}
+    row |= dict.fromkeys(axis.name for axis in axes)
+    try:
+        done, now = [], records
+        for step in steps:
+            outcome = step.run(now, key if step.secret else None)
+            now = now.with_columns(outcome.changed)
+            done.append(step_of(outcome))
+        order = np.arange(len(records))
+        custodian = RecordCustodian("records", records, tuple(done), order, (), {}, keeps_order=True)
+        refused = [r for r in check_records(custodian, custodian.public()).refused if "nearly unique" not in r.message]
+        row["flag"] = f"its evidence does not verify: {refused[0]}" if refused else ""
+        shown = [n for n in records.names if records.about(n).role not in (*NEVER_PUBLIC, HOUSEHOLD)]
+        before, after = ({n: some[n] for n in shown} for some in (records, now))
+        row |= {"rare": rare_share(now, keys, k), "unique": rare_share(now, keys, 2)}
+        row |= {"lost": entropy_lost(before, after), "changed": changed_share(before, after)}
+    except Exception as error:  # one that fails must not stop the others; its row says why
+        row["status"] = ended(error)
+    return row
+
+
+def _named(methods: Any) -> dict[str, list[RecordMethod]]:
+    """Alternatives by name, each a list of steps."""
+    hint = "For example [ds.Recode('age', top=85), [ds.Recode(...), ds.Recode(...)]], or a mapping of names."
+    if isinstance(methods, RecordMethod) or not methods:
+        raise ParameterError("There are no methods to compare.", hint=hint)
+    pairs = []
+    for name, given in methods.items() if isinstance(methods, Mapping) else ((None, given) for given in methods):
+        steps = list(given) if isinstance(given, list | tuple) else [given]
+        for step in steps:
+            if not isinstance(step, RecordMethod):
+                raise ParameterError(f"Cannot compare a {type(step).__name__} on records.", hint=hint)
+        pairs.append((name or " + ".join(method_name(step) for step in steps), steps))
+    return unlike(pairs)

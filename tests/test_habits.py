@@ -1,0 +1,53 @@
+"""What lies beside the code says the same as the code."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_citation_is_of_this_version():
+    yaml = pytest.importorskip("yaml")
+    citation = yaml.safe_load(text("CITATION.cff"))
+    assert citation["version"] == VERSION
+    assert citation["license"] == "Apache-2.0"
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+
+
+def test_the_security_policy_supports_this_version():
+    minor = ".".join(VERSION.split(".")[:2])
+    assert f"| the latest minor version ({minor}) | yes |" in text("SECURITY.md")
+
+
+def test_hooks_are_the_checks_of_make_lint_and_fetch_nothing():
+    yaml = pytest.importorskip("yaml")
+    (repository,) = yaml.safe_load(text(".pre-commit-config.yaml"))["repos"]
+    assert repository["repo"] == "local"
+    assert {hook["language"] for hook in repository["hooks"]} == {"system"}
+    lint = re.search(r"^lint:\n((?:\t.*\n)+)", text("Makefile"), re.MULTILINE)
+    assert lint is not None
+    commands = [shlex.split(line) for line in re.findall(r"^\t\$\(PY\) (.*)$", lint[1], re.MULTILINE)]
+    hooks = [shlex.split(hook["entry"]) for hook in repository["hooks"]]
+    assert {hook[0] for hook in hooks} == {".venv/bin/python"}
+    plain = [[word for word in hook[1:] if word != "--force-exclude"] for hook in hooks]
+    assert plain == [[word for word in command if word != "."] for command in commands]
+
+
+def test_every_target_of_make_has_a_line_of_help():
+    makefile = text("Makefile")
+    targets = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert targets is not None
+    for target in set(targets[1].split()) - {"help"}:
+        assert re.search(rf"^\t@echo 'make {target} ", makefile, re.MULTILINE), target
+        assert re.search(rf"^{target}:$", makefile, re.MULTILINE), target
