@@ -82,6 +82,8 @@ GROUPS: dict[str, Group] = {
             "tests/battery/test_record_battery.py",
             "tests/attack/test_forged_records.py",
             "tests/verify/records",
+            "tests/records/test_multiplicative_noise.py",
+            "tests/records/test_swap.py",
             "tests/verbs/test_protect_records.py",
         ),
         either=False,

@@ -64,6 +64,15 @@ class Forgery:
         self.old = self.custodian.original.columns.to_pydict()
         self.types: dict[str, pa.DataType] = {}
 
+    def original(self, name: str, rows: list[int], value: Any) -> None:
+        """Let the original have been otherwise."""
+        for row in rows:
+            self.old[name][row] = value
+        columns = self.custodian.original.columns
+        column = pa.array(self.old[name], columns[name].type)
+        columns = columns.set_column(columns.column_names.index(name), name, column)
+        self.custodian = replace(self.custodian, original=replace(self.custodian.original, columns=columns))
+
     def homes(self) -> dict[int, list[int]]:
         """Rows of every household."""
         rows: dict[int, list[int]] = {}
@@ -209,6 +218,43 @@ def test_another_column_changed_too():
     refused("swap", forge, "other columns changed than the area")
 
 
+def test_areas_of_another_type():
+    refused("swap", lambda f: f.types.update(area=pa.large_string()), "or it is of another type")
+
+
+def test_the_area_is_no_profile():
+    def forge(f: Forgery) -> None:
+        f.method["profile"] = ["area"]
+        f.facts["profile"] = ["area", "band"]
+
+    refused("swap", forge, "not those that it may")
+
+
+@pytest.mark.parametrize("name", ["home", "area", "region", "sex", "band"])
+def test_a_gap_in_what_households_are_known_by(name):
+    # A household that is gone changes the numbers of the others in public, too.
+    refused("swap", lambda f: f.original(name, [0], None), "a record has no area, household or profile", name != "home")
+
+
+def test_one_area_in_two_regions():
+    def forge(f: Forgery) -> None:
+        rows = next(r for r in f.homes().values() if f.changed["area"][r[0]] == f.old["area"][r[0]] == "N1")
+        f.original("region", rows, "S")
+
+    refused("swap", forge, "an area lies in two broader areas", alone=False)
+
+
+def test_one_household_more_than_the_rate_says():
+    def forge(f: Forgery) -> None:
+        homes = [f.old["region"][rows[0]] for rows in f.homes().values()]
+        selected = sum((homes.count(region) + 1) // 2 for region in ("N", "S"))
+        f.facts["alone"] = selected - f.facts["moved"] // 2
+        assert f.verdict().holds
+        f.facts["alone"] += 1
+
+    refused("swap", forge, "more households were selected than the rate says")
+
+
 def test_an_area_that_is_gone():
     def forge(f: Forgery) -> None:
         f.changed["area"][0] = None
@@ -318,6 +364,45 @@ def test_a_value_between_units():
     refused(
         "noise", lambda f: f.changed["tax"].__setitem__(3, f.changed["tax"][3] + 0.001), "not whole in the stated unit"
     )
+
+
+def test_a_column_that_did_not_change_after_all():
+    refused("noise", lambda f: f.changed.pop("tax"), "other columns changed than the stated ones")
+
+
+def test_values_below_zero():
+    def forge(f: Forgery) -> None:
+        f.original("income", [1], -1)
+        f.changed["income"][1] = -2 if f.changed["income"][1] < f.old["income"][1] else 0
+
+    refused("noise", forge, "a column has values below zero")
+
+
+def test_a_record_that_belongs_to_nobody():
+    refused("noise", lambda f: f.original("home", [3], None), "a record belongs to nobody", alone=False)
+
+
+def test_an_original_between_units():
+    refused("noise", lambda f: f.original("tax", [3], f.old["tax"][3] + 0.001), "not whole in the stated unit")
+
+
+def test_text_is_not_multiplied():
+    def forge(f: Forgery) -> None:
+        f.method["columns"] = ["sex"]
+        f.changed = {"sex": list(f.old["sex"])}
+        f.facts.update(columns=["sex"], decimals=[0])
+
+    refused("noise", forge, "a column is not one of numbers")
+
+
+def test_a_household_number_that_was_multiplied_besides():
+    def forge(f: Forgery) -> None:
+        f.method["columns"] = ["income", "home"]
+        income = f.changed["income"]
+        f.changed = {"income": income, "home": [home + -(-home // 10) for home in f.old["home"]]}
+        f.facts.update(columns=["income", "home"], decimals=[0, 0])
+
+    refused("noise-apart", forge, "a column was multiplied that holds no values", alone=False)
 
 
 def test_a_household_number_that_was_multiplied():
