@@ -337,6 +337,8 @@ def test_facts_that_are_none(facts, message):
     [
         ({"a": 1.0}, "not those of noise on records"),
         ({"a": 1.3}, "not those of noise on records"),
+        ({"a": 1.2}, "not those of noise on records"),
+        ({"b": 2.0}, "not those of noise on records"),
         ({"b": 2.5}, "not those of noise on records"),
         ({"p": 10}, "not those of noise on records"),
         ({"limit": 0.1}, "not those of noise on records"),
@@ -368,6 +370,17 @@ def test_a_value_between_units():
 
 def test_a_column_that_did_not_change_after_all():
     refused("noise", lambda f: f.changed.pop("tax"), "other columns changed than the stated ones")
+
+
+def test_noise_on_no_column():
+    def forge(f: Forgery) -> None:
+        original = f.custodian.original
+        info = {name: replace(about, role=about.role.replace("numeric", "")) for name, about in original.info.items()}
+        f.custodian = replace(f.custodian, original=replace(original, info=info))
+        f.changed = {}
+        f.facts.update(columns=[], decimals=[])
+
+    refused("noise", forge, "other columns changed than the stated ones", alone=False)
 
 
 def test_values_below_zero():
