@@ -332,7 +332,7 @@ def small_counts(scale: float) -> Sequence[Measure]:
 def drop_add_ours(records: int) -> Timing:
     import numpy as np
 
-    from discreet.tables.perturb.drop_add import dropped_and_added, permanent_numbers
+    from discreet.records.dropping import dropped_and_added, permanent_numbers
 
     rng = np.random.default_rng(1)
     codes = np.stack([rng.integers(0, 20, records), rng.integers(0, 50, records)], axis=1)

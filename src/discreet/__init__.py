@@ -47,7 +47,10 @@ if TYPE_CHECKING:
     from discreet.recipe.batch import convert_batch, run_batch
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
+    from discreet.records.drop_add import DropAdd
+    from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.recode import Recode
+    from discreet.records.swap import Swap
     from discreet.rules import (
         Dominance,
         GroupDisclosure,
@@ -64,11 +67,8 @@ if TYPE_CHECKING:
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
     from discreet.tables.perturb.cell_key_method import CellKey
-    from discreet.tables.perturb.drop_add_method import DropAdd
     from discreet.tables.perturb.magnitude_noise import MagnitudeNoise
-    from discreet.tables.perturb.noise_method import MultiplicativeNoise
     from discreet.tables.perturb.small_count_method import SmallCount
-    from discreet.tables.perturb.swap_method import Swap
     from discreet.tables.redistribute.method import Redistribute
     from discreet.tables.rounding.method import Round
     from discreet.tables.suppress.method import Suppress
@@ -117,15 +117,15 @@ _HOME = {
     ),
     "discreet.tables.adjust.method": ("Adjust",),
     "discreet.tables.perturb.cell_key_method": ("CellKey",),
-    "discreet.tables.perturb.drop_add_method": ("DropAdd",),
+    "discreet.records.drop_add": ("DropAdd",),
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
-    "discreet.tables.perturb.noise_method": ("MultiplicativeNoise",),
+    "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
     "discreet.tables.redistribute.method": ("Redistribute",),
     "discreet.tables.rounding.method": ("Round",),
     "discreet.tables.perturb.small_count_method": ("SmallCount",),
     "discreet.tables.suppress.method": ("Suppress",),
-    "discreet.tables.perturb.swap_method": ("Swap",),
+    "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.records": ("KAnonymity",),
@@ -158,15 +158,15 @@ METHODS.add_homes(
     {
         "adjust": "discreet.tables.adjust.method",
         "cell_key": "discreet.tables.perturb.cell_key_method",
-        "drop_add": "discreet.tables.perturb.drop_add_method",
+        "drop_add": "discreet.records.drop_add",
         "intervals": "discreet.tables.intervals.method",
-        "multiplicative_noise": "discreet.tables.perturb.noise_method",
+        "multiplicative_noise": "discreet.records.multiplicative_noise",
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
         "small_count": "discreet.tables.perturb.small_count_method",
         "suppress": "discreet.tables.suppress.method",
-        "swap": "discreet.tables.perturb.swap_method",
+        "swap": "discreet.records.swap",
     }
 )
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
@@ -270,6 +270,7 @@ __all__ = [
 
 add_doors(
     {
+        "discreet.engine.prepared": ("prepared",),
         "discreet.files.pattern": ("write_pattern",),
         "discreet.files.published": ("write_public",),
         "discreet.model.pattern": ("pattern_of",),

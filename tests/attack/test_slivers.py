@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from discreet.attack import answers_needed, average_answers, difference_releases, least_squares_attack, sliver_attack
 from discreet.errors import InputError, ParameterError
-from discreet.tables.perturb.drop_add import dropped_and_added, permanent_numbers
+from discreet.records.dropping import dropped_and_added, permanent_numbers
 
 KEY = bytes(range(32))
 COUNTS = np.array([193, 271, 201, 279])

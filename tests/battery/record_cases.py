@@ -19,6 +19,15 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("age", intervals=[15, 65]),
         ds.Recode("age", map={"<15": "<65", "15-64": "<65"}),
     ],
+    "swap": lambda: [ds.Swap("region", "home", profile=["sex"], rate=0.3)],
+    "swap-recoded": lambda: [
+        ds.Recode("age", intervals=[15, 65]),
+        ds.Swap("region", "home", within="coast", risk="weight", rate=0.5),
+    ],
+    "noise": lambda: [ds.MultiplicativeNoise("name")],
+    "noise-apart": lambda: [
+        ds.MultiplicativeNoise("name", 1.05, 1.3, columns=["income", "age"], factors="variable", balance=["region"])
+    ],
 }
 """Steps for records; their last one names the method."""
 BAD_RECORD_PARAMETERS = {
@@ -30,7 +39,30 @@ BAD_RECORD_PARAMETERS = {
         {"column": "age", "tops": 5},
         {"column": "age", "intervals": [5], "names": ["low"]},
     ],
+    "swap": [
+        {"area": "region"},
+        {"area": "region", "household": "home", "rate": 0},
+        {"area": "region", "household": "home", "profile": ["region"]},
+        {"area": "region", "household": "home", "rates": 0.1},
+    ],
+    "multiplicative_noise": [
+        {},
+        {"identifier": "name", "a": 1.2, "b": 1.1},
+        {"identifier": "name", "shape": "square"},
+        {"identifier": "name", "round_unit": 10},
+        {"identifier": "name", "columns": [5]},
+    ],
 }
+NO_PARTNER, NO_HOME, NO_NAME = "No household found a partner", "no column 'home'", "no column 'name'"
+RECORD_NOT_FOR = {
+    ("swap", "one_record"): NO_PARTNER,
+    ("swap-recoded", "one_record"): NO_PARTNER,
+    ("swap", "equal_rows"): NO_HOME,
+    ("swap-recoded", "equal_rows"): NO_HOME,
+    ("noise", "equal_rows"): NO_NAME,
+    ("noise-apart", "equal_rows"): NO_NAME,
+}
+"""Inputs that steps refuse, with words of the refusal."""
 CANARY = "Zebediah Quatermass"
 REGIONS = {"N1": "north", "N2": "north", "S1": "south", "S2": "south", "north": None, "south": None}
 HIERARCHY = ds.Hierarchy.from_parents(REGIONS, total="All")
@@ -42,13 +74,15 @@ def people(rows: int = 200, seed: int = 1, **roles: object) -> ds.Microdata:
     health = np.array(["good", "bad", "=1+1", 'a "b", c', None], object)[draw.integers(0, 5, rows)]
     income = np.round(draw.lognormal(10, 1, rows), 2)
     income[::7] = np.nan
+    region = np.array(["N1", "N2", "S1", "S2"])[draw.integers(0, 4, rows)][np.arange(rows) // 3]
     table = pa.table(
         {
             "name": [f"{CANARY} {i}" for i in range(rows)],
             "home": [f"home {CANARY} {i // 3}" for i in range(rows)],
             "age": draw.integers(0, 100, rows),
             "sex": np.array(["m", "f"])[draw.integers(0, 2, rows)],
-            "region": np.array(["N1", "N2", "S1", "S2"])[draw.integers(0, 4, rows)],
+            "region": region,
+            "coast": [code[1] for code in region],
             "health": pa.array(health, pa.string()),
             "income": pa.array(income, from_pandas=True),
             "weight": np.round(draw.uniform(1, 9, rows), 3),
@@ -84,7 +118,7 @@ def equal_rows() -> ds.Microdata:
 def huge_values() -> ds.Microdata:
     data = people(60)
     column = pa.array([10.0**15 + i for i in range(60)])
-    return data.with_(source=data.source.set_column(6, "income", column))
+    return data.with_(source=data.source.set_column(7, "income", column))
 
 
 RECORD_INPUTS: dict[str, Callable[[], ds.Microdata]] = {

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from discreet.engine import cells, encode, outofcore
 from discreet.engine.encode import read_records
-from discreet.engine.memory import tabulate_records
-from discreet.engine.outofcore import tabulate_specs
+from discreet.engine.protocol import open_records
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
@@ -33,7 +32,7 @@ few = settings(deadline=None, max_examples=25, suppress_health_check=[HealthChec
 
 
 def in_memory(data: Microdata, spec: TableSpec, weight: str | None) -> Table:
-    return tabulate_records(read_records(data, [spec], weight), spec)
+    return read_records(data, [spec], weight).table(spec)
 
 
 @modest
@@ -55,7 +54,21 @@ def test_duckdb_agrees_with_memory(case: Case, kind: str, part: int) -> None:
         else:
             pa.parquet.write_table(case.frame, file, row_group_size=7)
         data = case.microdata(file)
-        assert_same_table(tabulate_specs(data, [case.spec], case.weight)[0], in_memory(data, case.spec, case.weight))
+        with open_records(data.on("duckdb"), [case.spec], case.weight) as records:
+            assert_same_table(records.table(case.spec), in_memory(data, case.spec, case.weight))
+
+
+@few
+@given(cases(), st.integers(0, 3))
+def test_prepared_records_agree_with_memory(case: Case, asked_before: int) -> None:
+    data = case.microdata(case.frame)
+    prepared = data.prepared()
+    smaller = [case.spec.with_(by={v: h}, value=None, shadow=None, cost=None) for v, h in case.spec.by.items()]
+    for spec in [*smaller, case.spec][:asked_before]:
+        with open_records(prepared, [spec], case.weight) as records:
+            assert_same_table(records.table(spec), in_memory(data, spec, case.weight))
+    with open_records(prepared, [case.spec], case.weight) as records:
+        assert_same_table(records.table(case.spec), in_memory(data, case.spec, case.weight))
 
 
 @few
@@ -98,8 +111,9 @@ def test_several_specs_read_the_file_once(tmp_path: Path, survey: pa.Table, by: 
         TableSpec(by={"region": by["region"]}, value="staff", shadow="turnover", cost="staff"),
         TableSpec(by={"industry": by["industry"]}),
     ]
-    for table, spec in zip(tabulate_specs(data, specs, "weight"), specs, strict=True):
-        assert_same_table(table, in_memory(data, spec, "weight"))
+    with open_records(data.on("duckdb"), specs, "weight") as records:
+        for spec in specs:
+            assert_same_table(records.table(spec), in_memory(data, spec, "weight"))
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])

@@ -29,7 +29,7 @@ class Group:
 
 GROUPS: dict[str, Group] = {
     "verify": Group(
-        files=("verify/*.py",),
+        files=("verify/*.py", *(f"verify/records/{name}.py" for name in ("dropped", "multiplied", "swapped"))),
         tests=(
             "tests/verify",
             "tests/rules/test_checker_agrees.py",
@@ -42,10 +42,10 @@ GROUPS: dict[str, Group] = {
             "tests/tables/adjust/test_adjust.py",
             "tests/tables/intervals/test_intervals.py",
             "tests/tables/perturb/test_cell_key_method.py",
-            "tests/tables/perturb/test_drop_add_method.py",
-            "tests/tables/perturb/test_noise_method.py",
+            "tests/records/test_drop_add.py",
+            "tests/records/test_multiplicative_noise.py",
             "tests/tables/perturb/test_small_count_method.py",
-            "tests/tables/perturb/test_swap_method.py",
+            "tests/records/test_swap.py",
             "tests/tables/redistribute",
             "tests/tables/rounding/test_round.py",
             "tests/tables/suppress/test_coalitions.py",
@@ -64,11 +64,26 @@ GROUPS: dict[str, Group] = {
         warm=True,
     ),
     "records": Group(
-        files=("verify/records/*.py",),
+        files=tuple(
+            f"verify/records/{name}.py"
+            for name in (
+                "anonymity",
+                "check",
+                "context",
+                "descriptions",
+                "expected",
+                "files",
+                "multiplied_records",
+                "recoded",
+                "swapped_records",
+            )
+        ),
         tests=(
             "tests/battery/test_record_battery.py",
             "tests/attack/test_forged_records.py",
             "tests/verify/records",
+            "tests/records/test_multiplicative_noise.py",
+            "tests/records/test_swap.py",
             "tests/verbs/test_protect_records.py",
         ),
         either=False,

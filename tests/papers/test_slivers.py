@@ -12,7 +12,7 @@ import pytest
 from discreet.attack import sliver_attack
 from discreet.attack.slivers import Slivers
 from discreet.measures import interval_overlap
-from discreet.tables.perturb.drop_add import (
+from discreet.records.dropping import (
     dropped_and_added,
     permanent_numbers,
     perturbed_weights,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.verify.multiplied import _short
+from discreet.verify.records.multiplied import _short
 from tests.verify.forging import UNSAFE, WORDING, Forgery, refused_for
 
 # ---- maps of magnitudes -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.engine.cells import strides_of
+from discreet.engine.cells import LeafCells, LeafSums, RowFinder, strides_of
 from discreet.engine.checks import (
     PLAIN_TEXT,
     bad_record_keys,
@@ -21,8 +21,10 @@ from discreet.engine.checks import (
     refuse_alike_contributors,
     refuse_large_sums,
 )
+from discreet.engine.contributions import ContributorRecords
 from discreet.engine.identities import identities_of
-from discreet.engine.plan import Scale
+from discreet.engine.plan import ColumnPlan, Scale
+from discreet.engine.protocol import KeyedAmounts, OpenedRecords
 from discreet.errors import DiscreetError, unknown_codes
 from discreet.files.frames import PLACE, code_text, exact_numbers, flags, numbers, read_columns, rows_of_file
 from discreet.model.arrays import Bools, Codes, Ints, Status
@@ -39,6 +41,8 @@ WEIGHT_DECIMALS = 6
 KEY_MODULUS = 10**15
 BLOCK = 2**16
 SMALL_BATCH = 2**14
+MOST_ENCODED = 256
+"""Columns of codes that are kept encoded, by hierarchy."""
 NUMBER_BYTES = 8
 
 
@@ -81,26 +85,31 @@ class Numbered(NamedTuple):
 
 
 @dataclass(eq=False)
-class Records:
-    """Encoded records of one universe; columns are encoded when first asked for."""
+class Records(OpenedRecords):
+    """Encoded records of one universe in memory; columns are encoded when first asked for."""
 
-    table: pa.Table
+    frame: pa.Table
     data: Microdata
     weight_name: str | None
-    _codes: dict[tuple[str, int], list[CodeColumn]] = field(default_factory=dict)
+    _codes: dict[tuple[str, int], tuple[Hierarchy, list[CodeColumn]]] = field(default_factory=dict)
     _amounts: dict[str | None, Amounts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Each batch costs some work of its own; many small ones are put together.
-        if any(column.num_chunks * SMALL_BATCH > len(self) + SMALL_BATCH for column in self.table.columns):
-            self.table = self.table.unify_dictionaries().combine_chunks()
+        if any(column.num_chunks * SMALL_BATCH > len(self) + SMALL_BATCH for column in self.frame.columns):
+            self.frame = self.frame.unify_dictionaries().combine_chunks()
 
     def __len__(self) -> int:
-        return int(self.table.num_rows)
+        return int(self.frame.num_rows)
 
     @cached_property
     def _batches(self) -> list[pa.RecordBatch]:
-        return list(self.table.to_batches())
+        return list(self.frame.to_batches())
+
+    def add_column(self, name: str, column: pa.ChunkedArray) -> None:
+        """Add a column that a further question needs, in the same pieces as the others."""
+        self.frame = self.frame.append_column(name, column)
+        self.__dict__.pop("_batches", None)
 
     def codes(self, variable: str, hierarchy: Hierarchy) -> list[CodeColumn]:
         """Codes of a variable, batch by batch."""
@@ -108,8 +117,11 @@ class Records:
         if key not in self._codes:
             columns = [batch.column(variable) for batch in self._batches]
             missing, recode = self.data.missing.get(variable), self.data.recode.get(variable, {})
-            self._codes[key] = encode_codes(columns, variable, hierarchy, missing, recode)
-        return self._codes[key]
+            # The hierarchy is kept with its codes: another one could have its number once it is gone.
+            self._codes[key] = hierarchy, encode_codes(columns, variable, hierarchy, missing, recode)
+            if len(self._codes) > MOST_ENCODED:
+                del self._codes[next(iter(self._codes))]
+        return self._codes[key][1]
 
     def blocks(self, by: Mapping[str, Hierarchy]) -> Iterator[Block]:
         """All records in blocks that stay in the processor's cache; a block's arrays are used again for the next."""
@@ -145,7 +157,7 @@ class Records:
         if variable is None:
             own, decimals = np.ones(len(self), np.int64), 0
         else:
-            raw = exact_numbers(self.table, variable)
+            raw = exact_numbers(self.frame, variable)
             decimals = decimals_of(raw, variable)
             own = to_units(raw, decimals, variable)
         if self.weight is None:
@@ -163,7 +175,7 @@ class Records:
         name = self.weight_name
         if name is None:
             return None
-        raw = numbers(self.table, name)
+        raw = numbers(self.frame, name)
         decimals = 0
         if raw.dtype.kind == "f":
             decimals = min(choose_decimals(raw.astype(np.float64, copy=False), name), WEIGHT_DECIMALS)
@@ -188,14 +200,14 @@ class Records:
         """Identity of each numbered contributor; of each record, its place in the file, where every record is one."""
         if self.data.contributor:
             return identities_of(self._contributors.values)
-        if PLACE in self.table.column_names:
-            return np.array(self.table[PLACE].to_numpy(), np.int64)
+        if PLACE in self.frame.column_names:
+            return np.array(self.frame[PLACE].to_numpy(), np.int64)
         return np.arange(len(self), dtype=np.int64)
 
     @cached_property
     def _contributors(self) -> Numbered:
         name = self.data.contributor
-        column = self.table[name]
+        column = self.frame[name]
         if column.null_count:
             raise empty_contributors(str(name), column.null_count)
         found = number_contributors(column)
@@ -204,13 +216,13 @@ class Records:
 
     def waived(self) -> Bools:
         """Whose records may be published."""
-        return np.zeros(0, np.bool_) if self.data.waiver is None else flags(self.table, self.data.waiver)
+        return np.zeros(0, np.bool_) if self.data.waiver is None else flags(self.frame, self.data.waiver)
 
     def requested(self) -> Status:
         """Requests for protection: 0, 1 or 2."""
         if self.data.request is None:
             return np.zeros(0, np.int8)
-        raw = numbers(self.table, self.data.request)
+        raw = numbers(self.frame, self.data.request)
         if not np.isin(raw, (0, 1, 2)).all():
             raise bad_requests(self.data.request)
         return np.array(raw, dtype=np.int8)
@@ -221,7 +233,7 @@ class Records:
         import pyarrow as pa
 
         name = self.data.record_key
-        return 0 if name is None or pa.types.is_integer(self.table.schema.field(name).type) else KEY_MODULUS
+        return 0 if name is None or pa.types.is_integer(self.frame.schema.field(name).type) else KEY_MODULUS
 
     def _raw_keys(self, batch: pa.RecordBatch) -> Any:
         """Record keys of a batch as they stand there."""
@@ -250,9 +262,44 @@ class Records:
             keys[:] = raw
         return keys
 
+    # ---- what tables and methods ask for ------------------------------------------------------------------
+
+    def leaf_cells(self, plan: ColumnPlan) -> LeafCells:
+        """Sums of the finest cells that have records."""
+        spec = plan.spec
+        columns = [self.amounts(column).summed for column in plan.summed]
+        shape = tuple(len(h) for h in spec.hierarchies)
+        amounts = spec.value is not None
+        sums = LeafSums(shape, len(columns) + amounts, self.key_modulus, self.data.record_key is not None)
+        for block in self.blocks(spec.by):
+            parts = [column[block.span] for column in columns]
+            if amounts:  # how many records have a value other than zero
+                parts.append((parts[0] != 0).astype(np.int64))
+            sums.add(block.cells, np.stack(parts) if parts else np.zeros((0, 0), np.int64), block.record_key)
+        leaf = sums.finish()
+        return leaf._replace(sums=leaf.sums[:-1], nonzero=leaf.sums[-1]) if amounts else leaf
+
+    def contributors(self, plan: ColumnPlan, level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
+        """All records in one part."""
+        own, weighted, _ = self.amounts(plan.watched)
+        contributor, number = self.contributor() if level == "holding" else (None, 0)
+        leaf = np.concatenate([rows(block.cells) for block in self.blocks(plan.spec.by)])
+        none = np.zeros(0, np.int64)
+        value = self.amounts(plan.spec.value).summed if plan.gives_values(level) else none
+        identity = self.identities if plan.names_holders(level) else none
+        yield ContributorRecords(
+            leaf, contributor, number, own, weighted, self.waived(), self.requested(), value, identity
+        )
+
+    def keyed(self, spec: TableSpec) -> Iterator[KeyedAmounts]:
+        """All records with their record keys, block by block."""
+        amount = self.amounts(spec.value).summed
+        for block in self.blocks(spec.by):
+            yield KeyedAmounts(block.cells, amount[block.span], block.record_key)
+
     def _wrong_keys(self) -> DiscreetError:
         name = str(self.data.record_key)
-        numbers(self.table, name)  # says what is wrong with gaps, text and infinities
+        numbers(self.frame, name)  # says what is wrong with gaps, text and infinities
         return bad_record_keys(name, whole=self.key_modulus == 0)
 
 
@@ -261,7 +308,7 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
     codes, numeric = needed_columns(data, specs, weight)
     columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
     placed = not data.contributor and any(spec.holders for spec in specs)
-    _require_room(data, len(columns))
+    require_room(data, len(columns))
     table = read_columns(
         data.source,
         columns,
@@ -274,7 +321,7 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
     return Records(table, data, weight)
 
 
-def _require_room(data: Microdata, columns: int) -> None:
+def require_room(data: Microdata, columns: int) -> None:
     """Refuse a file whose columns memory cannot hold, before it is read: as read, and as whole numbers."""
     if isinstance(data.source, str | Path):
         rows = rows_of_file(Path(data.source))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.engine.cells import LeafSums, all_cells, cells_above, row_finder
-from discreet.engine.encode import Records
+from discreet.engine.protocol import OpenedRecords
 from discreet.errors import NeedsError, ParameterError
 from discreet.jit import kernel
 from discreet.model.arrays import Codes, Ints
@@ -38,13 +38,13 @@ class Magnifiers(NamedTuple):
         return result
 
 
-def magnifiers_of(records: Records, spec: TableSpec, top: int = 1, *, zeros: bool = False) -> Magnifiers:
+def magnifiers_of(records: OpenedRecords, spec: TableSpec, top: int = 1, *, zeros: bool = False) -> Magnifiers:
     """Contributors of every cell of a magnitude table, as noise for magnitudes needs them.
 
     Parameters
     ----------
     records
-        The encoded records; they need record keys.
+        The opened records; they need record keys.
     spec
         The table, with a value.
     top
@@ -60,11 +60,10 @@ def magnifiers_of(records: Records, spec: TableSpec, top: int = 1, *, zeros: boo
     if top < 1:
         raise ParameterError(f"top={top} must be at least 1.")
     shape = tuple(len(h) for h in spec.hierarchies)
-    amount = records.amounts(spec.value).summed
     sums = LeafSums(shape, 0, records.key_modulus, False)
     none = np.zeros((0, 0), np.int64)
-    for block in records.blocks(spec.by):
-        sums.add(block.cells, none, np.zeros(0, np.int64))
+    for some in records.keyed(spec):
+        sums.add(some.cells, none, np.zeros(0, np.int64))
     leaves = sums.finish().keys
     cells = all_cells(leaves, spec.hierarchies, spec.cells == "all")
     above = cells_above(leaves, cells, spec.hierarchies)
@@ -74,9 +73,8 @@ def magnifiers_of(records: Records, spec: TableSpec, top: int = 1, *, zeros: boo
         )
     rows = row_finder(leaves, shape)
     finest = _empty(len(leaves), top)
-    for block in records.blocks(spec.by):
-        leaf = rows(block.cells)
-        enter_records(leaf, amount[block.span], block.record_key, records.key_modulus, zeros, *finest)
+    for some in records.keyed(spec):
+        enter_records(rows(some.cells), some.amount, some.record_key, records.key_modulus, zeros, *finest)
     whole = _empty(len(cells), top)
     merge_cells(above.start, above.cell, records.key_modulus, *finest, *whole)
     return whole

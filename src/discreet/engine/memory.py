@@ -1,46 +1,77 @@
-"""Tabulation of records that fit into memory."""
+"""The engine for records that fit into memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from discreet.engine.cells import LeafSums, RowFinder
-from discreet.engine.contributions import ContributorRecords
-from discreet.engine.encode import Records
-from discreet.engine.plan import ColumnPlan
+from discreet.engine.encode import Records, needed_columns, read_records, require_room
+from discreet.engine.prepared import Prepared
+from discreet.engine.record_keys import MADE_KEY, MadeKeys, record_keys
+from discreet.files.frames import read_columns
+from discreet.model.condition import Condition
+from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
-from discreet.model.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def tabulate_records(records: Records, spec: TableSpec) -> Table:
-    """One table from encoded records."""
-    plan = ColumnPlan(spec, records)
-    columns = [records.amounts(column).summed for column in plan.summed]
-    shape = tuple(len(h) for h in spec.hierarchies)
-    amounts = spec.value is not None
-    sums = LeafSums(shape, len(columns) + amounts, records.key_modulus, records.data.record_key is not None)
-    for block in records.blocks(spec.by):
-        parts = [column[block.span] for column in columns]
-        if amounts:  # how many records have a value other than zero
-            parts.append((parts[0] != 0).astype(np.int64))
-        sums.add(block.cells, np.stack(parts) if parts else np.zeros((0, 0), np.int64), block.record_key)
+class MemoryEngine:
+    """Frames and files, read into memory; prepared ones only once."""
 
-    def feed(level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
-        own, weighted, _ = records.amounts(plan.watched)
-        contributor, number = records.contributor() if level == "holding" else (None, 0)
-        leaf = np.concatenate([rows(block.cells) for block in records.blocks(spec.by)])
-        value = identity = np.zeros(0, np.int64)
-        if plan.gives_values(level):
-            value = records.amounts(spec.value).summed
-        if plan.names_holders(level):
-            identity = records.identities
-        yield ContributorRecords(
-            leaf, contributor, number, own, weighted, records.waived(), records.requested(), value, identity
-        )
+    name = "memory"
 
-    leaf = sums.finish()
-    if amounts:
-        leaf = leaf._replace(sums=leaf.sums[:-1], nonzero=leaf.sums[-1])
-    return plan.table(leaf, records.key_modulus, feed)
+    @contextmanager
+    def open(
+        self, data: Microdata, specs: Sequence[TableSpec], weight: str | None, keys: MadeKeys | None = None
+    ) -> Iterator[Records]:
+        """Encoded records."""
+        prepared = _prepared(data)
+        if keys is None:
+            yield self.records(data, specs, weight)
+        elif prepared is not None:
+            yield prepared.keyed(keys).records(specs, weight)
+        else:
+            yield _with_keys(data, specs, weight, keys)
+
+    def pieces(
+        self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()
+    ) -> Iterator[pa.Table]:
+        """All columns in one piece."""
+        prepared = _prepared(data)
+        if prepared is not None:
+            yield prepared.columns(list(names), set(text), tuple(where))
+        else:
+            yield read_columns(data.source, names, text=text, where=where, delimiter=data.delimiter)
+
+    def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
+        """Encoded records."""
+        prepared = _prepared(data)
+        return read_records(data, specs, weight) if prepared is None else prepared.records(specs, weight)
+
+
+ENGINE = MemoryEngine()
+
+
+def _prepared(data: Microdata) -> Prepared | None:
+    """What was read and encoded before of the same records with the same roles."""
+    kept = data.encoded
+    return kept if isinstance(kept, Prepared) and kept.fits(data) else None
+
+
+def _with_keys(data: Microdata, specs: Sequence[TableSpec], weight: str | None, keys: MadeKeys) -> Records:
+    """Records with keys made of identifiers; those of the whole file are looked at, whatever the universe."""
+    import pyarrow as pa
+
+    plain = data.with_(record_key=None)
+    codes, numeric = needed_columns(plain, specs, weight)
+    where = specs[0].where
+    columns = [*codes, *numeric, *([data.contributor] if data.contributor else []), *(c.column for c in where)]
+    require_room(data, len(columns) + 1)
+    text = [*codes, *(c.column for c in where if any(isinstance(v, str) for v in c.values))]
+    frame = read_columns(data.source, [*columns, keys.identifier], text=text, delimiter=data.delimiter)
+    made = record_keys(frame[keys.identifier], keys.secret, version=keys.version, modulus=keys.modulus)
+    frame = frame.append_column(MADE_KEY, pa.array(made))
+    return read_records(data.with_(source=frame, record_key=MADE_KEY, encoded=None), specs, weight)

@@ -6,9 +6,11 @@ and, contributor by contributor, as many records at a time as memory takes. The 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,23 +29,30 @@ from discreet.engine.contributions import ContributorRecords
 from discreet.engine.encode import (
     KEY_MODULUS,
     WEIGHT_DECIMALS,
+    Records,
     base_positions,
     needed_columns,
     position_of_gaps,
     recoded,
+    require_room,
 )
 from discreet.engine.identities import identities_of
 from discreet.engine.plan import ColumnPlan, Scale
+from discreet.engine.protocol import KeyedAmounts, OpenedRecords
+from discreet.engine.record_keys import MADE_KEY, MadeKeys, no_identifier, same_identifier
 from discreet.engine.staging import Session, Source, opened
 from discreet.errors import ParameterError, unknown_codes
 from discreet.files.frames import bad_numbers, no_record_left
 from discreet.model.arrays import Floats, Ints
+from discreet.model.condition import Condition
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
-from discreet.model.table import Table
 from discreet.model.units import choose_decimals_of, to_units
-from discreet.progress import steps
+from discreet.progress import checkpoint
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PART = 2**21
 """About as many records are in memory at a time."""
@@ -52,54 +61,89 @@ SORTED_PARTS = 16
 MOST_UNKNOWN = 10**6
 
 
-def tabulate_specs(data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> list[Table]:
-    """Tables of one universe and weight from a csv or Parquet file of any size, which is read once.
+class DuckdbEngine:
+    """Csv and Parquet files of any size, which are read once for all questions of a universe and weight."""
 
-    Parameters
-    ----------
-    data
-        The file and the roles of its columns.
-    specs
-        What to tabulate.
-    weight
-        Weight column, or ``None``.
+    name = "duckdb"
 
-    Raises
-    ------
-    InputError
-        When the records cannot be tabulated, with the words of the engine in memory.
-    NeedsError
-        When duckdb is not installed.
-    """
+    @contextmanager
+    def open(
+        self, data: Microdata, specs: Sequence[TableSpec], weight: str | None, keys: MadeKeys | None = None
+    ) -> Iterator[FileRecords]:
+        """Records in a temporary database; errors have the words of the engine in memory."""
+        path = _path(data)
+        with opened() as session:
+            yield FileRecords(session, path, data, specs, weight, keys)
+
+    def pieces(
+        self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()
+    ) -> Iterator[pa.Table]:
+        """Columns of the records of a universe, in the order of the file."""
+        path, wanted = _path(data), list(dict.fromkeys(names))
+        with opened() as session:
+            words = [*text, *(c.column for c in where if any(isinstance(v, str) for v in c.values))]
+            needed = [*wanted, *(c.column for c in where)]
+            source = Source(session, path, needed, words, data.delimiter, placed=True)
+            condition, values = source.where(where)
+            session.connection.execute("SET preserve_insertion_order = true")
+            columns = ", ".join(f'{source.raw(name)} AS "{i}"' for i, name in enumerate(wanted))
+            query = f"SELECT {columns} FROM {source.relation} WHERE {condition}"
+            empty = True
+            for piece in session.streamed("read", query, PART, {**source.parameters, **values}):
+                empty = False
+                yield piece.rename_columns(wanted)
+            if empty:
+                raise no_record_left(where)
+
+    def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
+        """The records in memory, for methods that change single ones."""
+        import pyarrow as pa
+
+        codes, numeric = needed_columns(data, specs, weight)
+        columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
+        require_room(data, len(columns))
+        return Records(pa.concat_tables(self.pieces(data, columns, codes, specs[0].where)), data, weight)
+
+
+ENGINE = DuckdbEngine()
+
+
+def _path(data: Microdata) -> Path:
     if not isinstance(data.source, Path):
         raise ParameterError(
             "engine='duckdb' reads files, and these data are in memory already.",
             hint="Use engine='memory', or give the path of a csv or Parquet file.",
         )
-    with opened() as session:
-        records = FileRecords(session, data.source, data, specs, weight)
-        return [records.table(spec) for spec in steps("tabulate", specs)]
+    return data.source
 
 
-class FileRecords:
+class FileRecords(OpenedRecords):
     """Encoded records of one universe in the table ``staged`` of a database.
 
     Columns of ``staged``: ``k0``, ``k1``, ... positions of codes; ``n0``, ``n1``, ... numbers, as 64-bit integers or
     floating-point numbers; ``contributor``, and the ``part`` that all records of a contributor are in, or the
-    ``place`` of each record in the file.
+    ``place`` of each record in the file; ``identifier`` while record keys are made of it, which then stand in the
+    numbers.
     """
 
     def __init__(
-        self, session: Session, path: Path, data: Microdata, specs: Sequence[TableSpec], weight: str | None
+        self,
+        session: Session,
+        path: Path,
+        data: Microdata,
+        specs: Sequence[TableSpec],
+        weight: str | None,
+        keys: MadeKeys | None = None,
     ) -> None:
         self.session = session
-        self.data = data
+        self.data = data = data if keys is None else data.with_(record_key=None)
         self.weight_name = weight
         codes, numeric = needed_columns(data, specs, weight)
         conditions = specs[0].where
         text = [*codes, *(c.column for c in conditions if any(isinstance(v, str) for v in c.values))]
         needed = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
         needed += [condition.column for condition in conditions]
+        needed += [] if keys is None else [keys.identifier]
         self._placed = not data.contributor and any(spec.holders for spec in specs)
         self.source = Source(session, path, needed, text, data.delimiter, self._placed)
         self._where, self._values = self.source.where(conditions)
@@ -107,15 +151,19 @@ class FileRecords:
         self._codes: dict[tuple[str, int], str] = {}
         self._decimals: dict[str, int] = {}
         self._refuse_text()
-        self._stage(specs)
+        if keys is not None:
+            self._refuse_bad_identifiers(keys.identifier)
+        self._stage(specs, keys)
         if not self._records:
             raise no_record_left(conditions)
         self._refuse_bad_numbers()
         self._refuse_bad_roles()
+        if keys is not None:
+            self._make_keys(keys)
 
     # ---- staging ------------------------------------------------------------------------------------------
 
-    def _stage(self, specs: Sequence[TableSpec]) -> None:
+    def _stage(self, specs: Sequence[TableSpec], keys: MadeKeys | None) -> None:
         columns: list[str] = []
         joins: list[str] = []
         by = {(v, id(h)): (v, h) for spec in specs for v, h in spec.by.items()}
@@ -135,19 +183,69 @@ class FileRecords:
         if self.data.contributor:
             records = self.session.rows(f"SELECT count(*) FROM {self.source.relation}", self.source.parameters)[0][0]
             self._parts = -(-records // PART)
-            contributor = self.source.contributor(self.data.contributor)
+            contributor = self.source.raw(self.data.contributor)
             columns.append(
                 f"{contributor} AS contributor, CAST(hash({contributor}) % {self._parts} AS INTEGER) AS part"
             )
             order = "ORDER BY part" if self._parts >= SORTED_PARTS else ""
         if self._placed:
             columns.append(f"{self.source.place} AS place")
+        if keys is not None:
+            columns.append(f"{self.source.raw(keys.identifier)} AS identifier")
         self.session.run(
             "read", f"CREATE TABLE staged AS SELECT {', '.join(columns)} FROM {source} {order}", parameters
         )
         if self.source.is_csv:
             self.session.connection.execute("DROP TABLE raw")
+        self._count_records()
+
+    def _count_records(self) -> None:
         self._records, self._last = self.session.rows("SELECT count(*), max(rowid) FROM staged")[0]
+
+    def _refuse_bad_identifiers(self, name: str) -> None:
+        """Refuse gaps and doubles among all identifiers of the file, also outside the universe."""
+        column = self.source.raw(name)
+        gaps, again = self.session.rows(
+            f"SELECT count(*) - count({column}), count({column}) - count(DISTINCT {column}) "
+            f"FROM {self.source.relation}",
+            self.source.parameters,
+        )[0]
+        if gaps:
+            raise no_identifier(gaps)
+        if again:
+            raise same_identifier(again, again)
+
+    def _make_keys(self, keys: MadeKeys) -> None:
+        """Put record keys beside the records: identifiers come in batches, and never lie in memory all at once."""
+        import pyarrow as pa
+
+        connection = self.session.connection
+        kind = "DOUBLE" if keys.modulus is None else "BIGINT"
+        connection.execute(f"CREATE TABLE made (place BIGINT, identity BIGINT, record_key {kind})")
+        for first in range(0, self._last + 1, PART):
+            checkpoint("record keys", first, self._last + 1)
+            query = f"SELECT rowid AS place, identifier FROM staged WHERE {_rows(first)}"
+            found = connection.sql(query).to_arrow_table()
+            identity = identities_of(found["identifier"].combine_chunks())
+            made = {"place": found["place"], "identity": identity, "record_key": keys.of_identities(identity)}
+            connection.register("batch", pa.table(made))
+            connection.execute("INSERT INTO made SELECT * FROM batch")
+            connection.unregister("batch")
+        alike = self.session.rows("SELECT count(*) - count(DISTINCT identity) FROM made")[0][0]
+        if alike:
+            raise same_identifier(0, alike)
+        short = self._numeric[MADE_KEY] = f"n{len(self._numeric)}"
+        self.source.kinds[MADE_KEY] = "float" if keys.modulus is None else "integer"
+        self.data = self.data.with_(record_key=MADE_KEY)
+        order = "ORDER BY part" if self._parts >= SORTED_PARTS else ""
+        self.session.run(
+            "record keys",
+            f"CREATE TABLE keyed AS SELECT staged.* EXCLUDE (identifier), made.record_key AS {short} "
+            f"FROM staged JOIN made ON staged.rowid = made.place {order}",
+        )
+        for statement in ("DROP TABLE staged", "DROP TABLE made", "ALTER TABLE keyed RENAME TO staged"):
+            connection.execute(statement)
+        self._count_records()
 
     def _make_code_table(self, name: str, variable: str, hierarchy: Hierarchy) -> int:
         """Make a table of the codes that occur and their positions; gives the position of gaps.
@@ -296,25 +394,23 @@ class FileRecords:
 
     # ---- tabulation ---------------------------------------------------------------------------------------
 
-    def table(self, spec: TableSpec) -> Table:
-        """One table from the staged records."""
-        plan = ColumnPlan(spec, self)
-        for column in dict.fromkeys([*plan.columns, plan.watched]):
-            self._refuse_large_sums(column)
+    def _cell(self, spec: TableSpec) -> str:
+        """Key of a record's finest cell, in SQL."""
         strides = strides_of([len(h) for h in spec.hierarchies])
         codes = [self._codes[variable, id(hierarchy)] for variable, hierarchy in spec.by.items()]
-        cell = " + ".join(f"CAST({k} AS BIGINT) * {stride}" for k, stride in zip(codes, strides, strict=True))
-        return plan.table(self._finest(plan, cell), self.key_modulus, partial(self._feed, plan, cell))
+        return " + ".join(f"CAST({k} AS BIGINT) * {stride}" for k, stride in zip(codes, strides, strict=True))
 
-    def _finest(self, plan: ColumnPlan, cell: str) -> LeafCells:
+    def leaf_cells(self, plan: ColumnPlan) -> LeafCells:
+        """Sums of the finest cells that have records."""
+        for column in dict.fromkeys([*plan.columns, plan.watched]):
+            self._refuse_large_sums(column)
         sums = [f"CAST(sum({self._own(c)} * {self._weight()}) AS BIGINT) AS s{i}" for i, c in enumerate(plan.summed)]
         if self.data.record_key:
-            key, modulus = self._numeric[self.data.record_key], self.key_modulus
-            total = f"sum(CAST({key} * {modulus}::DOUBLE AS BIGINT)) % {modulus}" if modulus else f"sum({key})"
+            total = f"sum({self._record_key()})" + (f" % {self.key_modulus}" if self.key_modulus else "")
             sums.append(f"CAST({total} AS BIGINT) AS key_sum")
         if plan.spec.value is not None:
             sums.append(f"count(*) FILTER ({self._own(plan.spec.value)} <> 0) AS nonzero")
-        selected = ", ".join([f"{cell} AS cell", "count(*) AS records", *sums])
+        selected = ", ".join([f"{self._cell(plan.spec)} AS cell", "count(*) AS records", *sums])
         found = self.session.arrays("sums", f"SELECT {selected} FROM staged GROUP BY cell ORDER BY cell")
         columns = [found[f"s{i}"] for i in range(len(plan.summed))]
         return LeafCells(
@@ -325,9 +421,25 @@ class FileRecords:
             found.get("nonzero", np.zeros(0, np.int64)),
         )
 
-    def _feed(self, plan: ColumnPlan, cell: str, level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
+    def _record_key(self) -> str:
+        """Record keys as whole numbers, in SQL."""
+        short = self._numeric[str(self.data.record_key)]
+        return f"CAST({short} * {self.key_modulus}::DOUBLE AS BIGINT)" if self.key_modulus else short
+
+    def keyed(self, spec: TableSpec) -> Iterator[KeyedAmounts]:
+        """All records with their record keys, part by part."""
+        self._refuse_large_sums(spec.value)
+        amount = f"{self._own(spec.value)} * {self._weight()} AS amount"
+        key = f"CAST({self._record_key()} AS BIGINT) AS record_key"
+        for first in range(0, self._last + 1, PART):
+            query = f"SELECT {self._cell(spec)} AS cell, {amount}, {key} FROM staged WHERE {_rows(first)}"
+            found = self.session.arrays("record keys", query, (first, self._last + 1))
+            yield KeyedAmounts(found["cell"], found["amount"].astype(np.int64, copy=False), found["record_key"])
+
+    def contributors(self, plan: ColumnPlan, level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
+        """The records for a level, all of a contributor in one part."""
         named = plan.names_holders(level)
-        selected = self._selected(plan, cell, plan.gives_values(level))
+        selected = self._selected(plan, self._cell(plan.spec), plan.gives_values(level))
         holding = level == "holding"
         count = self._parts if holding else -(-(self._last + 1) // PART)
         for number in range(count):

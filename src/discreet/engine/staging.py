@@ -29,6 +29,7 @@ from discreet.progress import checkpoint
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 MEMORY_LIMIT = "2GB"
 POLL_SECONDS = 0.1
@@ -73,6 +74,16 @@ class Session:
         """A large answer of numbers without gaps."""
         self.run(stage, query, at=at)
         return {name: np.ascontiguousarray(a) for name, a in self.connection.fetchnumpy().items()}
+
+    def streamed(self, stage: str, query: str, rows: int, parameters: Parameters) -> Iterator[pa.Table]:
+        """A large answer in pieces of so many rows, in its order."""
+        import pyarrow as pa
+
+        answer: Any = self.connection.sql(query, params=dict(parameters)).to_arrow_reader(rows)
+        for number, batch in enumerate(answer):
+            checkpoint(stage, number, number + 1)
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
 
 
 @contextmanager
@@ -253,8 +264,8 @@ class Source:
             return f"CAST({c} AS DOUBLE)"
         return f"({c} IN ({_TRUE}))" if kind == "boolean" and self.is_csv else c
 
-    def contributor(self, name: str) -> str:
-        """The column that says who contributes, in SQL; other than amounts, large numbers stay apart here."""
+    def raw(self, name: str) -> str:
+        """A column as it is, in SQL; other than amounts, large numbers stay apart here."""
         whole = self.kinds[name] == "integer" and not self.is_csv
         return f"c{self._place[name]}" if whole else self.column(name)
 

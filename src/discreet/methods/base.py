@@ -139,6 +139,11 @@ class TableMethod(TablePublisher):
 class RecordMethod(Method):
     """A method that acts on records: it says what some of their columns become."""
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns that it takes numbers from; those of csv files are read as text otherwise."""
+        return ()
+
     @abstractmethod
     def run(self, records: RecordSet, key: Key | None = None) -> RecordOutcome:
         """Change columns of records; a secret method draws with the key."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.comparison.utility import utility as utility
+    from discreet.engine.prepared import prepared as prepared
     from discreet.files.pattern import write_pattern as write_pattern
     from discreet.files.published import write_public as write_public
     from discreet.model.pattern import pattern_of as pattern_of

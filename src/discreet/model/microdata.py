@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from discreet.errors import ParameterError, listed
+from discreet.errors import ParameterError, listed, unknown_name
 from discreet.model import doors
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from discreet.rules.records import RecordRule
 
 Names = str | Sequence[str]
+EngineName = Literal["memory", "duckdb"]
 ROLES = {
     "contributor": CONTRIBUTOR,
     "weight": WEIGHT,
@@ -91,6 +92,9 @@ class Microdata:
         Per column words for its codes.
     missing_codes
         Per column the codes that stand for "unknown".
+    engine
+        What makes tables of the records: ``"memory"``, or ``"duckdb"`` for csv and Parquet files larger than memory.
+        Both give the same answer.
 
     Examples
     --------
@@ -118,7 +122,9 @@ class Microdata:
     labels: Mapping[str, str] = field(default_factory=dict)
     value_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     missing_codes: Mapping[str, Names] = field(default_factory=dict)
+    engine: EngineName = "memory"
     assessment: RecordAssessment | None = field(default=None, repr=False)
+    encoded: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.source is None:
@@ -127,6 +133,8 @@ class Microdata:
             object.__setattr__(self, "source", Path(self.source))
         for name in ("keys", "sensitive", "numeric", "identifier", "strata"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
+        if self.engine not in get_args(EngineName):
+            raise ParameterError(unknown_name("engine", str(self.engine), get_args(EngineName)))
         codes = {column: _names("missing_codes", given) for column, given in self.missing_codes.items()}
         object.__setattr__(self, "missing_codes", codes)
         _refuse_two_roles(list(self._named_roles()))
@@ -152,6 +160,21 @@ class Microdata:
         """The same with other fields."""
         return replace(self, **changes)
 
+    def on(self, engine: EngineName) -> Microdata:
+        """The same records with another engine; the same object every time, so that tables know they have one source.
+
+        Examples
+        --------
+        >>> data = Microdata("firms.parquet")
+        >>> data.on("memory") is data, data.on("duckdb") is data.on("duckdb")
+        (True, True)
+        """
+        others: dict[str, Microdata] = self.__dict__.setdefault("_others", {self.engine: self})
+        if engine not in others:
+            others[engine] = replace(self, engine=engine)
+            others[engine].__dict__["_others"] = others
+        return others[engine]
+
     def assess(self, *rules: RecordRule) -> Microdata:
         """Count the records that break each rule; what was found is in ``assessment`` of the data that is given back.
 
@@ -169,6 +192,22 @@ class Microdata:
         (1,)
         """
         return doors.assess(self, *rules)
+
+    def prepared(self) -> Microdata:
+        """The same records, read and encoded once however many questions are asked of them.
+
+        Columns are read when a question first needs them, and kept in memory. ``tabulate`` and ``protect`` give the
+        same answers as without.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = ds.Microdata(pa.table({"area": ["N", "S", "S"], "sex": ["m", "f", "m"]})).prepared()
+        >>> area, sex = ds.Hierarchy.flat(["N", "S"]), ds.Hierarchy.flat(["m", "f"])
+        >>> [ds.tabulate(people, by=by).values.tolist() for by in ({"area": area}, {"sex": sex})]
+        [[3.0, 1.0, 2.0], [3.0, 2.0, 1.0]]
+        """
+        return doors.prepared(self)
 
     def __repr__(self) -> str:
         roles = {role: given for role in ROLES if (given := getattr(self, role))}

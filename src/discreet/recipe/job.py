@@ -195,6 +195,7 @@ class RecipeJob:
             missing=data.missing,
             recode={variable: read_code_map(self.input(name)) for variable, name in data.recode.items()},
             delimiter=data.delimiter,
+            engine=data.engine,
         )
 
     def pattern(self, part: PatternPart, path: Path | None = None) -> Pattern:

@@ -24,7 +24,6 @@ from discreet.methods.base import TablePublisher
 from discreet.model.claims.altered import KNOWN_LEVELS
 from discreet.model.claims.base import NO_LEVELS
 from discreet.model.condition import parse_conditions
-from discreet.model.evidence import Evidence
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.pattern import Pattern
@@ -55,11 +54,11 @@ from discreet.verbs.audit import audit
 from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.proposals import Redesign
 from discreet.verbs.protect import protect_tables
-from discreet.verbs.protect_records import changed_microdata, protect_records
+from discreet.verbs.protect_records import UNTOUCHED, changed_microdata, compared, protect_records
 from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save
-from discreet.verbs.steps import as_steps
+from discreet.verbs.steps import Keys, as_steps
 from discreet.verbs.tabulate import tabulate
 from discreet.verbs.verify import verify
 from discreet.verify import Verdict, check_folder
@@ -154,7 +153,7 @@ def _tabulated(
     specs = [_spec(part, mine, rules, worth) for part, mine in zip(recipe.tables, by, strict=True)]
     if publisher is not None:
         specs = [publisher.tabulated(spec) for spec in specs]
-    made = tabulate(data or job.microdata(), specs=specs, engine=recipe.data.engine)
+    made = tabulate(data or job.microdata(), specs=specs)
     return list(made) if isinstance(made, TableSet) else [made]
 
 
@@ -286,11 +285,15 @@ def run_job(
             hint="Let a method for tables follow, or publish the records: [records] in place of [[tables]].",
         )
     data: Microdata | None = None
-    earlier: tuple[Evidence, ...] = ()
+    earlier = UNTOUCHED
     key = job.key(steps)
     if before:
-        numbers = [name for part in recipe.tables for name in (part.value, part.shadow, part.cost) if name]
-        data, earlier = changed_microdata(job.microdata(), before, numbers, key)
+        named = (name for part in recipe.tables for name in (part.value, part.shadow, part.cost, part.weight))
+        numbers = [name for name in named if name]
+        numbers += [name for part in recipe.tables for name in compared(parse_conditions(part.filter))]
+        keys = Keys(key)
+        data, earlier = changed_microdata(job.microdata(), before, numbers, keys)
+        key = keys.of(publisher)
     tables = prepare(job, publisher, data)
     publisher = job.argus.hinted(publisher)
     already = job.already(tables, already_published)

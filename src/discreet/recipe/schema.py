@@ -15,6 +15,7 @@ from discreet.files.argus.outputs import Options
 from discreet.files.published import Heading
 from discreet.methods.base import Method, TablePublisher
 from discreet.methods.registry import METHODS, method_from_record
+from discreet.model.microdata import EngineName
 from discreet.rules.assess import MANUAL_RANGE
 from discreet.rules.base import REGISTRY, Rule, rule_from_record
 from discreet.rules.records import RECORD_RULES, record_rule_from_record
@@ -33,7 +34,7 @@ class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     request: str | None = None
     record_key: str | None = None
     delimiter: str = ","
-    engine: Literal["memory", "duckdb"] = "memory"
+    engine: EngineName = "memory"
     keys: list[str] = []
     sensitive: list[str] = []
     numeric: list[str] = []

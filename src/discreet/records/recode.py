@@ -13,7 +13,7 @@ from discreet.errors import InputError, NeedsError, ParameterError, counted, lis
 from discreet.keys import Key
 from discreet.methods.base import RecordMethod
 from discreet.methods.outcome import RecordOutcome
-from discreet.model.claims.records import recoded_statement, record_claim
+from discreet.model.claims.records import recoded_claim
 from discreet.model.evidence import Evidence
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import MissingRange, RecordSet, stands_for_unknown
@@ -100,7 +100,7 @@ class Recode(RecordMethod):
         else:
             changed = self._limited(column, missing)
         plain = self.record()
-        evidence = Evidence(plain, record_claim(self.kind, recoded_statement(plain)))
+        evidence = Evidence(plain, recoded_claim(plain, {}))
         return RecordOutcome({self.column: changed}, evidence, notes)
 
     def _mapped(self, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, tuple[str, ...]]:

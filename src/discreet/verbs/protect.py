@@ -15,7 +15,7 @@ from discreet.methods.needs import check_needs
 from discreet.methods.outcome import TableOutcome
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Ints
-from discreet.model.evidence import Evidence, Parts
+from discreet.model.evidence import Parts
 from discreet.model.microdata import Microdata
 from discreet.model.release import RecordCustodian, Release, TableCustodian
 from discreet.model.spec import TableSpec
@@ -29,8 +29,15 @@ from discreet.tables.memory import require_memory
 from discreet.verbs.already import Items, gather
 from discreet.verbs.assess import assess
 from discreet.verbs.cost_variables import with_cost_variable
-from discreet.verbs.protect_records import changed_microdata, numbers_of, protect_records, refuse_for_tables
-from discreet.verbs.steps import MADE_KEY, Steps, as_steps, installed_version, key_entry
+from discreet.verbs.protect_records import (
+    UNTOUCHED,
+    Earlier,
+    changed_microdata,
+    numbers_of,
+    protect_records,
+    refuse_for_tables,
+)
+from discreet.verbs.steps import MADE_KEY, Keys, Steps, as_steps, installed_version, key_entry
 from discreet.verbs.tabulate import tabulate
 
 
@@ -148,9 +155,11 @@ def protect(
             f"{type(before[0]).__name__} acts on records, and tables were given.",
             hint="Give records and tables=[ds.TableSpec(...)], or one method for tables.",
         )
-    earlier: tuple[Evidence, ...] = ()
+    earlier = UNTOUCHED
     if isinstance(subject, Microdata) and before:
-        subject, earlier = changed_microdata(subject, before, numbers_of(_specs(tables)), key)
+        keys = Keys(key)
+        subject, earlier = changed_microdata(subject, before, numbers_of(_specs(tables)), keys)
+        key = keys.of(publisher)
     whole = _as_tables(subject, tables, rules, publisher)
     return protect_tables(whole, publisher, gather(whole, already_published), key=key, parts=parts, earlier=earlier)
 
@@ -162,7 +171,7 @@ def protect_tables(
     *,
     key: Key | None = None,
     parts: Parts | None = None,
-    earlier: tuple[Evidence, ...] = (),
+    earlier: Earlier = UNTOUCHED,
 ) -> Release:
     """A release of tables.
 
@@ -177,7 +186,7 @@ def protect_tables(
     key, parts
         As for :func:`protect`.
     earlier
-        Evidence of what was done to the records before the tables were made of them.
+        What was done to the records before the tables were made of them.
     """
     for table in whole:
         refuse_unassessed(table)
@@ -198,17 +207,19 @@ def protect_tables(
         system.check_additive()
     system.check_bounds()
     outcome = publisher.publish(replace(system, parts=parts) if parts else system, key)
+    key = earlier.key if key is None else key
     statuses = []
     for table, cells in zip(whole, system.of[: len(whole)], strict=True):
         status = table.status.copy()
         status[outcome.withheld[cells] & ~table.unsafe] = CellStatus.SECONDARY
         statuses.append(status)
-    done = [*(dict(evidence.method) for evidence in earlier), publisher.record()]
+    done = [*(dict(evidence.method) for evidence in earlier.evidence), publisher.record()]
     log = _log(whole, done, outcome.evidence.effort)
     notes = [*outcome.notes, *([MADE_KEY] if key is not None and key.made else []), *_said_of(whole)]
     log |= {"notes": notes, "already_published": list(already.together_with())}
-    if key is not None:
-        log["key"] = key_entry(key)
+    entry = key_entry(key) if key is not None else earlier.entry
+    if entry is not None:
+        log["key"] = dict(entry)
     intervals = None
     if outcome.intervals is not None:
         low, high = outcome.intervals
@@ -216,7 +227,7 @@ def protect_tables(
     custodian = TableCustodian(
         whole,
         tuple(statuses),
-        (*earlier, outcome.evidence),
+        (*earlier.evidence, outcome.evidence),
         log,
         already,
         _published(system, outcome),

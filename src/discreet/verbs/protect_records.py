@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.engine.draws import draws
 from discreet.engine.record_set import read_record_set, refuse_no_columns, refuse_recognisable, with_identity
 from discreet.errors import ParameterError, ProtectionError
-from discreet.keys import Key, find_key
-from discreet.methods.base import Keyed, Method, RecordMethod, key_of
+from discreet.keys import Key
+from discreet.methods.base import Method, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Ints
+from discreet.model.condition import Condition
 from discreet.model.evidence import Evidence
 from discreet.model.microdata import Microdata
 from discreet.model.records import RecordSet
@@ -21,7 +22,7 @@ from discreet.model.release import RecordCustodian, RecordStep, Release
 from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
 from discreet.rules.records import RecordRule, assess_records, record_rule_from_record
-from discreet.verbs.steps import MADE_KEY, installed_version, key_entry, refuse_for_records
+from discreet.verbs.steps import MADE_KEY, Keys, installed_version, key_entry, refuse_for_records
 
 ORDER_MADE_KEY = (
     "The order of the public rows was drawn with a new secret key, which is saved with the release (custodian/key.txt)."
@@ -42,7 +43,7 @@ def protect_records(
     if not isinstance(keep_order, bool):
         raise ParameterError(f"keep_order={keep_order!r} is not allowed.", hint="Use True or False.")
     wanted = _rules(data, rules)
-    original = read_record_set(data)
+    original = read_record_set(data, [name for method in steps for name in method.numbers])
     return release_of(original, steps, wanted, key=key, keep_order=keep_order, name=name)
 
 
@@ -58,7 +59,7 @@ def release_of(
     """A release of records that were read already."""
     original = with_identity(original)
     refuse_no_columns(original)
-    keys = _Keys(key)
+    keys = Keys(key)
     records, done = original, list[RecordStep]()
     notes: list[str] = []
     for method in in_steps("protect", methods):
@@ -91,37 +92,6 @@ def release_of(
     return Release(custodian.public(), custodian)
 
 
-class _Keys:
-    """One key for all draws of a release: given, or that of the first method that has one, or a new one."""
-
-    def __init__(self, given: Key | None) -> None:
-        self.given, self.used = given, None if given is None else given
-
-    def of(self, method: Method) -> Key | None:
-        """The key of a method."""
-        if not method.secret:
-            return None
-        if self.used is None or _names_a_key(method):
-            found = key_of(method, self.given)
-            if self.used is not None and found is not None and found.fingerprint != self.used.fingerprint:
-                raise ParameterError(
-                    "Two methods name different keys, and a release has one.",
-                    hint="Give all of them the same key_file.",
-                )
-            self.used = found
-        return self.used
-
-    def any(self) -> Key:
-        """A key for what every release draws."""
-        if self.used is None:
-            self.used = find_key(None, None)
-        return self.used
-
-
-def _names_a_key(method: Method) -> bool:
-    return isinstance(method, Keyed) and (method.key_file is not None or method.insecure_seed is not None)
-
-
 def random_order(records: RecordSet, key: Key) -> Ints:
     """Rows in an order that depends on the key and on who they are, never on where they stood."""
     assert records.identity is not None
@@ -148,23 +118,46 @@ def _rules(data: Microdata, rules: Sequence[Any]) -> list[RecordRule]:
     return [record_rule_from_record(record) for record in data.assessment.rules]
 
 
+class Earlier(NamedTuple):
+    """What was done to records before tables were made of them: the evidence of every step, and the key of its draws.
+
+    ``entry`` is what the log says of a key that is not at hand.
+    """
+
+    evidence: tuple[Evidence, ...] = ()
+    key: Key | None = None
+    entry: Mapping[str, Any] | None = None
+
+
+UNTOUCHED = Earlier()
+"""Nothing was done before."""
+
+
 def changed_microdata(
-    data: Microdata, methods: Sequence[Method], numeric: Collection[str], key: Key | None
-) -> tuple[Microdata, tuple[Evidence, ...]]:
+    data: Microdata, methods: Sequence[Method], numeric: Collection[str], keys: Keys
+) -> tuple[Microdata, Earlier]:
     """Records after some methods, ready to be tabulated, with the evidence of every step."""
-    records = read_record_set(data, numeric)
-    keys, evidence = _Keys(key), []
-    for method in refuse_for_records(methods):
+    steps = refuse_for_records(methods)
+    wanted = [data.waiver, data.request, data.record_key, *(name for method in steps for name in method.numbers)]
+    records = read_record_set(data, [*numeric, *(name for name in wanted if name)])
+    evidence = []
+    for method in steps:
         outcome = method.run(records, keys.of(method))
         records = records.with_columns(outcome.changed)
         evidence.append(outcome.evidence)
-    return data.with_(source=records.columns), tuple(evidence)
+    changed = data.with_(source=records.columns, engine="memory", encoded=None)
+    return changed, Earlier(tuple(evidence), keys.used)
 
 
 def numbers_of(specs: Sequence[TableSpec]) -> list[str]:
     """Columns of records that tables take numbers from."""
     named = (name for spec in specs for name in (spec.value, spec.shadow, spec.cost, spec.weight))
-    return [name for name in named if isinstance(name, str)]
+    return [*(name for name in named if isinstance(name, str)), *(n for spec in specs for n in compared(spec.where))]
+
+
+def compared(conditions: Sequence[Condition]) -> list[str]:
+    """Columns that are compared with numbers."""
+    return [c.column for c in conditions if not any(isinstance(value, str) for value in c.values)]
 
 
 def refuse_for_tables(steps: Sequence[Method], already: Any, parts: Any) -> None:

@@ -12,7 +12,7 @@ from discreet.rules.base import rule_from_record
 from discreet.verbs.already import gather
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import protect_tables
-from discreet.verbs.protect_records import replayed
+from discreet.verbs.protect_records import Earlier, replayed
 
 
 def replay(release: Release[Any], log: Mapping[str, Any] | None = None) -> Release[Any]:
@@ -39,13 +39,15 @@ def replay(release: Release[Any], log: Mapping[str, Any] | None = None) -> Relea
     whole = custodian.tables.replaced(tables)
     # What was done to the records before is in the cells already.
     *_, last = steps["protect"]
+    publisher = publisher_from_record(_as_it_struck(last, steps["effort"]))
+    drawn = None if publisher.secret else steps.get("key")
     again = protect_tables(
         whole,
-        publisher_from_record(_as_it_struck(last, steps["effort"])),
+        publisher,
         gather(whole, custodian.already),
         key=custodian.key,
         parts=parts,
-        earlier=custodian.evidence[:-1],
+        earlier=Earlier(custodian.evidence[:-1], custodian.key, drawn),
     )
     _refuse_other_key(steps, again)
     if "pattern" not in steps:

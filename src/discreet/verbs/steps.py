@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from discreet.errors import ParameterError
-from discreet.keys import Key
-from discreet.methods.base import Method, RecordMethod
+from discreet.keys import Key, find_key
+from discreet.methods.base import Keyed, Method, RecordMethod, TablePublisher, key_of
 
 Steps = Method | Sequence[Method]
 MADE_KEY = (
@@ -44,12 +44,48 @@ def as_steps(methods: Sequence[Any]) -> list[Method]:
 def refuse_for_records(steps: Sequence[Method]) -> list[RecordMethod]:
     """The same steps, where all of them act on records."""
     for step in steps:
+        if isinstance(step, TablePublisher) and not isinstance(step, RecordMethod) and "records" in step.needs:
+            raise ParameterError(
+                f"{type(step).__name__} changes records for the cells of one table, and there is no table.",
+                hint="Give tables=[ds.TableSpec(by=..., value=...)], or a method for records, such as ds.Swap(...).",
+            )
         if not isinstance(step, RecordMethod):
             raise ParameterError(
                 f"{type(step).__name__} acts on tables, and records were given without a table to make of them.",
                 hint="Give tables=[ds.TableSpec(by=..., value=...)], or a method for records, such as ds.Recode(...).",
             )
     return [step for step in steps if isinstance(step, RecordMethod)]
+
+
+class Keys:
+    """One key for all draws of a release: given, or that of the first method that has one, or a new one."""
+
+    def __init__(self, given: Key | None) -> None:
+        self.given = given
+        self.used: Key | None = None
+
+    def of(self, method: Method) -> Key | None:
+        """The key of a method."""
+        if not method.secret:
+            return None
+        if self.used is None or (self.given is None and _names_a_key(method)):
+            found = key_of(method, self.given)
+            if self.used is not None and found is not None and found.fingerprint != self.used.fingerprint:
+                raise ParameterError(
+                    "Two methods name different keys, and a release has one.",
+                    hint="Give all of them the same key_file.",
+                )
+            self.used = found
+        return self.used
+
+    def any(self) -> Key:
+        """A key for what every release draws."""
+        self.used = self.used or self.given or find_key(None, None)
+        return self.used
+
+
+def _names_a_key(method: Method) -> bool:
+    return isinstance(method, Keyed) and (method.key_file is not None or method.insecure_seed is not None)
 
 
 def key_entry(key: Key) -> dict[str, Any]:

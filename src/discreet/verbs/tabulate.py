@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from discreet.engine.encode import read_records
-from discreet.engine.memory import tabulate_records
+from discreet.engine.protocol import columns_of, open_records
 from discreet.errors import ParameterError
-from discreet.files.frames import column_names, coordinates, read_columns
+from discreet.files.frames import column_names, coordinates
 from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.microdata import Microdata
+from discreet.model.microdata import EngineName, Microdata
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
@@ -28,7 +27,7 @@ def tabulate(
     value: str | None = ...,
     *,
     specs: None = ...,
-    engine: Literal["memory", "duckdb"] = ...,
+    engine: EngineName | None = ...,
     weight: str | Literal[False] | None = ...,
     **options: Any,
 ) -> Table: ...
@@ -41,7 +40,7 @@ def tabulate(
     value: list[str] | tuple[str, ...],
     *,
     specs: None = ...,
-    engine: Literal["memory", "duckdb"] = ...,
+    engine: EngineName | None = ...,
     weight: str | Literal[False] | None = ...,
     **options: Any,
 ) -> TableSet: ...
@@ -52,7 +51,7 @@ def tabulate(
     data: Any,
     *,
     specs: Sequence[TableSpec],
-    engine: Literal["memory", "duckdb"] = ...,
+    engine: EngineName | None = ...,
 ) -> TableSet: ...
 
 
@@ -63,7 +62,7 @@ def tabulate(
     value: str | Sequence[str] | None = ...,
     *,
     specs: Sequence[TableSpec] | None = ...,
-    engine: Literal["memory", "duckdb"] = ...,
+    engine: EngineName | None = ...,
     weight: str | Literal[False] | None = ...,
     **options: Any,
 ) -> Table | TableSet: ...
@@ -75,7 +74,7 @@ def tabulate(
     value: str | Sequence[str] | None = None,
     *,
     specs: Sequence[TableSpec] | None = None,
-    engine: Literal["memory", "duckdb"] = "memory",
+    engine: EngineName | None = None,
     weight: str | Literal[False] | None = None,
     **options: Any,
 ) -> Table | TableSet:
@@ -92,7 +91,8 @@ def tabulate(
     specs
         Ready specs instead of ``by`` and ``value``; they make a :class:`~discreet.TableSet`.
     engine
-        ``"memory"``, or ``"duckdb"`` for files larger than memory. Both give the same answer.
+        ``"memory"``, or ``"duckdb"`` for files larger than memory; what the data say (``Microdata(engine=)``) where
+        left out. Both give the same answer.
     weight
         Weight column; ``None`` takes the one the data declare, ``False`` none.
     **options
@@ -125,10 +125,8 @@ def tabulate(
         wanted = list(specs)
     else:
         wanted = _specs(by, value, weight, options)
-    if engine not in ("memory", "duckdb"):
-        raise ParameterError(f"engine={engine!r} is not known.", hint="Use 'memory' or 'duckdb'.")
-    data, wanted = _placed(data, wanted)
-    tables = _tables(data, wanted, engine)
+    data, wanted = _placed(data if engine is None else data.on(engine), wanted)
+    tables = _tables(data, wanted)
     return tables[0] if specs is None and (value is None or isinstance(value, str)) else TableSet(tables)
 
 
@@ -158,7 +156,7 @@ def _placed(data: Microdata, specs: list[TableSpec]) -> tuple[Microdata, list[Ta
 
     variables = {v for spec in specs for v in spec.variables if v not in found}
     names = column_names(data.source, data.delimiter)
-    frame = read_columns(data.source, names, text=variables, delimiter=data.delimiter)
+    frame = columns_of(data, names, text=variables)
     by: dict[str, Hierarchy] = {}
     for variable, where in found.items():
         if variable in names:
@@ -175,10 +173,10 @@ def _placed(data: Microdata, specs: list[TableSpec]) -> tuple[Microdata, list[Ta
         by[variable] = where.hierarchy(codes)
         frame = frame.append_column(variable, pa.array(codes, pa.string()))
     placed = [spec.with_(by={v: by.get(v, h) for v, h in spec.by.items()}) for spec in specs]
-    return replace(data, source=frame), placed
+    return replace(data, source=frame, engine="memory", encoded=None), placed
 
 
-def _tables(data: Microdata, specs: list[TableSpec], engine: str) -> list[Table]:
+def _tables(data: Microdata, specs: list[TableSpec]) -> list[Table]:
     """Tables of all specs; specs of one universe and weight read the records once."""
     universes: dict[tuple[Any, ...], list[TableSpec]] = {}
     for spec in specs:
@@ -186,12 +184,6 @@ def _tables(data: Microdata, specs: list[TableSpec], engine: str) -> list[Table]
         universes.setdefault((spec.where, weight), []).append(spec)
     done: dict[int, Table] = {}
     for (_, weight), members in universes.items():
-        if engine == "duckdb":
-            from discreet.engine.outofcore import tabulate_specs
-
-            made = tabulate_specs(data, members, weight)
-        else:
-            records = read_records(data, members, weight)
-            made = [tabulate_records(records, spec) for spec in steps("tabulate", members)]
-        done.update({id(spec): table for spec, table in zip(members, made, strict=True)})
+        with open_records(data, members, weight) as records:
+            done.update({id(spec): records.table(spec) for spec in steps("tabulate", members)})
     return [done[id(spec)] for spec in specs]

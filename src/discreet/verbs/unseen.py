@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 from math import prod
-from typing import Literal
 
 import numpy as np
 
 from discreet.model.already import AlreadyPublished, EarlierTable
 from discreet.model.arrays import Bools, Codes
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.microdata import Microdata
+from discreet.model.microdata import EngineName, Microdata
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet
@@ -60,10 +59,10 @@ def _unseen(tables: TableSet, cycle: Cycle) -> EarlierTable | None:
     return EarlierTable("", "", plain, np.full(len(rows), CellStatus.SECONDARY, np.int8))
 
 
-def _engine(source: Microdata) -> Literal["memory", "duckdb"]:
+def _engine(source: Microdata) -> EngineName:
     """The engine for files that may not fit into memory, where it is installed."""
     large = source.is_file and source.source.is_file() and source.source.stat().st_size > LARGE
-    return "duckdb" if large and find_spec("duckdb") is not None else "memory"
+    return "duckdb" if large and find_spec("duckdb") is not None else source.engine
 
 
 def _spec(tables: TableSet, like: TableSpec, by: dict[str, Hierarchy]) -> TableSpec:

@@ -7,13 +7,14 @@ import numpy as np
 from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError, NeedsError
 from discreet.keys import Key, find_key
-from discreet.methods.base import TablePublisher, publisher_from_record
+from discreet.methods.base import Method, publisher_from_record
 from discreet.methods.registry import method_from_record
 from discreet.model.microdata import Microdata
 from discreet.model.release import RecordCustodian, Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.verbs.protect_records import changed_microdata, numbers_of
+from discreet.verbs.steps import Keys
 from discreet.verbs.tabulate import tabulate
 from discreet.verify import Verdict
 
@@ -30,7 +31,12 @@ def check_with_records(verdict: Verdict, release: Release, data: Microdata) -> V
     tables = release.custodian.tables
     steps = [method_from_record(evidence.method) for evidence in release.custodian.evidence[:-1]]
     if steps:
-        data, _ = changed_microdata(data, steps, numbers_of([table.spec for table in tables]), release.custodian.key)
+        key = next((_key(step, release) for step in steps if step.secret), None)
+        data, made = changed_microdata(data, steps, numbers_of([table.spec for table in tables]), Keys(key))
+        claims = zip(made.evidence, release.custodian.evidence[:-1], strict=True)
+        if any(mine.claim != theirs.claim for mine, theirs in claims):
+            verdict.refuse(CHECK, "what is claimed of the records before tables were made is not what they give")
+            return verdict
     again = as_set(tabulate(data, specs=[table.spec for table in tables]))
     for mine, theirs in zip(again, tables, strict=True):
         same = len(mine) == len(theirs) and np.array_equal(mine.codes, theirs.codes)
@@ -88,7 +94,7 @@ def _assessed_like(again: TableSet, tables: TableSet) -> TableSet:
     return tables.replaced([mine.with_(assessment=theirs.assessment, spec=theirs.spec) for mine, theirs in pairs])
 
 
-def _key(method: TablePublisher, release: Release) -> Key | None:
+def _key(method: Method, release: Release) -> Key | None:
     """The key of the release: kept with it, or the one at hand, which must be the same."""
     if not method.secret:
         return None
@@ -106,8 +112,8 @@ def _key(method: TablePublisher, release: Release) -> Key | None:
 def check_original(verdict: Verdict, custodian: RecordCustodian, data: Microdata) -> Verdict:
     """Add to a verdict whether the custodian's original records are the ones at hand."""
     before = len(verdict.refused)
-    found = read_record_set(data).columns
     stored = custodian.original.columns
+    found = read_record_set(data, [f.name for f in stored.schema if str(f.type) in ("int64", "double")]).columns
     if not found.schema.equals(stored.schema) or not found.equals(stored):
         verdict.refuse(CHECK, "the custodian's original records are not these records")
         return verdict

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import counted
 from discreet.model.already import known_digest
-from discreet.model.claims.records import recoded_statement, record_claim
+from discreet.model.claims.base import Claim
+from discreet.model.claims.records import multiplied_claim, recoded_claim, swapped_claim
 from discreet.model.evidence import Evidence
 from discreet.model.public import PublicRelease
 from discreet.model.release import TableCustodian
@@ -20,15 +21,15 @@ from discreet.verify.bounds import check_floors
 from discreet.verify.cell_key import check_cell_key
 from discreet.verify.contradictions import check_contradictions
 from discreet.verify.cycles import check_unseen, unseen_numbers
-from discreet.verify.dropped import check_dropped
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground
-from discreet.verify.multiplied import check_multiplied
 from discreet.verify.public import cell_text, check_public
+from discreet.verify.records.dropped import check_dropped
+from discreet.verify.records.multiplied import check_multiplied
+from discreet.verify.records.swapped import check_swapped
 from discreet.verify.redistributed import check_redistributed
 from discreet.verify.rules import Recheck
 from discreet.verify.small_counts import check_small_count
-from discreet.verify.swapped import check_swapped
 from discreet.verify.undeclared import check_undeclared
 from discreet.verify.verdict import Verdict
 
@@ -46,7 +47,11 @@ ALTERING: dict[str, Check] = {
 """Methods that alter values, and how their claims are checked."""
 
 
-BEFORE: dict[str, Callable[[Mapping[str, Any]], str]] = {"recode": recoded_statement}
+BEFORE: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Claim]] = {
+    "multiplicative_noise": multiplied_claim,
+    "recode": recoded_claim,
+    "swap": swapped_claim,
+}
 """Methods for records that may come before tables are made, and what they claim."""
 
 
@@ -202,10 +207,16 @@ def _check_before(verdict: Verdict, evidence: Evidence) -> None:
     expected = BEFORE.get(kind)
     if expected is None or evidence.method.get("method") != kind:
         verdict.refuse("evidence", f"{kind[:60]!r} is no method that comes before tables are made")
-    elif evidence.claim != record_claim(kind, expected(evidence.method)):
+        return
+    try:
+        allowed = expected(evidence.method, evidence.facts)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        allowed = None  # nothing can be claimed of what is not stated
+    if evidence.claim != allowed:
         verdict.refuse("claim", f"{kind} does not claim what it may")
     else:
         verdict.take_for_granted(f"what was done to the records before: {evidence.claim.statement}", "method")
+        verdict.not_considered += evidence.claim.not_considered
 
 
 def _check_claims(verdict: Verdict, ground: Ground, custodian: TableCustodian, rechecks: list[Recheck]) -> None:

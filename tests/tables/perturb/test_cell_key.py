@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.engine.record_keys import check_record_keys, record_keys
 from discreet.errors import InputError, ParameterError
 from discreet.measures.loss import cumulative, information_loss
 from discreet.model.noise_table import FRACTIONS
 from discreet.tables.perturb.cell_key import cell_keys, perturbed_counts, perturbed_means, perturbed_weighted_counts
-from discreet.tables.perturb.record_keys import check_record_keys, record_keys
 
 KEY = bytes(range(32))
 TABLE = ds.NoiseTable.maximum_entropy(D=5, V=3, js=2)

@@ -12,9 +12,9 @@ import pytest
 
 import discreet as ds
 import discreet.tables.perturb.cell_key_method as method_module
+from discreet.engine.record_keys import record_keys
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError
 from discreet.model.public import in_rows_of
-from discreet.tables.perturb.record_keys import record_keys
 from discreet.verify import check_release
 
 AREA = ds.Hierarchy.from_nested({"North": ["N1", "N2"], "South": ["S1", "S2"]})

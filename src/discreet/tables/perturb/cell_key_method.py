@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -13,12 +14,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.engine.encode import Records, read_records
 from discreet.engine.magnifiers import Magnifiers, magnifiers_of
-from discreet.engine.memory import tabulate_records
+from discreet.engine.protocol import OpenedRecords, columns_of
+from discreet.engine.record_keys import LEAST_KEYS, MadeKeys, check_record_keys
 from discreet.engine.rollup import signed
+from discreet.engine.sources import open_universe
 from discreet.errors import InputError, NeedsError, ParameterError, counted
-from discreet.files.frames import column_names, numbers, read_columns
+from discreet.files.frames import numbers
 from discreet.keys import Key
 from discreet.methods.base import Keyed, TableMethod
 from discreet.methods.outcome import NotAudited, Reading, TableOutcome
@@ -47,7 +49,6 @@ from discreet.tables.perturb.cell_key_reading import (
 )
 from discreet.tables.perturb.entropy import maximum_entropy
 from discreet.tables.perturb.magnitude_noise import TABLES, MagnitudeNoise, as_columns, from_columns, noise_table
-from discreet.tables.perturb.record_keys import LEAST_KEYS, check_record_keys, record_keys
 
 PARTS_OF_FILES = {"odd": ("odd", "all"), "small_noise": ("small_cells", "small", "all")}
 """Which rows of a file of noise tables each table of magnitudes takes: the first kind that the file has."""
@@ -59,8 +60,6 @@ FEW = (
     "readers pin counts of 1 and 2 exactly (of D=1 about one in nine). Take D of at least 3, better 5, and look at "
     "ds.audit(release)."
 )
-MADE_KEY = "record_key_"
-"""Column of record keys that were made from identifiers."""
 
 
 @dataclass(frozen=True)
@@ -244,8 +243,7 @@ class CellKey(Keyed, TableMethod):
         """Refuse record keys of the records that are not what chance makes."""
         for source in {id(t.source): t.source for t in tables if isinstance(t.source, Microdata)}.values():
             if self.identifier is None and source.record_key is not None:
-                frame = read_columns(source.source, [source.record_key], text=[], delimiter=source.delimiter)
-                keys = numbers(frame, source.record_key)
+                keys = numbers(columns_of(source, [source.record_key]), source.record_key)
                 whole = np.asarray(keys).dtype.kind in "iu"
                 reach = max(int(np.max(keys, initial=0)) + 1, 2) if whole else None
                 check_record_keys(keys, reach)
@@ -261,24 +259,17 @@ class CellKey(Keyed, TableMethod):
                 hint=f"Give keys in 0 .. {modulus - 1}, or modulus= as many as the record keys have.",
             )
 
-    def _records(self, table: Table, key: Key | None) -> Records:
-        """Records of a table with their keys."""
-        data, spec = table.source, table.spec
-        weight = spec.weight or None
+    def _open(self, table: Table, key: Key | None) -> AbstractContextManager[OpenedRecords]:
+        """Records of a table with their keys, or with keys made of identifiers."""
         if self.identifier is None:
-            return read_records(data, [spec], weight)
-        import pyarrow as pa
-
+            return open_universe(table)
         assert key is not None
-        names = column_names(data.source, data.delimiter)
-        frame = read_columns(data.source, [*names, self.identifier], text=spec.variables, delimiter=data.delimiter)
-        keys = record_keys(frame[self.identifier], key.secret, version=self.version, modulus=self.modulus)
-        kept = frame.append_column(MADE_KEY, pa.array(keys))
-        return read_records(replace(data, source=kept, record_key=MADE_KEY), [spec], weight)
+        return open_universe(table, MadeKeys(self.identifier, key.secret, self.version, self.modulus))
 
     def _counts_of(self, table: Table, key: Key | None, noise: NoiseTable) -> dict[str, Ints]:
         if self.identifier is not None:
-            table = tabulate_records(self._records(table, key), replace(table.spec, holders=False))
+            with self._open(table, key) as records:
+                table = records.table(replace(table.spec, holders=False))
         count = table.value if table.records is None else table.records
         if table.records is None and np.any(table.value < 0):
             raise InputError(f"Table {table.name!r} has counts below zero.", hint="Give numbers of records.")
@@ -287,9 +278,10 @@ class CellKey(Keyed, TableMethod):
 
     def _magnitudes_of(self, table: Table, key: Key | None) -> dict[str, Ints]:
         mine = self.magnitudes
-        if isinstance(table.source, Microdata):
-            return as_columns(magnifiers_of(self._records(table, key), table.spec, mine.top, zeros=mine.zeros))
-        return as_columns(_given_magnifiers(table, mine))
+        if not isinstance(table.source, Microdata):
+            return as_columns(_given_magnifiers(table, mine))
+        with self._open(table, key) as records:
+            return as_columns(magnifiers_of(records, table.spec, mine.top, zeros=mine.zeros))
 
     # ---- what it does --------------------------------------------------------------------------------------
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from discreet.engine.encode import read_records
-from discreet.engine.memory import tabulate_records
+from discreet.engine.protocol import open_records
 from discreet.errors import NeedsError
 from discreet.model.arrays import Codes, Ints
 from discreet.model.hierarchy import Hierarchy
@@ -69,5 +68,6 @@ def _counted(table: Table, listing: Listing) -> tuple[Codes, Ints]:
     """Inner cells counted from the records."""
     by = {variable: Hierarchy.flat(codes, total=None) for variable, codes in listing.items()}
     spec = TableSpec(by=by, where=table.spec.where, weight=False, period=table.spec.period, holders=False, top=1)
-    found = tabulate_records(read_records(table.source, [spec], None), spec)
+    with open_records(table.source, [spec], None) as records:
+        found = records.table(spec)
     return found.codes, found.value

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.attack.whole import whole_steps
+from discreet.engine.sources import companies, encoded, numbers_of
 from discreet.errors import InputError, NeedsError, ProtectionError, counted, listed, unknown_name
-from discreet.files.frames import numbers, read_columns
 from discreet.keys import Key
 from discreet.measures.redistribution import map_measures
 from discreet.methods.base import TableMethod
@@ -25,7 +25,6 @@ from discreet.model.tableset import TableSet
 from discreet.parameters import AtLeastOne
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.perturb.sources import companies, encoded
 from discreet.tables.redistribute.areas import NEAR, parts_of_map, regions_of_map, told_small, told_values
 from discreet.tables.redistribute.counts import Moves, Redistributed, outlier_cells, redistributed
 from discreet.tables.redistribute.grid import Geometry, Hexagons, Neighbours, coarser_grid, occupied_hexagons
@@ -143,9 +142,7 @@ class Redistribute(TableMethod):
         """Name the coarser grid that would work, where this one is too fine."""
         if not isinstance(table.source, Microdata):
             return
-        data, spec = table.source, table.spec
-        frame = read_columns(data.source, list(grid.columns), where=spec.where, delimiter=data.delimiter)
-        x, y = (np.asarray(numbers(frame, column), np.float64) for column in grid.columns)
+        x, y = (numbers_of(table, column) for column in grid.columns)
         # A map of magnitudes needs contributors, one of counts needs records.
         who = np.arange(len(x)) if given is None else companies(encoded(table), np.arange(len(x), dtype=np.int64))
 

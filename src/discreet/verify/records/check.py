@@ -10,7 +10,9 @@ from discreet.model.release import RecordCustodian
 from discreet.verify.records.anonymity import check_rule
 from discreet.verify.records.context import Step
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
+from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.recoded import check_recoded
+from discreet.verify.records.swapped_records import check_swapped_records
 from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
 
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
 
     from discreet.model.public import PublicRelease
 
-METHODS: dict[str, Callable[[Step], None]] = {"recode": check_recoded}
+METHODS: dict[str, Callable[[Step], None]] = {
+    "multiplicative_noise": check_multiplied_records,
+    "recode": check_recoded,
+    "swap": check_swapped_records,
+}
 """Methods for records, and how their claims are checked."""
 
 
@@ -51,7 +57,10 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
         step = Step(verdict, custodian.original, dict(last), changed, done.evidence)
         if not _fits(step):
             return None
-        METHODS[step.kind](step)
+        try:
+            METHODS[step.kind](step)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            step.refuse(f"what is stated of the method cannot be used ({type(error).__name__})")
         last.update(changed)
     public = expected_public(verdict, custodian, last)
     if public is None:

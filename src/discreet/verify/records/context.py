@@ -47,6 +47,7 @@ class Step:
         """The step claims what it may, word for word."""
         if self.evidence.claim != expected:
             self.verdict.refuse("claim", f"{self.kind} does not claim what it may")
+        self.verdict.not_considered += expected.not_considered
 
 
 def distinct_pairs(before: pa.ChunkedArray, after: pa.ChunkedArray) -> list[tuple[Any, Any]]:

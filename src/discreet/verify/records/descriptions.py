@@ -50,7 +50,42 @@ RULES: dict[str, Shape] = {
         {"size": whole(1)},
     )
 }
+KEYED: dict[str, Shape] = {
+    "version": whole(),
+    "key_file": optional(text()),
+    "insecure_seed": optional(whole(-(2**62))),
+}
+"""Parameters of methods that draw at random."""
 METHODS: dict[str, Shape] = {
+    "multiplicative_noise": record(
+        {
+            "method": one_of("multiplicative_noise"),
+            "identifier": SOME,
+            "a": number(),
+            "b": number(),
+            "shape": one_of("triangular", "uniform", "ramp"),
+            "factors": one_of("record", "variable"),
+            "balance": many(SOME),
+            "columns": many(SOME),
+            "p": optional(number()),
+            "known_weight": optional(SOME),
+            "round_unit": optional(number()),
+            "limit": optional(number()),
+            **KEYED,
+        }
+    ),
+    "swap": record(
+        {
+            "method": one_of("swap"),
+            "area": SOME,
+            "household": SOME,
+            "within": optional(SOME),
+            "profile": many(SOME),
+            "rate": number(),
+            "risk": optional(SOME),
+            **KEYED,
+        }
+    ),
     "recode": record(
         {
             "method": one_of("recode"),
@@ -62,7 +97,7 @@ METHODS: dict[str, Shape] = {
             "top": optional(number()),
             "bottom": optional(number()),
         }
-    )
+    ),
 }
 """Parameters of methods for records."""
 

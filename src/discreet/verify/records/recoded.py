@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import counted
-from discreet.model.claims.records import recoded_statement, record_claim
+from discreet.model.claims.records import recoded_claim
 from discreet.model.hierarchy import Hierarchy
 from discreet.verify.records.context import Step, distinct_pairs
 from discreet.verify.records.words import is_unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-KIND = "recode"
 
 
 def check_recoded(step: Step) -> None:
@@ -48,7 +46,7 @@ def check_recoded(step: Step) -> None:
             wrong += type(published) is not type(expected) or published != expected
     if wrong:
         step.refuse(f"{counted(wrong, 'kind')} of values are not what the recoding makes of them", column)
-    claim = record_claim(KIND, recoded_statement(method))
+    claim = recoded_claim(method, {})
     step.claims(claim)
     step.verdict.prove(claim.statement, before)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from discreet.errors import InputError, ParameterError, ProtectionError
-from discreet.tables.perturb.drop_add import (
+from discreet.records.dropping import (
     DropAddRule,
     dropped,
     dropped_and_added,

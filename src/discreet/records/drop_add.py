@@ -9,13 +9,15 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from discreet.attack.readings import Ends, Shown, moved_above_share, moved_by_share, read_cells
 from discreet.attack.whole import whole_steps
 from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
+from discreet.engine.sources import encoded, identities, numbers_of, refuse_tied
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
-from discreet.methods.base import Keyed, TableMethod
+from discreet.methods.base import Keyed, TablePublisher
 from discreet.methods.outcome import NotAudited, Reading, TableOutcome, Whole
 from discreet.model.arrays import NO_UPPER, Floats, Ints
 from discreet.model.claims.noise import ONE_WEIGHT, SINGLE_WEIGHTS, dropped_statement, noise_claim
@@ -24,8 +26,7 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.parameters import AtLeastOne, Natural, Number, Positive
 from discreet.progress import checkpoint
-from discreet.relations import System
-from discreet.tables.perturb.drop_add import (
+from discreet.records.dropping import (
     AVERAGING,
     EQUAL_WEIGHTS,
     DropAddRule,
@@ -35,8 +36,7 @@ from discreet.tables.perturb.drop_add import (
     perturbed_weights,
     replicate_interval,
 )
-from discreet.tables.perturb.readings import Ends, Shown, moved_above_share, moved_by_share, read_cells
-from discreet.tables.perturb.sources import encoded, identities, numbers_of, refuse_tied
+from discreet.relations import System
 
 WEIGHTED = (
     "weights and values of the records that were dropped or doubled are not known to readers, and nobody has worked "
@@ -56,8 +56,11 @@ class Perturbed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DropAdd(Keyed, TableMethod):
+class DropAdd(Keyed, TablePublisher):
     """Answer one table with up to q records of every finest cell dropped or doubled.
+
+    What is dropped depends on the cells, margins and universe of that table: there is no file of records that answers
+    all tables, and so the method needs records and a table, and is no method for a release of records.
 
     Parameters
     ----------
@@ -202,7 +205,7 @@ class DropAdd(Keyed, TableMethod):
         moved = np.bincount(leaf, made.times.astype(np.int64) - 1, len(table)).astype(np.int64)
         return Perturbed(made.weight, moved, made.replicates)
 
-    def run(self, system: System, key: Key | None = None) -> TableOutcome:
+    def publish(self, system: System, key: Key | None = None) -> TableOutcome:
         """Publish what was added up from the records that are left."""
         columns, table = system.parts["altered"], system.tables.tables[0]
         published = np.zeros(len(system), np.int64)

@@ -1,41 +1,52 @@
-"""The method ``MultiplicativeNoise``: records are multiplied before they are tabulated."""
+"""The method ``MultiplicativeNoise``: values are multiplied, in records or before tables are made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.engine.encode import Records
-from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
-from discreet.keys import Key
-from discreet.methods.base import Keyed, TableMethod
-from discreet.methods.outcome import NotAudited, Reading, TableOutcome
-from discreet.model.arrays import Bools, Floats, Ints, Status
-from discreet.model.claims.noise import ONE_FACTOR, multiplied_statement, noise_claim
-from discreet.model.evidence import Evidence, Parts
-from discreet.model.spec import TableSpec
-from discreet.model.table import Table
-from discreet.model.tableset import TableSet
-from discreet.model.units import as_fraction
-from discreet.parameters import Number, Positive
-from discreet.progress import checkpoint
-from discreet.records.noise import NoiseZone, Shape, balanced_directions, multipliers, whole_moves
-from discreet.relations import System
-from discreet.tables.perturb.readings import Ends, Shown, moved_by_share, moved_in_zone, read_cells
-from discreet.tables.perturb.sources import (
+from discreet.attack.readings import Ends, Shown, moved_by_share, moved_in_zone, read_cells
+from discreet.engine.checks import empty_contributors
+from discreet.engine.encode import Records, number_contributors
+from discreet.engine.identities import identities_of
+from discreet.engine.record_keys import stable_identities
+from discreet.engine.sources import (
     companies,
     encoded,
     identities,
     numbers_of,
     refuse_tied,
     stacked,
-    tabulated_with,
+    tabulated_again,
+    with_amounts,
 )
+from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
+from discreet.keys import Key
+from discreet.methods.base import Keyed, RecordMethod, TablePublisher
+from discreet.methods.outcome import NotAudited, Reading, RecordOutcome, TableOutcome
+from discreet.model.arrays import Bools, Floats, Ints, Status
+from discreet.model.claims.noise import ONE_FACTOR, multiplied_statement, noise_claim
+from discreet.model.claims.records import multiplied_claim
+from discreet.model.evidence import Evidence, Parts
+from discreet.model.records import CONTRIBUTOR, HOUSEHOLD, NEVER_PUBLIC, NUMERIC, WEIGHT, RecordSet
+from discreet.model.spec import TableSpec
+from discreet.model.table import Table
+from discreet.model.tableset import TableSet
+from discreet.model.units import as_fraction
+from discreet.parameters import Number, Positive
+from discreet.progress import checkpoint
+from discreet.progress import steps as in_steps
+from discreet.records.exact_columns import exact_units
+from discreet.records.noise import NoiseZone, Shape, balanced_directions, multipliers, whole_moves
+from discreet.relations import System
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BALANCED = (
     "directions were chosen so that the noise of large companies cancels, which tells readers more than the factors "
@@ -47,11 +58,14 @@ SAME_RECORDS = (
     "direction in all of them"
 )
 SHOWN = 10
-FACTORS = ("record", "variable")
+NOT_MULTIPLIED = (*NEVER_PUBLIC, HOUSEHOLD, WEIGHT)
+"""Roles of columns that are no values of anybody."""
+Kept = dict[str | None, dict[int, int]]
+"""Directions of companies that were balanced before, for every variable or for all."""
 
 
 @dataclass(frozen=True)
-class MultiplicativeNoise(Keyed, TableMethod):
+class MultiplicativeNoise(Keyed, TablePublisher, RecordMethod):
     """Multiply every record's own share of its value, all records of a company in one direction.
 
     Moves are rounded up to whole units: state values in units that are small against what companies report, or small
@@ -60,7 +74,8 @@ class MultiplicativeNoise(Keyed, TableMethod):
     Parameters
     ----------
     identifier
-        Column of stable identifiers of the records. Companies are what the data call their contributor.
+        Column of stable identifiers of the records. Companies are what the data call their contributor; in a file of
+        records, their household where there is no contributor.
     a, b
         Factors lie in [2 - b, 2 - a] and [a, b], 1 < a < b < 2.
     shape
@@ -72,11 +87,14 @@ class MultiplicativeNoise(Keyed, TableMethod):
         noise out.
     balance
         Variables in whose cells the noise of large companies shall cancel; directions are drawn where left out.
+    columns
+        Columns of a file of records that are multiplied; by default those that the data call numeric. Tables are of
+        these columns, where they are named.
     p, known_weight, round_unit
         The extended p% rule: per cent, the column of the weights that users know, and the unit that publication rounds
-        to. The release says how many sensitive cells moved less than it asks for.
+        to. The release says how many sensitive cells moved less than it asks for. For tables only.
     limit
-        Cells that moved by more than this share of their value are flagged for the custodian.
+        For tables only: cells that moved by more than this share of their value are flagged for the custodian.
     version
         Version of the draws.
     key_file
@@ -105,6 +123,7 @@ class MultiplicativeNoise(Keyed, TableMethod):
     shape: Shape = "triangular"
     factors: Literal["record", "variable"] = "record"
     balance: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     p: Annotated[float, Number(above=0, below=100)] | None = None
     known_weight: str | None = None
     round_unit: Positive | None = None
@@ -121,7 +140,80 @@ class MultiplicativeNoise(Keyed, TableMethod):
         """Where factors lie."""
         return NoiseZone(self.a, self.b, self.shape)
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that are multiplied."""
+        return self.columns
+
     # ---- on the records ------------------------------------------------------------------------------------
+
+    def run(self, records: RecordSet, key: Key | None = None) -> RecordOutcome:
+        """Multiply columns of records."""
+        assert key is not None
+        columns = self._chosen(records)
+        record = stable_identities(records[self.identifier])
+        named = records.with_role(CONTRIBUTOR) or records.with_role(HOUSEHOLD)
+        company = _identities(records[named[0]], named[0]) if named else record
+        kept: Kept = {}
+        changed, decimals = {}, []
+        for name in in_steps("noise", columns):
+            exact = exact_units(records[name], name)
+            _refuse_negative(exact.units, name)
+            cell = _combinations(records, self.balance) if self.balance else None
+            factor = self._factors(company, record, exact.units, cell, key, name, kept)
+            changed[name] = exact.moved_by(whole_moves(exact.units, factor, self.zone), name)
+            decimals.append(exact.decimals)
+        facts = {
+            "columns": list(columns),
+            "decimals": decimals,
+            "company": named[0] if named else None,
+            "insecure": key.insecure,
+        }
+        plain = self.record()
+        return RecordOutcome(changed, Evidence(plain, multiplied_claim(plain, facts), facts=facts))
+
+    def _chosen(self, records: RecordSet) -> tuple[str, ...]:
+        """The columns to multiply."""
+        for name in ("p", "limit"):
+            if getattr(self, name) is not None:
+                raise ParameterError(
+                    f"{name}= judges cells of tables, and there is no table when records are multiplied.",
+                    hint=f"Leave {name} out, or give MultiplicativeNoise last and tables=[ds.TableSpec(...)].",
+                )
+        columns = self.columns or records.with_role(NUMERIC)
+        if not columns:
+            raise NeedsError(
+                "MultiplicativeNoise does not know which columns to multiply.",
+                hint="Name them: Microdata(numeric=['income']) or columns=['income'].",
+            )
+        for name in columns:
+            records[name]  # refuses what is not there
+            role = records.about(name).role
+            if role in NOT_MULTIPLIED:
+                raise ParameterError(f"Column {name!r} is the {role}, and not to be multiplied.", hint="Leave it out.")
+        return columns
+
+    def _factors(
+        self, company: Ints, record: Ints, own: Ints, cell: Ints | None, key: Key, name: str, kept: Kept
+    ) -> Floats:
+        """Factors of values of records; balanced directions of earlier columns and tables are kept."""
+        variable = name if self.factors == "variable" else None
+        direction: Status | None = None
+        if cell is not None:
+            before = kept.setdefault(variable, {})
+            direction = balanced_directions(
+                company,
+                cell,
+                own.astype(np.float64),
+                key.secret,
+                version=self.version,
+                kept=before,
+                variable=variable,
+            )
+            before.update(zip(company.tolist(), direction.tolist(), strict=True))
+        return multipliers(
+            company, record, key.secret, self.zone, version=self.version, direction=direction, variable=variable
+        )
 
     def supply(self, tables: TableSet, key: Key | None) -> Parts:
         """Sums of the multiplied records, of their own shares, and of the two largest companies."""
@@ -132,8 +224,15 @@ class MultiplicativeNoise(Keyed, TableMethod):
                 "MultiplicativeNoise leaves counts as they are, and no table holds values.",
                 hint="Protect tables of counts with CellKey, SmallCount or Suppress.",
             )
+        for table in tables:
+            if self.columns and table.spec.value not in (None, *self.columns):
+                raise NeedsError(
+                    f"Table {table.name!r} is of {table.spec.value!r}, and only {listed(self.columns)} shall be "
+                    "multiplied.",
+                    hint="Name it in columns, or leave columns out.",
+                )
         parts = []
-        kept: dict[str | None, dict[int, int]] = {}
+        kept: Kept = {}
         odd = {"light": 0, "cut": 0}
         for number, table in enumerate(tables):
             checkpoint("noise", number, len(tables))
@@ -141,56 +240,33 @@ class MultiplicativeNoise(Keyed, TableMethod):
         checkpoint("noise", len(tables), len(tables))
         return {**stacked(parts), "records": {name: np.array([count], np.int64) for name, count in odd.items()}}
 
-    def _sums(
-        self, table: Table, key: Key, kept: dict[str | None, dict[int, int]], odd: dict[str, int]
-    ) -> dict[str, Ints]:
+    def _sums(self, table: Table, key: Key, kept: Kept, odd: dict[str, int]) -> dict[str, Ints]:
         zeros = np.zeros(len(table), np.int64)
-        if table.spec.value is None:
+        variable = table.spec.value
+        if variable is None:
             return {"value": table.value, "own": zeros, "first": zeros, "second": zeros}
         records = encoded(table)
-        amounts = records.amounts(table.spec.value)
-        if len(amounts.own) and amounts.own.min() < 0:
-            raise InputError(
-                f"Variable {table.spec.value!r} has {counted(int((amounts.own < 0).sum()), 'value')} below zero.",
-                hint="Values with signs need another method.",
-            )
-        factor = self._factors(records, table, key, amounts.own, kept)
+        amounts = records.amounts(variable)
+        _refuse_negative(amounts.own, variable)
+        record = identities(table, self.identifier)
+        cell = _cells_of(records, table.spec, self.balance) if self.balance else None
+        factor = self._factors(companies(records, record), record, amounts.own, cell, key, variable, kept)
         noisy = amounts.summed + whole_moves(amounts.own, factor, self.zone)
         odd["light"] += int(((amounts.summed < amounts.own) & (amounts.own > 0)).sum())
         odd["cut"] += int((noisy < 0).sum())
         noisy = np.maximum(noisy, 0)
-        own = tabulated_with(records, table, amounts.own)
-        first, second = own.contributions["holding"].top[:, 0], own.contributions["holding"].top[:, 1]
+        own = tabulated_again(with_amounts(records, variable, amounts.own), table)
+        top = own.top
         if table.spec.weight or self.known_weight is not None:
-            first, second = self._largest(records, table, amounts.own)
+            top = self._largest(records, table, amounts.own)
         return {
-            "value": tabulated_with(records, table, noisy).value,
+            "value": tabulated_again(with_amounts(records, variable, noisy), table).value,
             "own": own.value,
-            "first": np.ascontiguousarray(first),
-            "second": np.ascontiguousarray(second),
+            "first": np.ascontiguousarray(top[:, 0]),
+            "second": np.ascontiguousarray(top[:, 1]),
         }
 
-    def _factors(
-        self, records: Records, table: Table, key: Key, own: Ints, kept: dict[str | None, dict[int, int]]
-    ) -> Floats:
-        """Factors of the records; balanced directions of earlier tables are kept in those that follow."""
-        record = identities(table, self.identifier)
-        variable = table.spec.value if self.factors == "variable" else None
-        company = companies(records, record)
-        direction: Status | None = None
-        if self.balance:
-            cell = _cells_of(records, table.spec, self.balance)
-            size = own.astype(np.float64)
-            before = kept.setdefault(variable, {})
-            direction = balanced_directions(
-                company, cell, size, key.secret, version=self.version, kept=before, variable=variable
-            )
-            before.update(zip(company.tolist(), direction.tolist(), strict=True))
-        return multipliers(
-            company, record, key.secret, self.zone, version=self.version, direction=direction, variable=variable
-        )
-
-    def _largest(self, records: Records, table: Table, own: Ints) -> tuple[Ints, Ints]:
+    def _largest(self, records: Records, table: Table, own: Ints) -> Ints:
         """The two largest companies of every cell, with the weights that users know and without the others."""
         known = own
         if self.known_weight is not None:
@@ -198,18 +274,11 @@ class MultiplicativeNoise(Keyed, TableMethod):
             if len(weight) and weight.min() <= 0:
                 raise InputError(f"{int((weight <= 0).sum())} weights in {self.known_weight!r} are not positive.")
             known = np.rint(own * weight).astype(np.int64)
-        plain = Records(records.table, records.data, None, dict(records._codes))
-        plain._amounts[table.spec.value] = records.amounts(table.spec.value)._replace(
-            own=known, weighted=np.zeros(0, np.int64)
-        )
-        top = (
-            tabulated_with(plain, table.with_(spec=table.spec.with_(weight=False)), known).contributions["holding"].top
-        )
-        return top[:, 0], top[:, 1]
+        return tabulated_again(with_amounts(records, table.spec.value, known, weighted=False), table).top
 
     # ---- on the cells --------------------------------------------------------------------------------------
 
-    def run(self, system: System, key: Key | None = None) -> TableOutcome:
+    def publish(self, system: System, key: Key | None = None) -> TableOutcome:
         """Publish what was added up from the multiplied records."""
         columns = system.parts["altered"]
         published = np.zeros(len(system), np.int64)
@@ -294,6 +363,27 @@ class MultiplicativeNoise(Keyed, TableMethod):
             rest = rest + abs(step / 2 - abs(value - step * ((value / step + Fraction(1, 2)) // 1)))
         result: NDArray[Any] = as_fraction(self.p) / 100 * one - rest
         return result
+
+
+def _refuse_negative(own: Ints, name: str) -> None:
+    if len(own) and own.min() < 0:
+        raise InputError(
+            f"Variable {name!r} has {counted(int((own < 0).sum()), 'value')} below zero.",
+            hint="Values with signs need another method.",
+        )
+
+
+def _identities(column: pa.ChunkedArray, name: str) -> Ints:
+    """Identities of those to whom records belong."""
+    if column.null_count:
+        raise empty_contributors(name, column.null_count)
+    return identities_of(column.combine_chunks())
+
+
+def _combinations(records: RecordSet, names: tuple[str, ...]) -> Ints:
+    """A number for each combination of codes of some columns."""
+    codes = [number_contributors(records[name].cast("string").fill_null("")).number for name in names]
+    return np.unique(np.stack(codes), axis=1, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def _single(table: Table) -> Bools:

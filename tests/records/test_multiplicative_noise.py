@@ -332,3 +332,117 @@ def test_weights_below_one_are_named_and_contributions_below_zero_cut():
     assert all((release.public.tables[0].value >= 0).all() and release.verify().holds for release in releases)
     plain = ds.protect(ds.Microdata(frame), ds.MultiplicativeNoise("id", insecure_seed=1), tables=[spec])
     assert "weight below 1" not in plain.summary()
+
+
+# ---- files of records ---------------------------------------------------------------------------------------
+
+
+def file_of(frame: pa.Table | None = None, **roles: object) -> ds.Microdata:
+    given = {"contributor": "company", "identifier": "id", "numeric": ["value", "tons"], **roles}
+    return ds.Microdata(shipments(weighted=False) if frame is None else frame, **given)
+
+
+def multiplied(method: ds.MultiplicativeNoise, **options: object) -> ds.Release:
+    return ds.protect(file_of(**options), method, key=KEY)
+
+
+def moves(release: ds.Release, name: str) -> np.ndarray:
+    before, after = (r[name].to_numpy() for r in (release.custodian.original, release.custodian.released))
+    return after - before
+
+
+@pytest.mark.parametrize("factors", ["record", "variable"])
+def test_values_of_records_move_as_the_factors_say(factors):
+    release = multiplied(ds.MultiplicativeNoise("id", 1.1, 1.2, factors=factors))
+    assert release.verify().holds
+    assert release.public.records.altered == ("value", "tons")
+    company = release.custodian.original["company"].to_numpy()
+    signs = {}
+    for name in ("value", "tons"):
+        own, moved = release.custodian.original[name].to_numpy(), moves(release, name)
+        assert np.all(10 * np.abs(moved) >= own)
+        assert np.all(np.abs(moved) <= -(-own // 5))
+        signs[name] = dict(zip(company[moved != 0].tolist(), np.sign(moved[moved != 0]).tolist(), strict=True))
+        assert all(signs[name][who] == np.sign(m) for who, m in zip(company.tolist(), moved.tolist(), strict=True) if m)
+    both = signs["value"].keys() & signs["tons"].keys()
+    assert all(signs["value"][who] == signs["tons"][who] for who in both) == (factors == "record")
+
+
+def test_records_and_tables_of_them_get_the_same_noise():
+    release = multiplied(ds.MultiplicativeNoise("id"))
+    again = ds.tabulate(ds.Microdata(release.custodian.released.columns), specs=[spec(), spec("tons")])
+    tables = ds.protect(data(shipments(weighted=False), None), ds.MultiplicativeNoise("id"), tables=[spec()], key=KEY)
+    assert np.array_equal(again.tables[0].value, tables.custodian.published[0])
+
+
+def test_decimals_stay_what_they_were():
+    frame = shipments(weighted=False)
+    cents = pa.array([None if i % 9 == 0 else value / 100 for i, value in enumerate(frame["value"].to_pylist())])
+    release = multiplied(ds.MultiplicativeNoise("id", columns=["value"]), frame=frame.set_column(4, "value", cents))
+    assert release.verify().holds
+    assert release.custodian.evidence[0].facts["decimals"] == [2]
+    for number in release.custodian.released["value"].to_pylist():
+        assert number is None or number == round(number, 2)
+
+
+def test_members_of_a_household_move_together_where_there_is_no_company():
+    frame = shipments(weighted=False)
+    release = multiplied(ds.MultiplicativeNoise("id"), frame=frame, contributor=None, household="company")
+    assert release.verify().holds
+    assert "all records of a company moved in one direction" in release.custodian.evidence[0].claim.statement
+
+
+@pytest.mark.parametrize(
+    ("method", "roles", "error", "message"),
+    [
+        ({"p": 10}, {}, ParameterError, "p= judges cells of tables"),
+        ({"limit": 0.1}, {}, ParameterError, "limit= judges cells of tables"),
+        ({}, {"numeric": []}, NeedsError, "does not know which columns to multiply"),
+        ({"columns": ["id"]}, {}, ParameterError, "Column 'id' is the identifier"),
+        ({"columns": ["w"]}, {"weight": "w"}, ParameterError, "Column 'w' is the weight"),
+        ({"columns": ["valeu"]}, {}, InputError, "no column 'valeu'"),
+        ({"columns": ["kind"]}, {}, InputError, "holds string, not numbers"),
+        ({"balance": ["kinds"]}, {}, InputError, "no column 'kinds'"),
+    ],
+)
+def test_what_cannot_be_multiplied_is_said(method, roles, error, message):
+    with pytest.raises(error, match=message):
+        multiplied(ds.MultiplicativeNoise("id", **method), **roles)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (1 / 3, "more than nine decimals"),
+        (-5.0, "1 value below zero"),
+        (1e16, "too large to be changed exactly with 0 decimals"),
+    ],
+)
+def test_numbers_that_have_no_exact_unit_are_refused(value, message):
+    frame = shipments(weighted=False)
+    numbers = pa.array([value, *map(float, frame["value"].to_pylist()[1:])])
+    with pytest.raises(InputError, match=message):
+        multiplied(ds.MultiplicativeNoise("id"), frame=frame.set_column(4, "value", numbers))
+
+
+def test_a_file_names_the_columns_that_are_numbers(tmp_path):
+    import pyarrow.csv as arrow_csv
+
+    arrow_csv.write_csv(shipments(weighted=False), tmp_path / "shipments.csv")
+    source = ds.Microdata(tmp_path / "shipments.csv", contributor="company", identifier="id", sensitive=["value"])
+    release = ds.protect(source, ds.MultiplicativeNoise("id", columns=["value"]), key=KEY)
+    assert release.custodian.original["value"].type == pa.int64()
+    assert release.verify(source).holds
+
+
+def test_a_method_for_tables_may_follow():
+    steps = [ds.MultiplicativeNoise("id"), ds.Suppress()]
+    release = ds.protect(file_of(), steps, tables=[spec()], rules=[ds.PPercent(10)], key=KEY)
+    assert release.verify(file_of()).holds
+    noisy = ds.protect(file_of(), ds.MultiplicativeNoise("id"), tables=[spec()], key=KEY)
+    assert np.array_equal(release.custodian.tables.tables[0].value, noisy.custodian.published[0])
+
+
+def test_tables_of_other_columns_are_refused():
+    with pytest.raises(NeedsError, match="is of 'tons', and only 'value' shall be multiplied"):
+        protected(ds.MultiplicativeNoise("id", columns=["value"]), spec("tons"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Floats, Ints
 from discreet.model.noise_table import FRACTIONS
 
+MADE_KEY = "(record key)"
+"""Column of record keys that were made of identifiers."""
 FEWEST_DIGITS = 6
 """Record keys with fewer digits than these are equal too often."""
 AT_ONCE = 1 << 15
@@ -19,6 +21,20 @@ LEAST_KEYS = 64
 """With fewer whole keys than this the noise is a coin, and a difference of two cells tells of the key of a record."""
 FEW = 10
 """So many more equal keys than chance gives are tolerated."""
+
+
+class MadeKeys(NamedTuple):
+    """How record keys are made of a column of identifiers, see :func:`record_keys`."""
+
+    identifier: str
+    secret: bytes
+    version: int
+    modulus: int | None
+
+    def of_identities(self, identities: Ints) -> Floats | Ints:
+        """Record keys of records that are known by numbers."""
+        drawn = draws(self.secret, "record_key", self.version, identities)
+        return fractions(drawn) if self.modulus is None else whole_numbers(drawn, self.modulus)
 
 
 def record_keys(ids: Any, key: bytes, *, version: int = 1, modulus: int | None = None) -> Floats | Ints:
@@ -55,12 +71,10 @@ def record_keys(ids: Any, key: bytes, *, version: int = 1, modulus: int | None =
             f"modulus={modulus} must lie in {LEAST_KEYS} .. {2**31}: fewer keys tell too much of single records.",
             hint="Usual are 256 and 4096.",
         )
-    drawn = draws(key, "record_key", version, stable_identities(ids))
+    made = MadeKeys("", key, version, modulus).of_identities(stable_identities(ids))
     if modulus is None:
-        made = fractions(drawn)
         check_record_keys(made)
-        return made
-    return whole_numbers(drawn, modulus)
+    return made
 
 
 def stable_identities(ids: Any) -> Ints:
@@ -70,24 +84,32 @@ def stable_identities(ids: Any) -> Ints:
     column = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     column = column if isinstance(column, pa.Array) else pa.array(column)
     if column.null_count:
-        raise InputError(
-            f"{counted(column.null_count, 'record', 'have')} no identifier.",
-            hint="Every record needs one that it keeps for good.",
-        )
+        raise no_identifier(column.null_count)
     found = identities_of(column)
     same = doubles(found)
     if same:
-        distinct = len(column.unique())
-        if distinct < len(column):
-            raise InputError(
-                f"{counted(len(column) - distinct, 'record', 'have')} the identifier of another record.",
-                hint="Record keys belong to single records; number the records of a household or firm.",
-            )
-        raise InputError(
-            f"{counted(same, 'identifier')} cannot be told apart by 62-bit numbers.",
-            hint="Use shorter identifiers: whole numbers of at most 18 digits are never mixed up.",
-        )
+        raise same_identifier(len(column) - len(column.unique()), same)
     return found
+
+
+def no_identifier(records: int) -> InputError:
+    """Records without an identifier."""
+    return InputError(
+        f"{counted(records, 'record', 'have')} no identifier.", hint="Every record needs one that it keeps for good."
+    )
+
+
+def same_identifier(records: int, alike: int) -> InputError:
+    """Records with the identifier of another one, or identifiers that only their numbers confuse."""
+    if records:
+        return InputError(
+            f"{counted(records, 'record', 'have')} the identifier of another record.",
+            hint="Record keys belong to single records; number the records of a household or firm.",
+        )
+    return InputError(
+        f"{counted(alike, 'identifier')} cannot be told apart by 62-bit numbers.",
+        hint="Use shorter identifiers: whole numbers of at most 18 digits are never mixed up.",
+    )
 
 
 def _digits(keys: Floats) -> int:

@@ -269,3 +269,9 @@ def test_a_recipe_drops_and_adds(tmp_path):
         """
     )
     assert ds.run_recipe(tmp_path / "recipe.toml").verdict.holds
+
+
+def test_records_without_a_table_are_refused():
+    frame = pa.table({"id": [1, 2, 3], "area": ["N", "N", "S"]})
+    with pytest.raises(ParameterError, match="DropAdd changes records for the cells of one table"):
+        ds.protect(ds.Microdata(frame, identifier="id"), ds.DropAdd("id"))

@@ -1,0 +1,122 @@
+"""What an engine is: whoever opens records and tells their finest cells, contributors and columns.
+
+The rest (cells above, largest contributions, tables) is the same code for all engines. A further engine is a file of
+its own with an object ``ENGINE``, a name in :data:`discreet.model.microdata.EngineName` and a line in :data:`HOMES`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from discreet.engine.cells import LeafCells, RowFinder
+from discreet.engine.contributions import ContributorRecords
+from discreet.engine.plan import ColumnPlan, Scale
+from discreet.engine.record_keys import MadeKeys
+from discreet.model.arrays import Ints
+from discreet.model.condition import Condition
+from discreet.model.microdata import Microdata
+from discreet.model.spec import TableSpec
+from discreet.model.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.engine.encode import Records
+
+HOMES = {"memory": "discreet.engine.memory", "duckdb": "discreet.engine.outofcore"}
+"""Modules of the engines by name; one is imported when it is first asked for."""
+
+
+class KeyedAmounts(NamedTuple):
+    """Some records: keys of their finest cells, what each adds to the value, and their record keys."""
+
+    cells: Ints
+    amount: Ints
+    record_key: Ints
+
+
+class OpenedRecords(ABC):
+    """Records of one universe and weight, opened by an engine."""
+
+    data: Microdata
+    weight_name: str | None
+
+    @abstractmethod
+    def scale(self, variable: str | None) -> Scale:
+        """Decimals of a variable; ``None`` counts records."""
+
+    @property
+    @abstractmethod
+    def lightest(self) -> float | None:
+        """The smallest weight."""
+
+    @property
+    @abstractmethod
+    def key_modulus(self) -> int:
+        """What sums of record keys are taken to: whole numbers are added up as they are, which is 0."""
+
+    @abstractmethod
+    def leaf_cells(self, plan: ColumnPlan) -> LeafCells:
+        """Sums of the finest cells that have records."""
+
+    @abstractmethod
+    def contributors(self, plan: ColumnPlan, level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
+        """The records for a level (holding or record), all of a contributor in one part."""
+
+    @abstractmethod
+    def keyed(self, spec: TableSpec) -> Iterator[KeyedAmounts]:
+        """All records with their record keys, as many at a time as memory takes; the arrays may be used again."""
+
+    def table(self, spec: TableSpec) -> Table:
+        """The answer to one question."""
+        plan = ColumnPlan(spec, self)
+        return plan.table(self.leaf_cells(plan), self.key_modulus, partial(self.contributors, plan))
+
+
+class Engine(Protocol):
+    """How records of one kind of source are opened."""
+
+    name: str
+
+    def open(
+        self, data: Microdata, specs: Sequence[TableSpec], weight: str | None, keys: MadeKeys | None = None
+    ) -> AbstractContextManager[OpenedRecords]:
+        """Open records for some questions of one universe and weight.
+
+        ``keys`` asks for record keys made of identifiers, in place of those that the records have.
+        """
+
+    def pieces(
+        self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()
+    ) -> Iterator[pa.Table]:
+        """Columns of the records of a universe as they are, in the order of the source, piece by piece."""
+
+    def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
+        """The same records in memory, for methods that change single ones."""
+
+
+def engine_of(data: Microdata) -> Engine:
+    """The engine that some records name."""
+    return cast(Engine, import_module(HOMES[data.engine]).ENGINE)
+
+
+def open_records(
+    data: Microdata, specs: Sequence[TableSpec], weight: str | None, keys: MadeKeys | None = None
+) -> AbstractContextManager[OpenedRecords]:
+    """Records of one universe and weight, opened by their engine."""
+    return engine_of(data).open(data, specs, weight, keys)
+
+
+def columns_of(
+    data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()
+) -> pa.Table:
+    """Columns of the records of a universe, all in memory; ``text`` names those that are codes."""
+    import pyarrow as pa
+
+    pieces = list(engine_of(data).pieces(data, list(names), list(text), where))
+    return pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces).unify_dictionaries()
