@@ -400,7 +400,7 @@ def test_members_of_a_household_move_together_where_there_is_no_company():
         ({}, {"numeric": []}, NeedsError, "does not know which columns to multiply"),
         ({"columns": ["id"]}, {}, ParameterError, "Column 'id' is the identifier"),
         ({"columns": ["w"]}, {"weight": "w"}, ParameterError, "Column 'w' is the weight"),
-        ({"columns": ["valu"]}, {}, InputError, "no column 'valu'"),
+        ({"columns": ["valux"]}, {}, InputError, "no column 'valux'"),
         ({"columns": ["kind"]}, {}, InputError, "holds string, not numbers"),
         ({"balance": ["kinds"]}, {}, InputError, "no column 'kinds'"),
     ],
