@@ -178,7 +178,7 @@ def test_rules_hold_in_the_units_that_are_published(values, rules):
     except ProtectionError:
         return
     assert whole.sum() == value.sum()
-    assert np.all(np.abs(whole - made.value) <= 1 + len(value))
+    assert np.all(np.abs(whole - made.value) <= 1 + 2 * len(value))  # units are coarse here
     for k in range(len(values)):
         v = sorted(whole[made.cell == k].tolist(), reverse=True)
         assert len([x for x in v if x]) >= 3
