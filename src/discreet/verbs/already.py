@@ -16,7 +16,6 @@ from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, VariableEquation
 from discreet.relations.identity import cell_identities
-from discreet.verbs.load import load
 from discreet.verbs.published_cells import known_cells
 from discreet.verbs.unseen import with_unseen
 
@@ -81,6 +80,8 @@ class Found:
                     hint="Give the folder that holds public/ and custodian/; a file of published cells goes into "
                     "ds.PublishedCells(file).",
                 )
+            from discreet.verbs.load import load  # brings the whole checker, which few releases need here
+
             self.release(name or folder.resolve().name, load(folder))
         elif isinstance(item, Release):
             self.release(name or f"release {len(self.releases) + 1}", item)
