@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +74,15 @@ def test_households_are_numbered_anew_and_stay_together():
     assert len(set(zip(before, shown.columns["home"].to_pylist(), strict=True))) == 2
 
 
-@pytest.mark.parametrize("values", [[f"Main Street {i}" for i in range(30)], list(range(1000, 1030))])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"Main Street {i}" for i in range(30)],
+        list(range(1000, 1030)),
+        [1000.0 + i for i in range(30)],
+        [date(1950 + i, 1, 1) for i in range(30)],
+    ],
+)
 def test_a_nearly_unique_column_without_a_role_is_refused_by_name(values):
     table = pa.table({"age": [20] * 30, "who": values})
     with pytest.raises(NeedsError, match=r"'who' is nearly unique .*identifier='who'"):

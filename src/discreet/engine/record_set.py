@@ -258,7 +258,7 @@ def _refuse_repeated(records: RecordSet) -> None:
 
 
 def refuse_recognisable(records: RecordSet) -> None:
-    """Refuse columns that would name people without being called so: nearly unique text or numbers without a role.
+    """Refuse columns that would name people without being called so: nearly unique ones without a role.
 
     Keys that are nearly unique after all steps are refused as well: whoever knows them finds the record.
     """
@@ -268,7 +268,7 @@ def refuse_recognisable(records: RecordSet) -> None:
         return
     for name in records.names:
         role, kind = records.about(name).role, records[name].type
-        names_people = role == "" and (pa.types.is_string(kind) or pa.types.is_integer(kind))
+        names_people = role == "" and not pa.types.is_boolean(kind)
         if role != KEY and not names_people:
             continue
         alone = _standing_alone(records[name])

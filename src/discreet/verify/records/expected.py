@@ -70,11 +70,11 @@ def refuse_names(verdict: Verdict, custodian: RecordCustodian, public: pa.Table)
         return
     for name in public.column_names:
         role, kind = custodian.original.about(name).role, public[name].type
-        open_to_doubt = role == "key" or (role == "" and (pa.types.is_string(kind) or pa.types.is_integer(kind)))
+        open_to_doubt = role == "key" or (role == "" and not pa.types.is_boolean(kind))
         if not open_to_doubt:
             continue
         counts = public.select([name]).group_by([name]).aggregate([([], "count_all")]).filter(pc.field(name).is_valid())
         alone = pc.sum(pc.equal(counts["count_all"], 1)).as_py() or 0
         if 2 * alone > public.num_rows:
             verdict.refuse("records", "a column is nearly unique, and may name people", name)
-    verdict.prove("no key and no text or number without a role is nearly unique", before)
+    verdict.prove("no key and no column without a role is nearly unique", before)
