@@ -375,8 +375,10 @@ class Folder:
         if (self.folder / "restricted").is_dir():
             (self.folder / "restricted").rmdir()
         for name, data in self.true.items():
-            if (self.folder / name).read_bytes() != data:
-                (self.folder / name).write_bytes(data)
+            path = self.folder / name
+            if not path.is_file() or path.read_bytes() != data:
+                path.write_bytes(data)
+                path.chmod(0o644 if name.startswith("public/") else 0o600)
 
 
 def forge_meaning(release: Folder, seed: int) -> str | None:
