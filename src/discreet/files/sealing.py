@@ -75,15 +75,19 @@ def write_besides(staging: Path, log: Mapping[str, Any], key: Key | None, extra:
 
 def refuse_foreign(folder: Path) -> None:
     """Refuse a place that holds something other than a release of ours."""
-    if not os.path.lexists(folder) or holds_release(folder):
-        return
-    if not folder.is_dir() or folder.is_symlink():
+    try:
+        if not os.path.lexists(folder) or holds_release(folder):
+            return
+        held = sorted(item.name for item in folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else None
+    except FileNotFoundError:
+        return  # another saver is just putting its release there; whoever puts a folder in place looks again
+    if held is not None:
+        raise OutputError(
+            f"The folder {folder.name!r} exists and is not a release of ours (it holds {listed(held, 4)}).",
+            hint="Choose another output folder, or empty this one yourself.",
+        )
+    if os.path.lexists(folder):
         raise OutputError(f"{folder.name!r} exists and is not a folder.", hint="Choose another output folder.")
-    raise OutputError(
-        f"The folder {folder.name!r} exists and is not a release of ours (it holds "
-        f"{listed(sorted(item.name for item in folder.iterdir()), 4)}).",
-        hint="Choose another output folder, or empty this one yourself.",
-    )
 
 
 def closed_to_others(folder: Path) -> str:

@@ -170,7 +170,7 @@ def test_intermediate_files_survive_the_round_trip(
     lists = [data.draw(st.lists(code, min_size=1, max_size=4, unique=True)) for _ in range(2)]
     decimals = data.draw(st.integers(0, 3))
     size = len(lists[0]) * len(lists[1])
-    inner = data.draw(st.lists(st.integers(0, 10**15), min_size=size, max_size=size))
+    inner = data.draw(st.lists(st.integers(0, 10**13), min_size=size, max_size=size))
     from decimal import Decimal
 
     rows = [(a, b) for a in lists[0] for b in lists[1]]

@@ -100,7 +100,9 @@ def _write(kind: str, path: Path, columns: dict[str, StatColumn], **options: Any
     try:
         getattr(library, f"write_{kind}")(frame, str(path), **options)
         read = getattr(library, f"read_{kind}")
-        found, _ = read(str(path), output_format="dict", row_offset=rows - 1, row_limit=1)
+        found, _ = read(
+            str(path), output_format="dict", row_offset=rows - 1, row_limit=1, disable_datetime_conversion=True
+        )
     except library.ReadstatError as error:
         raise OSError(errno.EIO, f"The file could not be written completely ({error})") from error
     except library.PyreadstatError as error:
