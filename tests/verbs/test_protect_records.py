@@ -136,6 +136,12 @@ def test_what_is_for_tables_is_refused_for_records():
         ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress(), keep_order=True)
 
 
+@pytest.mark.parametrize("option", [{"recode": {"sex": {"m": "x"}}}, {"missing": {"sex": "x"}}])
+def test_options_of_tables_are_not_left_aside_in_silence(option):
+    with pytest.raises(ParameterError, match="is for tables, and records are to be published"):
+        ds.protect(ds.Microdata(small(), **option), ds.Recode("age", top=25))
+
+
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.binary(), pa.time64("us")])
 def test_columns_that_no_file_of_records_has_are_named(kind):
     table = small(odd=pa.nulls(4, kind))
@@ -300,4 +306,43 @@ def test_a_recipe_that_cannot_be_is_refused(tmp_path, change, message):
     path.write_text(path.read_text().replace(*change), encoding="utf-8")
     with pytest.raises(DiscreetError, match=message):
         ds.run_recipe(path)
+    assert not (tmp_path / "out").exists()
+
+
+TABLES = """
+version = 1
+[data]
+{data}
+[[tables]]
+name = "t"
+by = ["sex"]
+[[rules]]
+kind = "min_frequency"
+n = 3
+[[protect]]
+method = "recode"
+column = "sex"
+map = {{ m = "f" }}
+[[protect]]
+method = "suppress"
+{pattern}
+[output]
+directory = "out"
+"""
+
+
+@pytest.mark.parametrize(
+    ("data", "pattern", "message"),
+    [
+        ('cells = "cells.csv"', "", "'recode' changes records, and the cells are given"),
+        ('file = "people.csv"', '[pattern]\nfile = "pattern.csv"', "A pattern is given for tables as they are"),
+    ],
+)
+def test_records_are_not_said_to_be_changed_where_they_are_not(tmp_path, data, pattern, message):
+    (tmp_path / "cells.csv").write_text("sex,value\nTotal,9\nm,4\nf,5\n")
+    (tmp_path / "people.csv").write_text("sex\nm\nf\n")
+    (tmp_path / "pattern.csv").write_text("table,sex,status\nt,m,secondary\n")
+    (tmp_path / "recipe.toml").write_text(TABLES.format(data=data, pattern=pattern))
+    with pytest.raises(DiscreetError, match=message):
+        ds.run_recipe(tmp_path / "recipe.toml")
     assert not (tmp_path / "out").exists()

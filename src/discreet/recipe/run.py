@@ -284,6 +284,15 @@ def run_job(
             f"{publisher.kind!r} changes records, and does not say what is published of tables.",
             hint="Let a method for tables follow, or publish the records: [records] in place of [[tables]].",
         )
+    if before and recipe.data.cells is not None:
+        raise ParameterError(
+            f"{before[0].kind!r} changes records, and the cells are given.", hint="Give file = ..., or leave it out."
+        )
+    if before and given is not None:
+        raise ParameterError(
+            f"A pattern is given for tables as they are, and {before[0].kind!r} changes the records before.",
+            hint="Leave one of them out.",
+        )
     data: Microdata | None = None
     earlier = UNTOUCHED
     key = job.key(steps)
@@ -298,7 +307,7 @@ def run_job(
     publisher = job.argus.hinted(publisher)
     already = job.already(tables, already_published)
     repaired = None
-    if given is None or before:
+    if given is None:
         release = protect_tables(tables, publisher, gather(tables, already), key=key, earlier=earlier)
     else:
         repaired = repair(tables, given, publisher, already_published=already)

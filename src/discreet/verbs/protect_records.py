@@ -42,9 +42,19 @@ def protect_records(
     steps = refuse_for_records(methods)
     if not isinstance(keep_order, bool):
         raise ParameterError(f"keep_order={keep_order!r} is not allowed.", hint="Use True or False.")
+    refuse_options_of_tables(data)
     wanted = _rules(data, rules)
     original = read_record_set(data, [name for method in steps for name in method.numbers])
     return release_of(original, steps, wanted, key=key, keep_order=keep_order, name=name)
+
+
+def refuse_options_of_tables(data: Microdata) -> None:
+    """Refuse what only tables look at: left aside in silence, codes would go out that were to be changed."""
+    for option, instead in (("recode", "ds.Recode(column, map=...)"), ("missing", "missing_codes=")):
+        if getattr(data, option):
+            raise ParameterError(
+                f"Microdata({option}=) is for tables, and records are to be published.", hint=f"Use {instead}."
+            )
 
 
 def release_of(
