@@ -154,6 +154,44 @@ def test_savers_at_once_leave_one_whole_release(releases, tmp_path, monkeypatch,
     assert beside(out) == []
 
 
+@pytest.mark.parametrize("exchange", [True, False])
+def test_many_quick_savers_at_once_never_fail(tmp_path, monkeypatch, exchange):
+    out = tmp_path / "out"
+    if not exchange:
+        monkeypatch.setattr(whole_folder, "_exchange", lambda *_: False)
+    failed: list[BaseException] = []
+
+    def save() -> None:
+        try:
+            for _ in range(60):
+                sealing.refuse_foreign(out)
+                with whole_folder.staged(out) as staging:
+                    (staging / "custodian").mkdir()
+                    (staging / "custodian" / "manifest.json").write_text("{}")
+                    whole_folder.put_in_place(staging, out)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=save) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert (out / "custodian" / "manifest.json").is_file()
+    whole_folder.sweep(out)
+    assert beside(out) == []
+
+
+def test_what_another_saver_removes_first_is_nothing_to_sweep(tmp_path, monkeypatch):
+    left = [tmp_path / f".out.{ending}" for ending in ("a.partial", "b.previous")]
+    for path in left:
+        path.mkdir()
+    monkeypatch.setattr(whole_folder, "_own", lambda path: path.rmdir() or True)
+    whole_folder.sweep(tmp_path / "out")
+    assert beside(tmp_path / "out") == []
+
+
 def test_a_folder_that_somebody_else_made_meanwhile_is_not_replaced(releases, tmp_path, monkeypatch):
     out = tmp_path / "out"
     seal = sealing._seal
@@ -176,8 +214,7 @@ def test_what_was_exchanged_unseen_comes_back(releases, tmp_path, monkeypatch):
         (folder / "custodian").mkdir(parents=True)
         (folder / "custodian" / "manifest.json").write_text("{}")
     (out / "thesis.txt").write_text("mine")
-    answers = iter([True, False])
-    monkeypatch.setattr(whole_folder, "holds_release", lambda _: next(answers))
+    monkeypatch.setattr(whole_folder, "what_stands_at", lambda _: whole_folder.Place.OURS)
     with pytest.raises(OutputError, match="made by somebody else"):
         whole_folder.put_in_place(staging, out)
     assert (out / "thesis.txt").read_text() == "mine"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import OutputError, listed
-from discreet.files.whole_folder import holds_release, put_in_place, staged
+from discreet.files.whole_folder import Place, put_in_place, staged, what_stands_at
 from discreet.keys import Key
 from discreet.model.evidence import Evidence
 from discreet.model.layout import FORMAT, acceptance_description, claim_description
@@ -76,7 +76,7 @@ def write_besides(staging: Path, log: Mapping[str, Any], key: Key | None, extra:
 def refuse_foreign(folder: Path) -> None:
     """Refuse a place that holds something other than a release of ours."""
     try:
-        if not os.path.lexists(folder) or holds_release(folder):
+        if what_stands_at(folder) is not Place.TAKEN:
             return
         held = sorted(item.name for item in folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else None
     except FileNotFoundError:

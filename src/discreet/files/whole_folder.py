@@ -8,9 +8,11 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
+from enum import Enum, auto
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 from discreet.errors import OutputError
 from discreet.folders import TRIES, locked, opened, stands_at
@@ -84,15 +86,19 @@ def sweep(folder: Path) -> None:
         name = path.name
         if not name.startswith(f".{folder.name}.") or not _own(path):
             continue
-        if name.endswith(PREVIOUS) and _inside(path) <= {folder.name}:
+        if name.endswith(PREVIOUS) and _holds_only(path, {folder.name}):
             _put_back(path, folder)
             _remove(path, unlocked=False)
-        elif name.endswith(PARTIAL) and _inside(path) <= OWN_FOLDERS:
+        elif name.endswith(PARTIAL) and _holds_only(path, OWN_FOLDERS):
             _remove(path, unlocked=False)
 
 
-def _inside(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+def _holds_only(folder: Path, names: Set[str]) -> bool:
+    """Whether a folder is there, with nothing but these in it."""
+    try:
+        return {path.name for path in folder.iterdir()} <= names
+    except FileNotFoundError:
+        return False  # another saver has removed it
 
 
 def _own(path: Path) -> bool:
@@ -116,12 +122,59 @@ def _put_back(aside: Path, folder: Path) -> None:
         os.close(handle)
 
 
-def holds_release(folder: Path) -> bool:
-    """Whether a folder is empty or a release of ours."""
-    if not folder.is_dir() or folder.is_symlink():
+class Place(Enum):
+    """What stands where a release is to go."""
+
+    FREE = auto()
+    OURS = auto()
+    """A release of ours, or an empty folder."""
+    TAKEN = auto()
+
+
+def what_stands_at(folder: Path) -> Place:
+    """What stands at a place that other savers may replace meanwhile: one folder is looked at, not first one and
+    then its successor."""
+    for _ in range(TRIES):
+        try:
+            if not S_ISDIR(folder.lstat().st_mode):
+                return Place.TAKEN
+        except FileNotFoundError:
+            return Place.FREE
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        try:
+            ours = _is_release(handle)
+            if stands_at(handle, folder):
+                return Place.OURS if ours else Place.TAKEN
+        finally:
+            os.close(handle)
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+
+def _holds_others(exchanged: Path) -> bool:
+    """Whether what an exchange brought is not a folder of ours after all.
+
+    Another saver may just be removing it as a release that was replaced: what is left then still has our names.
+    """
+    try:
+        return not {path.name for path in exchanged.iterdir()} <= OWN_FOLDERS
+    except FileNotFoundError:
         return False
-    inside = _inside(folder)
-    return not inside or ((folder / "custodian" / "manifest.json").is_file() and inside <= OWN_FOLDERS)
+    except NotADirectoryError:
+        return True
+
+
+def _is_release(handle: int) -> bool:
+    inside = set(os.listdir(handle))
+    if not inside:
+        return True
+    try:
+        about = os.stat("custodian/manifest.json", dir_fd=handle)
+    except OSError:
+        return False
+    return S_ISREG(about.st_mode) and inside <= OWN_FOLDERS
 
 
 def put_in_place(staging: Path, folder: Path) -> None:
@@ -144,14 +197,15 @@ def _replace(staging: Path, folder: Path) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
-        if not holds_release(folder):
-            if not os.path.lexists(folder):
-                continue
+        found = what_stands_at(folder)
+        if found is Place.TAKEN:
             raise foreign(folder)
+        if found is Place.FREE:
+            continue
         try:
             if not _exchange(staging, folder):
                 _move_aside(staging, folder)
-            elif not holds_release(staging):
+            elif _holds_others(staging):
                 _exchange(staging, folder)
                 raise foreign(folder)
             return

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from discreet.model.arrays import Ints
 from discreet.model.records import (
     HOUSEHOLD,
@@ -83,8 +81,8 @@ def _missing(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> tupl
 def _renumbered(column: pa.ChunkedArray) -> pa.Array:
     """Households numbered from 1 in the order in which they first stand there."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     places = column.combine_chunks().dictionary_encode()
     places = places.chunk(0) if isinstance(places, pa.ChunkedArray) else places
-    number = np.asarray(places.indices.to_numpy(zero_copy_only=False), np.int64) + 1
-    return pa.array(number)
+    return pc.add(places.indices.cast(pa.int64()), 1)
