@@ -32,11 +32,11 @@ def entries() -> Timing:
     """Time of deciding every entry of a sparse table from all its two-way margins."""
     import numpy as np
 
-    from discreet.attack import Entries, unique_entries
+    from discreet.attack import EntryBounds, unique_entries
 
     table = np.random.default_rng(1).poisson(0.8, SHAPE)
 
-    def digest(found: Entries) -> tuple[int, int, int]:
+    def digest(found: EntryBounds) -> tuple[int, int, int]:
         return found.unique, found.unknown, found.solves
 
     return timed(lambda: unique_entries(table), digest, repeats=1)

@@ -46,7 +46,7 @@ def question(records: int, seed: int, activities: Sequence[int], regions: Sequen
     from discreet.relations import build_system
     from discreet.tables.suppress.attackers import Attackers
     from discreet.tables.suppress.complete import complete
-    from discreet.tables.suppress.optimal import Demand
+    from discreet.tables.suppress.optimal import PatternDemands
 
     made = business_survey(records, seed=seed, activities=activities, regions=regions)
     by = {name: ds.Hierarchy.from_parents(made.parents[name], "Total") for name in ("activity", "region")}
@@ -63,7 +63,7 @@ def question(records: int, seed: int, activities: Sequence[int], regions: Sequen
         "movable": ~system.forced & ~(system.empty & ~system.unsafe),
         "required": system.unsafe | system.given,
         "cost": cost,
-        "demands": Demand.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level),
+        "demands": PatternDemands.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level),
         "start_pattern": complete(system, cost, Attackers(system, None, None), None, None).withheld,
     }
 

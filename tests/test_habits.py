@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,12 @@ def test_every_target_of_make_has_a_line_of_help():
     for target in set(targets[1].split()) - {"help"}:
         assert re.search(rf"^\t@echo 'make {target} ", makefile, re.MULTILINE), target
         assert re.search(rf"^{target}:$", makefile, re.MULTILINE), target
+
+
+def test_a_class_name_stands_for_one_thing():
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(path.relative_to(ROOT).as_posix())
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

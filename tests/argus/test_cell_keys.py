@@ -11,7 +11,7 @@ import pytest
 import discreet as ds
 from discreet.argus.cell_keys import cell_key_record
 from discreet.errors import ParameterError
-from discreet.files.argus.rda import ArgusMetadata, Variable, read_metadata
+from discreet.files.argus.rda import ArgusMetadata, RdaVariable, read_metadata
 from discreet.files.noise_tables import read_noise_table, write_noise_table
 from discreet.methods.registry import method_from_record
 from discreet.recipe.batch import convert_batch, run_batch
@@ -123,8 +123,8 @@ def made(files: tuple[str, ...], response: str = "", **said: str) -> dict[str, o
     named = (("freq", "f.txt"), ("cont", "c.txt"), ("sep", "s.txt")) if said.pop("named", "") else ()
     metadata = ArgusMetadata(
         (
-            Variable("Pay", numeric=True, cell_key=tuple(said.items())),
-            Variable("Key", record_key=True, noise_files=named),
+            RdaVariable("Pay", numeric=True, cell_key=tuple(said.items())),
+            RdaVariable("Key", record_key=True, noise_files=named),
         )
     )
     return cell_key_record(files, response, metadata, str, [])

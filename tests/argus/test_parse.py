@@ -9,14 +9,14 @@ import pytest
 from discreet.argus.commands import (
     AprioriFile,
     Clear,
-    Noted,
     Open,
     Protect,
     Read,
-    Recode,
+    RecodeCommand,
     SafetyRule,
     Say,
     Specify,
+    WithoutEffect,
     Write,
 )
 from discreet.argus.parse import read_batch
@@ -71,8 +71,8 @@ def test_the_whole_language_is_read(tmp_path: Path) -> None:
         SafetyRule(8, ()),
         Read(9, "records"),
         Read(10, "cells", "1T"),
-        Recode(11, 1, "Region", 2),
-        Recode(12, 2, "Size", "size.grc"),
+        RecodeCommand(11, 1, "Region", 2),
+        RecodeCommand(12, 2, "Size", "size.grc"),
         AprioriFile(13, "a.hst", 1, ";", True, False),
         AprioriFile(14, "b.hst", 2, ","),
         Protect(15, "GH", 1, (100.0, 0.0, 1.0)),
@@ -81,11 +81,11 @@ def test_the_whole_language_is_read(tmp_path: Path) -> None:
         Protect(18, "CKM", 1, (), ("ptable.txt",)),
         Write(19, 1, 3, "AS+SE-", r"out\safe.txt"),
         Write(20, 1, 2, "", "plain.txt"),
-        Noted(21, "<SOLVER> CPLEX , licence.ilm", "the solver is HiGHS, which needs no licence"),
+        WithoutEffect(21, "<SOLVER> CPLEX , licence.ilm", "the solver is HiGHS, which needs no licence"),
         Say(22, "logbook", "log.txt"),
         Say(23, "version", "version.txt"),
         Clear(24),
-        Noted(25, "<GOINTERACTIVE>", "there is no window to go on in"),
+        WithoutEffect(25, "<GOINTERACTIVE>", "there is no window to go on in"),
     )
     assert [command.line for command in found.commands] == list(range(3, 26))
     assert found.notes == ("job.arb, line 6: P(p,q,n) is not in the manual; it is taken as the prior-posterior rule.",)

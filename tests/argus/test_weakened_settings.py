@@ -13,7 +13,7 @@ from discreet.argus.parse import read_batch
 from discreet.argus.rules import TableRules, table_rules
 from discreet.argus.translate import translate
 from discreet.errors import DiscreetError, ParameterError
-from discreet.files.argus.rda import Variable, read_metadata
+from discreet.files.argus.rda import RdaVariable, read_metadata
 
 PLAIN = "Size 1 2\n <RECODEABLE>\nVar2 7 9\n <NUMERIC>\n"
 HELD = f"{PLAIN}Firm 20 4\n <HOLDING>\n"
@@ -169,4 +169,4 @@ def test_the_least_noise_is_at_least_zero(tmp_path: Path, extra: str, good: bool
 )
 def test_noise_of_a_magnitude_is_described_in_full(kind: str, scaling: str, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
-        magnitude_record(Variable("Pay", cell_key=(("ckm", kind), ("scaling", scaling))))
+        magnitude_record(RdaVariable("Pay", cell_key=(("ckm", kind), ("scaling", scaling))))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.attack import External, Finding, attack_by_insiders, attack_by_pairs
+from discreet.attack import External, WorstInsider, attack_by_insiders, attack_by_pairs
 from discreet.model.arrays import NO_LOWER
 from tests.attack.brute_force import worst_pair
 from tests.attack.test_insiders import protected, survey
@@ -42,7 +42,7 @@ def test_two_see_more_than_one():
         alone = attack_by_insiders(attack, True, 0)
         together = attack_by_pairs(attack, True, alone)
         more += int((together > alone).sum())
-        kept += int((together == Finding.KEPT).sum())
+        kept += int((together == WorstInsider.KEPT).sum())
     assert more > 0
     assert kept > 0
 

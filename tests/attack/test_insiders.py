@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.attack import External, Finding, attack_by_insiders
+from discreet.attack import External, WorstInsider, attack_by_insiders
 from discreet.model.arrays import NO_LOWER
 from discreet.relations import build_system
 from discreet.relations.insiders import Contributing
@@ -107,25 +107,25 @@ def singles(identity, count, amount):
     attack.run(False, 0)
     found = attack_by_insiders(attack, True, 0)
     at = np.searchsorted(attack.cells, system.of[0][inner])
-    return [Finding(code) for code in found[at].tolist()]
+    return [WorstInsider(code) for code in found[at].tolist()]
 
 
 def test_who_alone_fills_one_cell_of_a_square_knows_the_other_three():
     assert singles([7, -1, -1, -1], [1, 2, 2, 2], [10, 0, 0, 0]) == [
-        Finding.KEPT,
-        Finding.RECOVERABLE,
-        Finding.RECOVERABLE,
-        Finding.RECOVERABLE,
+        WorstInsider.KEPT,
+        WorstInsider.RECOVERABLE,
+        WorstInsider.RECOVERABLE,
+        WorstInsider.RECOVERABLE,
     ]
 
 
 def test_who_contributes_to_a_cell_knows_how_far_the_others_can_move():
     """The first cell falls by 2 at most for its largest contributor; it is asked for no more of that cell itself."""
-    kept, short = Finding.KEPT, Finding.SHORT
+    kept, short = WorstInsider.KEPT, WorstInsider.SHORT
     assert singles([7, -1, -1, -1], [2, 2, 2, 2], [8, 0, 0, 0]) == [kept, short, short, short]
     assert singles([7, -1, -1, -1], [2, 2, 2, 2], [5, 0, 0, 0]) == [kept] * 4
 
 
 def test_whoever_is_not_listed_may_contribute_as_much_as_the_last_who_is():
-    short = Finding.SHORT
-    assert singles([7, -1, -1, -1], [3, 2, 2, 2], [8, 0, 0, 0]) == [Finding.KEPT, short, short, short]
+    short = WorstInsider.SHORT
+    assert singles([7, -1, -1, -1], [3, 2, 2, 2], [8, 0, 0, 0]) == [WorstInsider.KEPT, short, short, short]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.attack import External, attack_intervals
-from discreet.attack.moves import Moves, tighten
-from discreet.attack.settle import Levels, settle
+from discreet.attack.moves import PossibleMoves, tighten
+from discreet.attack.settle import SettledLevels, settle
 from discreet.errors import Cancelled
 from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.progress import reporting
@@ -147,7 +147,7 @@ def test_a_few_cells_of_very_many_are_settled_in_their_surroundings(monkeypatch)
     whole = attack_intervals(system, withheld, exact=False)
     monkeypatch.setattr("discreet.attack.settle.HUGE", 0)
     monkeypatch.setattr("discreet.attack.settle.SPARSE", 0)
-    monkeypatch.setattr(Levels, "sizes", (4, 16))
+    monkeypatch.setattr(SettledLevels, "sizes", (4, 16))
     near = attack_intervals(system, withheld, exact=False)
     assert near.short.tolist() == whole.short.tolist()
     assert near.recoverable.tolist() == whole.recoverable.tolist()
@@ -175,12 +175,12 @@ def test_a_listener_stops_a_program_that_is_running(monkeypatch):
     def stop() -> None:
         raise Cancelled
 
-    moves = Moves(matrix, attack.room[:, cells], attack.possible[:, cells], stop)
+    moves = PossibleMoves(matrix, attack.room[:, cells], attack.possible[:, cells], stop)
     level = np.ones_like(moves.room)
     with pytest.raises(Cancelled):
-        settle(moves, Levels(level, level, level[0], level), 0, lambda count: None)
-    moves = Moves(matrix, attack.room[:, cells], attack.possible[:, cells])
-    settle(moves, Levels(level, level, level[0], level), 0, lambda count: None)
+        settle(moves, SettledLevels(level, level, level[0], level), 0, lambda count: None)
+    moves = PossibleMoves(matrix, attack.room[:, cells], attack.possible[:, cells])
+    settle(moves, SettledLevels(level, level, level[0], level), 0, lambda count: None)
     assert (moves.shown >= 1).all()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from discreet.attack import Entry, disclosed_by_bounds, margin_bounds, unique_entries
 from discreet.attack import uniqueness as module
-from discreet.attack.uniqueness import _Given, _Search
+from discreet.attack.uniqueness import _EntryPrograms, _Margins
 from discreet.attack.withholding import margins_to_withhold
 from discreet.errors import InputError, ParameterError
 
@@ -72,7 +72,7 @@ def test_closed_forms_equal_integer_programs(seed, family):
     table = np.random.default_rng(seed).poisson(1.0, (2, 3, 2, 2)[: max(axes, 3)])
     found = unique_entries(table, family)
     assert found.solves == 0
-    search = _Search(_Given.of(table, family, None, None), 1000)
+    search = _EntryPrograms(_Margins.of(table, family, None, None), 1000)
     program = search.run(np.ones(table.size, bool), True)
     assert np.array_equal(found.lower, program.lower)
     assert np.array_equal(found.upper, program.upper)
@@ -97,7 +97,9 @@ def test_two_way_tables_have_the_bounds_of_their_margins(seed):
 def test_a_limit_is_unknown_and_never_safe(monkeypatch):
     """Where programs give no answer, every entry that is not shown to vary is unknown."""
     table = np.random.default_rng(3).poisson(0.6, (4, 4, 3))
-    monkeypatch.setattr(_Search, "_solve", lambda self, entry, sign, *, whole: module._Found(None, 1.5 + sign, whole))
+    monkeypatch.setattr(
+        _EntryPrograms, "_solve", lambda self, entry, sign, *, whole: module._Found(None, 1.5 + sign, whole)
+    )
     found = unique_entries(table)
     open_to_question = found.upper > 0
     assert found.unknown == open_to_question.sum() - (found.status[open_to_question] == Entry.UNIQUE).sum()

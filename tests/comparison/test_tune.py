@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import discreet as ds
 from discreet.cli import main
-from discreet.comparison.tune import _Search
+from discreet.comparison.tune import _FamilySearch
 from discreet.errors import NeedsError, ParameterError
 from discreet.keys import Key
 from discreet.measures import fair_comparison, table_measures
@@ -167,7 +167,7 @@ def test_the_recommendation_changes_at_the_threshold():
 
 @pytest.mark.parametrize("first_good", [0, 1, 17, 62, 63])
 def test_halving_finds_the_first_that_keeps_the_risk_in_few_tries(first_good):
-    search = _Search(list(range(64)), scan=False)
+    search = _FamilySearch(list(range(64)), scan=False)
     tries = 0
     while asked := search.next():
         for method in asked:

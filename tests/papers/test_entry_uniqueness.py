@@ -50,9 +50,9 @@ def test_linear_programs_call_a_disclosed_entry_free():
     found = unique_entries(margins=trap, shape=(6, 4, 3))
     assert found.unique == 72
     assert attainable_values((0, 0, 0), margins=trap, shape=(6, 4, 3)) == [0]
-    from discreet.attack.uniqueness import _Given, _Search
+    from discreet.attack.uniqueness import _EntryPrograms, _Margins
 
-    linear = _Search(_Given.of(None, None, trap, (6, 4, 3)), 10)._solve(0, 1.0, whole=False)
+    linear = _EntryPrograms(_Margins.of(None, None, trap, (6, 4, 3)), 10)._solve(0, 1.0, whole=False)
     assert linear.value == pytest.approx(1)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.attack import Finding
+from discreet.attack import WorstInsider
 from discreet.verbs.audit import EXACT_UP_TO
 from tests.attack.brute_force import ends, outsider
 from tests.attack.test_insiders import survey
@@ -174,7 +174,12 @@ def test_what_nobody_has_judged_is_not_audited():
 
 
 def test_insiders_findings_are_numbers_in_order_of_harm():
-    assert sorted(Finding) == [Finding.NOT_ATTACKED, Finding.KEPT, Finding.SHORT, Finding.RECOVERABLE]
+    assert sorted(WorstInsider) == [
+        WorstInsider.NOT_ATTACKED,
+        WorstInsider.KEPT,
+        WorstInsider.SHORT,
+        WorstInsider.RECOVERABLE,
+    ]
 
 
 # ---- the attackers that a release names ---------------------------------------------------------------------

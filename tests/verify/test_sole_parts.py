@@ -15,7 +15,7 @@ from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.relations import build_system
 from discreet.verify.evidence import check_evidence
-from discreet.verify.known import Ground, Insiders
+from discreet.verify.known import Ground, RowContributors
 from discreet.verify.verdict import Verdict
 
 BY = {
@@ -70,7 +70,7 @@ def test_method_and_checker_spare_exactly_who_must_be_largest_or_leaves_no_room(
     everywhere = set(product(*(h.codes for h in BY.values())))
     table = ready_made(contributions, {c for c in everywhere if contributions_of(contributions, c)}, share)
     system = build_system(ds.TableSet([table]))
-    insiders = Insiders.of(Ground(_custodian(table)), system.decimals)
+    insiders = RowContributors.of(Ground(_custodian(table)), system.decimals)
     for row in range(len(table)):
         codes, cell = table.spec_codes(table.codes[row].tolist()), int(system.of[0][row])
         inside, value = contributions_of(contributions, codes), int(table.value[row])

@@ -101,7 +101,7 @@ def apply_apriori(
         raise NeedsError(f"Table {table.name!r} has not been assessed.", hint="Call table.assess(rules) first.")
     notes: list[str] = []
     entries = read_apriori(path, len(table.variables), separator, ignore=ignore, notes=notes)
-    work = _Work(table, Path(path).name)
+    work = _EditedTable(table, Path(path).name)
     found, levels = work.find(entries), work.levels(entries)
     for number, entry in enumerate(entries):
         try:
@@ -116,7 +116,7 @@ def apply_apriori(
     return Known(work.result(), tuple(work.hints), (*notes, *work.notes))
 
 
-class _Work:
+class _EditedTable:
     """A table whose columns change entry by entry."""
 
     def __init__(self, table: Table, file: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.errors import ParameterError
-from discreet.files.argus.rda import ArgusMetadata, Variable
+from discreet.files.argus.rda import ArgusMetadata, RdaVariable
 from discreet.files.argus.text import number_of
 
 MAGNIFIERS = {"T": "top", "M": "mean", "D": "range", "V": "sum"}
@@ -76,13 +76,13 @@ def cell_key_record(
     return {"method": "cell_key", "magnitudes": record}
 
 
-def magnitude_record(variable: Variable) -> dict[str, Any]:
+def magnitude_record(variable: RdaVariable) -> dict[str, Any]:
     """Noise of a magnitude as its metadata describe it, without noise tables; ``parity`` says that it takes two.
 
     Examples
     --------
     >>> said = (("ckm", "T(2)"), ("scaling", "F(0.03,0.3,1000,3,0.5)"))
-    >>> made = magnitude_record(Variable("Pay", cell_key=said))
+    >>> made = magnitude_record(RdaVariable("Pay", cell_key=said))
     >>> made["large"], made["small"], made["flex_point"], made["top"], made["epsilon"]
     (0.03, 0.3, 1000.0, 2, [0.5])
     """

@@ -48,7 +48,7 @@ class Read(Command):
 
 
 @dataclass(frozen=True)
-class Recode(Command):
+class RecodeCommand(Command):
     """``<RECODE>``: the number of a table, a variable, and a file or level."""
 
     table: int
@@ -101,7 +101,7 @@ class Clear(Command):
 
 
 @dataclass(frozen=True)
-class Noted(Command):
+class WithoutEffect(Command):
     """A command that is accepted and changes nothing: ``<SOLVER>``, ``<GOINTERACTIVE>``, ``<SILENT>`` ..."""
 
     text: str

@@ -13,7 +13,7 @@ from discreet.argus.roles import as_records
 from discreet.errors import NeedsError, ParameterError, counted, unknown_name
 from discreet.files.argus.cells import ArgusCells, read_argus_cells
 from discreet.files.argus.hierarchies import codes_and_hierarchy
-from discreet.files.argus.rda import ArgusMetadata, Variable, read_metadata
+from discreet.files.argus.rda import ArgusMetadata, RdaVariable, read_metadata
 from discreet.files.argus.records import read_argus_records, request_codes
 from discreet.files.argus.text import find_file
 from discreet.model.hierarchy import Hierarchy
@@ -145,7 +145,7 @@ def _spanning(metadata: ArgusMetadata) -> list[str]:
 
 
 def _with_hierarchies(
-    frame: pa.Table, variables: Iterable[Variable], find: Find, notes: list[str], metadata: ArgusMetadata
+    frame: pa.Table, variables: Iterable[RdaVariable], find: Find, notes: list[str], metadata: ArgusMetadata
 ) -> tuple[pa.Table, dict[str, Hierarchy]]:
     """The frame with its codes as the hierarchies write them, and the hierarchies."""
     hierarchies = {}
@@ -254,7 +254,7 @@ def shadow_differs(found: ArgusCells) -> bool:
 
 
 def _recomputed(
-    frame: pa.Table, by: dict[str, Hierarchy], variables: Sequence[Variable], keep_status: bool, notes: list[str]
+    frame: pa.Table, by: dict[str, Hierarchy], variables: Sequence[RdaVariable], keep_status: bool, notes: list[str]
 ) -> pa.Table:
     """The cells with the values of totals computed anew from the finest ones."""
     import pyarrow as pa

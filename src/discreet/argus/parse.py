@@ -10,19 +10,19 @@ from discreet.argus.commands import (
     Batch,
     Clear,
     Command,
-    Noted,
     Open,
     Protect,
     Read,
-    Recode,
+    RecodeCommand,
     SafetyRule,
     Say,
     Specify,
+    WithoutEffect,
     Write,
 )
 from discreet.errors import DiscreetError, InputError
 from discreet.files.argus.outputs import KINDS, Options
-from discreet.files.argus.text import Line, Token, number_of, token_lines, whole_of, wrong
+from discreet.files.argus.text import TextLine, Token, number_of, token_lines, whole_of, wrong
 
 MOST_COMMANDS = 100_000
 MOST_VARIABLES = 10
@@ -68,7 +68,7 @@ class _Parser:
     def __init__(self, path: Path) -> None:
         self.file, self.path = path.name, path
         self.notes: list[str] = []
-        self.line = Line(1, "", ())
+        self.line = TextLine(1, "", ())
         self.rest: list[Token] = []
 
     def batch(self) -> Batch:
@@ -226,7 +226,7 @@ class _Parser:
         else:
             how = self._file()
         self._end()
-        return Recode(self.line.number, table, variable, how)
+        return RecodeCommand(self.line.number, table, variable, how)
 
     def apriori(self) -> Command:
         file = self._file()
@@ -301,7 +301,7 @@ class _Parser:
     def solver(self) -> Command:
         text = " ".join(token.text for token in self.rest)
         self.rest = []
-        return Noted(self.line.number, f"<SOLVER> {text}", "the solver is HiGHS, which needs no licence")
+        return WithoutEffect(self.line.number, f"<SOLVER> {text}", "the solver is HiGHS, which needs no licence")
 
     def say(self, what: str) -> Command:
         file = self._file()
@@ -314,7 +314,7 @@ class _Parser:
 
     def nothing(self) -> Command:
         self.rest = []
-        return Noted(self.line.number, self.line.keyword, NOTHING_TO_DO[self.line.keyword])
+        return WithoutEffect(self.line.number, self.line.keyword, NOTHING_TO_DO[self.line.keyword])
 
 
 COMMANDS: dict[str, Callable[[_Parser], Command]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InputError
-from discreet.files.argus.rda import Variable
+from discreet.files.argus.rda import RdaVariable
 from discreet.files.hrc import read_labels
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import ROLES, Microdata
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def as_records(
     microdata: Microdata,
-    variables: Sequence[Variable],
+    variables: Sequence[RdaVariable],
     taken: Collection[str],
     hierarchies: Mapping[str, Hierarchy],
     find: Callable[[str], Path],
@@ -67,7 +67,7 @@ def as_records(
     )
 
 
-def _with_words(frame: pa.Table, variables: Sequence[Variable]) -> pa.Table:
+def _with_words(frame: pa.Table, variables: Sequence[RdaVariable]) -> pa.Table:
     """The frame with gaps where codes are empty; formats and ranges of codes for "unknown" stand with the columns."""
     import pyarrow as pa
     import pyarrow.compute as pc

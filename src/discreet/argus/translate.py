@@ -13,14 +13,14 @@ from discreet.argus.commands import (
     Batch,
     Clear,
     Command,
-    Noted,
     Open,
     Protect,
     Read,
-    Recode,
+    RecodeCommand,
     SafetyRule,
     Say,
     Specify,
+    WithoutEffect,
     Write,
 )
 from discreet.argus.methods import method_record
@@ -138,7 +138,7 @@ class _Translator:
             self._rule(command)
         elif isinstance(command, Read):
             self._read(command)
-        elif isinstance(command, Recode):
+        elif isinstance(command, RecodeCommand):
             self._recode(command)
         elif isinstance(command, AprioriFile):
             self._apriori(command)
@@ -150,7 +150,7 @@ class _Translator:
             self.says.append(replace(command, file=self._place(command, command.file)))
         elif isinstance(command, Clear):
             self._clear()
-        elif isinstance(command, Noted):
+        elif isinstance(command, WithoutEffect):
             self._note(command, f"{command.text} is accepted and changes nothing: {command.why}.")
 
     def _wrong(self, command: Command, found: str, expected: str, hint: str = "") -> InputError:
@@ -275,7 +275,7 @@ class _Translator:
             raise self._wrong(command, f"table {number}", f"a table from 1 to {len(self.tables)}")
         return self.tables[number - 1]
 
-    def _recode(self, command: Recode) -> None:
+    def _recode(self, command: RecodeCommand) -> None:
         table = self._table(command, command.table)
         if self.read != "records":
             raise self._wrong(command, "<RECODE> of a ready-made table", "tables of records")

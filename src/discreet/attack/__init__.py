@@ -11,26 +11,26 @@ Examples
 from discreet.attack.audit import Audit
 from discreet.attack.averaging import Averaged, answers_needed, average_answers, least_squares_attack
 from discreet.attack.coalitions import attack_by_pairs
-from discreet.attack.differencing import Differences, difference_releases
-from discreet.attack.insiders import Finding, attack_by_insiders
-from discreet.attack.intervals import External, Intervals, attack_intervals
+from discreet.attack.differencing import RegionDifferences, difference_releases
+from discreet.attack.insiders import WorstInsider, attack_by_insiders
+from discreet.attack.intervals import AttackIntervals, External, attack_intervals
 from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
 from discreet.attack.slivers import Slivers, sliver_attack
-from discreet.attack.uniqueness import Entries, Entry, attainable_values, unique_entries
+from discreet.attack.uniqueness import Entry, EntryBounds, attainable_values, unique_entries
 from discreet.attack.withholding import MarginChoice, margins_to_withhold
 
 __all__ = [
+    "AttackIntervals",
     "Audit",
     "Averaged",
-    "Differences",
     "Disclosed",
-    "Entries",
     "Entry",
+    "EntryBounds",
     "External",
-    "Finding",
-    "Intervals",
     "MarginChoice",
+    "RegionDifferences",
     "Slivers",
+    "WorstInsider",
     "answers_needed",
     "attack_by_insiders",
     "attack_by_pairs",

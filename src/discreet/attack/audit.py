@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.attack.insiders import Finding
-from discreet.attack.intervals import Intervals
+from discreet.attack.insiders import WorstInsider
+from discreet.attack.intervals import AttackIntervals
 from discreet.errors import counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools, Ints, Status
@@ -17,10 +17,10 @@ from discreet.model.claims.suppression import COALITIONS, INSIDERS, NOT_JOINT, T
 from discreet.relations import System
 
 WORDS = {
-    Finding.NOT_ATTACKED: "not attacked",
-    Finding.KEPT: "kept",
-    Finding.SHORT: "short against {}",
-    Finding.RECOVERABLE: "recoverable by {}",
+    WorstInsider.NOT_ATTACKED: "not attacked",
+    WorstInsider.KEPT: "kept",
+    WorstInsider.SHORT: "short against {}",
+    WorstInsider.RECOVERABLE: "recoverable by {}",
 }
 
 
@@ -37,7 +37,7 @@ class Audit:
     attackers
         Who was considered, in words.
     insiders
-        For every withheld cell the worst that an insider can do (:class:`Finding`); None when none was considered.
+        For every withheld cell the worst that an insider can do (:class:`WorstInsider`); None when none was considered.
     why_no_insiders
         Why none was, or why not for all cells.
     published
@@ -60,7 +60,7 @@ class Audit:
     """
 
     system: System
-    intervals: Intervals
+    intervals: AttackIntervals
     attackers: tuple[str, ...] = (EXTERNAL,)
     insiders: Status | None = None
     why_no_insiders: str = "not asked for"
@@ -259,13 +259,13 @@ class Audit:
 
 
 def _short(found: Status | None) -> int:
-    return 0 if found is None else int((found >= Finding.SHORT).sum())
+    return 0 if found is None else int((found >= WorstInsider.SHORT).sum())
 
 
 def _recoverable(found: Status | None) -> int:
-    return 0 if found is None else int((found == Finding.RECOVERABLE).sum())
+    return 0 if found is None else int((found == WorstInsider.RECOVERABLE).sum())
 
 
 def _words(found: Status | None, seen: Ints, whom: str) -> list[str]:
-    codes = np.full(len(seen), Finding.NOT_ATTACKED, np.int8) if found is None else found[seen]
-    return [WORDS[Finding(code)].format(whom) for code in codes.tolist()]
+    codes = np.full(len(seen), WorstInsider.NOT_ATTACKED, np.int8) if found is None else found[seen]
+    return [WORDS[WorstInsider(code)].format(whom) for code in codes.tolist()]

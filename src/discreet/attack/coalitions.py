@@ -12,10 +12,10 @@ from itertools import combinations
 
 import numpy as np
 
-from discreet.attack.insiders import SOLE_TOLL, TOLL, WIDTH, Demand, Finding, demands_of, recovery
+from discreet.attack.insiders import SOLE_TOLL, TOLL, WIDTH, RequiredMove, WorstInsider, demands_of, recovery
 from discreet.attack.intervals import TOLERANCE, External, Reporter
-from discreet.attack.knowledge import NOBODY, Knowledge
-from discreet.attack.moves import DOWN, FAR, UP, Moves, parts
+from discreet.attack.knowledge import NOBODY, InsiderKnowledge
+from discreet.attack.moves import DOWN, FAR, UP, PossibleMoves, parts
 from discreet.attack.pairs import EVERYBODY, Coalition, Rulers, Spared, narrowed
 from discreet.attack.region import Region
 from discreet.attack.settle import SIZES
@@ -135,7 +135,7 @@ class Together:
         pairs = zip(self.holder[cell].tolist(), self.own[cell].tolist(), strict=True)
         return {who: own for who, own in pairs if who != NOBODY}
 
-    def spared(self, demand: Demand) -> Spared:
+    def spared(self, demand: RequiredMove) -> Spared:
         """Coalitions to whom a demand does not apply."""
         cell, named = demand.cell, self.named(demand.cell)
         two = int(self.count[cell]) == 2
@@ -182,12 +182,12 @@ class CoalitionAttack:
         What pairs know of them.
     """
 
-    def __init__(self, moves: Moves, together: Together) -> None:
+    def __init__(self, moves: PossibleMoves, together: Together) -> None:
         self.moves, self.together = moves, together
         alone = together.count == 1
         self.toll = np.where(alone, SOLE_TOLL, TOLL)
 
-    def fails(self, demand: Demand) -> bool:
+    def fails(self, demand: RequiredMove) -> bool:
         """Whether some pair sees that a demand is not met, in growing surroundings."""
         spared = self.together.spared(demand)
         left: set[Coalition] | None = EVERYBODY
@@ -209,7 +209,7 @@ class CoalitionAttack:
         return True
 
     def _narrow(
-        self, region: Region, demand: Demand, left: set[Coalition], spared: Spared
+        self, region: Region, demand: RequiredMove, left: set[Coalition], spared: Spared
     ) -> tuple[bool, set[Coalition]]:
         """Look for an alternative against all coalitions that are left, or else against the first of them."""
         first = min(left, key=lambda c: (len(c), sorted(c)))
@@ -220,7 +220,7 @@ class CoalitionAttack:
                 return True, (fewer or set()) - group
         return False, left
 
-    def _alternative(self, region: Region, demand: Demand, people: set[int]) -> tuple[bool, Rulers | None]:
+    def _alternative(self, region: Region, demand: RequiredMove, people: set[int]) -> tuple[bool, Rulers | None]:
         """Whether a demand is met within what some people know, and who rules out how it was."""
         room = self.together.room_for(people, demand.cell)
         if demand.kind == DOWN:  # the level is there to hide what they know of the cell itself
@@ -242,7 +242,7 @@ class CoalitionAttack:
         return False, EVERYBODY
 
     def _push(
-        self, region: Region, demand: Demand, way: int, room: Floats, toll: Floats | None
+        self, region: Region, demand: RequiredMove, way: int, room: Floats, toll: Floats | None
     ) -> tuple[float, Ints, Floats]:
         """Push a cell: how far it moved, and with it which cells how far."""
         local = np.searchsorted(region.cells, np.array([demand.cell]))
@@ -283,33 +283,33 @@ def attack_by_pairs(attack: External, full: bool, insiders: Status) -> Status:
     """
     system, cells = attack.system, attack.cells
     result = insiders.copy()
-    knowledge = Knowledge.of(system, cells, attack.room)
+    knowledge = InsiderKnowledge.of(system, cells, attack.room)
     together = Together.of(system, cells, attack.room)
-    attacked = (result >= Finding.KEPT) & (result < Finding.RECOVERABLE)
+    attacked = (result >= WorstInsider.KEPT) & (result < WorstInsider.RECOVERABLE)
     bundles = [(one, part) for one, part in attack.bundles() if attacked[one].any()]
     total, done = sum(int(attacked[one].sum()) for one, _ in bundles), 0
     for one, part in bundles:
         targets = np.flatnonzero(attacked[one])
         report = Reporter("audit: coalitions", done, total, len(targets))
         search = CoalitionAttack(
-            Moves(part, attack.room[:, one], attack.possible[:, one], report.again), together.at(one)
+            PossibleMoves(part, attack.room[:, one], attack.possible[:, one], report.again), together.at(one)
         )
         for number, (cell, at) in enumerate(zip(targets.tolist(), one[targets].tolist(), strict=True)):
             report(len(targets) - number)
-            levels = full and result[at] == Finding.KEPT
+            levels = full and result[at] == WorstInsider.KEPT
             result[at] = max(int(result[at]), _worst(search, demands_of(attack, knowledge, at, cell, levels)))
         done += len(targets)
     return result
 
 
-def _worst(search: CoalitionAttack, demands: list[Demand]) -> Finding:
+def _worst(search: CoalitionAttack, demands: list[RequiredMove]) -> WorstInsider:
     """What follows from demands that fail: a level is missed, or the cell is known."""
     for demand in demands:
         if search.fails(demand):
             if demand.last:
-                return Finding.RECOVERABLE
+                return WorstInsider.RECOVERABLE
             cell, who = demand.cell, search.together
             sole = int(who.holder[cell, 0]) if who.count[cell] == 1 else NOBODY
             exact = recovery(cell, 2 * TOLERANCE * max(1.0, float(who.value[cell])), demand.aim, sole)
-            return Finding.RECOVERABLE if search.fails(exact) else Finding.SHORT
-    return Finding.KEPT
+            return WorstInsider.RECOVERABLE if search.fails(exact) else WorstInsider.SHORT
+    return WorstInsider.KEPT

@@ -25,7 +25,7 @@ CLOSE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Differences:
+class RegionDifferences:
     """What is known of every cell of every region: one row a region, one column a cell."""
 
     regions: tuple[str, ...]
@@ -63,7 +63,7 @@ def difference_releases(
     relations: csr_array | None = None,
     whole: bool = True,
     floor: float = 0.0,
-) -> Differences:
+) -> RegionDifferences:
     """Bounds of the cells of every region from all releases together.
 
     Parameters
@@ -114,7 +114,7 @@ def difference_releases(
         lower, upper = _together(member, low, high, relations, floor)
     if whole:
         lower, upper = np.ceil(lower - CLOSE), np.floor(upper + CLOSE)
-    return Differences(regions, lower + 0.0, upper + 0.0)
+    return RegionDifferences(regions, lower + 0.0, upper + 0.0)
 
 
 def _within(within: float | Mapping[str, float], name: str) -> float:

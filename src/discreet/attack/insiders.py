@@ -14,8 +14,8 @@ from enum import IntEnum
 import numpy as np
 
 from discreet.attack.intervals import PUSH, TOLERANCE, External, Reporter
-from discreet.attack.knowledge import NOBODY, Knowledge, Room
-from discreet.attack.moves import DOWN, FAR, UP, Moves, Parts, added_up, limit, parts
+from discreet.attack.knowledge import NOBODY, CellRoom, InsiderKnowledge
+from discreet.attack.moves import DOWN, FAR, UP, Parts, PossibleMoves, added_up, limit, parts
 from discreet.attack.region import Region
 from discreet.attack.settle import ALIKE, POOR, SIZES, worth_batches
 from discreet.model.arrays import Bools, Floats, Ints, Status
@@ -30,7 +30,7 @@ FIRST, MOST, FEW = 16, 400, 4
 """Cells pushed together at first (or a hundredth of all), at most, and the progress below which to go one by one."""
 
 
-class Finding(IntEnum):
+class WorstInsider(IntEnum):
     """The worst that any insider can do to an unsafe cell."""
 
     NOT_ATTACKED = -1
@@ -40,7 +40,7 @@ class Finding(IntEnum):
 
 
 @dataclass(eq=False)
-class Demand:
+class RequiredMove:
     """A cell must be able to rise, fall or both by ``enough``, for every insider.
 
     ``spared`` are those to whom it does not apply. ``against`` are the insiders for whom nothing was shown yet; None
@@ -79,18 +79,25 @@ class InsiderAttack:
         Which cells are pushed together; what is found does not depend on it.
     """
 
-    def __init__(self, moves: Moves, knowledge: Knowledge, demands: Sequence[Demand], known: Floats, seed: int) -> None:
+    def __init__(
+        self,
+        moves: PossibleMoves,
+        knowledge: InsiderKnowledge,
+        demands: Sequence[RequiredMove],
+        known: Floats,
+        seed: int,
+    ) -> None:
         self.moves, self.knowledge, self.known = moves, knowledge, known
         self.random = np.random.default_rng(seed)
-        self.finding = np.full(len(moves), Finding.KEPT, np.int8)
+        self.finding = np.full(len(moves), WorstInsider.KEPT, np.int8)
         self.toll = np.where(knowledge.sole == NOBODY, TOLL, SOLE_TOLL)
         self._kept: tuple[tuple[int, int], Region] | None = None
         self._take(demands)
 
-    def _take(self, demands: Sequence[Demand]) -> None:
+    def _take(self, demands: Sequence[RequiredMove]) -> None:
         """Make these the demands to be settled."""
         self.demands = demands
-        self.of: dict[int, list[Demand]] = {}
+        self.of: dict[int, list[RequiredMove]] = {}
         self.wanted = np.zeros(len(self.moves), np.bool_)
         for demand in demands:
             self.of.setdefault(demand.cell, []).append(demand)
@@ -110,22 +117,22 @@ class InsiderAttack:
                 self._alone(demand)
             self._take(self._worse())
 
-    def _worse(self) -> list[Demand]:
+    def _worse(self) -> list[RequiredMove]:
         """Where a level fails for an insider, ask whether the cell is known to one."""
         result = []
         for demand in self.demands:
             if demand.failed:
-                worse = Finding.RECOVERABLE if demand.last else Finding.SHORT
+                worse = WorstInsider.RECOVERABLE if demand.last else WorstInsider.SHORT
                 before = int(self.finding[demand.cell])
                 self.finding[demand.cell] = max(before, worse)
-                if before < Finding.SHORT and not demand.last:
+                if before < WorstInsider.SHORT and not demand.last:
                     sole = int(self.knowledge.sole[demand.cell])
                     result.append(recovery(demand.cell, float(self.known[demand.cell]), demand.aim, sole))
         return result
 
     # ---- many at once -------------------------------------------------------------------------------------
 
-    def _together(self, demands: Sequence[Demand], later: int, report: Callable[[int], None]) -> None:
+    def _together(self, demands: Sequence[RequiredMove], later: int, report: Callable[[int], None]) -> None:
         """Push many cells at once while that gets on; ``later`` is how many other demands wait."""
         size = max(FIRST, min(MOST, len(self.moves) // 100))
         while True:
@@ -144,9 +151,9 @@ class InsiderAttack:
             if progress < max(FEW, len(self.moves) // LARGE_PART):
                 return
 
-    def _choose(self, waiting: Sequence[Demand], size: int) -> tuple[list[Demand], set[int]]:
+    def _choose(self, waiting: Sequence[RequiredMove], size: int) -> tuple[list[RequiredMove], set[int]]:
         """Demands of different cells at random, none of whose cells is known to an insider of another."""
-        chosen: list[Demand] = []
+        chosen: list[RequiredMove] = []
         cells: set[int] = set()
         owners: set[int] = set()
         insiders: set[int] = set()
@@ -164,7 +171,7 @@ class InsiderAttack:
                 break
         return chosen, insiders
 
-    def _push(self, region: Region, demands: Sequence[Demand], insiders: set[int]) -> None:
+    def _push(self, region: Region, demands: Sequence[RequiredMove], insiders: set[int]) -> None:
         """Push the cells of demands within what some insiders know, and learn who rules the moves out."""
         local = np.searchsorted(region.cells, np.array([demand.cell for demand in demands]))
         way = np.array([self.random.choice(_ways(demand)) for demand in demands])
@@ -209,7 +216,7 @@ class InsiderAttack:
 
     # ---- one by one ---------------------------------------------------------------------------------------
 
-    def _alone(self, demand: Demand) -> None:
+    def _alone(self, demand: RequiredMove) -> None:
         """Settle one demand, in growing surroundings."""
         for size in (*SIZES, len(self.moves)):
             if not demand.open:
@@ -231,7 +238,7 @@ class InsiderAttack:
             self._kept = (cell, size), self.moves.near(cell, size)
         return self._kept[1]
 
-    def _anybody(self, region: Region, demand: Demand) -> bool:
+    def _anybody(self, region: Region, demand: RequiredMove) -> bool:
         """A first move, and who rules it out."""
         room = self._room([demand], set())
         for way in _ways(demand):
@@ -245,13 +252,13 @@ class InsiderAttack:
             demand.against = set(np.unique(self.knowledge.holder).tolist()) - {NOBODY} - demand.spared
         return demand.against is not None
 
-    def _everybody(self, region: Region, demand: Demand) -> None:
+    def _everybody(self, region: Region, demand: RequiredMove) -> None:
         """One move that none of the insiders left rules out."""
         room = self._room([demand], demand.against or set())
         if self._reach(region, demand, room)[0] >= demand.enough:
             demand.against = set()
 
-    def _one(self, region: Region, demand: Demand, insider: int) -> bool:
+    def _one(self, region: Region, demand: RequiredMove, insider: int) -> bool:
         """Whether it is settled for one insider that the demand is kept; that it fails settles all."""
         reached, possible = self._reach(region, demand, self._room([demand], {insider}))
         if reached >= demand.enough:
@@ -260,11 +267,11 @@ class InsiderAttack:
         demand.failed = region.closed or possible < demand.enough
         return False
 
-    def _room(self, demands: Sequence[Demand], insiders: set[int]) -> Room:
+    def _room(self, demands: Sequence[RequiredMove], insiders: set[int]) -> CellRoom:
         """How far cells move for some insiders; a cell whose lower level is asked for falls as for everybody."""
         return self.knowledge.room_for(insiders, [demand.cell for demand in demands if demand.kind == DOWN])
 
-    def _reach(self, region: Region, demand: Demand, room: Room) -> tuple[float, float]:
+    def _reach(self, region: Region, demand: RequiredMove, room: CellRoom) -> tuple[float, float]:
         """How far a cell moves within given bounds, and how far it could at most."""
         reached = possible = 0.0
         for way in _ways(demand):
@@ -274,7 +281,7 @@ class InsiderAttack:
         return reached, possible
 
     def _single(
-        self, region: Region, demand: Demand, way: int, room: Room, toll: Floats | None
+        self, region: Region, demand: RequiredMove, way: int, room: CellRoom, toll: Floats | None
     ) -> tuple[float, Floats]:
         """Push one cell; how far it moved, and the multipliers."""
         local = np.searchsorted(region.cells, np.array([demand.cell]))
@@ -285,7 +292,7 @@ class InsiderAttack:
         self._learn(parts(region, moves), demand.cell)
         return abs(float(moves[local[0]])), multipliers
 
-    def _limit(self, region: Region, multipliers: Floats, cell: int, way: int, room: Room) -> float:
+    def _limit(self, region: Region, multipliers: Floats, cell: int, way: int, room: CellRoom) -> float:
         """How far a cell can at most move by the relations added up with multipliers, beyond the region too."""
         used = np.flatnonzero(multipliers)
         most = float(min(room.of(np.array([cell]))[way, 0], self.moves.possible[way, cell]))
@@ -298,18 +305,18 @@ class InsiderAttack:
         return min(most, float(possible[way, at])) if at < len(cells) and cells[at] == cell else most
 
 
-def _ways(demand: Demand) -> tuple[int, ...]:
+def _ways(demand: RequiredMove) -> tuple[int, ...]:
     return (UP, DOWN) if demand.kind == WIDTH else (demand.kind,)
 
 
-def recovery(cell: int, known: float, aim: float, sole: int) -> Demand:
+def recovery(cell: int, known: float, aim: float, sole: int) -> RequiredMove:
     """The demand that no insider knows a cell exactly, but who alone fills it."""
-    return Demand(cell, WIDTH, max(aim, known), known, last=True, spared={sole})
+    return RequiredMove(cell, WIDTH, max(aim, known), known, last=True, spared={sole})
 
 
-def _alike(demands: Sequence[Demand]) -> list[list[Demand]]:
+def _alike(demands: Sequence[RequiredMove]) -> list[list[RequiredMove]]:
     """Demands by the size of their aims, largest first."""
-    groups: dict[int, list[Demand]] = {}
+    groups: dict[int, list[RequiredMove]] = {}
     for demand in demands:
         groups.setdefault(int(np.floor(np.log(demand.aim) / np.log(ALIKE))), []).append(demand)
     return [groups[number] for number in sorted(groups, reverse=True)]
@@ -332,26 +339,26 @@ def attack_by_insiders(attack: External, full: bool, seed: int, proved: Bools | 
     system, cells = attack.system, attack.cells
     found = attack.intervals(False)
     attacked = attack.wanted & system.unsafe[cells] & (system.contributors[cells] > 0)
-    result = np.full(len(cells), Finding.NOT_ATTACKED, np.int8)
-    result[attacked] = np.where(found.recoverable, Finding.RECOVERABLE, np.where(found.short, Finding.SHORT, 0))[
-        attacked
-    ]
+    result = np.full(len(cells), WorstInsider.NOT_ATTACKED, np.int8)
+    result[attacked] = np.where(
+        found.recoverable, WorstInsider.RECOVERABLE, np.where(found.short, WorstInsider.SHORT, 0)
+    )[attacked]
     if not full:
-        result[result == Finding.SHORT] = Finding.KEPT
+        result[result == WorstInsider.SHORT] = WorstInsider.KEPT
     if proved is not None:
         attacked &= ~proved[cells]
-    knowledge = Knowledge.of(system, cells, attack.room)
+    knowledge = InsiderKnowledge.of(system, cells, attack.room)
     bundles = [(one, part) for one, part in attack.bundles() if attacked[one].any()]
     total = sum(int(attacked[one].sum()) for one, _ in bundles)
     done = 0
     for one, part in bundles:
         share = int(attacked[one].sum())
         report = Reporter("audit: insiders", done, total, share)
-        moves = Moves(part, attack.room[:, one], attack.possible[:, one], report.again)
-        targets = np.flatnonzero(attacked[one] & (result[one] < Finding.RECOVERABLE))
+        moves = PossibleMoves(part, attack.room[:, one], attack.possible[:, one], report.again)
+        targets = np.flatnonzero(attacked[one] & (result[one] < WorstInsider.RECOVERABLE))
         demands = []
         for cell, at in zip(targets.tolist(), one[targets].tolist(), strict=True):
-            demands += demands_of(attack, knowledge, at, cell, full and result[at] == Finding.KEPT)
+            demands += demands_of(attack, knowledge, at, cell, full and result[at] == WorstInsider.KEPT)
         known = 2 * TOLERANCE * np.maximum(1.0, np.abs(attack.required.value[one]))
         search = InsiderAttack(moves, knowledge.at(one), demands, known, seed)
         search.run(report)
@@ -360,7 +367,7 @@ def attack_by_insiders(attack: External, full: bool, seed: int, proved: Bools | 
     return result
 
 
-def demands_of(attack: External, knowledge: Knowledge, at: int, cell: int, full: bool) -> list[Demand]:
+def demands_of(attack: External, knowledge: InsiderKnowledge, at: int, cell: int, full: bool) -> list[RequiredMove]:
     """What must be shown of a cell, called ``cell`` from now on: its levels, or that it moves at all."""
     required, sole = attack.required, int(knowledge.sole[at])
     levels = []
@@ -368,11 +375,11 @@ def demands_of(attack: External, knowledge: Knowledge, at: int, cell: int, full:
         level = float(required.level[kind, at])
         spared = {sole} | (knowledge.spared(at, level) if kind == DOWN else set())
         if level > 0:
-            levels.append(Demand(cell, kind, level, float(required.enough[kind, at]), False, spared))
+            levels.append(RequiredMove(cell, kind, level, float(required.enough[kind, at]), False, spared))
     sliding = float(required.sliding[at])
     if sliding > 0:
         spared = {sole} | knowledge.spared(at, sliding)
-        levels.append(Demand(cell, WIDTH, sliding, float(required.width[at]), False, spared))
+        levels.append(RequiredMove(cell, WIDTH, sliding, float(required.width[at]), False, spared))
     if not full:
         levels = []
     value = abs(float(required.value[at]))

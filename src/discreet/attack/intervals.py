@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.attack.moves import DOWN, UP, Moves, tighten
+from discreet.attack.moves import DOWN, UP, PossibleMoves, tighten
 from discreet.attack.plain_moves import by_exchange, by_scaling
-from discreet.attack.settle import Ends, Levels, settle
+from discreet.attack.settle import Ends, SettledLevels, settle
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
@@ -40,7 +40,7 @@ TOGETHER = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class AttackIntervals:
     """Intervals of the withheld cells of a system, in units.
 
     ``cells`` are numbers of cells; ``lower`` and ``upper`` the attacker's interval (infinite where nothing is
@@ -106,10 +106,10 @@ class Required:
         known = TOLERANCE * np.maximum(1.0, np.abs(self.value))
         return np.maximum(2 * known, self.sliding * (1 - TOLERANCE) - FLOAT * np.abs(self.value))
 
-    def levels(self, cells: Ints, wanted: Bools) -> Levels:
+    def levels(self, cells: Ints, wanted: Bools) -> SettledLevels:
         """What to settle of some cells; nothing of those that are not wanted."""
         reach = np.maximum(self.sliding, PUSH * np.abs(self.value) + 1.0)[cells]
-        return Levels(
+        return SettledLevels(
             self.level[:, cells],
             np.where(wanted, self.enough[:, cells], -1.0),
             np.where(wanted, self.width[cells], -1.0),
@@ -199,7 +199,7 @@ class External:
         for cells, part in bundles:
             stages = 2 * int(self.wanted[cells].sum())
             report = Reporter("audit", done, total, stages)
-            moves = Moves(part, self.room[:, cells], self.possible[:, cells], report.again)
+            moves = PossibleMoves(part, self.room[:, cells], self.possible[:, cells], report.again)
             moves.shown = self.shown[:, cells]
             settle(moves, self.required.levels(cells, self.wanted[cells]), seed, report, self._batches)
             done += stages
@@ -210,7 +210,7 @@ class External:
             self.shown[:, cells], self.possible[:, cells] = moves.shown, moves.possible
         checkpoint("audit", total, total)
 
-    def intervals(self, exact: bool) -> Intervals:
+    def intervals(self, exact: bool) -> AttackIntervals:
         """What was found."""
         required, value = self.required, self.required.value
         shown = np.where(self.wanted, self._in_whole_numbers(), np.nan)
@@ -218,7 +218,7 @@ class External:
             missed = np.where(shown < required.enough, required.level - shown, 0.0)
             both = shown.sum(axis=0)
             narrow = (required.sliding > 0) & (both < required.width)
-        return Intervals(
+        return AttackIntervals(
             self.cells,
             value - shown[DOWN],
             value + shown[UP],
@@ -257,15 +257,17 @@ class Reporter:
         checkpoint(self._stage, self._now, self._total)
 
 
-def find_ends(moves: Moves, wanted: Bools, value: Floats, seed: int, report: Callable[[int], None]) -> Moves:
+def find_ends(
+    moves: PossibleMoves, wanted: Bools, value: Floats, seed: int, report: Callable[[int], None]
+) -> PossibleMoves:
     """Both ends of the interval of each wanted cell."""
     endless = np.isinf(moves.possible) & wanted
     if endless.any():
         # Directions in which cells can go on for ever: all finite bounds are walls, all others are far away.
         room, possible = (np.where(np.isinf(known), np.inf, 0.0) for known in (moves.room, moves.possible))
-        cone = Moves(moves.matrix, room, possible)
+        cone = PossibleMoves(moves.matrix, room, possible)
         ones, none = np.ones_like(moves.room), np.full(len(moves), -1.0)
-        settle(cone, Levels(ones, np.where(endless, 0.5, -1.0), none, ones), seed, report)
+        settle(cone, SettledLevels(ones, np.where(endless, 0.5, -1.0), none, ones), seed, report)
         moves.shown[endless & (cone.shown >= 0.5)] = np.inf
     finite = moves.room[np.isfinite(moves.room)]
     most = BEYOND * (float(finite.sum()) + float(value.max(initial=0.0)) + 1.0)
@@ -275,7 +277,7 @@ def find_ends(moves: Moves, wanted: Bools, value: Floats, seed: int, report: Cal
     return moves
 
 
-def attack_intervals(system: System, withheld: Bools, *, exact: bool = True, seed: int = 0) -> Intervals:
+def attack_intervals(system: System, withheld: Bools, *, exact: bool = True, seed: int = 0) -> AttackIntervals:
     """What an outsider can work out of each withheld cell.
 
     Parameters

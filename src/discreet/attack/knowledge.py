@@ -28,7 +28,7 @@ def known_bounds(system: System, within: float | None) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class Room:
+class CellRoom:
     """How far cells can rise and fall: as a rule ``base``, but ``room`` for a few ``cells`` (in order)."""
 
     base: Floats
@@ -46,7 +46,7 @@ class Room:
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
+class InsiderKnowledge:
     """Who is in each of some cells, and how far the cell can fall for whom.
 
     Parameters
@@ -75,7 +75,7 @@ class Knowledge:
     sure: Bools
 
     @classmethod
-    def of(cls, system: System, cells: Ints, room: Floats) -> Knowledge:
+    def of(cls, system: System, cells: Ints, room: Floats) -> InsiderKnowledge:
         """What is known of the withheld cells of a system."""
         contributors, holder = system.contributors[cells], system.holder[cells]
         value, lower = system.value[cells], system.lower_bound[cells]
@@ -96,9 +96,9 @@ class Knowledge:
             system.without_negative[cells],
         )
 
-    def at(self, cells: Ints) -> Knowledge:
+    def at(self, cells: Ints) -> InsiderKnowledge:
         """The same for some of the cells."""
-        return Knowledge(
+        return InsiderKnowledge(
             self.room[:, cells],
             self.sole[cells],
             self.holder[cells],
@@ -122,7 +122,7 @@ class Knowledge:
         order = np.argsort(who, kind="stable")
         return who[order], cell[order], column[order]
 
-    def room_for(self, insiders: set[int], falling: Sequence[int] = ()) -> Room:
+    def room_for(self, insiders: set[int], falling: Sequence[int] = ()) -> CellRoom:
         """How far cells can rise and fall when some insiders pool nothing, but each must find nothing amiss.
 
         Cells that are ``falling`` fall as far as for an outsider.
@@ -137,7 +137,7 @@ class Knowledge:
         np.minimum.at(room[DOWN], place, self.fall[cell[at], column[at]])
         room[:, place[self.sole[cell[at]] != NOBODY]] = 0.0
         room[DOWN, np.searchsorted(cells, outside)] = self.room[DOWN, outside]
-        return Room(self.base, cells, room)
+        return CellRoom(self.base, cells, room)
 
     def spared(self, cell: int, level: float) -> set[int]:
         """Contributors for whom a lower level is not asked: the largest one, and who leaves no room for it."""

@@ -47,7 +47,7 @@ class Parts(NamedTuple):
     total: int
 
 
-class Moves:
+class PossibleMoves:
     """What is shown and what is possible of the moves of some cells.
 
     Parameters

@@ -22,7 +22,7 @@ Numbers = NDArray[Any]
 Ends = tuple[Numbers, Numbers]
 
 
-class Shown(NamedTuple):
+class TableReading(NamedTuple):
     """A table as it is published, in units of its own, and its rows in what a method left behind."""
 
     table: Table
@@ -30,17 +30,17 @@ class Shown(NamedTuple):
     rows: slice
 
 
-def shown_tables(system: System, published: Ints) -> Iterator[tuple[Shown, Ints, int]]:
+def shown_tables(system: System, published: Ints) -> Iterator[tuple[TableReading, Ints, int]]:
     """Published tables of a system, with the numbers of their cells and how many units of the system make one."""
     first = 0
     for table, cells in zip(system.tables, system.of, strict=True):
         scale = 10 ** (system.decimals - table.decimals)
         rows = slice(first, first + len(table))
         first += len(table)
-        yield Shown(table, published[cells].astype(object) // scale, rows), cells, scale
+        yield TableReading(table, published[cells].astype(object) // scale, rows), cells, scale
 
 
-def read_cells(system: System, published: Ints, told: Callable[[Shown], Ends]) -> tuple[Ints, Ints]:
+def read_cells(system: System, published: Ints, told: Callable[[TableReading], Ends]) -> tuple[Ints, Ints]:
     """Ends of all cells of a system from those that ``told`` finds for one table, in its units.
 
     True values lie within what can be told of them; a reader who knows only part of a method's rounding may think of
@@ -102,7 +102,7 @@ def moved_above_share(shown: Numbers, share: Fraction) -> Ends:
 # ---- swapping -----------------------------------------------------------------------------------------------
 
 
-def after_exchange(shown: Shown, area: str, profile: tuple[str, ...], parts: Parts, listing: list[str]) -> Ends:
+def after_exchange(shown: TableReading, area: str, profile: tuple[str, ...], parts: Parts, listing: list[str]) -> Ends:
     """What can have been in cells before households exchanged areas.
 
     Whole broad areas hold what they held. So do cells that are counted by nothing but the area and one variable that

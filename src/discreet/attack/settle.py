@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.attack.moves import Moves
+from discreet.attack.moves import PossibleMoves
 from discreet.model.arrays import Bools, Floats, Ints
 
 ALIKE = 1e3
@@ -39,12 +39,12 @@ class Wanted(ABC):
     """How many cells to look at around a single one before all that are tied to it."""
 
     @abstractmethod
-    def open(self, moves: Moves, cells: Ints | slice = EVERY) -> tuple[Bools, Floats]:
+    def open(self, moves: PossibleMoves, cells: Ints | slice = EVERY) -> tuple[Bools, Floats]:
         """Which rises and falls of all or some cells are not settled yet, and how far to push each."""
 
 
 @dataclass(frozen=True, eq=False)
-class Levels(Wanted):
+class SettledLevels(Wanted):
     """Whether cells rise and fall by their levels, and have at least some width.
 
     ``level`` is what each cell must be able to rise and fall by, ``width`` what both must make together, ``reach``
@@ -56,7 +56,7 @@ class Levels(Wanted):
     width: Floats
     reach: Floats
 
-    def open(self, moves: Moves, cells: Ints | slice = EVERY) -> tuple[Bools, Floats]:
+    def open(self, moves: PossibleMoves, cells: Ints | slice = EVERY) -> tuple[Bools, Floats]:
         """Levels and widths that are neither shown nor shown to be impossible."""
         shown, possible = moves.shown[:, cells], moves.possible[:, cells]
         enough, width = self.enough[:, cells], self.width[cells]
@@ -78,13 +78,13 @@ class Ends(Wanted):
     first = 64
     sizes = ()
 
-    def open(self, moves: Moves, cells: Ints | slice = EVERY) -> tuple[Bools, Floats]:
+    def open(self, moves: PossibleMoves, cells: Ints | slice = EVERY) -> tuple[Bools, Floats]:
         """Rises and falls of which more is possible than shown."""
         aim = np.minimum(moves.possible[:, cells], self.most)
         return aim - moves.shown[:, cells] > self.tolerance[cells], aim
 
 
-def settle(moves: Moves, wanted: Wanted, seed: int, report: Report, batches: bool = True) -> None:
+def settle(moves: PossibleMoves, wanted: Wanted, seed: int, report: Report, batches: bool = True) -> None:
     """Push until nothing is open. The seed decides which cells are pushed together, not what is found.
 
     ``batches=False`` pushes every cell alone from the beginning: right for the hard ones among many that are settled.
@@ -94,12 +94,12 @@ def settle(moves: Moves, wanted: Wanted, seed: int, report: Report, batches: boo
     _one_by_one(moves, wanted, report)
 
 
-def worth_batches(moves: Moves, demands: int) -> bool:
+def worth_batches(moves: PossibleMoves, demands: int) -> bool:
     """Whether to push cells together; a few among very many are better looked at in their surroundings."""
     return len(moves) <= HUGE or SPARSE * demands > len(moves)
 
 
-def _together(moves: Moves, wanted: Wanted, seed: int, report: Report) -> None:
+def _together(moves: PossibleMoves, wanted: Wanted, seed: int, report: Report) -> None:
     """Push many cells at once while that settles many."""
     random = np.random.default_rng(seed)
     size: dict[int, int] = {}
@@ -140,7 +140,7 @@ def _next_size(pushed: int, settled: int) -> int:
     return 2 * pushed if 2 * settled > pushed else pushed
 
 
-def _one_by_one(moves: Moves, wanted: Wanted, report: Report) -> None:
+def _one_by_one(moves: PossibleMoves, wanted: Wanted, report: Report) -> None:
     """What is left, cell by cell, in growing surroundings."""
     ways, cells = np.nonzero(wanted.open(moves)[0])
     order = np.lexsort((cells, moves.labels[0][cells]))  # one component after the other, to build each program once

@@ -40,7 +40,7 @@ Margins = Mapping[tuple[int, ...], npt.ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
+class EntryBounds:
     """What margins tell of the entries of a table.
 
     ``status`` holds an :class:`Entry` for each; ``lower`` and ``upper`` what is known of it: exact where ``exact``, and
@@ -73,7 +73,7 @@ def unique_entries(
     entries: Bools | None = None,
     bounds: bool = False,
     effort: int = EFFORT,
-) -> Entries:
+) -> EntryBounds:
     """Which entries of a count table its published margins disclose.
 
     Parameters
@@ -101,7 +101,7 @@ def unique_entries(
     >>> unique_entries([[2, 0], [1, 0]], [(0,), (1,)]).status.tolist()
     [[1, 1], [1, 1]]
     """
-    given = _Given.of(table, family, margins, shape)
+    given = _Margins.of(table, family, margins, shape)
     wanted = np.ones(given.shape, np.bool_) if entries is None else np.asarray(entries, np.bool_)
     if wanted.shape != given.shape:
         raise InputError(f"entries= has the shape {wanted.shape}, the table {given.shape}.")
@@ -111,8 +111,8 @@ def unique_entries(
     if closed is not None:
         lower, upper = closed
         status = np.where(lower == upper, Entry.UNIQUE, Entry.VARIES).astype(np.int8)
-        return Entries(status, lower, upper, np.ones(given.shape, np.bool_), 0)
-    search = _Search(given, effort)
+        return EntryBounds(status, lower, upper, np.ones(given.shape, np.bool_), 0)
+    search = _EntryPrograms(given, effort)
     return search.run(wanted.ravel(), bounds)
 
 
@@ -132,8 +132,8 @@ def attainable_values(
     InputError
         Also when a value could not be decided within the effort.
     """
-    given = _Given.of(table, family, margins, shape)
-    search = _Search(given, effort)
+    given = _Margins.of(table, family, margins, shape)
+    search = _EntryPrograms(given, effort)
     place = int(np.ravel_multi_index(tuple(cell), given.shape))
     one = np.zeros(int(np.prod(given.shape)), np.bool_)
     one[place] = True
@@ -144,7 +144,7 @@ def attainable_values(
     return [v for v in range(low, high + 1) if search.has(place, v)]
 
 
-class _Given(NamedTuple):
+class _Margins(NamedTuple):
     """Margins of a table, without those that others contain."""
 
     shape: tuple[int, ...]
@@ -158,7 +158,7 @@ class _Given(NamedTuple):
         family: Sequence[Sequence[int]] | None,
         margins: Margins | None,
         shape: Sequence[int] | None,
-    ) -> _Given:
+    ) -> _Margins:
         """What was given, checked."""
         if (table is None) == (margins is None):
             raise ParameterError("Give the table and a family, or margins and a shape.")
@@ -229,7 +229,7 @@ def _refuse_contradiction(margins: Mapping[tuple[int, ...], Ints]) -> None:
             raise InputError(f"The margins {one} and {two} contradict each other.", hint="Correct one of them.")
 
 
-def _decomposable(given: _Given) -> tuple[Ints, Ints] | None:
+def _decomposable(given: _Margins) -> tuple[Ints, Ints] | None:
     """Exact bounds in closed form where the family hangs together as a tree, and nothing otherwise."""
     cliques = list(given.margins)
     tree = [set(cliques[0])]
@@ -254,7 +254,7 @@ def _decomposable(given: _Given) -> tuple[Ints, Ints] | None:
     return lower.astype(np.int64), upper
 
 
-def _least(given: _Given) -> Ints:
+def _least(given: _Margins) -> Ints:
     """For every entry the least margin that contains it."""
     found = np.full(given.shape, np.iinfo(np.int64).max)
     for axes, values in given.margins.items():
@@ -267,10 +267,10 @@ def _spread(values: Ints, axes: tuple[int, ...], shape: tuple[int, ...]) -> Ints
     return np.asarray(values).reshape([shape[axis] if axis in axes else 1 for axis in range(len(shape))])
 
 
-class _Search:
+class _EntryPrograms:
     """Programs over the entries that no zero margin fixes."""
 
-    def __init__(self, given: _Given, effort: int) -> None:
+    def __init__(self, given: _Margins, effort: int) -> None:
         self.given, self.effort = given, effort
         self.solves = 0
         self.cap = _least(given).ravel()
@@ -323,7 +323,7 @@ class _Search:
             raise InputError(f"No table {what}.", hint="Correct the margins, or give a larger effort=.")
         return found.table
 
-    def run(self, wanted: Bools, bounds: bool) -> Entries:
+    def run(self, wanted: Bools, bounds: bool) -> EntryBounds:
         """Decide entries one by one; tables found on the way decide others."""
         low, high = self.first.copy(), self.first.copy()
         outer_low, outer_high = np.zeros_like(self.cap), self.cap.copy()
@@ -345,7 +345,7 @@ class _Search:
         status[varies] = Entry.VARIES
         exact = known_low & known_high
         shape = self.given.shape
-        return Entries(
+        return EntryBounds(
             status.reshape(shape),
             np.where(known_low, low, outer_low).reshape(shape),
             np.where(known_high, high, outer_high).reshape(shape),

@@ -40,14 +40,14 @@ PARTNERS = 100
 """So many other finest cells are looked at for an exchange, those first that share most sums."""
 
 
-class Found(NamedTuple):
+class IntegerEnds(NamedTuple):
     """For every withheld cell whether something that is asked of it stayed open; and whether all ends are exact."""
 
     unsettled: Bools
     exact: bool
 
 
-def attack_whole(attack: External, whole: Whole, exact: bool) -> Found:
+def attack_whole(attack: External, whole: Whole, exact: bool) -> IntegerEnds:
     """Narrow what was shown and what is possible of the wanted whole cells to whole numbers.
 
     Parameters
@@ -80,7 +80,7 @@ class _Attack:
         self.low = np.where(low <= NO_LOWER, -FAR, low - value)
         self.high = np.where(high >= NO_UPPER, FAR, high - value)
 
-    def run(self) -> Found:
+    def run(self) -> IntegerEnds:
         """Look at every wanted whole cell, up and down."""
         attack = self.attack
         wanted = np.flatnonzero(attack.wanted & (self.step > 0))
@@ -95,7 +95,7 @@ class _Attack:
         narrow = (attack.shown.sum(axis=0) < required.width) & (attack.possible.sum(axis=0) >= required.width)
         mine = attack.wanted & (self.step > 0)
         ends = np.array_equal(attack.shown[:, mine], attack.possible[:, mine])
-        return Found(mine & (level | narrow), bool(self.exact and ends))
+        return IntegerEnds(mine & (level | narrow), bool(self.exact and ends))
 
     def _end(self, at: int, way: int) -> tuple[float, float]:
         """How far a cell was shown to go one way, and how far it can at most."""

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.attack.uniqueness import EFFORT, Entries, Entry, unique_entries
+from discreet.attack.uniqueness import EFFORT, Entry, EntryBounds, unique_entries
 from discreet.errors import InputError
 from discreet.model.arrays import Bools
 from discreet.progress import checkpoint
@@ -26,7 +26,7 @@ class MarginChoice:
 
     kept: tuple[Margin, ...]
     withheld: tuple[Margin, ...]
-    entries: Entries
+    entries: EntryBounds
     disclosed: int
 
 
@@ -80,7 +80,7 @@ def margins_to_withhold(
     return MarginChoice(tuple(kept), tuple(withheld), now, left)
 
 
-def _disclosed(found: Entries, wanted: Bools) -> int:
+def _disclosed(found: EntryBounds, wanted: Bools) -> int:
     return int(((found.status != Entry.VARIES) & wanted).sum())
 
 

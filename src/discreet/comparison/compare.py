@@ -169,7 +169,7 @@ class _Piece(NamedTuple):
     runs: range
 
 
-class _Given(NamedTuple):
+class _GivenRelease(NamedTuple):
     """A release that was made before, and what speaks against its evidence."""
 
     release: Release
@@ -196,20 +196,20 @@ class _Job:
             rows.append(self._row(piece.name, run, piece.tried))
         return rows, perf_counter() - start
 
-    def _row(self, name: str, run: int, tried: TablePublisher | _Given) -> dict[str, Any]:
+    def _row(self, name: str, run: int, tried: TablePublisher | _GivenRelease) -> dict[str, Any]:
         row = {"method": name, "run": run, "status": DONE, "flag": "", "note": ""}
         row |= dict.fromkeys(axis.name for axis in self.extra.axes)
         try:
-            release, row["flag"] = tried if isinstance(tried, _Given) else self._made(tried, run)
+            release, row["flag"] = tried if isinstance(tried, _GivenRelease) else self._made(tried, run)
             row |= self._measured(release)
         except Exception as error:  # one that fails must not stop the others; its row says why
             row["status"] = ended(error)
         return row
 
-    def _made(self, method: TablePublisher, run: int) -> _Given:
+    def _made(self, method: TablePublisher, run: int) -> _GivenRelease:
         key = Key.from_seed(self.seed + run) if method.secret else None
         release = protect(self.tables, method, already_published=self.already, key=key)
-        return _Given(release, _flag(check_release(release.custodian, release.public).refused))
+        return _GivenRelease(release, _flag(check_release(release.custodian, release.public).refused))
 
     def _measured(self, release: Release) -> dict[str, Any]:
         found = None
@@ -279,7 +279,7 @@ def assessed_tables(data: Any, specs: Sequence[TableSpec] | None, rules: Sequenc
     return assess(whole, *rules)
 
 
-def _given(name: str, tried: Any, system: System) -> _Given:
+def _given(name: str, tried: Any, system: System) -> _GivenRelease:
     """A release to be measured as it is; one of other tables, or with other levels, is refused."""
     if isinstance(tried, Release):
         release, refused = tried, check_release(tried.custodian, tried.public).refused
@@ -316,4 +316,4 @@ def _given(name: str, tried: Any, system: System) -> _Given:
                 f"Release {name!r} was assessed by other rules: its unsafe cells or their levels differ.",
                 hint="Assess the tables by the same rules, so that risks can be compared.",
             )
-    return _Given(release, _flag(refused))
+    return _GivenRelease(release, _flag(refused))

@@ -112,7 +112,7 @@ class Seen:
         return self.audit.sampled[0] + len(self.audit.published)
 
 
-class Column(NamedTuple):
+class MeasureColumn(NamedTuple):
     """One measure: how it is called and read, and how it is found; None where it says nothing of the release."""
 
     axis: Axis
@@ -196,30 +196,30 @@ def _changed(seen: Seen) -> float:
 
 
 RISK, LOSS = "risk", "loss"
-COLUMNS: tuple[Column, ...] = (
-    Column(Axis("risk", "unsafe cells published or worked out more closely than their level", RISK), _risk),
-    Column(Axis("short", "unsafe cells that an outsider works out more closely than their level", RISK),
+COLUMNS: tuple[MeasureColumn, ...] = (
+    MeasureColumn(Axis("risk", "unsafe cells published or worked out more closely than their level", RISK), _risk),
+    MeasureColumn(Axis("short", "unsafe cells that an outsider works out more closely than their level", RISK),
            lambda seen: _attacked(seen, _short)),
-    Column(Axis("exact", "unsafe cells that an outsider works out exactly", RISK),
+    MeasureColumn(Axis("exact", "unsafe cells that an outsider works out exactly", RISK),
            lambda seen: _attacked(seen, _exact)),
-    Column(Axis("insiders", "unsafe cells that a contributor works out more closely than their level", RISK),
+    MeasureColumn(Axis("insiders", "unsafe cells that a contributor works out more closely than their level", RISK),
            _insiders),
-    Column(Axis("guess", "chance of a guess within the level, all possible values alike", RISK), _guess),
-    Column(Axis("near", "unsafe cells published with a value within their level", RISK),
+    MeasureColumn(Axis("guess", "chance of a guess within the level, all possible values alike", RISK), _guess),
+    MeasureColumn(Axis("near", "unsafe cells published with a value within their level", RISK),
            lambda seen: seen.share(seen.near) if seen.alters else None),
-    Column(Axis("missing", "missing change of unsafe cells, as a share of their level", RISK), _missing),
-    Column(Axis("withheld", "cells withheld", LOSS), lambda seen: _of_cells(int(seen.withheld.sum()), seen)),
-    Column(Axis("withheld_value", "value of all cells withheld", LOSS), _withheld_value),
-    Column(Axis("changed", "cells published with another value", LOSS), _changed),
-    Column(Axis("relative", "mean relative change; a withheld cell counts as 1", LOSS),
+    MeasureColumn(Axis("missing", "missing change of unsafe cells, as a share of their level", RISK), _missing),
+    MeasureColumn(Axis("withheld", "cells withheld", LOSS), lambda seen: _of_cells(int(seen.withheld.sum()), seen)),
+    MeasureColumn(Axis("withheld_value", "value of all cells withheld", LOSS), _withheld_value),
+    MeasureColumn(Axis("changed", "cells published with another value", LOSS), _changed),
+    MeasureColumn(Axis("relative", "mean relative change; a withheld cell counts as 1", LOSS),
            lambda seen: seen.loss.relative.mean),
-    Column(Axis("absolute", "mean absolute change; a withheld cell counts its value", LOSS, share=False),
+    MeasureColumn(Axis("absolute", "mean absolute change; a withheld cell counts its value", LOSS, share=False),
            lambda seen: seen.loss.absolute.mean),
-    Column(Axis("root", "mean change of square roots; a withheld cell counts its root", LOSS, share=False),
+    MeasureColumn(Axis("root", "mean change of square roots; a withheld cell counts its root", LOSS, share=False),
            lambda seen: seen.loss.root.mean),
-    Column(Axis("hellinger", "Hellinger loss; a withheld cell counts as zero", LOSS),
+    MeasureColumn(Axis("hellinger", "Hellinger loss; a withheld cell counts as zero", LOSS),
            lambda seen: 1 - seen.loss.hellinger),
-    Column(Axis("false_zeros", "cells published as zero that are not", LOSS),
+    MeasureColumn(Axis("false_zeros", "cells published as zero that are not", LOSS),
            lambda seen: _of_cells(int(((seen.units == 0) & (seen.before != 0) & ~seen.withheld).sum()), seen)),
 )  # fmt: skip
 """All measures. Risks first; smaller is better everywhere. Cells are distinct ones that are not empty."""

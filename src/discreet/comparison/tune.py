@@ -142,7 +142,7 @@ def tune(
     if isinstance(most_risk, bool) or not isinstance(most_risk, int | float) or not most_risk >= 0:
         raise ParameterError(f"most_risk={most_risk!r} is not allowed.", hint="Give a number of at least 0.")
     whole = assessed_tables(data, tables, rules)
-    searches = {name: _Search(methods, scan) for name, methods in named.items()}
+    searches = {name: _FamilySearch(methods, scan) for name, methods in named.items()}
     rows: list[Mapping[str, Any]] = []
     seconds: dict[str, float] = {}
     axes = None
@@ -179,7 +179,7 @@ def _named(families: Any) -> dict[str, list[TablePublisher]]:
     return named
 
 
-class _Search:
+class _FamilySearch:
     """The search along one family: which method to try next, and what was found of those tried."""
 
     def __init__(self, methods: list[TablePublisher], scan: bool) -> None:

@@ -26,7 +26,7 @@ from discreet.verify import check_release
 FINEST = "finest"
 
 
-class Line(NamedTuple):
+class UtilityLine(NamedTuple):
     """One measure of one level of one table."""
 
     table: str
@@ -41,7 +41,7 @@ class Utility:
     ``refused`` says why the evidence of the release does not hold, where that is so.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[UtilityLine, ...]
     refused: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
@@ -150,7 +150,7 @@ def utility(
     pairs = _matched(truth, release.public.tables)
     check_imputation(imputation, sum(int((~public.shown & ~public.empty).sum()) for _, public in pairs))
     verdict = check_release(release.custodian, release.public)
-    found: list[Line] = []
+    found: list[UtilityLine] = []
     notes: list[str] = []
     for table, public in pairs:
         finest = _finest(table)
@@ -159,7 +159,7 @@ def utility(
             grid = own.grid(mask)
             measures = table_measures(grid, base=base, groups=groups, small=small)
             everything = [*own.withheld_there(mask), *measures.values()]
-            found += [Line(table.name, level, measure) for measure in everything]
+            found += [UtilityLine(table.name, level, measure) for measure in everything]
         notes += own.notes()
     return Utility(tuple(found), tuple(str(refusal) for refusal in verdict.refused), tuple(notes))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
-from discreet.model.layout import FLAG, FLOAT, IDENTITY, LETTER, Column
+from discreet.model.layout import FLAG, FLOAT, IDENTITY, LETTER, CellColumn
 from discreet.model.table import CellStatus
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def units_text(units: Ints, decimals: int, shown: Bools | None = None) -> pa.Arr
     return pc.if_else(pa.array(visible), text, "")
 
 
-def column_text(column: Column) -> pa.Array:
+def column_text(column: CellColumn) -> pa.Array:
     """A column of the cell file as text."""
     import pyarrow as pa
 

@@ -38,7 +38,7 @@ HEADER_WITHIN = 50
 """Titles may stand above the header, in so many lines."""
 
 
-class Published(NamedTuple):
+class ForeignCells(NamedTuple):
     """Cells as they were published: codes and values; ``None`` where a cell is withheld.
 
     ``given_away`` says what else in the file shows something of withheld cells or is hidden from the eye, and
@@ -61,7 +61,7 @@ def read_published(
     withheld: Sequence[str] = MARKS,
     delimiter: str = ",",
     sheet: str | None = None,
-) -> Published:
+) -> ForeignCells:
     """Read a published table.
 
     Parameters
@@ -107,7 +107,7 @@ def _text(item: Any) -> str:
     return "" if item is None or item != item else code_text(item).strip()
 
 
-def _with_the_rest(found: Published, head: list[list[str]], source: Any, sheet: str | None) -> Published:
+def _with_the_rest(found: ForeignCells, head: list[list[str]], source: Any, sheet: str | None) -> ForeignCells:
     """The same, with what stands around the table: lines above it, other sheets, what a workbook hides."""
     not_read = list(found.not_read)
     above = [word for words in head for word in words if any(letter.isdigit() for letter in word)]
@@ -213,7 +213,7 @@ def _long(
     value: str,
     withheld: Sequence[str],
     above: int,
-) -> Published:
+) -> ForeignCells:
     places = [header.index(name) for name in variables]
     at = header.index(value)
     status = header.index("status") if "status" in header else None
@@ -241,7 +241,7 @@ def _long(
     not_read = [f"column {titles[k]}" for k, number in shown.items() if not number and header[k]]
     if beyond:
         given_away.append(f"{counted(beyond, 'field', 'stand')} right of the last column")
-    return _checked(Published(tuple(variables), codes, values, tuple(given_away), tuple(not_read)))
+    return _checked(ForeignCells(tuple(variables), codes, values, tuple(given_away), tuple(not_read)))
 
 
 def _crossed_by(
@@ -265,7 +265,7 @@ def _crossed(
     crossed: tuple[int, int],
     withheld: Sequence[str],
     above: int,
-) -> Published:
+) -> ForeignCells:
     k, place = crossed
     codes: list[tuple[str, ...]] = []
     values: list[Decimal | None] = []
@@ -278,7 +278,7 @@ def _crossed(
                 pair = (words[place], other)
                 codes.append(pair if k == 0 else pair[::-1])
                 values.append(_number(words[at], withheld, number))
-    return _checked(Published(tuple(variables), codes, values))
+    return _checked(ForeignCells(tuple(variables), codes, values))
 
 
 def _number(word: str, withheld: Sequence[str], line: int) -> Decimal | None:
@@ -297,7 +297,7 @@ def _number(word: str, withheld: Sequence[str], line: int) -> Decimal | None:
     return number
 
 
-def _checked(found: Published) -> Published:
+def _checked(found: ForeignCells) -> ForeignCells:
     if not found.codes:
         raise InputError("The published table has no cells.", hint="Check that the right file was given.")
     if len(set(found.codes)) != len(found.codes):

@@ -51,7 +51,7 @@ def read_hierarchy(
     path = Path(path)
     if not lead:
         raise ParameterError("lead='' is not allowed.", hint="Give the string that stands for one level, such as '@'.")
-    root = _Node(total, 0)
+    root = _IndentedCode(total, 0)
     above = [root]
     for number, line in enumerate(read_lines(path, notes), start=1):
         text = line.rstrip()
@@ -71,7 +71,7 @@ def read_hierarchy(
                 f"{path.name}, line {number}: code {text!r} is {counted(depth, 'level')} deep, but {before}.",
                 hint="A code may be at most one level deeper than the code before it; the first has none.",
             )
-        node = _Node(text, number)
+        node = _IndentedCode(text, number)
         above[depth].parts.append(node)
         above[depth + 1 :] = [node]
     if not root.parts:
@@ -84,21 +84,21 @@ def read_hierarchy(
 
 
 @dataclass(eq=False)
-class _Node:
+class _IndentedCode:
     """A code, the line that it stands in, and the codes below it."""
 
     code: str
     line: int
-    parts: list[_Node] = field(default_factory=list)
+    parts: list[_IndentedCode] = field(default_factory=list)
 
     def says(self) -> tuple[str, frozenset[object]]:
         """The code with all that stands below it, in whatever order."""
         return self.code, frozenset(part.says() for part in self.parts)
 
 
-def _parents(root: _Node, file: str, notes: list[str] | None) -> dict[str, str]:
+def _parents(root: _IndentedCode, file: str, notes: list[str] | None) -> dict[str, str]:
     """Every code with the one above it; what is said twice counts once, and what contradicts itself is an error."""
-    found: dict[str, tuple[_Node, _Node]] = {root.code: (root, root)}
+    found: dict[str, tuple[_IndentedCode, _IndentedCode]] = {root.code: (root, root)}
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -123,7 +123,14 @@ def _note(notes: list[str] | None, text: str) -> None:
         notes.append(text)
 
 
-def _twice(file: str, first: _Node, above_first: _Node, second: _Node, above_second: _Node, root: _Node) -> InputError:
+def _twice(
+    file: str,
+    first: _IndentedCode,
+    above_first: _IndentedCode,
+    second: _IndentedCode,
+    above_second: _IndentedCode,
+    root: _IndentedCode,
+) -> InputError:
     """Why a code that stands in two lines does not mean the same in both."""
     code = second.code
     if first is root:

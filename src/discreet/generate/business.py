@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.generate.codes import CodeTree, Place, grow_tree
+from discreet.generate.codes import CodePlace, CodeTree, grow_tree
 from discreet.generate.draws import (
     Draws,
     Floats,
@@ -187,7 +187,7 @@ def business_survey(
 
 
 def _activity_tree(counts: tuple[int, ...]) -> CodeTree:
-    def spell(parent: str, place: Place) -> str:
+    def spell(parent: str, place: CodePlace) -> str:
         if place.level == 0:
             return _LETTERS[place.in_level]
         return parent + (f"{place.in_level + 1:02d}" if place.level == 1 else str(place.below_parent + 1))
@@ -200,7 +200,7 @@ def _activity_tree(counts: tuple[int, ...]) -> CodeTree:
 
 
 def _region_tree(counts: tuple[int, ...]) -> CodeTree:
-    def spell(parent: str, place: Place) -> str:
+    def spell(parent: str, place: CodePlace) -> str:
         return ("R" if place.level == 0 else parent) + _REGION_SIGNS[place.below_parent]
 
     def label(code: str, level: int) -> str:

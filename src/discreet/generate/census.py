@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.generate import classifications
-from discreet.generate.codes import CodeTree, Place, grow_tree
+from discreet.generate.codes import CodePlace, CodeTree, grow_tree
 from discreet.generate.draws import Draws, Floats, Integers, choose, choose_within, heavy_tail, lognormal
 from discreet.generate.generated import Generated, code_column
 from discreet.generate.parameters import MOST_RECORDS, whole_number
@@ -151,7 +151,7 @@ def _geography(areas: int) -> CodeTree:
     half = math.isqrt(areas)
     counts = (math.isqrt(half), half, math.isqrt(math.isqrt(areas**3)), areas)
 
-    def spell(parent: str, place: Place) -> str:
+    def spell(parent: str, place: CodePlace) -> str:
         return ("G" if place.level == 0 else parent) + f"{place.below_parent + 1:02d}"
 
     def label(code: str, level: int) -> str:

@@ -53,7 +53,7 @@ class CodeTree:
         return cls(parents, labels)
 
 
-class Place(NamedTuple):
+class CodePlace(NamedTuple):
     """Where a code stands in its tree; all numbers from 0."""
 
     level: int
@@ -61,7 +61,7 @@ class Place(NamedTuple):
     below_parent: int
 
 
-Spelling = Callable[[str, Place], str]
+Spelling = Callable[[str, CodePlace], str]
 """Spells a code from its parent's code and its place."""
 
 
@@ -101,7 +101,9 @@ def grow_tree(
         numbers = _children_per_parent(draws, level, len(level_codes), count, most_children[level], stop_early)
         next_codes: list[str] = []
         for parent, number in zip(level_codes, numbers.tolist(), strict=True):
-            children[parent] = [spell(parent, Place(level, len(next_codes) + below, below)) for below in range(number)]
+            children[parent] = [
+                spell(parent, CodePlace(level, len(next_codes) + below, below)) for below in range(number)
+            ]
             next_codes += children[parent]
         level_codes = next_codes
 

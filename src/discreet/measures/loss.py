@@ -12,7 +12,7 @@ from discreet.model.arrays import Floats, Ints
 PERCENTILES = (0, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99, 100)
 
 
-class Differences(NamedTuple):
+class DifferenceSummary(NamedTuple):
     """One kind of difference over the cells: mean, median, largest and percentiles."""
 
     mean: float
@@ -30,9 +30,9 @@ class Loss(NamedTuple):
 
     cells: int
     changed: int
-    absolute: Differences
-    relative: Differences
-    root: Differences
+    absolute: DifferenceSummary
+    relative: DifferenceSummary
+    root: DifferenceSummary
     false_zeros: int
     false_positives: int
     hellinger: float
@@ -66,11 +66,11 @@ def information_loss(before: Floats | Ints, after: Floats | Ints) -> Loss:
     )
 
 
-def _differences(found: Floats) -> Differences:
+def _differences(found: Floats) -> DifferenceSummary:
     if not len(found):
-        return Differences(0.0, 0.0, 0.0, dict.fromkeys(PERCENTILES, 0.0))
+        return DifferenceSummary(0.0, 0.0, 0.0, dict.fromkeys(PERCENTILES, 0.0))
     levels = np.percentile(found, PERCENTILES)
-    return Differences(
+    return DifferenceSummary(
         float(found.mean()),
         float(np.median(found)),
         float(found.max()),

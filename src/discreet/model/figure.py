@@ -109,7 +109,7 @@ class Figure:
     ratio: Ratio = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        reader = _Reader(self.formula)
+        reader = _FormulaReader(self.formula)
         object.__setattr__(self, "ratio", reader.read())
         object.__setattr__(self, "references", tuple(reader.references))
         text = str(self.value)
@@ -151,7 +151,7 @@ class Figure:
         return f"figure '{self.formula}' = {self.value} (to {self.decimals} decimals)"
 
 
-class _Reader:
+class _FormulaReader:
     """Reads a formula from left to right."""
 
     def __init__(self, formula: str) -> None:

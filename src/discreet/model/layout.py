@@ -30,7 +30,7 @@ LETTER, FLAG, FLOAT, IDENTITY = -1, -2, -3, -4
 there is nobody)."""
 
 
-class Column(NamedTuple):
+class CellColumn(NamedTuple):
     """A column of the cell file: integers in units of ``10 ** -decimals``, or another ``kind``."""
 
     name: str
@@ -46,32 +46,32 @@ def cell_columns(
     published: Ints | None = None,
     decimals: int = 0,
     intervals: tuple[Ints, Ints] | None = None,
-) -> list[Column]:
+) -> list[CellColumn]:
     """All columns of a custodian's cell file after the codes; ``lower`` and ``upper`` bound the attacker's view.
 
     ``published`` are altered values in units of ``10 ** -decimals``, and ``intervals`` the ends published beside them.
     """
     value = table.decimals
-    columns = [Column("value", table.value, value)]
+    columns = [CellColumn("value", table.value, value)]
     if published is not None:
-        columns.append(Column("published", published, decimals))
+        columns.append(CellColumn("published", published, decimals))
     if intervals is not None:
-        columns += [Column(name, ends, decimals) for name, ends in zip(INTERVAL_COLUMNS, intervals, strict=True)]
+        columns += [CellColumn(name, ends, decimals) for name, ends in zip(INTERVAL_COLUMNS, intervals, strict=True)]
     holding = table.contributions.get("holding")
     if holding is not None:
-        columns.append(Column("contributors", holding.count, 0))
-    columns.append(Column("status", status, LETTER))
+        columns.append(CellColumn("contributors", holding.count, 0))
+    columns.append(CellColumn("status", status, LETTER))
     assessment = table.assessment
     if assessment is not None:
         columns += [
-            Column("lower_protection", assessment.lower, value),
-            Column("upper_protection", assessment.upper, value),
-            Column("sliding_protection", assessment.sliding, value),
+            CellColumn("lower_protection", assessment.lower, value),
+            CellColumn("upper_protection", assessment.upper, value),
+            CellColumn("sliding_protection", assessment.sliding, value),
         ]
-    columns += [Column("lower", lower, value), Column("upper", upper, value)]
+    columns += [CellColumn("lower", lower, value), CellColumn("upper", upper, value)]
     if assessment is not None:
-        columns.append(Column("hits", assessment.hits, 0))
-    columns.append(Column("empty", table.empty, FLAG))
+        columns.append(CellColumn("hits", assessment.hits, 0))
+    columns.append(CellColumn("empty", table.empty, FLAG))
     for name, data, kind in (
         ("records", table.records, 0),
         ("nonzero", table.nonzero, 0),
@@ -85,7 +85,7 @@ def cell_columns(
         ("cost", table.cost, FLOAT),
     ):
         if data is not None:
-            columns.append(Column(name, data, kind))
+            columns.append(CellColumn(name, data, kind))
     for level, found in table.contributions.items():
         columns += _contribution_columns(level, found, table.shadow_decimals)
     if table.holders is not None:
@@ -93,28 +93,28 @@ def cell_columns(
     return columns
 
 
-def _contribution_columns(level: str, found: Contributions, decimals: int) -> list[Column]:
-    columns = [] if level == "holding" else [Column(f"{level}_contributors", found.count, 0)]
-    columns.append(Column(f"{level}_total", found.total, decimals))
-    columns += [Column(f"{level}_top{i + 1}", found.top[:, i], decimals) for i in range(found.top.shape[1])]
-    columns.append(Column(f"{level}_negative", found.negative, FLAG))
+def _contribution_columns(level: str, found: Contributions, decimals: int) -> list[CellColumn]:
+    columns = [] if level == "holding" else [CellColumn(f"{level}_contributors", found.count, 0)]
+    columns.append(CellColumn(f"{level}_total", found.total, decimals))
+    columns += [CellColumn(f"{level}_top{i + 1}", found.top[:, i], decimals) for i in range(found.top.shape[1])]
+    columns.append(CellColumn(f"{level}_negative", found.negative, FLAG))
     if found.unwaived is not None:
-        columns.append(Column(f"{level}_unwaived", found.unwaived, decimals))
+        columns.append(CellColumn(f"{level}_unwaived", found.unwaived, decimals))
     if found.requested is not None:
-        columns += [Column(f"{level}_requested{j + 1}", found.requested[:, j], decimals) for j in range(2)]
+        columns += [CellColumn(f"{level}_requested{j + 1}", found.requested[:, j], decimals) for j in range(2)]
     if found.nonzero is not None:
-        columns.append(Column(f"{level}_nonzero", found.nonzero, 0))
+        columns.append(CellColumn(f"{level}_nonzero", found.nonzero, 0))
     if found.own is not None and found.own_total is not None:
-        columns.append(Column(f"{level}_own_total", found.own_total, decimals))
-        columns += [Column(f"{level}_own{i + 1}", found.own[:, i], decimals) for i in range(found.own.shape[1])]
+        columns.append(CellColumn(f"{level}_own_total", found.own_total, decimals))
+        columns += [CellColumn(f"{level}_own{i + 1}", found.own[:, i], decimals) for i in range(found.own.shape[1])]
     return columns
 
 
-def _holder_columns(holders: Holders, decimals: int) -> list[Column]:
-    columns = [Column("holders", holders.count, 0)]
+def _holder_columns(holders: Holders, decimals: int) -> list[CellColumn]:
+    columns = [CellColumn("holders", holders.count, 0)]
     for i in range(holders.identity.shape[1]):
-        columns.append(Column(f"holder{i + 1}", holders.identity[:, i], IDENTITY))
-        columns.append(Column(f"own{i + 1}", holders.amount[:, i], decimals))
+        columns.append(CellColumn(f"holder{i + 1}", holders.identity[:, i], IDENTITY))
+        columns.append(CellColumn(f"own{i + 1}", holders.amount[:, i], decimals))
     return columns
 
 

@@ -103,7 +103,7 @@ def _word(part: PatternTable, row: int) -> str:
     return NAMES[int(part.status[row])]
 
 
-class Placed(NamedTuple):
+class PatternOnTables(NamedTuple):
     """A pattern on tables: for every table the status that the pattern gives each row (0 where it is silent), and the
     cells of the pattern that the tables do not have."""
 
@@ -174,7 +174,7 @@ class Pattern:
                 raise ParameterError(unknown_name("table", name, [t.name for t in self.tables], "the pattern"))
         return replace(self, tables=tuple(replace(t, name=names.get(t.name, t.name)) for t in self.tables))
 
-    def placed(self, tables: Table | TableSet) -> Placed:
+    def placed(self, tables: Table | TableSet) -> PatternOnTables:
         """Where the pattern's cells stand in tables; every cell that they do not have is named as unknown.
 
         Raises
@@ -194,7 +194,7 @@ class Pattern:
             known = np.flatnonzero(rows >= 0)
             _refuse_same_row(part, rows, known)
             status[number][rows[known]] = part.status[known]
-        return Placed(tuple(status), tuple(unknown))
+        return PatternOnTables(tuple(status), tuple(unknown))
 
     def _home(self, part: PatternTable, whole: TableSet) -> int:
         names = [table.name for table in whole]

@@ -21,7 +21,7 @@ from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.release import Release
 from discreet.model.table import Table
-from discreet.recipe.schema import HierarchyPart, Recipe, TablePart, cost_column
+from discreet.recipe.schema import HierarchyPart, Recipe, RecipeTable, cost_column
 from discreet.tables.suppress import Suppress
 from discreet.verbs.redesign import read_how, recode
 
@@ -178,7 +178,7 @@ class ArgusJob:
 
     # ---- ready-made tables --------------------------------------------------------------------------------
 
-    def ready_made(self, part: TablePart, with_rules: bool) -> Table:
+    def ready_made(self, part: RecipeTable, with_rules: bool) -> Table:
         """A ready-made table with its metadata."""
         data = self.finder.recipe.data
         cells = self.finder.input(part.source or str(data.cells))
@@ -209,7 +209,7 @@ class ArgusJob:
 
     # ---- what changes a table ------------------------------------------------------------------------------
 
-    def recoded(self, table: Table, part: TablePart) -> Table:
+    def recoded(self, table: Table, part: RecipeTable) -> Table:
         """The table with its variables recoded: by groups, by nodes of a tree, or to a level."""
         for variable, how in part.recode.items():
             if variable not in table.spec.by:
@@ -224,7 +224,7 @@ class ArgusJob:
             table = recode(table, variable, codes)
         return table
 
-    def known(self, table: Table, part: TablePart) -> Table:
+    def known(self, table: Table, part: RecipeTable) -> Table:
         """The table with what its a-priori files say; hints on costs are kept for the method."""
         for file in part.apriori:
             found = apply_apriori(

@@ -40,7 +40,7 @@ from discreet.recipe.schema import (
     publisher_of,
     varied_records,
 )
-from discreet.verbs.already import Found, Item
+from discreet.verbs.already import Item, PublishedBefore
 from discreet.verbs.load import load
 
 WAYS = ("file", "digits", "columns", "parents", "hexagons", "neighbours")
@@ -274,7 +274,7 @@ class RecipeJob:
 
     def already(self, tables: TableSet, more: Sequence[Item] = ()) -> AlreadyPublished:
         """All that is already published: what the recipe names, and more."""
-        found = Found(tables)
+        found = PublishedBefore(tables)
         for part in self.recipe.already_published:
             found.take(*self.published(part))
         for item in more:

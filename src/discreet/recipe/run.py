@@ -37,8 +37,8 @@ from discreet.recipe.job import RecipeJob
 from discreet.recipe.schema import (
     PatternPart,
     Recipe,
+    RecipeTable,
     RecordsPart,
-    TablePart,
     cost_column,
     read_recipe,
     recipe_text,
@@ -169,7 +169,7 @@ def _assessed(tables: TableSet, recipe: Recipe, rules: list[Rule]) -> TableSet:
     )
 
 
-def _spec(part: TablePart, by: Mapping[str, Hierarchy], rules: list[Rule], worth: str | None) -> TableSpec:
+def _spec(part: RecipeTable, by: Mapping[str, Hierarchy], rules: list[Rule], worth: str | None) -> TableSpec:
     """The spec of a table; it keeps as many contributions as the rules look at."""
     top = max([2, *(_looks_at(rule) for rule in rules)])
     levels = {str(getattr(rule, "level", "holding")) for rule in rules} | {"holding"}

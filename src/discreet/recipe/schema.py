@@ -81,7 +81,7 @@ class AprioriPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     expand: bool = False
 
 
-class TablePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class RecipeTable(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """One table."""
 
     by: list[str]
@@ -219,7 +219,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     data: DataPart
     protect: list[dict[str, Any]]
     output: OutputPart
-    tables: list[TablePart] = []
+    tables: list[RecipeTable] = []
     records: RecordsPart | None = None
     hierarchies: dict[str, str | list[str] | HierarchyPart] = {}
     rules: list[dict[str, Any]] = []
@@ -407,7 +407,7 @@ def _explained(message: str) -> ParameterError:
     known = {
         "": Recipe,
         "data": DataPart,
-        "tables": TablePart,
+        "tables": RecipeTable,
         "records": RecordsPart,
         "output": OutputPart,
         "assess": AssessPart,

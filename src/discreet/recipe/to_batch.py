@@ -10,7 +10,7 @@ from discreet.errors import ParameterError, counted
 from discreet.files.argus.apriori import number_text
 from discreet.files.argus.outputs import KINDS
 from discreet.files.argus.rda import ArgusMetadata
-from discreet.recipe.schema import ArgusFilePart, Recipe, TablePart
+from discreet.recipe.schema import ArgusFilePart, Recipe, RecipeTable
 
 NUMBER_OF_KIND = {kind: number for number, kind in KINDS.items()}
 NUMBER_OF_TOTALS = {"given": "0", "computed": "1", "computed_keep_status": "1T", "as_they_are": "2"}
@@ -114,7 +114,7 @@ class _Writer:
                 if getattr(part, name):
                     raise self._cannot(f"{name} of a table")
 
-    def _specify(self, part: TablePart, method: Mapping[str, Any]) -> str:
+    def _specify(self, part: RecipeTable, method: Mapping[str, Any]) -> str:
         cost = str(method.get("cost", "value"))
         if cost not in (*COSTS, "variable"):
             raise self._cannot(f"cost = {cost!r}")
@@ -127,7 +127,7 @@ class _Writer:
         value = _quoted(part.value) if part.value else '"<freq>"'
         return f"{by}|{value}|{_quoted(part.shadow) if part.shadow else ''}|{shown}"
 
-    def _rules(self, part: TablePart) -> str:
+    def _rules(self, part: RecipeTable) -> str:
         mine = [dict(rule) for rule in self.recipe.rules if part.name in rule.get("tables", [part.name])]
         words: list[str] = []
         for kinds, each, nothing in (

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.attack.readings import Ends, Shown, moved_above_share, moved_by_share, read_cells
+from discreet.attack.readings import Ends, TableReading, moved_above_share, moved_by_share, read_cells
 from discreet.attack.whole import whole_steps
 from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
@@ -253,7 +253,7 @@ class DropAdd(Keyed, TablePublisher):
         q, share = self.subsample, self.rule.exact_rate
         finest = np.logical_and.reduce([h.base[table.codes[:, k]] for k, h in enumerate(table.spec.hierarchies)])
 
-        def told(shown: Shown) -> Ends:
+        def told(shown: TableReading) -> Ends:
             if q is not None:
                 return _dropped(shown, q)
             low, high = moved(shown.value, share)
@@ -268,7 +268,7 @@ class DropAdd(Keyed, TablePublisher):
         return Reading(lower, upper, words, (AVERAGING, SINGLE_UNIVERSE), Whole(whole_steps(system)))
 
 
-def _dropped(shown: Shown, q: int) -> Ends:
+def _dropped(shown: TableReading, q: int) -> Ends:
     """What can have been where exactly q records are missing in all."""
     total = [h.index.get(h.total or "", -1) for h in shown.table.spec.hierarchies]
     top = (shown.table.codes == np.array(total)).all(axis=1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attack.readings import Ends, Shown, moved_by_share, moved_in_zone, read_cells
+from discreet.attack.readings import Ends, TableReading, moved_by_share, moved_in_zone, read_cells
 from discreet.engine.checks import empty_contributors
 from discreet.engine.encode import Records, number_contributors
 from discreet.engine.identities import identities_of
@@ -332,7 +332,7 @@ class MultiplicativeNoise(Keyed, TablePublisher, RecordMethod):
             return NotAudited(BALANCED)
         own, least, share = evidence.parts["altered"]["own"], as_fraction(self.a) - 1, as_fraction(self.b) - 1
 
-        def told(shown: Shown) -> Ends:
+        def told(shown: TableReading) -> Ends:
             if shown.table.spec.value is None:
                 return shown.value, shown.value
             if not shown.table.spec.weight:

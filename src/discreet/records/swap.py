@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
-from discreet.attack.readings import Ends, Shown, after_exchange, read_cells
+from discreet.attack.readings import Ends, TableReading, after_exchange, read_cells
 from discreet.attack.whole import whole_steps
 from discreet.engine.encode import needed_columns, number_contributors
 from discreet.engine.identities import identities_of
@@ -298,7 +298,7 @@ class Swap(Keyed, TablePublisher, RecordMethod):
             return NotAudited(VALUES)
         listing = self._listing(system.tables)
 
-        def told(shown: Shown) -> Ends:
+        def told(shown: TableReading) -> Ends:
             return after_exchange(shown, self.area, self.profile, evidence.parts, listing)
 
         lower, upper = read_cells(system, published, told)

@@ -104,7 +104,7 @@ def custodian_report(
         verdict=checked,
         state=findings.state(checked, deduced, audit),
         answers=findings.answers(numbers, deduced, checked, bool(recipe), audit),
-        tables=[TablePart(n, d, most_cells) for n, d in zip(numbers, deduced, strict=True)],
+        tables=[ReportTable(n, d, most_cells) for n, d in zip(numbers, deduced, strict=True)],
         shared=_shared(custodian.tables, audit),
         loss_names=[name for name, _ in WITHHELD],
         equations=[str(equation) for equation in custodian.tables.equations],
@@ -138,7 +138,7 @@ def _common(release: Release, audit: Audit | None, recipe: str, title: str, verd
 
 
 @dataclass(frozen=True, eq=False)
-class TablePart:
+class ReportTable:
     """One table on the page: its numbers, lists and images, made when the template asks for them."""
 
     numbers: TableNumbers

@@ -21,7 +21,7 @@ BY_HAND = "Marked unsafe by hand."
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReaderQuestion:
     """A question that a reader has, the sentences of the answer, and the section that has the whole of it."""
 
     question: str
@@ -48,7 +48,7 @@ def answers(
     verdict: Verdict,
     recipe: bool,
     audit: Audit | None = None,
-) -> tuple[Answer, ...]:
+) -> tuple[ReaderQuestion, ...]:
     """The six questions of a colleague who did not see the run."""
     tally = sum((t.tally for t in tables), Tally((0,) * STATUSES))
     where = f" of {counted(len(tables), 'table')}" if len(tables) > 1 else ""
@@ -63,12 +63,12 @@ def answers(
     )
     again = "With the recipe, " if recipe else "With "
     return (
-        Answer("How many cells were unsafe?", (unsafe,), "reasons"),
-        Answer("Why?", _why(tables), "reasons"),
-        Answer("What was withheld?", (withheld,), "withheld"),
-        Answer("What did it cost?", _cost(tables, tally), "cost"),
-        Answer("What can an attacker still deduce?", (_deduced(deduced, verdict, audit),), "attacker"),
-        Answer("How can it be repeated?", (f"{again}the commands, the Python steps and the log.",), "repeat"),
+        ReaderQuestion("How many cells were unsafe?", (unsafe,), "reasons"),
+        ReaderQuestion("Why?", _why(tables), "reasons"),
+        ReaderQuestion("What was withheld?", (withheld,), "withheld"),
+        ReaderQuestion("What did it cost?", _cost(tables, tally), "cost"),
+        ReaderQuestion("What can an attacker still deduce?", (_deduced(deduced, verdict, audit),), "attacker"),
+        ReaderQuestion("How can it be repeated?", (f"{again}the commands, the Python steps and the log.",), "repeat"),
     )
 
 

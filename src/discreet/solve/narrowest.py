@@ -40,7 +40,7 @@ class Needs:
 
 
 @dataclass(frozen=True, eq=False)
-class Room:
+class NarrowestRoom:
     """How far each cell may fall and rise, what that costs, what it must cost at least, and what it took.
 
     ``unreachable`` lists the needs that no room can satisfy; nothing is done for them. ``struck_at`` says after how
@@ -66,7 +66,7 @@ def narrowest(
     grid: float,
     programs: int,
     late: Callable[[], bool] = lambda: False,
-) -> Room:
+) -> NarrowestRoom:
     """The room that costs least, to within a gap.
 
     Parameters
@@ -96,10 +96,10 @@ def narrowest(
     >>> found.fall, found.rise
     (array([0., 3., 0., 0.]), array([3., 0., 0., 0.]))
     """
-    return _Search(matrix, most_down, most_up, weight, needs, grid).run(programs, late)
+    return _RoomSearch(matrix, most_down, most_up, weight, needs, grid).run(programs, late)
 
 
-class _Search:
+class _RoomSearch:
     """Columns of the room are what cells may rise, then what they may fall."""
 
     def __init__(
@@ -117,7 +117,7 @@ class _Search:
         self._exceeding: Any = None
         self._cheapest: Any = None
 
-    def run(self, programs: int, late: Callable[[], bool]) -> Room:
+    def run(self, programs: int, late: Callable[[], bool]) -> NarrowestRoom:
         before = int(self.reachable.sum())
         best = self._one_after_the_other(self.own)
         if int(self.reachable.sum()) < before:  # without the room that was meant for what cannot be reached
@@ -141,7 +141,7 @@ class _Search:
         tried = [self._whole(best), self._one_after_the_other(self.grid * np.floor(low / self.grid + 1e-6), whole=True)]
         best = min(tried, key=lambda room: float(self.weight @ room))
         cost = float(self.weight @ best)
-        return Room(
+        return NarrowestRoom(
             best[self.size :],
             best[: self.size],
             cost,

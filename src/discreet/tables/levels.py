@@ -12,7 +12,7 @@ from discreet.model.evidence import Certificates, Proofs
 from discreet.relations import System
 from discreet.relations.whole_counts import InWholeCounts, in_whole_counts
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import Limits, certify
+from discreet.tables.suppress.certified import EffortLimits, certify
 from discreet.tables.suppress.proof import certificates_and_proofs
 
 
@@ -20,7 +20,7 @@ def prove_levels(system: System, lower: Ints, upper: Ints) -> tuple[Certificates
     """Certificates for all unsafe cells of which an attacker knows these bounds; and the cells that got none."""
     nobody = np.zeros(len(system), np.bool_)
     hidden, whole, unit = _bounded(replace(system, given=~system.empty, forced=nobody), lower, upper)
-    pattern = certify(hidden, np.zeros(len(system)), Attackers(hidden, None, None, whole), Limits())
+    pattern = certify(hidden, np.zeros(len(system)), Attackers(hidden, None, None, whole), EffortLimits())
     certificates, proofs = certificates_and_proofs(system, pattern.families, unit)
     return certificates, proofs, sorted(pattern.unprotected)
 
@@ -31,7 +31,7 @@ def _bounded(system: System, lower: Ints, upper: Ints) -> InWholeCounts:
     return in_whole_counts(replace(system, lower_bound=low, upper_bound=high))
 
 
-class Room(NamedTuple):
+class LevelProofs(NamedTuple):
     """Proofs of levels, the cells that got none, and how far each cell must be able to fall and rise for them."""
 
     certificates: Certificates
@@ -41,10 +41,10 @@ class Room(NamedTuple):
     rise: Ints
 
 
-def room_for_levels(system: System, hidden: Bools, lower: Ints, upper: Ints) -> Room:
+def room_for_levels(system: System, hidden: Bools, lower: Ints, upper: Ints) -> LevelProofs:
     """Proofs in which hidden cells move for free and as few others as it takes, by value, all within bounds."""
     free, whole, unit = _bounded(replace(system, given=hidden & ~system.empty), lower, upper)
-    pattern = certify(free, system.cost("value") + 1.0, Attackers(free, None, None, whole), Limits())
+    pattern = certify(free, system.cost("value") + 1.0, Attackers(free, None, None, whole), EffortLimits())
     certificates, proofs = certificates_and_proofs(system, pattern.families, unit)
     fall, rise = np.zeros(len(system), np.int64), np.zeros(len(system), np.int64)
     for family in pattern.families.values():
@@ -55,4 +55,4 @@ def room_for_levels(system: System, hidden: Bools, lower: Ints, upper: Ints) -> 
                 amount = member.alternative.amount * unit[cells] * sign
                 np.maximum.at(rise, cells, np.maximum(-(-amount // times), 0).astype(np.int64))
                 np.maximum.at(fall, cells, np.maximum(-(amount // times), 0).astype(np.int64))
-    return Room(certificates, proofs, sorted(pattern.unprotected), fall, rise)
+    return LevelProofs(certificates, proofs, sorted(pattern.unprotected), fall, rise)

@@ -42,7 +42,7 @@ def gather(tables: TableSet, items: Items) -> AlreadyPublished:
     """
     if items is None or isinstance(items, AlreadyPublished):
         return with_unseen(tables, AlreadyPublished() if items is None else items)
-    found = Found(tables)
+    found = PublishedBefore(tables)
     named = list(items.items()) if isinstance(items, Mapping) else [("", item) for item in _several(items)]
     for name, item in named:
         found.take(name, item)
@@ -55,7 +55,7 @@ def _several(items: Any) -> list[Any]:
 
 
 @dataclass
-class Found:
+class PublishedBefore:
     """What was found so far, with names that differ."""
 
     tables: TableSet

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.attack.holes import Holes, hole_intervals
 from discreet.errors import InputError, ParameterError, counted, listed
-from discreet.files.foreign import MARKS, Published, read_published
+from discreet.files.foreign import MARKS, ForeignCells, read_published
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.hierarchy import Hierarchy
@@ -190,7 +190,7 @@ def _read(
     withheld: Sequence[str],
     delimiter: str,
     sheet: str | None,
-) -> tuple[Published, dict[str, Hierarchy], dict[str, Inferred]]:
+) -> tuple[ForeignCells, dict[str, Hierarchy], dict[str, Inferred]]:
     given = dict(by) if isinstance(by, Mapping) else dict.fromkeys(by)
     if not given:
         raise ParameterError("There is no variable.", hint="Name the columns of codes.")
@@ -214,7 +214,7 @@ def _refuse(within: object, missing: object, smallest: object) -> None:
         raise ParameterError(f"smallest={smallest!r} is not allowed.", hint="Give a whole number of at least 2.")
 
 
-def _half_unit(read: Published) -> float:
+def _half_unit(read: ForeignCells) -> float:
     """Half a unit of the last decimal that is shown: sums of rounded numbers are found, too."""
     return 0.5 * 10.0 ** -max([0, *(decimals_of(v) for v in read.values if v is not None)])
 
@@ -247,7 +247,7 @@ class _Check:
         known += f", and that true values lie within {self.within:g} of shown ones" if self.within else ""
         self.verdict.attackers.append(OUTSIDER.format(known))
 
-    def file(self, read: Published) -> None:
+    def file(self, read: ForeignCells) -> None:
         """What the file holds besides the table."""
         for what in read.given_away:
             self.verdict.refuse("file", what, "take it out of the file")

@@ -200,7 +200,7 @@ def coordinate(
             raise ParameterError(unknown_name("office", str(office), offices, f"variable {variable!r}"))
     if model == "central":
         return _central(table, variable, chosen)
-    work = _Work(table, variable, chosen, offices, dict(patterns or {}), frozen)
+    work = _OfficeRuns(table, variable, chosen, offices, dict(patterns or {}), frozen)
     if model == "weighted":
         work.prefer(last)
     work.offices_alone(tuple(alone) if model == "block" else offices)
@@ -240,7 +240,7 @@ def _central(table: Table, variable: str, method: Suppress) -> Coordination:
     return Coordination(table, variable, "central", {}, pattern, method.attacked(system, withheld), ())
 
 
-class _Work:
+class _OfficeRuns:
     """The runs of all offices on one table, and what each withholds so far."""
 
     def __init__(

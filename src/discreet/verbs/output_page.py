@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.engine.cells import all_cells
 from discreet.errors import InputError, counted, listed
-from discreet.files.foreign import Published
+from discreet.files.foreign import ForeignCells
 from discreet.model.arrays import Bools, Codes, Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.spec import TableSpec
@@ -32,7 +32,7 @@ class Page(NamedTuple):
     @classmethod
     def of(
         cls,
-        read: Published,
+        read: ForeignCells,
         by: Mapping[str, Hierarchy],
         value: str,
         counts: bool,
@@ -82,7 +82,7 @@ def _units(number: Decimal, decimals: int) -> int:
     return units
 
 
-def _positions(read: Published, by: Mapping[str, Hierarchy]) -> Codes:
+def _positions(read: ForeignCells, by: Mapping[str, Hierarchy]) -> Codes:
     columns = []
     for k, (variable, hierarchy) in enumerate(by.items()):
         found = [hierarchy.index.get(codes[k] or hierarchy.total or "", -1) for codes in read.codes]

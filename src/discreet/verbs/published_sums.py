@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.errors import InputError, counted
-from discreet.files.foreign import Published
+from discreet.files.foreign import ForeignCells
 from discreet.model.arrays import Bools, Floats
 from discreet.model.hierarchy import Hierarchy
 from discreet.relations.adding import SumFound, found_sums, sum_of_all_others
@@ -64,7 +64,7 @@ class Inferred(NamedTuple):
     said: tuple[str, ...]
 
 
-def infer_codes(read: Published, k: int, total: str | None, near: float) -> Inferred:
+def infer_codes(read: ForeignCells, k: int, total: str | None, near: float) -> Inferred:
     """Codes of a column of a published table, in sums.
 
     Parameters
@@ -123,7 +123,7 @@ def _tree(parents: dict[str, str], codes: list[str], total: str | None) -> Hiera
     )
 
 
-def _lines(read: Published, k: int, codes: list[str]) -> tuple[Floats, Bools]:
+def _lines(read: ForeignCells, k: int, codes: list[str]) -> tuple[Floats, Bools]:
     """One row a code, one column a combination of the other codes; not a number where nothing is shown.
 
     And which of them the table does not list at all, as it may leave out zeros.

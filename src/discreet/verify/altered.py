@@ -20,7 +20,7 @@ from discreet.verify.bounds import bounds_of
 from discreet.verify.certificates import check_certificates, read_certificates
 from discreet.verify.cycles import has_open_cycle
 from discreet.verify.evidence import check_claim
-from discreet.verify.known import Ground, Knowledge
+from discreet.verify.known import CommonKnowledge, Ground
 from discreet.verify.proofs import check_levels, levels_of, name_cells, read_proofs
 from discreet.verify.rules import Recheck
 from discreet.verify.verdict import Verdict
@@ -245,9 +245,9 @@ def _check_proofs_within(a: Altered, low: Numbers, high: Numbers) -> int:
     targets = read_proofs(verdict, ground, evidence.proofs, len(entries.denominator), NOTHING)
     if targets is None:
         return 0
-    known = Knowledge.of(ground, evidence.decimals, None)
+    known = CommonKnowledge.of(ground, evidence.decimals, None)
     rise, fall = (np.minimum(np.maximum(room, 0), NO_UPPER - 1).astype(np.int64) for room in (high - true, true - low))
-    known = Knowledge(np.minimum(known.rise, rise), np.minimum(known.fall, fall), known.step)
+    known = CommonKnowledge(np.minimum(known.rise, rise), np.minimum(known.fall, fall), known.step)
     before = len(verdict.refused)
     moved = check_certificates(verdict, ground, entries, known, targets.certificate, targets.row[targets.of])
     if len(verdict.refused) > before:

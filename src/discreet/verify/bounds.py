@@ -15,7 +15,7 @@ from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import Contributions, Table
 from discreet.model.tableset import TableSet
-from discreet.verify.relations import Relations
+from discreet.verify.relations import RowRelations
 from discreet.verify.verdict import Verdict
 
 MOST = 20
@@ -108,7 +108,7 @@ def code_signs(hierarchy: Hierarchy) -> list[int]:
 # ---- what the verdict says of them ---------------------------------------------------------------------------
 
 
-def check_floors(verdict: Verdict, tables: TableSet, relations: Relations) -> None:
+def check_floors(verdict: Verdict, tables: TableSet, relations: RowRelations) -> None:
     """Say which floors everybody is taken to know; what takes the floor from a cell must be there."""
     negative = []
     for table in tables:
@@ -135,7 +135,7 @@ def _below_nobody(table: Table) -> Bools:
     return np.asarray(given & (table.lower_bound < natural_bounds(table)[0]), np.bool_)
 
 
-def _sums_below_zero_alone(relations: Relations, negative: Bools) -> Ints:
+def _sums_below_zero_alone(relations: RowRelations, negative: Bools) -> Ints:
     """Sums that only add, with a negative contribution in the total and in none of the parts."""
     total, parts = (np.zeros(len(relations), np.bool_) for _ in range(2))
     below = negative[relations.row]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet.model.arrays import Bools, Ints, pointers
 from discreet.model.evidence import Certificates
 from discreet.progress import checkpoint
-from discreet.verify.known import Ground, Knowledge
+from discreet.verify.known import CommonKnowledge, Ground
 from discreet.verify.verdict import Verdict
 
 AT_ONCE = 2**21
@@ -19,7 +19,7 @@ NARROW = 2**61
 """Sums of absolute amounts below this are checked in 64 bits."""
 
 
-class Entries(NamedTuple):
+class CertificateEntries(NamedTuple):
     """Well-formed certificates, with rows numbered through all tables.
 
     ``amount`` and ``denominator`` are in 64 bits; certificates for which these do not suffice are ``wide``, stand there
@@ -62,7 +62,7 @@ def runs(start: Ints, count: int, total: int) -> bool:
     )
 
 
-def read_certificates(verdict: Verdict, ground: Ground, c: Certificates) -> Entries | None:
+def read_certificates(verdict: Verdict, ground: Ground, c: Certificates) -> CertificateEntries | None:
     """The certificates, where they are well formed."""
     lengths = {len(c.amount), len(c.entry_row), len(c.entry_table)}
     wide_ok = all(column.dtype.kind == "i" or _whole_objects(column) for column in (c.amount, c.denominator))
@@ -89,7 +89,7 @@ def read_certificates(verdict: Verdict, ground: Ground, c: Certificates) -> Entr
         hidden = np.repeat(np.isin(np.arange(len(c)), wide), np.diff(c.start))
         amount = np.where(hidden, 0, amount)
         denominator = np.where(np.isin(np.arange(len(c)), wide), 1, denominator)
-    return Entries(
+    return CertificateEntries(
         start=own(c.start),
         row=own(row),
         both=own(c.both, np.bool_),
@@ -119,7 +119,12 @@ def _wide(c: Certificates) -> Ints:
 
 
 def check_certificates(
-    verdict: Verdict, ground: Ground, entries: Entries, knowledge: Knowledge, certificate: Ints, row: Ints
+    verdict: Verdict,
+    ground: Ground,
+    entries: CertificateEntries,
+    knowledge: CommonKnowledge,
+    certificate: Ints,
+    row: Ints,
 ) -> NDArray[Any]:
     """Check all certificates; the answer is how far the given ones change the given rows, times their denominators."""
     from discreet.verify import kernels

@@ -17,9 +17,9 @@ import numpy as np
 from discreet.model.arrays import Bools, Ints
 from discreet.model.evidence import DOWN, UP
 from discreet.model.table import NOBODY, Table
-from discreet.verify.certificates import Entries
-from discreet.verify.known import Ground, Insiders
-from discreet.verify.proofs import Levels, Shown, Targets, name_cells
+from discreet.verify.certificates import CertificateEntries
+from discreet.verify.known import Ground, RowContributors
+from discreet.verify.proofs import ProofDirections, ProofTargets, Targets, name_cells
 from discreet.verify.verdict import Verdict
 
 Pair = frozenset[int]
@@ -52,12 +52,12 @@ def has_unnamed_pairs(table: Table) -> bool:
 def check_coalitions(
     verdict: Verdict,
     ground: Ground,
-    entries: Entries,
+    entries: CertificateEntries,
     targets: Targets,
-    shown: Shown,
-    levels: Levels,
+    shown: ProofDirections,
+    levels: ProofTargets,
     whole: Bools,
-    insiders: Insiders,
+    insiders: RowContributors,
     full: bool,
 ) -> None:
     """No two contributors together rule out all certificates of a cell: of each direction that is needed, or of all."""
@@ -93,7 +93,7 @@ def check_coalitions(
 class Rows:
     """Rows, and who contributes to them."""
 
-    def __init__(self, cells: Ints, whole: Bools, insiders: Insiders, full: bool) -> None:
+    def __init__(self, cells: Ints, whole: Bools, insiders: RowContributors, full: bool) -> None:
         self.cells, self.whole, self.insiders, self.full = cells, whole, insiders, full
 
     def listed(self, row: int) -> list[tuple[int, int]]:

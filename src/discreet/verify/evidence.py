@@ -17,10 +17,10 @@ from discreet.model.evidence import Evidence
 from discreet.verify.certificates import check_certificates, read_certificates
 from discreet.verify.coalitions import check_coalitions, has_unnamed_pairs
 from discreet.verify.cycles import has_open_cycle, unseen_numbers
-from discreet.verify.figures import Placed, check_certificates_of_figures, check_figures
+from discreet.verify.figures import FigureSums, check_certificates_of_figures, check_figures
 from discreet.verify.impossible import check_impossible
 from discreet.verify.joint import check_joint
-from discreet.verify.known import Ground, Insiders, Knowledge
+from discreet.verify.known import CommonKnowledge, Ground, RowContributors
 from discreet.verify.proofs import MOST, check_insiders, check_levels, levels_of, read_proofs
 from discreet.verify.rules import Recheck
 from discreet.verify.verdict import Verdict
@@ -69,7 +69,7 @@ def _check_proof(
     rechecks: Sequence[Recheck],
     stated: Stated,
     accepted: Ints,
-    figures: list[Placed],
+    figures: list[FigureSums],
 ) -> int:
     """Certificates first, then levels, then insiders; the answer is how many cells have a proof."""
     before = len(verdict.refused)
@@ -79,7 +79,7 @@ def _check_proof(
     targets = read_proofs(verdict, ground, evidence.proofs, len(entries.denominator), accepted)
     if targets is None:
         return 0
-    knowledge = Knowledge.of(ground, evidence.decimals, stated.within)
+    knowledge = CommonKnowledge.of(ground, evidence.decimals, stated.within)
     asked = (targets.certificate, targets.row[targets.of])
     moved = check_certificates(verdict, ground, entries, knowledge, *asked)
     check_certificates_of_figures(verdict, ground, figures, evidence.certificates, entries, evidence.decimals)
@@ -87,7 +87,7 @@ def _check_proof(
         return 0
     levels = levels_of(ground, rechecks, evidence.decimals, targets.row)
     shown = check_levels(verdict, ground, entries, targets, levels, moved)
-    insiders = None if stated.insiders is None else Insiders.of(ground, evidence.decimals)
+    insiders = None if stated.insiders is None else RowContributors.of(ground, evidence.decimals)
     check_impossible(verdict, ground, evidence, rechecks, knowledge, insiders, stated.coalitions)
     if insiders is not None:
         full = stated.insiders == "full"

@@ -11,12 +11,12 @@ import numpy as np
 from discreet.errors import counted
 from discreet.model.evidence import Certificates
 from discreet.model.figure import ONE, Figure, Linear, Reference
-from discreet.verify.certificates import Entries
+from discreet.verify.certificates import CertificateEntries
 from discreet.verify.known import Ground
 from discreet.verify.verdict import Verdict
 
 
-class Placed(NamedTuple):
+class FigureSums(NamedTuple):
     """A figure with its two sums over rows (terms by row, and the number besides), in values of the tables."""
 
     figure: Figure
@@ -24,7 +24,7 @@ class Placed(NamedTuple):
     below: tuple[dict[int, Fraction], Fraction]
 
 
-def check_figures(verdict: Verdict, ground: Ground) -> list[Placed]:
+def check_figures(verdict: Verdict, ground: Ground) -> list[FigureSums]:
     """Every figure is about the cells that its formula names, and is what they give."""
     placed = []
     for figure in ground.already.figures:
@@ -40,7 +40,7 @@ def check_figures(verdict: Verdict, ground: Ground) -> list[Placed]:
                 rows.append(found)
         if len(rows) < len(figure.cells):
             continue
-        made = Placed(figure, _sum(figure.ratio.above, rows), _sum(figure.ratio.below, rows))
+        made = FigureSums(figure, _sum(figure.ratio.above, rows), _sum(figure.ratio.below, rows))
         if not _keeps(made, ground, {}, Fraction(1)):
             verdict.refuse("figures", "a figure is not what its cells give", figure.formula)
         else:
@@ -77,7 +77,12 @@ def _sum(part: Linear, rows: list[int]) -> tuple[dict[int, Fraction], Fraction]:
 
 
 def check_certificates_of_figures(
-    verdict: Verdict, ground: Ground, placed: list[Placed], c: Certificates, entries: Entries, decimals: int
+    verdict: Verdict,
+    ground: Ground,
+    placed: list[FigureSums],
+    c: Certificates,
+    entries: CertificateEntries,
+    decimals: int,
 ) -> None:
     """No certificate, nor its opposite where that is taken too, changes what was published of a figure."""
     unit = Fraction(1, 10**decimals)
@@ -99,7 +104,7 @@ def check_certificates_of_figures(
             )
 
 
-def _keeps(made: Placed, ground: Ground, change: dict[int, int], times: Fraction) -> bool:
+def _keeps(made: FigureSums, ground: Ground, change: dict[int, int], times: Fraction) -> bool:
     """Whether a figure is the published one after a change of rows, within its rounding.
 
     The ends of the interval do not count, because nobody knows how halves were rounded, unless the truth lies there.
@@ -117,7 +122,7 @@ def _keeps(made: Placed, ground: Ground, change: dict[int, int], times: Fraction
 
 
 def _same_whole_steps(
-    made: Placed, ground: Ground, low: Fraction, high: Fraction, true: Fraction, now: Fraction
+    made: FigureSums, ground: Ground, low: Fraction, high: Fraction, true: Fraction, now: Fraction
 ) -> bool:
     """A sum of cells moves in steps of their smallest unit, so that it is known to the steps inside the interval."""
     finest = Fraction(1, 10 ** max(table.decimals for table in ground.tables))

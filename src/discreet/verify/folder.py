@@ -28,7 +28,7 @@ from discreet.verify.custodian import (
     read_with_intervals,
 )
 from discreet.verify.description import check_names
-from discreet.verify.formats import CHECKS, NEEDS, Different, Shown, Words, check_csv
+from discreet.verify.formats import CHECKS, NEEDS, Different, ShownTable, Words, check_csv
 from discreet.verify.formats.shown import inert
 from discreet.verify.manifest import NoRelease, as_seal, check_files, refuse_unsaved
 from discreet.verify.public import codes_told, public_decimals, tells_all
@@ -83,7 +83,7 @@ def _check_folder(folder: Path, kept: str | None, key: PublicKey | None) -> Verd
     if verdict.refused or read is None:
         return verdict
     custodian, public, stated = read
-    facts = [Noted(evidence.facts) for evidence in custodian.evidence]
+    facts = [FactsSeen(evidence.facts) for evidence in custodian.evidence]
     pairs = zip(custodian.evidence, facts, strict=True)
     custodian = replace(custodian, evidence=tuple(replace(evidence, facts=noted) for evidence, noted in pairs))
     _say_how_sealed(verdict, kept is not None or key is not None)
@@ -112,7 +112,7 @@ def _check_records(verdict: Verdict, folder: Path, files: frozenset[str], sealed
     _guarded(verdict, "claims", lambda: check_record_folder(verdict, folder, files))
 
 
-class Noted(Mapping[str, Any]):
+class FactsSeen(Mapping[str, Any]):
     """Facts that remember which of them were looked at: the others are only asserted, and the verdict says so."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -163,7 +163,7 @@ def _read(
     )
     names = [entry["file"] for entry in description["tables"]]
     public = _read_public(verdict, folder, custodian, words, names, files)
-    shown = [Shown(table, words) for table in public.tables]
+    shown = [ShownTable(table, words) for table in public.tables]
     check_restricted(verdict, folder, custodian, shown, names, files)
     return custodian, public, stated
 
@@ -184,7 +184,7 @@ def _read_public(
         made.append(_read_public_csv(verdict, path, custodian, number))
     if verdict.refused:
         return PublicRelease(tuple(made))
-    shown = {name.removesuffix(".csv"): Shown(table, words) for name, table in zip(names, made, strict=True)}
+    shown = {name.removesuffix(".csv"): ShownTable(table, words) for name, table in zip(names, made, strict=True)}
     for file in sorted(files):
         place, _, name = file.partition("/")
         if place == "public":
@@ -192,7 +192,7 @@ def _read_public(
     return PublicRelease(tuple(made))
 
 
-def _check_public_file(verdict: Verdict, path: Path, tables: Mapping[str, Shown], is_csv: bool) -> None:
+def _check_public_file(verdict: Verdict, path: Path, tables: Mapping[str, ShownTable], is_csv: bool) -> None:
     """A public file is what the published cells give, and nothing else."""
     if is_csv:
         suffix = ".csv"
@@ -222,7 +222,7 @@ def _read_public_csv(verdict: Verdict, path: Path, custodian: TableCustodian, nu
     decimals, letter = public_decimals(custodian, number), "A" if altered else "V"
     index = [{inert(c): i for i, c in enumerate(h.codes)} for h in table.spec.hierarchies]
     columns = PUBLIC_INTERVAL_COLUMNS if wide else PUBLIC_COLUMNS
-    cells = _Cells([], [], [], [], [], [])
+    cells = _CsvColumns([], [], [], [], [], [])
     try:
         lines = csv.reader(io.StringIO(path.read_bytes().decode("utf-8"), newline=""), strict=True)
         if next(lines, None) != [*map(inert, table.variables), *columns]:
@@ -250,7 +250,7 @@ def _read_public_csv(verdict: Verdict, path: Path, custodian: TableCustodian, nu
     return _public(custodian, number, decimals, cells)
 
 
-class _Cells(NamedTuple):
+class _CsvColumns(NamedTuple):
     """Columns of a public csv file."""
 
     codes: list[list[int]]
@@ -270,7 +270,7 @@ def _units(text: str, decimals: int, name: str) -> int:
     return int(text.replace(".", ""))
 
 
-def _public(custodian: TableCustodian, number: int, decimals: int, cells: _Cells) -> PublicTable:
+def _public(custodian: TableCustodian, number: int, decimals: int, cells: _CsvColumns) -> PublicTable:
     """A public table as its csv file lists it, with the words that belong to its codes."""
     table, altered = custodian.tables.tables[number], custodian.published is not None
     places = np.array(cells.codes, np.int32).reshape(-1, len(table.variables))

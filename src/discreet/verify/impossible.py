@@ -18,7 +18,7 @@ from discreet.model.arrays import Bools, Ints, pointers
 from discreet.model.evidence import DOWN, UP, Acceptance, Evidence, Impossible, Weighted
 from discreet.model.table import CellStatus
 from discreet.verify.coalitions import Pair, Rows
-from discreet.verify.known import NEVER_SEEN, Ground, Insiders, Knowledge
+from discreet.verify.known import NEVER_SEEN, CommonKnowledge, Ground, RowContributors
 from discreet.verify.proofs import levels_of
 from discreet.verify.rules import Recheck
 from discreet.verify.verdict import Verdict
@@ -31,8 +31,8 @@ def check_impossible(
     ground: Ground,
     evidence: Evidence,
     rechecks: Sequence[Recheck],
-    knowledge: Knowledge,
-    insiders: Insiders | None,
+    knowledge: CommonKnowledge,
+    insiders: RowContributors | None,
     coalitions: bool,
 ) -> None:
     """Every accepted cell that is said to be out of reach is so; those without a proof are named as asserted."""
@@ -76,7 +76,7 @@ def _problem(
     because: Impossible,
     rechecks: Sequence[Recheck],
     decimals: int,
-    insiders: Insiders | None,
+    insiders: RowContributors | None,
     together: int,
 ) -> str:
     """What is wrong with a reason; nothing where it shows that the cell cannot reach its level."""
@@ -105,7 +105,9 @@ def _problem(
     return ""
 
 
-def _contributor(ground: Ground, insiders: Insiders, table: str, cell: tuple[str, ...], place: int) -> int | None:
+def _contributor(
+    ground: Ground, insiders: RowContributors, table: str, cell: tuple[str, ...], place: int
+) -> int | None:
     """The number of a contributor who is listed in a cell, or fills it alone."""
     row = ground.row(table, cell)
     if row < 0 or not 0 <= place < insiders.holder.shape[1]:
@@ -120,7 +122,7 @@ class _Room:
     """How far cells can move where everything is withheld that may be."""
 
     def __init__(
-        self, ground: Ground, knowledge: Knowledge, insiders: Insiders | None, method: Mapping[str, Any]
+        self, ground: Ground, knowledge: CommonKnowledge, insiders: RowContributors | None, method: Mapping[str, Any]
     ) -> None:
         self.ground, self.insiders, self.whole = ground, insiders, knowledge.whole
         size = int(ground.cells.max(initial=-1)) + 1

@@ -18,7 +18,7 @@ from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Ints
 from discreet.model.release import TableCustodian
 from discreet.model.table import NOBODY, CellStatus
 from discreet.verify.bounds import bounds_of, without_negative
-from discreet.verify.relations import Meaning, Relations
+from discreet.verify.relations import Meaning, RowRelations
 from discreet.verify.sole_parts import SoleParts
 
 NEVER_SEEN = 2**62
@@ -39,7 +39,7 @@ class Ground:
         self.tables = custodian.whole
         self.present = len(custodian.tables)
         self.meaning = Meaning(self.tables)
-        self.relations = Relations(self.tables, self.meaning)
+        self.relations = RowRelations(self.tables, self.meaning)
         self.first = self.relations.first
         self.sizes = np.array([len(table) for table in self.tables], np.int64)
         self.status = np.concatenate(custodian.whole_status)
@@ -142,7 +142,7 @@ class Ground:
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
+class CommonKnowledge:
     """What everybody knows of each row.
 
     Parameters
@@ -164,7 +164,7 @@ class Knowledge:
         return self.step > 0
 
     @classmethod
-    def of(cls, ground: Ground, decimals: int, within: Fraction | None) -> Knowledge:
+    def of(cls, ground: Ground, decimals: int, within: Fraction | None) -> CommonKnowledge:
         """From the bounds of the tables, and what everybody knows besides, in per cent of the value."""
         tables = ground.tables.tables
         value = ground.scaled([table.value for table in tables], decimals)
@@ -191,7 +191,7 @@ def _limited(room: NDArray[Any], known: Bools) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Insiders:
+class RowContributors:
     """Who contributes to each row, with contributors numbered from zero.
 
     Parameters
@@ -235,7 +235,7 @@ class Insiders:
     parts: SoleParts
 
     @classmethod
-    def of(cls, ground: Ground, decimals: int) -> Insiders:
+    def of(cls, ground: Ground, decimals: int) -> RowContributors:
         """From the holders and contributor counts of the tables."""
         count, identity, own = _listed(ground, decimals)
         names, compact = np.unique(identity, return_inverse=True)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.model.arrays import NO_LOWER, Bools, Ints, Status
 from discreet.model.evidence import DOWN, MOVES, UP, Proofs
-from discreet.verify.certificates import Entries, integers, own, runs
-from discreet.verify.known import NEVER_SEEN, Ground, Insiders
+from discreet.verify.certificates import CertificateEntries, integers, own, runs
+from discreet.verify.known import NEVER_SEEN, Ground, RowContributors
 from discreet.verify.rules import Recheck
 from discreet.verify.verdict import Verdict
 
@@ -35,7 +35,7 @@ class Targets(NamedTuple):
     waived: Bools
 
 
-class Levels(NamedTuple):
+class ProofTargets(NamedTuple):
     """What is to be shown for each proof, in units of the evidence."""
 
     upper: NDArray[Any]
@@ -43,7 +43,7 @@ class Levels(NamedTuple):
     sliding: NDArray[Any]
 
 
-class Shown(NamedTuple):
+class ProofDirections(NamedTuple):
     """How the certificates of proofs are taken, and for which proofs each direction is needed."""
 
     opposite: Bools
@@ -90,7 +90,7 @@ def name_cells(verdict: Verdict, ground: Ground, rows: Ints, message: str, check
         verdict.refuse(check, message, ground.name(row))
 
 
-def levels_of(ground: Ground, rechecks: Sequence[Recheck], decimals: int, row: Ints) -> Levels:
+def levels_of(ground: Ground, rechecks: Sequence[Recheck], decimals: int, row: Ints) -> ProofTargets:
     """Levels of the cells that proofs are about."""
     columns: list[list[NDArray[Any]]] = [[], [], []]
     for table, recheck in zip(ground.tables, rechecks, strict=True):
@@ -99,15 +99,20 @@ def levels_of(ground: Ground, rechecks: Sequence[Recheck], decimals: int, row: I
         sliding = np.zeros(len(table), np.int64) if assessment is None else assessment.sliding
         for column, level in zip(columns, (recheck.upper, recheck.lower, sliding), strict=True):
             column.append(np.maximum(level.astype(object) * unit, 0))
-    return Levels(*(np.concatenate(column)[row] for column in columns))
+    return ProofTargets(*(np.concatenate(column)[row] for column in columns))
 
 
 def check_levels(
-    verdict: Verdict, ground: Ground, entries: Entries, targets: Targets, levels: Levels, moved: NDArray[Any]
-) -> Shown:
+    verdict: Verdict,
+    ground: Ground,
+    entries: CertificateEntries,
+    targets: Targets,
+    levels: ProofTargets,
+    moved: NDArray[Any],
+) -> ProofDirections:
     """Every certificate reaches the level that it is named for, and every level has a certificate."""
     if moved.dtype != object:  # no certificate reaches what 64 bits cannot hold
-        levels = Levels(*(np.minimum(level, NEVER_SEEN).astype(np.int64) for level in levels))
+        levels = ProofTargets(*(np.minimum(level, NEVER_SEEN).astype(np.int64) for level in levels))
     up, down = targets.use == UP, targets.use == DOWN
     opposite = np.asarray((up & (moved < 0)) | (down & (moved > 0)), np.bool_)
     # Whatever a certificate is named for, one that does not change the cell, or not that way, shows nothing.
@@ -128,13 +133,13 @@ def check_levels(
     needed = {use: np.asarray(level > 0, np.bool_) & open_ for use, level in ((UP, levels.upper), (DOWN, levels.lower))}
     for p in np.flatnonzero(np.asarray(levels.sliding > 0, np.bool_) & open_).tolist():
         _check_sliding(verdict, ground, entries, targets, p, int(levels.sliding[p]), moved, needed)
-    return Shown(opposite, needed)
+    return ProofDirections(opposite, needed)
 
 
 def _check_sliding(
     verdict: Verdict,
     ground: Ground,
-    entries: Entries,
+    entries: CertificateEntries,
     targets: Targets,
     p: int,
     level: int,
@@ -159,12 +164,12 @@ def _check_sliding(
 def check_insiders(
     verdict: Verdict,
     ground: Ground,
-    entries: Entries,
+    entries: CertificateEntries,
     targets: Targets,
-    shown: Shown,
-    levels: Levels,
+    shown: ProofDirections,
+    levels: ProofTargets,
     whole: Bools,
-    insiders: Insiders,
+    insiders: RowContributors,
     full: bool,
 ) -> None:
     """No insider rules out all certificates of a cell: of each direction that is needed, or of all together."""
@@ -201,9 +206,9 @@ def check_insiders(
 def _some_insider(
     p: int,
     targets: Targets,
-    shown: Shown,
+    shown: ProofDirections,
     cells: Ints,
-    insiders: Insiders,
+    insiders: RowContributors,
     largest: Ints,
     least: Ints,
     found: Ints,
@@ -230,7 +235,13 @@ def _some_insider(
 
 
 def _ruled_out(
-    entries: Entries, targets: Targets, opposite: Bools, cells: Ints, whole: Bools, insiders: Insiders, full: bool
+    entries: CertificateEntries,
+    targets: Targets,
+    opposite: Bools,
+    cells: Ints,
+    whole: Bools,
+    insiders: RowContributors,
+    full: bool,
 ) -> tuple[Ints, Ints]:
     """Who rules each certificate out, in the sign that it is taken with: where lists begin and end, and the lists."""
     from discreet.verify import kernels

@@ -122,7 +122,7 @@ class _Block(NamedTuple):
     sample: Ints
 
 
-class Relations:
+class RowRelations:
     """Which relations each row stands in; rows are numbered through all tables.
 
     Row ``r`` stands in ``relation[i]`` for ``i`` in ``start[r] .. start[r + 1]``, with a plus sign where

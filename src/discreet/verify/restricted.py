@@ -9,7 +9,7 @@ from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.verify.formats.flat import sdmx_lines
 from discreet.verify.formats.notation import same_json, sdmx_message
-from discreet.verify.formats.shown import Different, Shown, csv_bytes, number_text, same_lines
+from discreet.verify.formats.shown import Different, ShownTable, csv_bytes, number_text, same_lines
 from discreet.verify.verdict import Verdict
 
 FEW = frozenset({"min_contributors", "min_frequency"})
@@ -20,7 +20,7 @@ def check_restricted(
     verdict: Verdict,
     folder: Path,
     custodian: TableCustodian,
-    tables: Sequence[Shown],
+    tables: Sequence[ShownTable],
     names: list[str],
     files: frozenset[str],
 ) -> None:

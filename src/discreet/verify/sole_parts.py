@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.model.arrays import Bools, Ints
-from discreet.verify.relations import Relations
+from discreet.verify.relations import RowRelations
 
 
 class SoleParts:
@@ -33,7 +33,7 @@ class SoleParts:
         Values of the rows.
     """
 
-    def __init__(self, relations: Relations, cells: Ints, certain: Bools, alone: Ints, value: NDArray[Any]) -> None:
+    def __init__(self, relations: RowRelations, cells: Ints, certain: Bools, alone: Ints, value: NDArray[Any]) -> None:
         self.relations, self.cells, self.certain, self.alone, self.value = relations, cells, certain, alone, value
 
     @cached_property

@@ -16,8 +16,8 @@ from discreet.files.argus.apriori import ACTIONS, Apriori, read_apriori, write_a
 from discreet.files.argus.cells import read_argus_cells
 from discreet.files.argus.hierarchies import argus_hierarchy
 from discreet.files.argus.jj import Instance, jj_weights, read_jj, write_jj
-from discreet.files.argus.rda import Variable, read_metadata
-from discreet.files.argus.recodes import Group, Recode, closed_tree, code_map, nodes_at, read_recode, write_recode
+from discreet.files.argus.rda import RdaVariable, read_metadata
+from discreet.files.argus.recodes import Group, RecodeFile, closed_tree, code_map, nodes_at, read_recode, write_recode
 
 RDA = """<SEPARATOR> ";"
 <UNSAFE> "G"
@@ -94,7 +94,7 @@ def test_missing_codes_stand_under_the_total(tmp_path: Path) -> None:
     (tmp_path / "region.hrc").write_text("Nr\n@ 1\n@ 2\nOs \n@10\n")
     (tmp_path / "region.cdl").write_bytes("Nr,Nördlich\n".encode("latin-1"))
     notes: list[str] = []
-    variable = Variable("Region", recodeable=True, missing=("99",), hierarchy="region.hrc", labels="region.cdl")
+    variable = RdaVariable("Region", recodeable=True, missing=("99",), hierarchy="region.hrc", labels="region.cdl")
     tree = argus_hierarchy(variable, ["Nr", " 1"], lambda name: tmp_path / name, notes)
     assert tree.codes == ("Total", "Nr", " 1", " 2", "Os", "10", "99")
     assert tree.missing == {"99"}
@@ -103,7 +103,7 @@ def test_missing_codes_stand_under_the_total(tmp_path: Path) -> None:
 
 
 def test_digits_make_a_tree(tmp_path: Path) -> None:
-    variable = Variable("Code", length=3, recodeable=True, missing=("999",), hierarchical=True, levels=(2, 1, 0))
+    variable = RdaVariable("Code", length=3, recodeable=True, missing=("999",), hierarchical=True, levels=(2, 1, 0))
     tree = argus_hierarchy(variable, ["111", "112", "211", "999"], Path, [])
     assert tree.codes == ("Total", "11", "111", "112", "21", "211", "999")
 
@@ -158,7 +158,7 @@ plain = st.text("abc1é", min_size=1, max_size=3)
 @given(st.dictionaries(plain, st.lists(plain | st.just("a-c"), min_size=1, max_size=3), min_size=1, max_size=4))
 @settings(max_examples=40, deadline=None)
 def test_recodes_survive_the_round_trip(tmp_path_factory: pytest.TempPathFactory, groups: dict[str, list[str]]) -> None:
-    recode = Recode(tuple(Group(new, tuple(old)) for new, old in groups.items()))
+    recode = RecodeFile(tuple(Group(new, tuple(old)) for new, old in groups.items()))
     path = tmp_path_factory.mktemp("grc") / "a.grc"
     write_recode(recode, path)
     assert read_recode(path) == recode

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InputError
-from discreet.files.argus.rda import ArgusMetadata, Variable, read_metadata, write_metadata
+from discreet.files.argus.rda import ArgusMetadata, RdaVariable, read_metadata, write_metadata
 
 FIXED = """
 // records of a survey
@@ -149,11 +149,11 @@ names = st.text("abcXYZ_1é", min_size=1, max_size=6)
 
 
 @st.composite
-def fixed_variables(draw: st.DrawFn, name: str) -> Variable:
+def fixed_variables(draw: st.DrawFn, name: str) -> RdaVariable:
     length = draw(st.integers(1, 9))
     spanning = draw(st.booleans())
     hierarchy = draw(st.sampled_from(["", "levels", "file"])) if spanning else ""
-    return Variable(
+    return RdaVariable(
         name,
         start=draw(st.integers(1, 50)),
         length=length,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InputError
-from discreet.files.argus.rda import ArgusMetadata, Variable, read_metadata
+from discreet.files.argus.rda import ArgusMetadata, RdaVariable, read_metadata
 from discreet.files.argus.records import read_argus_records, request_codes, write_argus_records
 
 RDA = "Size 1 2 99\n <RECODEABLE>\nVar2 4 8\n <NUMERIC>\n <DECIMALS> 2\nRequest 13 1\n <REQUEST> 1 2\n"
@@ -109,9 +109,9 @@ def test_records_survive_the_round_trip(
 ) -> None:
     starts = (1, 6, 11) if not separator else (0, 0, 0)
     one, two, amount = (
-        Variable("one", starts[0], 4, recodeable=True),
-        Variable("two", starts[1], 4, recodeable=True),
-        Variable("amount", starts[2], 14, numeric=True),
+        RdaVariable("one", starts[0], 4, recodeable=True),
+        RdaVariable("two", starts[1], 4, recodeable=True),
+        RdaVariable("amount", starts[2], 14, numeric=True),
     )
     metadata = ArgusMetadata((one, two, amount), separator=separator)
     columns = {name: [row[k] for row in rows] for k, name in enumerate(("one", "two", "amount"))}

@@ -23,7 +23,7 @@ import discreet as ds
 from discreet.errors import OutputError
 from discreet.files.published import FORMATS, Heading, write_public
 from discreet.model.public import PublicTable, in_rows_of
-from discreet.verify.formats import CHECKS, Different, Shown, Words
+from discreet.verify.formats import CHECKS, Different, ShownTable, Words
 from tests.files.published.making import one_table, public_tables
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -50,7 +50,7 @@ def rounded() -> tuple[ds.Table, PublicTable]:
 def refusal(path: Path, table: PublicTable, words: Words | None = None) -> list[str]:
     """What the checker says against a file."""
     try:
-        CHECKS[path.name.removeprefix("t")](path.read_bytes(), Shown(table, words or Words()))
+        CHECKS[path.name.removeprefix("t")](path.read_bytes(), ShownTable(table, words or Words()))
     except Different as error:
         return [str(error)]
     return []

@@ -18,7 +18,7 @@ from discreet.files.records.stat_formats import SPSS, STATA, legal_names, number
 from discreet.files.records.xlsx import MOST_ROWS
 from discreet.model.records import PublicColumn, PublicRecords
 from discreet.verify.records import public_files
-from discreet.verify.records.published import Published
+from discreet.verify.records.published import GivenRecords
 from discreet.verify.records.stat import variable_names
 
 
@@ -31,7 +31,7 @@ def written(folder, kind: str, given: PublicRecords):
     """The file, after the checker wrote it a second time and found it the same."""
     path = folder / f"records.{kind}"
     RECORD_FORMATS[kind].write(path, given)
-    shown = Published(given.name, given.columns, given.info)
+    shown = GivenRecords(given.name, given.columns, given.info)
     if kind == "asc":
         for file, content in public_files.argus_files("records", shown).items():
             assert (folder / file).read_bytes() == content

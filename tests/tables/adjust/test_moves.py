@@ -13,7 +13,7 @@ from discreet.errors import ProtectionError
 from discreet.model.arrays import NO_UPPER
 from discreet.relations import System, build_system
 from discreet.tables.adjust.moves import (
-    Moves,
+    MoveLimits,
     fixed_cells,
     known_of_others,
     limits_of_moves,
@@ -45,7 +45,7 @@ def test_a_cell_must_move_by_its_level_its_sliding_level_and_one_unit(lower, upp
 def test_a_cell_can_move_where_it_may_go_just_as_far_as_it_must():
     cells, least = np.array([0, 1, 2]), np.array([5.0, 5.0, 5.0])
     most = np.array([4.0, 5.0, 6.0])
-    made = Moves(1, cells, least, least, most, most, np.ones(3))
+    made = MoveLimits(1, cells, least, least, most, most, np.ones(3))
     assert made.can_rise.tolist() == made.can_fall.tolist() == [False, True, True]
 
 

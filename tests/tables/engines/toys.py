@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 import discreet as ds
 from discreet.attack import External, attack_by_insiders
-from discreet.attack.insiders import Finding
-from discreet.attack.intervals import Intervals, attack_intervals
+from discreet.attack.insiders import WorstInsider
+from discreet.attack.intervals import AttackIntervals, attack_intervals
 from discreet.generate import business_survey
 from discreet.relations import System, build_system
 from discreet.tables.engines.subtables import relations_of, subtables
@@ -88,12 +88,12 @@ def survey(
     return build_system(ds.tabulate(data, by=by, value="turnover").assess(ds.PPercent(10)))
 
 
-def attacked(system: System, withheld: np.ndarray) -> Intervals:
+def attacked(system: System, withheld: np.ndarray) -> AttackIntervals:
     """What an outsider works out over all relations together."""
     return attack_intervals(system, withheld)
 
 
-def attacked_in_subtables(system: System, withheld: np.ndarray) -> Iterator[Intervals]:
+def attacked_in_subtables(system: System, withheld: np.ndarray) -> Iterator[AttackIntervals]:
     """The same for an attacker who looks at one sub-table without hierarchies at a time."""
     for part in subtables(system, "test"):
         for number in range(part.count):
@@ -118,4 +118,4 @@ def recovered_by_insiders(system: System, withheld: np.ndarray) -> int:
     """How many unsafe cells some contributor works out exactly from its own cells and what is published."""
     attack = External(system, withheld)
     attack.run(True, 0)
-    return int((attack_by_insiders(attack, False, 0) == Finding.RECOVERABLE).sum())
+    return int((attack_by_insiders(attack, False, 0) == WorstInsider.RECOVERABLE).sum())

@@ -16,7 +16,7 @@ from discreet.relations import build_system
 from discreet.solve.local import LocalPrograms
 from discreet.solve.small import STEEP
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import Limits, certify
+from discreet.tables.suppress.certified import EffortLimits, certify
 from discreet.tables.suppress.classes import classify
 from discreet.tables.suppress.families import Unprotected
 from discreet.tables.suppress.several import certify_often
@@ -188,8 +188,8 @@ def test_small_tables_are_searched_several_times_and_the_best_of_all_is_taken():
     table = survey(500, seed=3)
     system = build_system(table)
     cost, attackers = system.cost("value"), Attackers(system, "nonzero", None, np.zeros(len(system), np.bool_))
-    once = certify(system, cost, attackers, Limits())
-    often = certify_often(system, cost, attackers, Limits())
+    once = certify(system, cost, attackers, EffortLimits())
+    often = certify_often(system, cost, attackers, EffortLimits())
     assert often.effort["searches"] > 1
     assert often.effort["simplex_iterations"] > once.effort["simplex_iterations"]
     assert cost[often.withheld].sum() <= cost[once.withheld].sum()

@@ -11,7 +11,7 @@ import pytest
 from discreet.relations import System, build_system
 from discreet.tables.suppress import complete as completing
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import Pattern
+from discreet.tables.suppress.certified import CertifiedPattern
 from tests.tables.rounding.making import table
 
 NOTHING = np.zeros(4, np.bool_)
@@ -34,11 +34,11 @@ def called(monkeypatch) -> list[Any]:
 
     def certify(system, cost, attackers, limits, allowed=None):
         found.append(((limits.effort, limits.seconds), None if allowed is None else np.flatnonzero(allowed).tolist()))
-        return Pattern(NOTHING, {}, {}, {"limit_struck_at": 7})
+        return CertifiedPattern(NOTHING, {}, {}, {"limit_struck_at": 7})
 
     def often(system, cost, attackers, limits):
         found.append("afresh")
-        return Pattern(NOTHING, {}, {}, {})
+        return CertifiedPattern(NOTHING, {}, {}, {})
 
     monkeypatch.setattr(completing, "certify", certify)
     monkeypatch.setattr(completing, "certify_often", often)

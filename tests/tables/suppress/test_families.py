@@ -15,7 +15,7 @@ from discreet.model.evidence import DOWN, MOVES, UP
 from discreet.solve.small import Alternative
 from discreet.tables.suppress.attackers import EVERYBODY
 from discreet.tables.suppress.coalitions import TRIES, CoalitionFamilies
-from discreet.tables.suppress.families import EVERYWHERE, NEARBY, Families, Member, Unprotected
+from discreet.tables.suppress.families import EVERYWHERE, NEARBY, CertificateFamilies, Member, Unprotected
 
 TARGET = 2
 
@@ -71,10 +71,10 @@ class Insiders:
 
 def families(
     found: Sequence[Alternative | None], insiders: Insiders, up: int = 0, down: int = 0
-) -> tuple[Families, Programs]:
+) -> tuple[CertificateFamilies, Programs]:
     programs: Any = Programs(found)
     attackers: Any = insiders
-    return Families(programs, attackers, np.full(5, up), np.full(5, down)), programs
+    return CertificateFamilies(programs, attackers, np.full(5, up), np.full(5, down)), programs
 
 
 def against(*pairs: tuple[Alternative, set[int] | None]) -> dict[int, set[int] | None]:

@@ -15,9 +15,9 @@ from discreet.generate import business_survey
 from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.relations import build_system
 from discreet.tables.suppress import branching
-from discreet.tables.suppress.cuts import Attackers, capacity_cuts
-from discreet.tables.suppress.optimal import Demand, Optimum, optimal
-from discreet.tables.suppress.search import Search
+from discreet.tables.suppress.cuts import CutPrograms, capacity_cuts
+from discreet.tables.suppress.optimal import Optimum, PatternDemands, optimal
+from discreet.tables.suppress.search import PatternSearch
 from discreet.tables.suppress.tree import TreeSearch
 
 
@@ -63,7 +63,7 @@ class Case:
         count = 2 * len(targets)
         known = [rng.choice(n, int(rng.integers(0, 3)), replace=False) for _ in range(count)]
         cell = np.concatenate(known).astype(np.int64)
-        self.demands = Demand(
+        self.demands = PatternDemands(
             np.repeat(targets, 2),
             np.tile([1, -1], len(targets)),
             rng.integers(0, 9, count),
@@ -153,7 +153,7 @@ def test_the_published_pattern_of_the_investment_table_is_optimal_for_the_interv
     matrix, value = cube(np.array([[20, 50, 10], [8, 19, 22], [17, 32, 12]]))
     target = np.flatnonzero(value == 22)
     every = np.ones(16, np.bool_)
-    demands = Demand.external(np.repeat(target, 2), np.array([1, -1]), np.array([8, 17]))
+    demands = PatternDemands.external(np.repeat(target, 2), np.array([1, -1]), np.array([8, 17]))
     answer = optimal(
         matrix, value, 0 * value, 0 * value + NO_UPPER, every, value == 22, value.astype(float), demands, every
     )
@@ -169,7 +169,7 @@ def test_an_insider_makes_a_dearer_pattern_necessary():
     cost[[1, 4, 5]] = 0.5
 
     def best(known: np.ndarray) -> Optimum:
-        demands = Demand(
+        demands = PatternDemands(
             np.array([0]), np.array([1]), np.array([4]), np.array([0, len(known)]), known, value[known], value[known]
         )
         return optimal(matrix, value, 0 * value, 9 * value, every, required, cost, demands, every)
@@ -188,7 +188,7 @@ def made(records: int, seed: int) -> tuple:
     system = build_system(table.assess(ds.PPercent(10)))
     unsafe = np.flatnonzero(system.unsafe)
     level = np.concatenate((system.upper_level[unsafe], system.lower_level[unsafe]))
-    demands = Demand.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level)
+    demands = PatternDemands.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level)
     movable = ~system.empty
     rows = system.matrix[np.flatnonzero(system.defining)]
     bounds = (system.value, system.lower_bound, system.upper_bound)
@@ -242,7 +242,7 @@ def test_large_values_have_the_same_pattern(survey, survey_answer):
     rows, value, lower, upper, movable, unsafe, cost, d, start = survey
     times = 10**15 // int(value.max())
     lower, upper = (np.where(np.abs(b) >= NO_UPPER, b, b * times) for b in (lower, upper))
-    demands = Demand.external(d.target, d.direction, d.level * times)
+    demands = PatternDemands.external(d.target, d.direction, d.level * times)
     answer = optimal(rows, value * times, lower, upper, movable, unsafe, cost * times, demands, start)
     assert np.isclose(answer.cost, survey_answer.cost * times, rtol=1e-9)
     assert answer.proven
@@ -251,14 +251,14 @@ def test_large_values_have_the_same_pattern(survey, survey_answer):
 def test_tables_that_do_not_hang_together_are_solved_apart():
     one, two = (Case((3, 3), seed) for seed in _solvable((3, 3), 2))
     for case in (one, two):
-        case.demands = Demand.external(case.demands.target, case.demands.direction, case.demands.level)
+        case.demands = PatternDemands.external(case.demands.target, case.demands.direction, case.demands.level)
     n = len(one.value)
     whole = Case((2, 2), 0)
     whole.matrix = csr_array(block_diag((one.matrix, two.matrix)))
     for name in ("value", "lower", "upper", "movable", "required", "cost"):
         setattr(whole, name, np.concatenate((getattr(one, name), getattr(two, name))))
     d, e = one.demands, two.demands
-    whole.demands = Demand.external(
+    whole.demands = PatternDemands.external(
         np.concatenate((d.target, e.target + n)),
         np.concatenate((d.direction, e.direction)),
         np.concatenate((d.level, e.level)),
@@ -280,7 +280,7 @@ def test_cuts_from_any_point_hold_for_all_feasible_patterns(shape):
 def _cuts_checked(case: Case, seed: int) -> int:
     """Look for cuts at random points, compare them with random patterns; says how many there were."""
     checked = 0
-    attackers = Attackers(case.matrix, case.value, case.lower, case.upper, case.demands)
+    attackers = CutPrograms(case.matrix, case.value, case.lower, case.upper, case.demands)
     rng = np.random.default_rng(seed)
     optional = np.flatnonzero(case.movable & ~case.required)
     patterns = [case.required.copy() for _ in range(60)]
@@ -306,8 +306,8 @@ def test_moves_for_one_demand_are_said_to_meet_only_others_that_are_met(shape):
         case, rng = Case(shape, seed), np.random.default_rng(seed)
         targets = rng.permutation(len(case.value))[:6]
         own = case.demands.on(np.arange(len(case.value)), np.arange(len(case.demands)))
-        outside = Demand.external(np.repeat(targets, 2), np.tile([1, -1], 6), rng.integers(1, 9, 12))
-        case.demands = Demand(
+        outside = PatternDemands.external(np.repeat(targets, 2), np.tile([1, -1], 6), rng.integers(1, 9, 12))
+        case.demands = PatternDemands(
             np.concatenate((own.target, outside.target)),
             np.concatenate((own.direction, outside.direction)),
             np.concatenate((own.level, outside.level)),
@@ -316,7 +316,7 @@ def test_moves_for_one_demand_are_said_to_meet_only_others_that_are_met(shape):
             own.lower,
             own.upper,
         )
-        attackers = Attackers(case.matrix, case.value, case.lower, case.upper, case.demands)
+        attackers = CutPrograms(case.matrix, case.value, case.lower, case.upper, case.demands)
         withheld = rng.random(len(case.value)) < 0.8
         for k in np.flatnonzero(case.demands.level).tolist():
             attack = attackers.attack(k, withheld.astype(np.float64))
@@ -331,7 +331,7 @@ def test_moves_for_one_demand_are_said_to_meet_only_others_that_are_met(shape):
 def test_cells_that_cost_nothing_are_withheld_only_where_they_serve():
     matrix, value = cube(np.full((4, 4), 10))
     every, required = np.ones(25, np.bool_), np.arange(25) == 0
-    demands = Demand.external(np.array([0]), np.array([1]), np.array([4]))
+    demands = PatternDemands.external(np.array([0]), np.array([1]), np.array([4]))
     answer = optimal(matrix, value, 0 * value, 9 * value, every, required, np.zeros(25), demands, every)
     assert answer.cost == 0
     assert answer.withheld.sum() < 25
@@ -348,7 +348,7 @@ scip = pytest.mark.skipif(find_spec("pyscipopt") is None, reason="the extra scip
 def test_cuts_inside_the_tree_find_the_optimum(shape, relaxed, solver, monkeypatch):
     """Also where the tree starts without a single cut, so that all come from its own points."""
     if not relaxed:
-        kind = TreeSearch if solver == "scip" else Search
+        kind = TreeSearch if solver == "scip" else PatternSearch
         monkeypatch.setattr(kind, "_relax", lambda *_, **__: None)
         monkeypatch.setattr(kind, "_started", lambda self, start: np.ones(len(self.cost), np.bool_))
     compared = nodes = 0
@@ -381,7 +381,7 @@ def test_the_tree_forgets_cuts_without_losing_the_optimum(seed, monkeypatch):
     question = (
         system.matrix[np.flatnonzero(system.defining)], system.value, system.lower_bound, system.upper_bound, movable,
         system.unsafe | system.given, system.cost("value"),
-        Demand.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level), movable,
+        PatternDemands.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level), movable,
     )  # fmt: skip
     monkeypatch.setattr(branching, "IDLE", 1)
     monkeypatch.setattr(branching, "SEPARATED", 2)

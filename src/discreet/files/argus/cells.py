@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted
 from discreet.files.argus.numbers import code_column, number_column
-from discreet.files.argus.rda import ArgusMetadata, Variable
+from discreet.files.argus.rda import ArgusMetadata, RdaVariable
 from discreet.files.argus.records import LARGEST_FILE, line_numbers, split_fields
 from discreet.files.argus.text import read_bytes, wrong, wrong_data
 from discreet.model.arrays import Bools, Ints
@@ -30,7 +30,7 @@ class ArgusCells:
     """
 
     frame: pa.Table
-    variables: tuple[Variable, ...]
+    variables: tuple[RdaVariable, ...]
     decimals: int | None
     notes: tuple[str, ...] = field(default=())
 
@@ -69,7 +69,7 @@ def read_argus_cells(
     names = [v.name for v in metadata.variables]
     content = read_bytes(path, LARGEST_FILE)
     text = split_fields(path, content, names, names, metadata.separator, notes)
-    place = _Place(path.name, line_numbers(content))
+    place = _CellLines(path.name, line_numbers(content))
     response = _response(metadata, value)
     columns: dict[str, Any] = {v.name: code_column(text[v.name].combine_chunks()) for v in spanning}
     columns["value"] = _numbers(text, place, response)
@@ -85,7 +85,7 @@ def read_argus_cells(
     return ArgusCells(frame, chosen, response.decimals, tuple(notes))
 
 
-class _Place(NamedTuple):
+class _CellLines(NamedTuple):
     """Where cells stand: the file, and the line of each cell where it is not its number."""
 
     file: str
@@ -95,7 +95,7 @@ class _Place(NamedTuple):
         return row + 1 if self.lines is None else int(self.lines[row])
 
 
-def _response(metadata: ArgusMetadata, value: str | None) -> Variable:
+def _response(metadata: ArgusMetadata, value: str | None) -> RdaVariable:
     if value is not None:
         return metadata.named(value)
     plain = [v for v in metadata.variables if v.numeric and not v.role and not v.recodeable]
@@ -105,7 +105,7 @@ def _response(metadata: ArgusMetadata, value: str | None) -> Variable:
     return found
 
 
-def _numbers(text: Any, place: _Place, variable: Variable) -> pa.Array:
+def _numbers(text: Any, place: _CellLines, variable: RdaVariable) -> pa.Array:
     """A column of numbers; ``-`` and nothing are no number."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -115,7 +115,7 @@ def _numbers(text: Any, place: _Place, variable: Variable) -> pa.Array:
     return number_column(column, place.file, variable.name, place.lines, blank=True)
 
 
-def _others(text: Any, place: _Place, metadata: ArgusMetadata) -> dict[str, Any]:
+def _others(text: Any, place: _CellLines, metadata: ArgusMetadata) -> dict[str, Any]:
     """Frequency, status, levels, cost, shadow and largest contributions under the names that tables use."""
     columns: dict[str, Any] = {}
     tops = 0
@@ -132,7 +132,7 @@ def _others(text: Any, place: _Place, metadata: ArgusMetadata) -> dict[str, Any]
     return columns
 
 
-def _statuses(text: Any, where: _Place, variable: Variable, letters: tuple[str, str, str]) -> pa.Array:
+def _statuses(text: Any, where: _CellLines, variable: RdaVariable, letters: tuple[str, str, str]) -> pa.Array:
     import pyarrow as pa
 
     column = text[variable.name].combine_chunks().dictionary_encode()
@@ -151,7 +151,7 @@ def _statuses(text: Any, where: _Place, variable: Variable, letters: tuple[str, 
     return pa.array([meaning[word] for word in words]).take(column.indices)
 
 
-def _complete(columns: dict[str, Any], place: _Place, notes: list[str]) -> None:
+def _complete(columns: dict[str, Any], place: _CellLines, notes: list[str]) -> None:
     """The rules of consistency between response, frequency and status."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -193,7 +193,7 @@ def _complete(columns: dict[str, Any], place: _Place, notes: list[str]) -> None:
     columns["value"] = pc.if_else(pa.array(empty), pa.scalar(None, value.type), value)
 
 
-def _refuse(place: _Place, bad: Bools, column: str, expected: str) -> None:
+def _refuse(place: _CellLines, bad: Bools, column: str, expected: str) -> None:
     if bad.any():
         raise wrong_data(place.file, place.line(int(np.argmax(bad))), column, "a contradiction", expected)
 

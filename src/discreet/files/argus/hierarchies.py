@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.files.argus.numbers import recoded
-from discreet.files.argus.rda import Variable
+from discreet.files.argus.rda import RdaVariable
 from discreet.files.hrc import read_hierarchy, read_labels
 from discreet.model.hierarchy import Grouping, Hierarchy
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def read_tree(variable: Variable, find: Callable[[str], Path], notes: list[str]) -> Hierarchy | None:
+def read_tree(variable: RdaVariable, find: Callable[[str], Path], notes: list[str]) -> Hierarchy | None:
     """The tree that a hierarchy file holds; nothing where the metadata name none."""
     if not variable.hierarchy:
         return None
@@ -26,7 +26,7 @@ def read_tree(variable: Variable, find: Callable[[str], Path], notes: list[str])
 
 
 def argus_hierarchy(
-    variable: Variable, codes: Iterable[str], find: Callable[[str], Path], notes: list[str]
+    variable: RdaVariable, codes: Iterable[str], find: Callable[[str], Path], notes: list[str]
 ) -> Hierarchy:
     """How the codes of a spanning variable add up.
 
@@ -57,7 +57,7 @@ def argus_hierarchy(
 
 
 def codes_and_hierarchy(
-    column: Any, variable: Variable, find: Callable[[str], Path], notes: list[str], free: bool
+    column: Any, variable: RdaVariable, find: Callable[[str], Path], notes: list[str], free: bool
 ) -> tuple[pa.Array, Hierarchy]:
     """A column of codes and how they add up; in free format blanks before codes do not count."""
     if free:

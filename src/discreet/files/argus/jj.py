@@ -64,10 +64,10 @@ def read_jj(path: str | Path) -> Instance:
     """
     path = Path(path)
     content = read_bytes(path, LARGEST_FILE)
-    return _Reader(path.name, content).read()
+    return _JjReader(path.name, content).read()
 
 
-class _Reader:
+class _JjReader:
     """Takes a file apart in large pieces; where a piece is bad, its first bad line is looked for."""
 
     def __init__(self, file: str, content: bytes) -> None:

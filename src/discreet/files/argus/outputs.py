@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import InputError, OutputError, ParameterError
-from discreet.files.argus.rda import ArgusMetadata, Variable
+from discreet.files.argus.rda import ArgusMetadata, RdaVariable
 from discreet.files.celltext import safe_code, units_text
 from discreet.files.new_file import CONFIDENTIAL, OPEN, new_file
 from discreet.model.arrays import Bools, Codes, Floats, Ints
@@ -379,23 +379,23 @@ def _realised(cells: OutputCells) -> list[pa.Array]:
 def intermediate_metadata(cells: OutputCells, options: Options, trees: Sequence[str]) -> ArgusMetadata:
     """The ``.rda`` file beside an intermediate file; ``trees`` are the hierarchy files of its variables, if any."""
     spanning = [
-        Variable(name, recodeable=True, total=total, hierarchical=bool(tree), hierarchy=tree)
+        RdaVariable(name, recodeable=True, total=total, hierarchical=bool(tree), hierarchy=tree)
         for name, total, tree in zip(cells.variables, cells.totals, trees, strict=True)
     ]
     if options.status_only:
-        return ArgusMetadata((*spanning, Variable("Status", role="status")), "cells", ";")
-    rest = [Variable(cells.response, numeric=True, decimals=cells.decimals)]
+        return ArgusMetadata((*spanning, RdaVariable("Status", role="status")), "cells", ";")
+    rest = [RdaVariable(cells.response, numeric=True, decimals=cells.decimals)]
     if cells.frequency is not None:
-        rest.append(Variable("Freq" if cells.response != "Freq" else "Freq_", role="frequency"))
+        rest.append(RdaVariable("Freq" if cells.response != "Freq" else "Freq_", role="frequency"))
     if cells.shadow is not None:
-        rest.append(Variable("Shadow", numeric=True, role="shadow"))
+        rest.append(RdaVariable("Shadow", numeric=True, role="shadow"))
     if cells.cost is not None:
-        rest.append(Variable("Cost", numeric=True, role="cost"))
+        rest.append(RdaVariable("Cost", numeric=True, role="cost"))
     if cells.top is not None:
-        rest += [Variable(f"Top{k + 1}", role="top") for k in range(cells.top.shape[1])]
-    rest.append(Variable("Status", role="status"))
+        rest += [RdaVariable(f"Top{k + 1}", role="top") for k in range(cells.top.shape[1])]
+    rest.append(RdaVariable("Status", role="status"))
     if cells.lower is not None and cells.upper is not None:
-        rest += [Variable("LowerPL", numeric=True, role="lower"), Variable("UpperPL", numeric=True, role="upper")]
+        rest += [RdaVariable("LowerPL", numeric=True, role="lower"), RdaVariable("UpperPL", numeric=True, role="upper")]
     if options.audit and cells.intervals is not None:
-        rest += [Variable(name) for name in ("Low", "High", "Width", "LowShare", "HighShare", "WidthShare")]
+        rest += [RdaVariable(name) for name in ("Low", "High", "Width", "LowShare", "HighShare", "WidthShare")]
     return ArgusMetadata((*spanning, *rest), "cells", ";")

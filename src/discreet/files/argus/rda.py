@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.errors import InputError, ParameterError, unknown_column
-from discreet.files.argus.text import Line, Token, number_of, token_lines, whole_of, wrong
+from discreet.files.argus.text import TextLine, Token, number_of, token_lines, whole_of, wrong
 from discreet.model.records import MissingRange, code_text
 
 MOST_WIDTH = 100
@@ -19,7 +19,7 @@ Kind = Literal["records", "cells"]
 
 
 @dataclass(frozen=True)
-class Variable:
+class RdaVariable:
     """One variable of an ``.rda`` file: where it stands, and its roles.
 
     ``start`` counts from 1 and is 0 in free format. ``role`` is what a column of a table holds: ``shadow``, ``cost``,
@@ -66,7 +66,7 @@ class Variable:
 class ArgusMetadata:
     """What an ``.rda`` file says of a file of records or cells."""
 
-    variables: tuple[Variable, ...]
+    variables: tuple[RdaVariable, ...]
     kind: Kind = "records"
     separator: str = ""
     spss: bool = False
@@ -82,18 +82,18 @@ class ArgusMetadata:
             for v in self.variables
         )
 
-    def __getitem__(self, name: str) -> Variable:
+    def __getitem__(self, name: str) -> RdaVariable:
         for variable in self.variables:
             if variable.name == name:
                 return variable
         raise unknown_column(name, [v.name for v in self.variables], f"the metadata {self.name!r}")
 
-    def named(self, name: str) -> Variable:
+    def named(self, name: str) -> RdaVariable:
         """A variable, capitals aside where no name is exactly the same."""
         alike = [v for v in self.variables if v.name.lower() == name.lower()]
         return alike[0] if len(alike) == 1 else self[name]
 
-    def the(self, role: str) -> Variable | None:
+    def the(self, role: str) -> RdaVariable | None:
         """The variable that is the weight, the holding, the request or the record key, or has a role in a table."""
         for variable in self.variables:
             if variable.role == role or getattr(variable, role, False):
@@ -118,10 +118,10 @@ def read_metadata(path: str | Path, kind: Kind = "records") -> ArgusMetadata:
     """
     if kind not in ("records", "cells"):
         raise ParameterError(f"kind={kind!r} is not allowed.", hint="Use 'records' or 'cells'.")
-    return _Reader(Path(path), kind).read()
+    return _RdaReader(Path(path), kind).read()
 
 
-class _Reader:
+class _RdaReader:
     """Reads one file; a keyword belongs to the variable above it."""
 
     def __init__(self, path: Path, kind: Kind) -> None:
@@ -129,8 +129,8 @@ class _Reader:
         self.notes: list[str] = []
         self.separator, self.spss = "", False
         self.letters = {"<SAFE>": "S", "<UNSAFE>": "U", "<PROTECT>": "P"}
-        self.variables: list[Variable] = []
-        self.line = Line(1, "", ())
+        self.variables: list[RdaVariable] = []
+        self.line = TextLine(1, "", ())
 
     def read(self) -> ArgusMetadata:
         for line in token_lines(self.path, self.notes):
@@ -169,7 +169,7 @@ class _Reader:
         if length > MOST_WIDTH and numbers:
             raise self._wrong(f"a length of {length}", f"at most {MOST_WIDTH}")
         codes = tuple(dict.fromkeys(token.text.rstrip() for token in rest[numbers:] if token.text.strip()))
-        self.variables.append(Variable(name.text, start, length, codes, line=self.line.number))
+        self.variables.append(RdaVariable(name.text, start, length, codes, line=self.line.number))
 
     def _keywords(self, tokens: list[Token]) -> None:
         """One or several keywords on a line, each with its arguments."""
@@ -248,13 +248,13 @@ class _Reader:
         for role in ("weight", "holding", "record_key", "household"):
             several = [v for v in self.variables if getattr(v, role)]
             if len(several) > 1:
-                self.line = Line(several[1].line, "", ())
+                self.line = TextLine(several[1].line, "", ())
                 raise self._wrong(f"<{role.upper().replace('_', '')}> for {several[1].name}", "one such variable")
         if self.kind == "cells" and not self.separator:
             self.separator = ","
             self.notes.append(f"{self.path.name} names no <SEPARATOR>; a comma is taken.")
         for variable in self.variables:
-            self.line = Line(variable.line, variable.name, ())
+            self.line = TextLine(variable.line, variable.name, ())
             if variable.hierarchical and not (variable.levels or variable.hierarchy):
                 raise self._wrong(f"{variable.name} with <HIERARCHICAL>", "<HIERLEVELS> or <HIERCODELIST> below it")
             if variable.levels and variable.hierarchy:
@@ -268,16 +268,16 @@ class _Reader:
                 raise self._wrong("an empty <HIERLEADSTRING>", "the string that stands for one level, such as @")
 
 
-def _flagged(name: str) -> Callable[[_Reader, str, list[Token]], dict[str, Any]]:
+def _flagged(name: str) -> Callable[[_RdaReader, str, list[Token]], dict[str, Any]]:
     return lambda reader, keyword, arguments: reader._flag(name)(keyword, arguments)
 
 
-def _texted(name: str) -> Callable[[_Reader, str, list[Token]], dict[str, Any]]:
+def _texted(name: str) -> Callable[[_RdaReader, str, list[Token]], dict[str, Any]]:
     return lambda reader, keyword, arguments: reader._text(name, keyword, arguments)
 
 
-def _in_role(role: str) -> Callable[[_Reader, str, list[Token]], dict[str, Any]]:
-    def read(reader: _Reader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
+def _in_role(role: str) -> Callable[[_RdaReader, str, list[Token]], dict[str, Any]]:
+    def read(reader: _RdaReader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
         if arguments:
             raise reader._wrong(f"{keyword} {arguments[0].text}", f"{keyword} without arguments")
         if reader.kind != "cells":
@@ -287,7 +287,7 @@ def _in_role(role: str) -> Callable[[_Reader, str, list[Token]], dict[str, Any]]
     return read
 
 
-def _accepted(reader: _Reader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
+def _accepted(reader: _RdaReader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
     """A keyword of old files that changes nothing any more."""
     reader.notes.append(f"{reader.path.name}, line {reader.line.number}: {keyword} is accepted and changes nothing.")
     if arguments:
@@ -295,14 +295,14 @@ def _accepted(reader: _Reader, keyword: str, arguments: list[Token]) -> dict[str
     return {}
 
 
-def _request(reader: _Reader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
+def _request(reader: _RdaReader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
     codes = tuple(token.text.strip() for token in arguments if not token.is_sign(","))
     if not 1 <= len(codes) <= 2:
         raise reader._wrong(reader.line.text, f"{keyword} with one or two codes")
     return {"request": codes}
 
 
-def _unknown(reader: _Reader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
+def _unknown(reader: _RdaReader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
     """Pairs of ends: text in quotation marks, numbers without."""
     ends: list[Any] = []
     for token in arguments:
@@ -316,11 +316,11 @@ def _unknown(reader: _Reader, keyword: str, arguments: list[Token]) -> dict[str,
     return {"unknown": pairs}
 
 
-def _noise(part: str) -> Callable[[_Reader, str, list[Token]], dict[str, Any]]:
+def _noise(part: str) -> Callable[[_RdaReader, str, list[Token]], dict[str, Any]]:
     return lambda reader, keyword, arguments: reader._noise_file(part, keyword, arguments)
 
 
-KEYWORDS: dict[str, Callable[[_Reader, str, list[Token]], dict[str, Any]]] = {
+KEYWORDS: dict[str, Callable[[_RdaReader, str, list[Token]], dict[str, Any]]] = {
     "<RECODEABLE>": _flagged("recodeable"),
     "<RECODABLE>": _flagged("recodeable"),
     "<NUMERIC>": _flagged("numeric"),
@@ -349,11 +349,11 @@ KEYWORDS: dict[str, Callable[[_Reader, str, list[Token]], dict[str, Any]]] = {
     "<PFILE_FREQ>": _noise("freq"),
     "<PFILE_CONT>": _noise("cont"),
     "<PFILE_SEP>": _noise("sep"),
-    "<CKM>": _Reader._cell_key,
-    "<INCLUDEZEROS>": _Reader._cell_key,
-    "<PARITY>": _Reader._cell_key,
-    "<SEPARATION>": _Reader._cell_key,
-    "<SCALING>": _Reader._cell_key,
+    "<CKM>": _RdaReader._cell_key,
+    "<INCLUDEZEROS>": _RdaReader._cell_key,
+    "<PARITY>": _RdaReader._cell_key,
+    "<SEPARATION>": _RdaReader._cell_key,
+    "<SCALING>": _RdaReader._cell_key,
     "<SHADOW>": _in_role("shadow"),
     "<COST>": _in_role("cost"),
     "<COSTVAR>": _in_role("cost"),
@@ -403,7 +403,7 @@ def _name(name: str) -> str:
     return name if plain else f'"{name}"'
 
 
-def _variable_lines(variable: Variable) -> list[str]:
+def _variable_lines(variable: RdaVariable) -> list[str]:
     lines = []
     if variable.recodeable:
         lines.append("<RECODEABLE>")
@@ -436,7 +436,7 @@ def _variable_lines(variable: Variable) -> list[str]:
     return lines
 
 
-def _lines_of_mu_argus(variable: Variable) -> list[str]:
+def _lines_of_mu_argus(variable: RdaVariable) -> list[str]:
     """What only μ-ARGUS knows, and what it passes over."""
     lines = []
     if variable.household:

@@ -23,7 +23,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Recode:
+class RecodeFile:
     """What a ``.grc`` file says: groups of codes, or nodes of a tree below which nothing is shown."""
 
     groups: tuple[Group, ...] = ()
@@ -32,7 +32,7 @@ class Recode:
     notes: tuple[str, ...] = field(default=(), compare=False)
 
 
-def read_recode(path: str | Path) -> Recode:
+def read_recode(path: str | Path) -> RecodeFile:
     """Read a ``.grc`` file.
 
     A flat variable has lines ``new: old, old, from-to, -to, from-``; codes that no line names stay. A tree begins with
@@ -45,11 +45,11 @@ def read_recode(path: str | Path) -> Recode:
     if not lines:
         raise wrong(path.name, 1, "nothing", "a line such as new: old, old")
     if lines[0][1].strip().upper() == TREE:
-        return Recode(
+        return RecodeFile(
             nodes=tuple(_node(path.name, n, text) for n, text in lines[1:]), name=path.name, notes=tuple(notes)
         )
     groups = tuple(_group(path.name, n, text) for n, text in lines)
-    return Recode(groups, name=path.name, notes=tuple(notes))
+    return RecodeFile(groups, name=path.name, notes=tuple(notes))
 
 
 def _node(file: str, line: int, text: str) -> tuple[str, int]:
@@ -68,19 +68,19 @@ def _group(file: str, line: int, text: str) -> Group:
     return Group(new.rstrip().strip('"'), tuple(parts), line)
 
 
-def recode_text(recode: Recode) -> str:
+def recode_text(recode: RecodeFile) -> str:
     """The ``.grc`` file of a recode."""
     if recode.nodes:
         return "\n".join([TREE, *(code for code, _ in recode.nodes)]) + "\n"
     return "".join(f"{g.code}: {', '.join(g.parts)}\n" for g in recode.groups)
 
 
-def write_recode(recode: Recode, path: str | Path) -> None:
+def write_recode(recode: RecodeFile, path: str | Path) -> None:
     """Write a ``.grc`` file, in UTF-8."""
     Path(path).write_text(recode_text(recode), encoding="utf-8")
 
 
-def code_map(recode: Recode, codes: Iterable[str]) -> dict[str, str]:
+def code_map(recode: RecodeFile, codes: Iterable[str]) -> dict[str, str]:
     """Old codes to new ones, for the codes that groups name; ranges compare codes as right-justified text."""
     known = list(codes)
     width = max((len(code) for code in known), default=0)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError, ParameterError, counted, unknown_column
 from discreet.files.argus.numbers import code_column, number_column, recoded
-from discreet.files.argus.rda import ArgusMetadata, Variable
+from discreet.files.argus.rda import ArgusMetadata, RdaVariable
 from discreet.files.argus.text import LONGEST_LINE, decode, number_of, read_bytes, wrong, wrong_data
 from discreet.files.statistical import is_statistical, read_statistical, statistical_metadata
 from discreet.model.arrays import Ints
@@ -85,7 +85,7 @@ def read_argus_records(
 
 
 def _fixed(
-    path: Path, content: bytes, wanted: list[Variable], numeric: set[str], notes: list[str], gaps: bool
+    path: Path, content: bytes, wanted: list[RdaVariable], numeric: set[str], notes: list[str], gaps: bool
 ) -> pa.Table:
     import pyarrow as pa
 
@@ -141,7 +141,7 @@ def _lines(signs: NDArray[Any]) -> tuple[Ints, Ints, Ints]:
     return starts[full].astype(np.int64), ends[full].astype(np.int64), lines[full]
 
 
-def _field(signs: NDArray[Any], starts: Ints, ends: Ints, variable: Variable) -> pa.Array:
+def _field(signs: NDArray[Any], starts: Ints, ends: Ints, variable: RdaVariable) -> pa.Array:
     """One field of some records as text, of the width that it has; what a short record lacks is blank."""
     import pyarrow as pa
 
@@ -163,7 +163,7 @@ def _field(signs: NDArray[Any], starts: Ints, ends: Ints, variable: Variable) ->
 # ---- SPSS -----------------------------------------------------------------------------------------------------
 
 
-def _spss(path: Path, wanted: list[Variable], numeric: set[str], gaps: bool) -> pa.Table:
+def _spss(path: Path, wanted: list[RdaVariable], numeric: set[str], gaps: bool) -> pa.Table:
     """Columns of an SPSS file; capitals of names do not count. Codes that it lacks are blank."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -208,7 +208,7 @@ def _free(
     path: Path,
     content: bytes,
     metadata: ArgusMetadata,
-    wanted: list[Variable],
+    wanted: list[RdaVariable],
     numeric: set[str],
     notes: list[str],
     gaps: bool,
@@ -277,7 +277,7 @@ def _irregular(file: str, content: bytes, fields: int, separator: str, error: Ex
     )
 
 
-def _typed(text: Any, file: str, variable: Variable, numeric: set[str], lines: Ints | None, gaps: bool) -> pa.Array:
+def _typed(text: Any, file: str, variable: RdaVariable, numeric: set[str], lines: Ints | None, gaps: bool) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -346,7 +346,7 @@ def write_argus_records(columns: Mapping[str, Sequence[Any]], metadata: ArgusMet
     Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _text(value: Any, variable: Variable) -> str:
+def _text(value: Any, variable: RdaVariable) -> str:
     if isinstance(value, float) and variable.decimals is not None:
         return f"{value:.{variable.decimals}f}"
     return str(value)

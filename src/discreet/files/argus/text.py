@@ -30,7 +30,7 @@ class Token(NamedTuple):
         return self.text == sign and not self.quoted
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line that says something, with its number."""
 
     number: int
@@ -107,12 +107,12 @@ def read_text_lines(path: Path, notes: list[str]) -> list[str]:
     return lines
 
 
-def token_lines(path: Path, notes: list[str]) -> Iterator[Line]:
+def token_lines(path: Path, notes: list[str]) -> Iterator[TextLine]:
     """Lines in tokens; empty ones and comments (``//`` or two backslashes) are left out."""
     for number, raw in enumerate(read_text_lines(path, notes), start=1):
         text = raw.replace("\t", " ").strip()
         if text and not text.startswith(("//", "\\\\")):
-            yield Line(number, text, tuple(tokens_of(path.name, number, text)))
+            yield TextLine(number, text, tuple(tokens_of(path.name, number, text)))
 
 
 def tokens_of(file: str, number: int, text: str) -> Iterator[Token]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import OutputError, counted
-from discreet.files.argus.rda import MOST_WIDTH, ArgusMetadata, Variable, metadata_text
+from discreet.files.argus.rda import MOST_WIDTH, ArgusMetadata, RdaVariable, metadata_text
 from discreet.files.argus.text import LONGEST_LINE
 from discreet.files.hrc import write_labels
 from discreet.files.records.stat_formats import STATA, legal_names
@@ -147,9 +147,9 @@ def _fixed(value: Any, decimals: int) -> str:
 
 def _variable(
     name: str, start: int, field: Field, column: pa.ChunkedArray, about: PublicColumn, labels: str
-) -> Variable:
+) -> RdaVariable:
     missing, unknown = _missing(column, about.missing, field.is_number)
-    return Variable(
+    return RdaVariable(
         name,
         start,
         field.width,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.tables.adjust.moves import Moves
-from discreet.tables.adjust.programs import Answer, Programs
+from discreet.tables.adjust.moves import MoveLimits
+from discreet.tables.adjust.programs import BestMoves, Programs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,7 +25,7 @@ COARSE = 1e-2
 """How near the best of several directions is looked for where programs are solved by prices."""
 
 
-def started(programs: Programs, matrix: csr_array) -> Answer | None:
+def started(programs: Programs, matrix: csr_array) -> BestMoves | None:
     """The best of several quick choices, improved by flips; ``None`` where none of them allows any moves.
 
     Large programs try the first of them only, without flips.
@@ -45,7 +45,7 @@ def started(programs: Programs, matrix: csr_array) -> Answer | None:
     return programs.cheapest(best.directions)
 
 
-def choices(matrix: csr_array, moves: Moves) -> list[Bools]:
+def choices(matrix: csr_array, moves: MoveLimits) -> list[Bools]:
     """Directions by quick rules: balanced over relations, alternating from the largest level down, all up, all down.
 
     A cell that can move one way only moves that way.
@@ -67,7 +67,7 @@ def choices(matrix: csr_array, moves: Moves) -> list[Bools]:
     return [np.where(rise & fall, chosen, rise) for chosen in made]
 
 
-def _balanced(matrix: csr_array, moves: Moves, order: Ints, before: Bools | None = None) -> Bools:
+def _balanced(matrix: csr_array, moves: MoveLimits, order: Ints, before: Bools | None = None) -> Bools:
     """From the largest level down: the way that leaves the relations of a cell more even.
 
     Directions from ``before`` are gone through again and again, each cell with all the others as they stand.
@@ -93,7 +93,7 @@ def _balanced(matrix: csr_array, moves: Moves, order: Ints, before: Bools | None
     return up
 
 
-def improved(programs: Programs, answer: Answer) -> Answer:
+def improved(programs: Programs, answer: BestMoves) -> BestMoves:
     """Flip the directions whose prices promise a gain, fewer at a time when that brings none."""
     moves, best = programs.moves, answer
     share = 1.0
@@ -121,7 +121,7 @@ def improved(programs: Programs, answer: Answer) -> Answer:
     return best
 
 
-def _one_by_one(programs: Programs, best: Answer, candidates: np.ndarray) -> Answer | None:
+def _one_by_one(programs: Programs, best: BestMoves, candidates: np.ndarray) -> BestMoves | None:
     for i in candidates.tolist():
         if _enough(programs):
             break
@@ -138,7 +138,7 @@ def _enough(programs: Programs) -> bool:
     return programs.iterations * programs.size > FLIP_WORK
 
 
-def _promised(programs: Programs, answer: Answer) -> Floats:
+def _promised(programs: Programs, answer: BestMoves) -> Floats:
     """What flipping each unsafe cell saves if the prices of the relations stayed what they are."""
     moves = programs.moves
     assert answer.price is not None

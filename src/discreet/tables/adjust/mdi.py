@@ -17,7 +17,7 @@ from discreet.model.arrays import Bools, Codes, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.relations.interior import Interior
-from discreet.tables.adjust.moves import Moves
+from discreet.tables.adjust.moves import MoveLimits
 
 ENUMERATE = 16
 """Slices with at most so many unsafe cells are looked at in all combinations of directions."""
@@ -211,7 +211,7 @@ def _slice_distance(chosen: Bools, cost: Floats, sums: Floats, total: float, res
     return np.asarray(np.where(chosen, cost[1], cost[0]).sum(axis=1) + other, np.float64)
 
 
-def proportional(system: System, inner: Interior, moves: Moves, all_margins: bool) -> Proportional:
+def proportional(system: System, inner: Interior, moves: MoveLimits, all_margins: bool) -> Proportional:
     """The problem of a system of one table.
 
     Raises
@@ -249,7 +249,7 @@ def _numbers(columns: Codes) -> Ints:
     return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def least_information(problem: Proportional, moves: Moves, draws: int) -> tuple[Fitted, dict[str, float]]:
+def least_information(problem: Proportional, moves: MoveLimits, draws: int) -> tuple[Fitted, dict[str, float]]:
     """Votes, flips, and random draws of directions with flips after each that is better."""
     best, facts = _best_directions(problem, moves, draws)
     if not np.isfinite(best.distance):  # small cells that must grow a lot are fitted slowly
@@ -262,7 +262,7 @@ def least_information(problem: Proportional, moves: Moves, draws: int) -> tuple[
     return best, {**facts, "distance": best.distance}
 
 
-def _best_directions(problem: Proportional, moves: Moves, draws: int) -> tuple[Fitted, dict[str, float]]:
+def _best_directions(problem: Proportional, moves: MoveLimits, draws: int) -> tuple[Fitted, dict[str, float]]:
     """The directions that were found with the least distance, and the distances on the way."""
     rise, fall = moves.can_rise, moves.can_fall
     allowed = rise & fall

@@ -27,7 +27,7 @@ from discreet.tables.adjust.directions import QUICK_WHEN_LARGE, choices, started
 from discreet.tables.adjust.mdi import least_information, proportional
 from discreet.tables.adjust.moves import (
     SHOWN,
-    Moves,
+    MoveLimits,
     fixed_cells,
     known_of_others,
     limits_of_moves,
@@ -35,9 +35,9 @@ from discreet.tables.adjust.moves import (
     share_of,
     whole,
 )
-from discreet.tables.adjust.programs import Answer, Programs, Row
+from discreet.tables.adjust.programs import BestMoves, Programs, Row
 from discreet.tables.adjust.repeated import ALONE, TOO_LARGE, left_alone
-from discreet.tables.rounding.controlled import LEVELS, Problem, Search, round_controlled
+from discreet.tables.rounding.controlled import LEVELS, RoundingSteps, SearchEffort, round_controlled
 
 OBJECTIVES = ("l1", "l2", "linf", "compromise", "variance", "correlation", "mdi")
 QUALITY = ("compromise", "variance", "correlation")
@@ -181,7 +181,7 @@ class Adjust(Keyed, TableMethod):
         )
         return TableOutcome(np.zeros(len(system), np.bool_), evidence, published)
 
-    def moves(self, system: System, stretch: Floats | None = None) -> Moves:
+    def moves(self, system: System, stretch: Floats | None = None) -> MoveLimits:
         """How far the cells of a system may and must move; ``stretch`` are the draws of randomised moves."""
         return limits_of_moves(
             system,
@@ -193,7 +193,7 @@ class Adjust(Keyed, TableMethod):
             stretch=stretch,
         )
 
-    def moved(self, system: System, moves: Moves) -> Ints:
+    def moved(self, system: System, moves: MoveLimits) -> Ints:
         """Values after the best moves within given limits."""
         answer = _Solver(self, system, moves).run()
         published = system.value + _whole_moves(system, moves, answer) * moves.grid
@@ -249,7 +249,7 @@ class Adjust(Keyed, TableMethod):
             return np.ones(len(system))
         return 1.0 / size if self.weight == "value" else 1.0 / np.sqrt(size)
 
-    def _refuse_stuck(self, system: System, moves: Moves) -> None:
+    def _refuse_stuck(self, system: System, moves: MoveLimits) -> None:
         stuck = moves.unsafe[~moves.can_rise & ~moves.can_fall]
         if len(stuck):
             names = listed((system.cell_name(c) for c in stuck.tolist()), SHOWN)
@@ -300,7 +300,7 @@ def _warned(system: System, move: Ints) -> list[str]:
 class _Solver:
     """The search for moves: directions first, then the objectives in order."""
 
-    def __init__(self, method: Adjust, system: System, moves: Moves) -> None:
+    def __init__(self, method: Adjust, system: System, moves: MoveLimits) -> None:
         self.method, self.system, self.moves = method, system, moves
         self.matrix = system.matrix[np.flatnonzero(system.defining)]
         self.kept = tuple(_set_row(system, wanted) for wanted in method.keep_mean)
@@ -317,10 +317,10 @@ class _Solver:
         found["nodes"] = self.programs.nodes
         return found if self.struck_at is None else {**found, "limit_struck_at": self.struck_at}
 
-    def run(self) -> Answer:
+    def run(self) -> BestMoves:
         """The best moves that were found."""
         if not len(self.moves.unsafe):
-            return Answer(np.zeros(len(self.system)), 0.0)
+            return BestMoves(np.zeros(len(self.system)), 0.0)
         first = self.method.objectives[0]
         if first == "mdi":
             return self._least_information()
@@ -338,7 +338,7 @@ class _Solver:
         assert best.directions is not None
         return self._in_order(best.directions, best)
 
-    def _optimal(self, start: Answer | None, wanted: bool) -> Answer:
+    def _optimal(self, start: BestMoves | None, wanted: bool) -> BestMoves:
         """Directions by an integer program, where that is wanted or nothing else was found."""
         best, proven, bound = start, False, None
         nodes = DEFAULT_NODES if self.method.algorithm == "optimal" else NODES_WITHOUT_ASKING
@@ -368,7 +368,7 @@ class _Solver:
             self.facts["least_l1"] = round(bound * scale, 6)
         return best
 
-    def _say(self, name: str, answer: Answer) -> None:
+    def _say(self, name: str, answer: BestMoves) -> None:
         """What an objective came to, what it must be at least with these directions, and how far apart these are."""
         unit = (self.moves.grid / 10.0**self.system.decimals) ** (2 if name == "l2" else 1)
         self.facts[name] = round(answer.cost * unit, 6)
@@ -385,11 +385,11 @@ class _Solver:
             text += ", and with any others" if over < NOTHING else f"; with any directions, at most {over:.2%} above it"
         self.said.append(text)
 
-    def _in_order(self, directions: Bools, best: Answer) -> Answer:
+    def _in_order(self, directions: Bools, best: BestMoves) -> BestMoves:
         """Further objectives with the directions kept."""
         answer, largest = best, None
         for name in self.method.objectives:
-            found: Answer | None
+            found: BestMoves | None
             if name == "linf":
                 found = self.programs.flattest(directions)
                 largest = None if found is None else found.cost
@@ -405,7 +405,7 @@ class _Solver:
             answer = found
         return answer
 
-    def _squares(self) -> Answer:
+    def _squares(self) -> BestMoves:
         """Squared moves of large tables: the best of several quick choices by this objective itself."""
         tried = choices(self.matrix, self.moves)[:QUICK_WHEN_LARGE]
         found = [answer for chosen in tried if (answer := self.programs.smallest_squares(chosen)) is not None]
@@ -416,7 +416,7 @@ class _Solver:
         self._say("l2", best)
         return best
 
-    def _least_information(self) -> Answer:
+    def _least_information(self) -> BestMoves:
         """Unsafe cells at their safe values, the other finest cells in proportion."""
         inner = interior(self.system)
         problem = proportional(self.system, inner, self.moves, self.method.fixed == "margins")
@@ -425,11 +425,11 @@ class _Solver:
             raise self._infeasible()
         self.facts = {name: round(value * self.moves.grid, 6) for name, value in found.items() if np.isfinite(value)}
         move = np.asarray(inner.sums @ (best.value - problem.original), np.float64)
-        return Answer(move, best.distance, directions=best.directions)
+        return BestMoves(move, best.distance, directions=best.directions)
 
     # ---- quality -------------------------------------------------------------------------------------------
 
-    def _quality(self, goal: str) -> Answer:
+    def _quality(self, goal: str) -> BestMoves:
         """Least (or largest) covariance of value and move of the unsafe cells; then the others as little as can be."""
         system, cells = self.system, self.moves.unsafe
         value = system.value[cells].astype(np.float64) / self.moves.grid
@@ -467,7 +467,7 @@ class _Solver:
         self.facts = {"shift": round(shift, 9), "proven": found.proven}
         return answer
 
-    def _with_unsafe(self, move: Floats) -> Answer | None:
+    def _with_unsafe(self, move: Floats) -> BestMoves | None:
         """The other cells moved as little as can be, for given moves of the unsafe ones."""
         m = self.moves
         up = move > 0
@@ -521,7 +521,7 @@ class _Solver:
         )
 
 
-def _in_units_of(moves: Moves, size: float) -> Moves:
+def _in_units_of(moves: MoveLimits, size: float) -> MoveLimits:
     return replace(
         moves,
         least_up=moves.least_up / size,
@@ -561,7 +561,7 @@ def _set_row(system: System, wanted: Any) -> Row:
     return Row(cells, np.ones(len(cells)))
 
 
-def _whole_moves(system: System, moves: Moves, answer: Answer) -> Ints:
+def _whole_moves(system: System, moves: MoveLimits, answer: BestMoves) -> Ints:
     """Moves in whole steps that keep all relations: as they are, or rounded together where they are not whole."""
     inner = interior(system)
     near = np.rint(answer.move).astype(np.int64)
@@ -575,5 +575,5 @@ def _whole_moves(system: System, moves: Moves, answer: Answer) -> Ints:
     floor[cells] = np.where(up, np.maximum(floor[cells], moves.least_up.astype(np.int64)), floor[cells])
     ceil[cells] = np.where(up, ceil[cells], np.minimum(ceil[cells], -moves.least_down.astype(np.int64)))
     floor, ceil = np.minimum(floor, ceil), np.maximum(floor, ceil)
-    problem = Problem(inner, floor, ceil, np.zeros(len(system)))
-    return round_controlled(problem, near[inner.cells], Search(effort=100), 1).value
+    problem = RoundingSteps(inner, floor, ceil, np.zeros(len(system)))
+    return round_controlled(problem, near[inner.cells], SearchEffort(effort=100), 1).value

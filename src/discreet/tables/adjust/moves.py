@@ -19,7 +19,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
+class MoveLimits:
     """Limits of moves, in steps of ``grid`` units.
 
     Parameters
@@ -113,7 +113,7 @@ def limits_of_moves(
     movable_zeros: bool,
     weight: Floats,
     stretch: Floats | None,
-) -> Moves:
+) -> MoveLimits:
     """Limits of the moves of a system.
 
     Parameters
@@ -169,4 +169,4 @@ def limits_of_moves(
         for far, least in ((most_up, least_up), (most_down, least_down)):
             room = np.where(far[cells] >= FAR, least, far[cells] - least)
             least += np.floor(np.maximum(room, 0) * stretch[cells])
-    return Moves(grid, cells, least_up, least_down, np.maximum(most_up, 0), np.maximum(most_down, 0), weight)
+    return MoveLimits(grid, cells, least_up, least_down, np.maximum(most_up, 0), np.maximum(most_down, 0), weight)

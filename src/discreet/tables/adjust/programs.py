@@ -10,7 +10,7 @@ import numpy as np
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.solve.least_moves import GAP, in_blocks, least_absolute, least_squares
 from discreet.solve.program import started
-from discreet.tables.adjust.moves import FAR, Moves
+from discreet.tables.adjust.moves import FAR, MoveLimits
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -34,7 +34,7 @@ NAMED = 0.01
 
 
 @dataclass
-class Answer:
+class BestMoves:
     """Moves of all cells in steps, what they cost, and for linear programs the price of each relation on the cells.
 
     ``bound`` is what the cost must be at least: with these directions, and from an integer program with any directions.
@@ -62,7 +62,9 @@ class Programs:
     Columns are moves up, then moves down, of the cells that may move; further columns are added by the programs.
     """
 
-    def __init__(self, matrix: csr_array, moves: Moves, kept: tuple[Row, ...] = (), everything: bool = False) -> None:
+    def __init__(
+        self, matrix: csr_array, moves: MoveLimits, kept: tuple[Row, ...] = (), everything: bool = False
+    ) -> None:
         self.moves = moves
         movable = (moves.most_up > 0) | (moves.most_down > 0)
         movable[moves.unsafe] = True
@@ -112,7 +114,7 @@ class Programs:
 
     # ---- linear programs -----------------------------------------------------------------------------------
 
-    def cheapest(self, directions: Bools, gap: float = GAP) -> Answer | None:
+    def cheapest(self, directions: Bools, gap: float = GAP) -> BestMoves | None:
         """Least weighted sum of absolute moves for given directions; ``None`` where there is none.
 
         Large programs are solved to within a gap by prices (:mod:`discreet.solve.least_moves`), others by the simplex
@@ -141,9 +143,9 @@ class Programs:
         dual = np.array(solution.row_dual)
         price = np.asarray(self.relations.T @ dual)
         least = float(info.objective_function_value)
-        return Answer(self._moves(np.array(solution.col_value)), least, price, directions, least)
+        return BestMoves(self._moves(np.array(solution.col_value)), least, price, directions, least)
 
-    def _approached(self, directions: Bools, gap: float) -> Answer | None:
+    def _approached(self, directions: Bools, gap: float) -> BestMoves | None:
         """The same to within a gap, by prices; the first answer also tells whether there are any moves at all."""
         lower, upper = self._limits(directions)
         found = in_blocks(least_absolute, self.relations, lower, upper, self._weights(), gap=gap)
@@ -152,7 +154,7 @@ class Programs:
         if not found.kept:
             return None
         price = np.asarray(self.relations.T @ found.price)
-        return Answer(self._of_all(found.move), found.cost, price, directions, found.bound)
+        return BestMoves(self._of_all(found.move), found.cost, price, directions, found.bound)
 
     def _limits(self, directions: Bools) -> tuple[Floats, Floats]:
         """Least and most move of every free cell, down being negative."""
@@ -260,10 +262,10 @@ class Programs:
         self,
         level: int,
         seconds: float | None,
-        start: Answer | None,
+        start: BestMoves | None,
         form: Row | None = None,
         goal: str = "cost",
-    ) -> tuple[Answer | None, bool]:
+    ) -> tuple[BestMoves | None, bool]:
         """Directions by an integer program, and whether the time struck.
 
         ``goal`` is the weighted sum of moves (``"cost"``), or of a linear form its least absolute value (``"least"``),
@@ -346,7 +348,7 @@ class Programs:
             return None, False
         found = np.array(highs.getSolution().col_value)
         directions = found[2 * size : 2 * size + count] > 0.5
-        answer = Answer(
+        answer = BestMoves(
             self._moves(found),
             float(info.objective_function_value),
             directions=directions,
@@ -357,7 +359,7 @@ class Programs:
 
     # ---- other objectives with given directions ------------------------------------------------------------
 
-    def flattest(self, directions: Bools) -> Answer | None:
+    def flattest(self, directions: Bools) -> BestMoves | None:
         """Least largest weighted move for given directions; ``cost`` is that move."""
         import highspy
         from scipy.sparse import csr_array, diags_array, hstack
@@ -372,7 +374,7 @@ class Programs:
         model = self._model(cost, np.append(lower, 0.0), np.append(upper, FAR), extra, sides)
         return self._answer(started(model), directions)
 
-    def cheapest_below(self, directions: Bools, largest: float) -> Answer | None:
+    def cheapest_below(self, directions: Bools, largest: float) -> BestMoves | None:
         """Least weighted sum of moves none of which, weighted, exceeds a largest one."""
         lower, upper = self.bounds(directions)
         weight = np.maximum(np.tile(self.moves.weight[self.free], 2), 1e-300)
@@ -380,7 +382,7 @@ class Programs:
         cost = np.tile(self.moves.weight[self.free], 2)
         return self._answer(started(self._model(cost, lower, upper)), directions)
 
-    def smallest_squares(self, directions: Bools) -> Answer | None:
+    def smallest_squares(self, directions: Bools) -> BestMoves | None:
         """Least weighted sum of squared moves for given directions."""
         lower, upper = self._limits(directions)
         if np.any(lower > upper):
@@ -388,9 +390,9 @@ class Programs:
         found = in_blocks(least_squares, self.relations, lower, upper, self._weights())
         if not found.kept:
             return None
-        return Answer(self._of_all(found.move), found.cost, directions=directions, bound=found.bound)
+        return BestMoves(self._of_all(found.move), found.cost, directions=directions, bound=found.bound)
 
-    def _answer(self, highs: Any, directions: Bools) -> Answer | None:
+    def _answer(self, highs: Any, directions: Bools) -> BestMoves | None:
         import highspy
 
         highs.run()
@@ -400,4 +402,4 @@ class Programs:
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         found, cost = np.array(highs.getSolution().col_value), float(info.objective_function_value)
-        return Answer(self._moves(found), cost, directions=directions, bound=cost)
+        return BestMoves(self._moves(found), cost, directions=directions, bound=cost)

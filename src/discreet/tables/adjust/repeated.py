@@ -16,7 +16,7 @@ import numpy as np
 from discreet.errors import NeedsError, ParameterError, ProtectionError
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.relations import System
-from discreet.tables.adjust.moves import Moves
+from discreet.tables.adjust.moves import MoveLimits
 
 ALONE = (
     "a reader who also knows the rule and repeats the adjustment is left with, no other table having been found that "
@@ -37,10 +37,10 @@ ROUNDS = 3
 class Adjusting(Protocol):
     """An adjustment that can be repeated."""
 
-    def moves(self, system: System, stretch: Floats | None = None) -> Moves:
+    def moves(self, system: System, stretch: Floats | None = None) -> MoveLimits:
         """How far cells may and must move."""
 
-    def moved(self, system: System, moves: Moves) -> Ints:
+    def moved(self, system: System, moves: MoveLimits) -> Ints:
         """Values after the best moves within limits."""
 
 
@@ -114,7 +114,7 @@ def _with_values(system: System, value: Ints) -> System:
     return replace(system, value=value, **changed)
 
 
-def _forced(moves: Moves, directions: Bools) -> Moves:
+def _forced(moves: MoveLimits, directions: Bools) -> MoveLimits:
     """The same limits with every unsafe cell moving one way only."""
     most_up, most_down = moves.most_up.copy(), moves.most_down.copy()
     most_up[moves.unsafe[~directions]] = 0.0

@@ -23,7 +23,7 @@ from discreet.parameters import Declared, Natural, Number
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
-from discreet.tables.engines.smallest import Found, Problem, cheapest
+from discreet.tables.engines.smallest import FlatTable, SmallestPattern, cheapest
 from discreet.tables.engines.subtables import Subtables, subtables
 
 SINGLETONS = ("sums", "none")
@@ -55,7 +55,7 @@ class ModularSettings(Declared):
     nodes: Natural | None = 1_000
 
 
-class _Place(NamedTuple):
+class _SubTable(NamedTuple):
     """A sub-table: its level, table and number, its cells, and which of its axes have a total."""
 
     level: int
@@ -66,14 +66,14 @@ class _Place(NamedTuple):
 
 
 @dataclass
-class _Work:
+class _WorkDone:
     """Counted work, and what could not be done."""
 
     solved: int = 0
     restarts: int = 0
     programs: int = 0
     stopped: int = 0
-    short: dict[int, _Place] = field(default_factory=dict)
+    short: dict[int, _SubTable] = field(default_factory=dict)
 
 
 def propose(system: System, cost: Floats, settings: ModularSettings | None = None) -> Proposal:
@@ -96,8 +96,8 @@ class _Modular:
         self.need_down = np.where(system.unsafe, system.lower_level, 0).astype(np.float64)
         largest = max(float(self.need_up.max(initial=0)), float(self.need_down.max(initial=0)), 1.0)
         self.carried = np.maximum(np.minimum(settings.carried / 100 * np.abs(system.value), largest), 1.0)
-        self.memory: dict[tuple[int, int, bytes], Found] = {}
-        self.work = _Work()
+        self.memory: dict[tuple[int, int, bytes], SmallestPattern] = {}
+        self.work = _WorkDone()
 
     def run(self) -> Proposal:
         order = sorted(
@@ -112,14 +112,14 @@ class _Modular:
             withheld, again = self._downwards(places, marked)
         return self._proposal(withheld, len(again) > 0)
 
-    def _downwards(self, places: list[_Place], marked: Bools) -> tuple[Bools, Ints]:
+    def _downwards(self, places: list[_SubTable], marked: Bools) -> tuple[Bools, Ints]:
         """One way from the top to the finest sub-tables, or to the first level at which margins had to be withheld.
 
         Sub-tables of one level do not look at each other's results, so that they can be solved at the same time.
         """
         withheld = marked.copy()
         self.work.short.clear()
-        before: dict[int, tuple[Bools, Found]] = {}
+        before: dict[int, tuple[Bools, SmallestPattern]] = {}
         done = 0
         for _, group in groupby(range(len(places)), key=lambda p: places[p].level):
             level = list(group)
@@ -140,12 +140,12 @@ class _Modular:
                 return withheld, np.array(sorted(margins), np.int64)
         return withheld, _unseen(places, before, withheld)
 
-    def _solved(self, places: list[_Place], hidden: dict[int, Bools], done: int) -> dict[int, Found]:
+    def _solved(self, places: list[_SubTable], hidden: dict[int, Bools], done: int) -> dict[int, SmallestPattern]:
         """The cheapest patterns of sub-tables, from memory or made at the same time, in a fixed order."""
         key = {p: (places[p].table, places[p].number, np.packbits(mask).tobytes()) for p, mask in hidden.items()}
         fresh = [p for p in hidden if key[p] not in self.memory]
 
-        def solve(p: int) -> Found:
+        def solve(p: int) -> SmallestPattern:
             return cheapest(self._problem(places[p], hidden[p]), self.settings.nodes)
 
         with closing(in_order(solve, fresh, "modular", done, len(places))) as results:
@@ -156,7 +156,7 @@ class _Modular:
                 self.work.stopped += not found.proved
         return {p: self.memory[key[p]] for p in hidden}
 
-    def _problem(self, place: _Place, hidden: Bools) -> Problem:
+    def _problem(self, place: _SubTable, hidden: Bools) -> FlatTable:
         """What must be able to move in a sub-table, and what its cells cost there."""
         cells, whole = place.cells, place.whole
         flat = cells.ravel()
@@ -167,7 +167,7 @@ class _Modular:
         weight = weight + float(weight.max()) * _margin_weights(cells.shape, whole)
         unsafe = there & self.system.unsafe[safe]
         secondary, carried = hidden.ravel() & ~unsafe, self.carried[safe]
-        return Problem(
+        return FlatTable(
             cells,
             whole,
             hidden,
@@ -227,7 +227,7 @@ class _Modular:
         }
         return Proposal(withheld, numbers(unprotected), effort, tuple(notes))
 
-    def _name(self, place: _Place) -> str:
+    def _name(self, place: _SubTable) -> str:
         """A sub-table in words: the codes that its lines are the parts of."""
         part, table = self.parts[place.table], self.system.tables.tables[place.table]
         top = part.code[part.start[part.lines(place.number)]].tolist()
@@ -235,18 +235,18 @@ class _Modular:
         return f"the sub-table of {codes}"
 
 
-def _place(part: Subtables, level: int, table: int, number: int) -> _Place:
-    return _Place(level, table, number, part.cells(number), part.whole[part.lines(number)].astype(np.bool_))
+def _place(part: Subtables, level: int, table: int, number: int) -> _SubTable:
+    return _SubTable(level, table, number, part.cells(number), part.whole[part.lines(number)].astype(np.bool_))
 
 
-def _is_margin(place: _Place, flat: Ints) -> Bools:
+def _is_margin(place: _SubTable, flat: Ints) -> Bools:
     """Which places of a sub-table are totals."""
     at = np.stack(np.unravel_index(flat, place.cells.shape), axis=-1)
     result: Bools = np.any((at == 0) & place.whole, axis=-1)
     return result
 
 
-def _unseen(places: list[_Place], before: dict[int, tuple[Bools, Found]], withheld: Bools) -> Ints:
+def _unseen(places: list[_SubTable], before: dict[int, tuple[Bools, SmallestPattern]], withheld: Bools) -> Ints:
     """Cells that were withheld after a sub-table with them was done, as in linked tables.
 
     Margins that are withheld are found at once; these cells are inner ones of several sub-tables.

@@ -15,7 +15,7 @@ import numpy as np
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, pointers
 from discreet.solve.program import started
 from discreet.tables.engines.subtables import relations_of
-from discreet.tables.suppress.cuts import FAR, Attackers, Cut, Demand, capacity_cuts
+from discreet.tables.suppress.cuts import FAR, Cut, CutPrograms, PatternDemands, capacity_cuts
 from discreet.tables.suppress.optimal import optimal
 
 ENOUGH = 1 - 1e-9
@@ -31,7 +31,7 @@ UNBOUNDED = 1e15
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class FlatTable:
     """A table without hierarchies, one axis a variable; the first place of a ``whole`` axis is the sum of the others.
 
     ``up``, ``down``, ``need_up`` and ``need_down`` are flat; ``sums`` are lines (axis, places) whose sum must move.
@@ -49,7 +49,7 @@ class Problem:
     sums: list[tuple[int, Ints]]
 
 
-class Found(NamedTuple):
+class SmallestPattern(NamedTuple):
     """New places to withhold, places that cannot be protected, programs solved, and whether it is the cheapest."""
 
     new: Ints
@@ -75,7 +75,7 @@ class _Oracle(Protocol):
     def optimum(self, best: Bools, weight: Floats, master: _Master, nodes: int | None) -> tuple[Bools, bool]: ...
 
 
-def cheapest(problem: Problem, nodes: int | None) -> Found:
+def cheapest(problem: FlatTable, nodes: int | None) -> SmallestPattern:
     """The cheapest pattern, or a cheap one where finding the cheapest would take too long.
 
     The relaxation is solved with cuts until attackers are content. If it does not say of every cell whether it is
@@ -89,7 +89,7 @@ def cheapest(problem: Problem, nodes: int | None) -> Found:
     weight = problem.weight.ravel()
     master = _Master(weight, np.flatnonzero(flat_allowed & ~settled), settled)
     if not master.add(oracle.cuts(settled.astype(np.float64))):
-        return Found(np.zeros(0, np.int64), short, 0, True)
+        return SmallestPattern(np.zeros(0, np.int64), short, 0, True)
     point = _settled_by_cuts(master, oracle)
     least = float(weight @ point)
     parts = int(np.sum(np.minimum(point, 1 - point) > WHOLE))
@@ -100,7 +100,7 @@ def cheapest(problem: Problem, nodes: int | None) -> Found:
         proved = float(weight @ best) <= least * (1 + WHOLE)
         if not proved and (nodes is None or (nodes and parts <= oracle.few_parts)):
             best, proved = oracle.optimum(best, weight, master, nodes)
-    return Found(np.flatnonzero(best & ~settled), short, master.programs, proved)
+    return SmallestPattern(np.flatnonzero(best & ~settled), short, master.programs, proved)
 
 
 def _settled_by_cuts(master: _Master, oracle: _Oracle) -> Floats:
@@ -215,7 +215,7 @@ class _Flows:
 
     few_parts: float = 40
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: FlatTable) -> None:
         rows, columns = problem.cells.shape
         self.rows = rows
         self.cell = np.where(problem.allowed, np.arange(problem.cells.size).reshape(rows, columns), -1).astype(np.int64)
@@ -306,7 +306,7 @@ class _Programs:
 
     few_parts: float = np.inf
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: FlatTable) -> None:
         from scipy.sparse import coo_array, csr_array, vstack
 
         size, extra = problem.cells.size, len(problem.sums)
@@ -337,7 +337,7 @@ class _Programs:
             target.append(size + k)
             direction.append(1)
             level.append(1)
-        self.demand = Demand.external(
+        self.demand = PatternDemands.external(
             np.array(target, np.int64), np.array(direction, np.int64), np.array(level, np.int64)
         )
         self.known = wide, np.zeros(size + extra, np.int64), lower, upper
@@ -406,14 +406,14 @@ class _Programs:
         return missed
 
 
-class _OneModel(Attackers):
+class _OneModel(CutPrograms):
     """Attackers that share one solver: small tables have more demands than there is to gain from warm ones."""
 
     def _place(self, k: int, keen: bool) -> tuple[int, bool]:
         return 0, False
 
 
-def _signs(problem: Problem, k: int) -> Ints:
+def _signs(problem: FlatTable, k: int) -> Ints:
     """Coefficients of a sum: parts count with one sign and the line's total with the other, the sum itself with -1."""
     axis, places = problem.sums[k]
     at = np.unravel_index(places, problem.cells.shape)[axis]

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.attack import External, Finding, attack_by_insiders
+from discreet.attack import External, WorstInsider, attack_by_insiders
 from discreet.errors import counted, listed
 from discreet.model.arrays import Bools, Ints
 from discreet.progress import onwards
@@ -147,8 +147,8 @@ def standards(
         system,
         cells[unsafe & found.short],
         cells[unsafe & found.recoverable],
-        cells[unsafe & (insiders >= Finding.SHORT)] if levels else np.zeros(0, np.int64),
-        cells[unsafe & (insiders == Finding.RECOVERABLE)],
+        cells[unsafe & (insiders >= WorstInsider.SHORT)] if levels else np.zeros(0, np.int64),
+        cells[unsafe & (insiders == WorstInsider.RECOVERABLE)],
         singleton_pairs(system, hidden),
         int((unsafe & (system.contributors[cells] == 0)).sum()),
     )

@@ -20,10 +20,10 @@ from discreet.model.evidence import Certificates, Proofs
 from discreet.relations import System
 from discreet.relations.interior import interior
 from discreet.relations.marks import cell_marks
-from discreet.solve.narrowest import Needs, Room, narrowest
+from discreet.solve.narrowest import NarrowestRoom, Needs, narrowest
 from discreet.tables.adjust.moves import FAR, limits_of_moves
 from discreet.tables.levels import prove_levels, room_for_levels
-from discreet.tables.rounding.controlled import Problem, Search, round_controlled
+from discreet.tables.rounding.controlled import RoundingSteps, SearchEffort, round_controlled
 from discreet.tables.suppress.certified import needed_levels
 
 PROGRAMS = 3_000
@@ -42,7 +42,7 @@ class Narrow:
     upper: Ints
     certificates: Certificates
     proofs: Proofs
-    room: Room
+    room: NarrowestRoom
     scale: float
 
 
@@ -90,7 +90,7 @@ def narrow_intervals(
     end = None if time_limit is None else monotonic() + time_limit
     needs = Needs(np.tile(at, 2), np.repeat(np.array([1, -1]), len(at)), wanted.distance / scale)
 
-    def solve(needs: Needs) -> Room:
+    def solve(needs: Needs) -> NarrowestRoom:
         return narrowest(
             matrix,
             most_down / scale,
@@ -137,7 +137,7 @@ def _wanted(system: System, targets: Ints, most_down: Floats, most_up: Floats, k
     return _Wanted(level, np.concatenate((least_up, least_down)), np.concatenate((up, down)))
 
 
-def _proved(system: System, fall: Ints, rise: Ints, reach: Floats, found: Room, scale: float) -> Narrow:
+def _proved(system: System, fall: Ints, rise: Ints, reach: Floats, found: NarrowestRoom, scale: float) -> Narrow:
     """Exact certificates within the intervals; where whole numbers need more room, intervals get it within reach."""
     lower, upper = system.value - fall, system.value + rise
     certificates, proofs, left = prove_levels(system, lower, upper)
@@ -195,8 +195,8 @@ def values_within(system: System, lower: Ints, upper: Ints) -> Ints:
     high[cells] += np.clip(np.ceil(above - 1e-6), 0, width).astype(np.int64)
     value[cells] += np.clip(np.rint(above), 0, width).astype(np.int64)
     inner = interior(system)
-    problem = Problem(inner, low, high, np.zeros(len(system)))
-    return round_controlled(problem, value[inner.cells], Search(effort=100), 1).value
+    problem = RoundingSteps(inner, low, high, np.zeros(len(system)))
+    return round_controlled(problem, value[inner.cells], SearchEffort(effort=100), 1).value
 
 
 def unprotected(system: System, cells: list[int]) -> ProtectionError:

@@ -26,7 +26,7 @@ from discreet.tables.adjust import Adjust
 from discreet.tables.adjust.moves import fixed_cells, share_of
 from discreet.tables.intervals.bounds import exponent, further, hull, interval
 from discreet.tables.intervals.least import SHOWN, narrow_intervals, unprotected, values_within
-from discreet.tables.levels import Room, room_for_levels
+from discreet.tables.levels import LevelProofs, room_for_levels
 
 MOST_STEPS = 20
 """An interval that still tells too much after so many steps more is given up."""
@@ -256,7 +256,7 @@ class Drawn:
         self.lower[cell], self.upper[cell] = further(low, high, int(self.step[cell]), below, bool(self.natural[cell]))
         self.extra[cell] += 1
 
-    def make_room(self, room: Room) -> None:
+    def make_room(self, room: LevelProofs) -> None:
         """Let intervals reach as far as the proofs of levels need it, also those of cells that were not changed."""
         value = self.system.value
         for cell in np.flatnonzero((room.fall > 0) | (room.rise > 0)).tolist():

@@ -16,7 +16,7 @@ from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Ints, pointers
 from discreet.progress import checkpoint
 from discreet.tables.perturb.cover import Cover
-from discreet.tables.perturb.families import Families, families_of, mixed
+from discreet.tables.perturb.families import CandidateFamilies, families_of, mixed
 
 PARTNERS = 2
 """So many partners are looked at for one cell, and the better is taken."""
@@ -79,7 +79,7 @@ def exchanged(
 
 
 def _anneal(
-    families: Sequence[Families],
+    families: Sequence[CandidateFamilies],
     draw: Draws,
     off: Codes,
     count: Ints,

@@ -16,7 +16,7 @@ LEAST = 64
 """Variables are held fixed as long as families have so many cells on average."""
 
 
-class Families(NamedTuple):
+class CandidateFamilies(NamedTuple):
     """Candidates family by family, and the published cells of each family in bundles.
 
     A bundle has the published cells that contain the same members of the family: whatever members change, its cells
@@ -70,7 +70,7 @@ def _together(one: Draws, other: Ints | Draws) -> Draws:
     return result
 
 
-def families_of(group: Ints | Draws, draw: Draws, start: Ints, cells: Codes, size: int) -> Families:
+def families_of(group: Ints | Draws, draw: Draws, start: Ints, cells: Codes, size: int) -> CandidateFamilies:
     """Families of candidates with the same number in ``group``.
 
     ``start`` and ``cells`` are the published cells of each candidate, below ``size``. The order of families follows
@@ -82,7 +82,9 @@ def families_of(group: Ints | Draws, draw: Draws, start: Ints, cells: Codes, siz
     bundle_start, cell_start, bundled, own_start, own = bundles(family_start, order, start, cells, draw, size)
     member_start, members = turned(own_start, own, len(cell_start) - 1)
     own_start, own = turned(member_start, members, len(order))
-    return Families(order, family_start, bundle_start, cell_start, bundled, own_start, own, member_start, members)
+    return CandidateFamilies(
+        order, family_start, bundle_start, cell_start, bundled, own_start, own, member_start, members
+    )
 
 
 @kernel("u8(u8)")

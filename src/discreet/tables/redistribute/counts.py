@@ -17,7 +17,7 @@ Algorithm = Literal["nearest", "equal", "optimal"]
 Outliers = Literal["suppress", "redistribute", "none"]
 
 
-class Moves(NamedTuple):
+class MovedUnits(NamedTuple):
     """Units that moved: from which cell, to which, how many, how many steps each."""
 
     source: Ints
@@ -40,9 +40,9 @@ class Redistributed(NamedTuple):
 
     before: Ints
     after: Ints
-    moves: Moves
+    moves: MovedUnits
     outlier: Bools
-    outlier_moves: Moves
+    outlier_moves: MovedUnits
     lost: int
 
 
@@ -118,8 +118,8 @@ def _check(
         raise ParameterError(f"algorithm={algorithm!r} is not known.", hint=f"Use {', '.join(_ALGORITHMS)}.")
 
 
-def _no_moves() -> Moves:
-    return Moves(*(np.zeros(0, np.int64) for _ in range(4)))
+def _no_moves() -> MovedUnits:
+    return MovedUnits(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
 # ---- outliers ----------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def outlier_cells(counts: Ints, geometry: Geometry, threshold: int, outlier_dist
     return result
 
 
-def _moved_outliers(now: Ints, gone: Ints, targets: Ints, geometry: Geometry) -> Moves:
+def _moved_outliers(now: Ints, gone: Ints, targets: Ints, geometry: Geometry) -> MovedUnits:
     """One unit of an outlier to each of its closest cells: by distance, larger counts, position; round again if few."""
     if len(gone) and not len(targets):
         raise ProtectionError("All cells of the map are outliers.", hint="Use a coarser grid or suppress them.")
@@ -163,13 +163,13 @@ def _moved_outliers(now: Ints, gone: Ints, targets: Ints, geometry: Geometry) ->
         for unit in range(int(now[cell])):
             at = order[unit % len(order)]
             rows.append((cell, int(targets[at]), 1, int(steps[at])))
-    return Moves(*np.array(rows, np.int64).reshape(-1, 4).T)
+    return MovedUnits(*np.array(rows, np.int64).reshape(-1, 4).T)
 
 
 # ---- filling up --------------------------------------------------------------------------------------------------
 
 
-def _nearest(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> Moves:
+def _nearest(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> MovedUnits:
     small = left[now[left] < threshold]
     donors = left[now[left] > threshold]
     small = small[np.lexsort((small, now[small]))]
@@ -181,7 +181,7 @@ def _nearest(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> Moves
     found = np.concatenate(parts)
     if np.any(found[:, 3] >= FAR):
         raise ProtectionError("A small cell cannot be reached from any cell with units to spare.")
-    return Moves(*np.ascontiguousarray(found.T))
+    return MovedUnits(*np.ascontiguousarray(found.T))
 
 
 @kernel("i8[:,::1](i8[::1], i8[::1], i8[:,::1], i8[::1], i8)")
@@ -211,16 +211,16 @@ def fill_up(small: Ints, donors: Ints, steps: Ints, count: Ints, threshold: int)
     return moves[:used].copy()
 
 
-def _optimal(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> Moves:
+def _optimal(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> MovedUnits:
     spare = np.zeros(len(now), np.int64)
     spare[left] = now[left] - threshold
     found = fewest_steps(geometry.network(), np.maximum(spare, 0), np.maximum(-spare, 0))
-    return Moves(*np.ascontiguousarray(found.T))
+    return MovedUnits(*np.ascontiguousarray(found.T))
 
 
-def _equal(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> Moves:
+def _equal(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> MovedUnits:
     count = now.copy()
-    parts: list[Moves] = []
+    parts: list[MovedUnits] = []
     while True:
         small, donors = left[count[left] < threshold], left[count[left] > threshold]
         if not len(small):
@@ -229,10 +229,10 @@ def _equal(now: Ints, left: Ints, geometry: Geometry, threshold: int) -> Moves:
         np.subtract.at(count, part.source, part.units)
         np.add.at(count, part.target, part.units)
         parts.append(part)
-    return Moves(*(np.concatenate([part[k] for part in parts] or [np.zeros(0, np.int64)]) for k in range(4)))
+    return MovedUnits(*(np.concatenate([part[k] for part in parts] or [np.zeros(0, np.int64)]) for k in range(4)))
 
 
-def _shipped(donors: Ints, small: Ints, supply: Ints, demand: Ints, geometry: Geometry) -> Moves:
+def _shipped(donors: Ints, small: Ints, supply: Ints, demand: Ints, geometry: Geometry) -> MovedUnits:
     if not len(small):
         return _no_moves()
     found = cheapest_shipment(lambda d, r: geometry.distances(donors[d], small[r]), supply, demand)
@@ -245,7 +245,7 @@ def _shipped(donors: Ints, small: Ints, supply: Ints, demand: Ints, geometry: Ge
     )
     if np.any(away >= FAR):
         raise ProtectionError("A small cell cannot be reached from any cell with units to spare.")
-    return Moves(donors[found.donor], small[found.receiver], found.units, away)
+    return MovedUnits(donors[found.donor], small[found.receiver], found.units, away)
 
 
 _ALGORITHMS = {"nearest": _nearest, "equal": _equal, "optimal": _optimal}

@@ -16,7 +16,7 @@ from discreet.jit import kernel
 from discreet.model.arrays import Ints
 
 
-class Network(NamedTuple):
+class PlaceNetwork(NamedTuple):
     """Nodes with their neighbours; ``node`` is the node of each cell, ``back`` the place of each arc's reverse."""
 
     start: Ints
@@ -25,16 +25,16 @@ class Network(NamedTuple):
     node: Ints
 
 
-def network_of(tail: Ints, head: Ints, nodes: int, node: Ints) -> Network:
+def network_of(tail: Ints, head: Ints, nodes: int, node: Ints) -> PlaceNetwork:
     """A network from arcs that come in both directions."""
     order = np.lexsort((head, tail))
     tail, head = tail[order], head[order]
     start = np.searchsorted(tail, np.arange(nodes + 1))
     back = np.searchsorted(tail * nodes + head, head * nodes + tail)
-    return Network(start.astype(np.int64), head.astype(np.int64), back.astype(np.int64), node)
+    return PlaceNetwork(start.astype(np.int64), head.astype(np.int64), back.astype(np.int64), node)
 
 
-def fewest_steps(network: Network, supply: Ints, demand: Ints) -> Ints:
+def fewest_steps(network: PlaceNetwork, supply: Ints, demand: Ints) -> Ints:
     """Moves as rows of (donor, receiver, units, steps), by cell; the demand is met exactly.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.model.arrays import Floats, Ints
 from discreet.model.geography import Adjacency, HexGrid
-from discreet.tables.redistribute.flow import Network, network_of
+from discreet.tables.redistribute.flow import PlaceNetwork, network_of
 
 FAR = 2**30
 """Distance of cells that no path joins."""
@@ -26,7 +26,7 @@ class Geometry(Protocol):
     def distances(self, rows: Ints, columns: Ints) -> Ints:
         """Steps from some cells to others."""
 
-    def network(self) -> Network:
+    def network(self) -> PlaceNetwork:
         """All places that a path may lead over, and which of them the cells are."""
 
 
@@ -46,7 +46,7 @@ class Hexagons:
         steps: Ints = np.maximum(np.maximum(np.abs(q), np.abs(r)), np.abs(q + r))
         return steps
 
-    def network(self) -> Network:
+    def network(self) -> PlaceNetwork:
         """All hexagons of the box around the cells: shortest paths need not leave it."""
         low = self.cells.min(axis=0)
         wide, high = (self.cells.max(axis=0) - low + 1).tolist()
@@ -73,7 +73,7 @@ class Neighbours:
         ends = np.array([[index[a], index[b]] for a, b in self.areas.pairs], np.int64).reshape(-1, 2)
         return np.unique(np.concatenate([ends, ends[:, ::-1]]), axis=0)
 
-    def network(self) -> Network:
+    def network(self) -> PlaceNetwork:
         """The areas themselves."""
         return network_of(self._ends[:, 0], self._ends[:, 1], len(self), np.arange(len(self)))
 

@@ -150,7 +150,7 @@ class RepairedMap(NamedTuple):
         return sum(move.value for move in self.value_moves) / total if total else 0.0
 
 
-class _Cells:
+class _CellContributors:
     """Contributors of every cell, which may move; one identity counts once in a cell."""
 
     def __init__(self, cell: Ints, contributor: Ints, value: Floats) -> None:
@@ -168,7 +168,7 @@ class _Cells:
         self.members[cell] = dict(zip(ids, values.tolist(), strict=True))
 
 
-class Placed(NamedTuple):
+class MovedContributions(NamedTuple):
     """Contributions without those of outliers, or with these elsewhere; which cells were outliers, and the moves."""
 
     cell: Ints
@@ -195,7 +195,7 @@ def without_outliers(
     threshold: int,
     outlier_distance: int | None,
     outliers: Outliers,
-) -> Placed:
+) -> MovedContributions:
     """Contributions of a map whose outliers, cells with few contributors far from all others, are removed or moved.
 
     ``"redistribute"`` moves each contributor of an outlier to another of the closest cells, smaller ones first.
@@ -205,10 +205,10 @@ def without_outliers(
     if outliers != "none":
         outlier = outlier_cells(counts, geometry, threshold, outlier_distance)
     if not outlier.any():
-        return Placed(cell, contributor, value, outlier, [])
+        return MovedContributions(cell, contributor, value, outlier, [])
     inside = outlier[cell]
     if outliers == "suppress":
-        return Placed(cell[~inside], contributor[~inside], value[~inside], outlier, [])
+        return MovedContributions(cell[~inside], contributor[~inside], value[~inside], outlier, [])
     targets = np.flatnonzero((counts > 0) & ~outlier)
     if not len(targets):
         raise ProtectionError("All cells of the map are outliers.", hint="Use a coarser grid or suppress them.")
@@ -222,7 +222,7 @@ def without_outliers(
             at = int(order[k % len(order)])
             moved[rows[contributor[rows] == who[one]]] = targets[at]
             moves.append(ContributorMove(int(who[one]), c, int(targets[at]), float(held[one]), int(steps[at])))
-    return Placed(moved, contributor, value, outlier, moves)
+    return MovedContributions(moved, contributor, value, outlier, moves)
 
 
 def repaired_map(
@@ -249,7 +249,7 @@ def repaired_map(
         raise InputError("Contributions must be numbers of at least zero.")
     if len(cell) and (cell.min() < 0 or cell.max() >= len(geometry)):
         raise InputError("A contribution lies in a cell that the map does not have.")
-    cells = _Cells(cell, contributor, value)
+    cells = _CellContributors(cell, contributor, value)
     contributor_moves = _fill_up(cells, geometry, rules.threshold)
     value_moves: list[ValueMove] = []
     unresolved: dict[int, str] = {}
@@ -270,7 +270,7 @@ def repaired_map(
     )
 
 
-def _fill_up(cells: _Cells, geometry: Geometry, threshold: int) -> list[ContributorMove]:
+def _fill_up(cells: _CellContributors, geometry: Geometry, threshold: int) -> list[ContributorMove]:
     """Give cells with few contributors the smallest ones of the nearest cells that have more than enough."""
     members = cells.members
     if sum(len(inside) for inside in members.values()) < threshold * len(members):
@@ -319,7 +319,7 @@ def _nearest_offer(
 
 def _repair(
     c: int,
-    cells: _Cells,
+    cells: _CellContributors,
     there: Ints,
     steps: Ints,
     rules: MapRules,
@@ -358,7 +358,7 @@ def _repair(
     moves.extend(ValueMove(c, target, amount, name) for name, amount in handed.items())
 
 
-def _receiver(cells: _Cells, there: Ints, steps: Ints, rules: MapRules) -> int | None:
+def _receiver(cells: _CellContributors, there: Ints, steps: Ints, rules: MapRules) -> int | None:
     """The neighbour that takes the value: one that breaks no rule if there is one, with the smallest contributor.
 
     Where no neighbour is occupied, the nearest cells are taken for neighbours.

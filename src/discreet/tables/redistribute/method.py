@@ -26,7 +26,7 @@ from discreet.parameters import AtLeastOne
 from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.redistribute.areas import NEAR, parts_of_map, regions_of_map, told_small, told_values
-from discreet.tables.redistribute.counts import Moves, Redistributed, outlier_cells, redistributed
+from discreet.tables.redistribute.counts import MovedUnits, Redistributed, outlier_cells, redistributed
 from discreet.tables.redistribute.grid import Geometry, Hexagons, Neighbours, coarser_grid, occupied_hexagons
 from discreet.tables.redistribute.magnitudes import (
     MapRules,
@@ -379,5 +379,5 @@ def _contributions(table: Table) -> dict[str, Ints]:
     return {"place": place[order], "contributor": who[order], "value": amount[order]}
 
 
-def _columns(moves: Moves) -> dict[str, Ints]:
+def _columns(moves: MovedUnits) -> dict[str, Ints]:
     return {name: np.ascontiguousarray(column, np.int64) for name, column in moves._asdict().items()}

@@ -38,7 +38,7 @@ DEFAULT_EFFORT = 1_000
 
 
 @dataclass
-class Search:
+class SearchEffort:
     """How far integer programs may go, and how far they went."""
 
     effort: int | None = None
@@ -81,7 +81,7 @@ class Rounding:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RoundingSteps:
     """Cells in steps of a base: neighbouring multiples, and how far cells may go beyond them.
 
     ``weight`` is what going up from ``floor`` to ``ceil`` costs in each of the finest cells, and with ``everywhere`` in
@@ -131,7 +131,7 @@ class Problem:
         return float(self.weight[cells] @ inside + np.maximum(low - x, 0).sum() + np.maximum(x - high, 0).sum())
 
 
-def round_at_once(problem: Problem, search: Search) -> Rounding | None:
+def round_at_once(problem: RoundingSteps, search: SearchEffort) -> Rounding | None:
     """The best rounding without any violation, where the linear program has it in a corner, and ``None`` otherwise.
 
     It mostly has in small tables, and always in networks: that spares annealing and integer programs.
@@ -153,7 +153,7 @@ def round_at_once(problem: Problem, search: Search) -> Rounding | None:
     return Rounding(value, 0, 0, objective, min(float(least - fixed), objective))
 
 
-def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -> Rounding:
+def round_controlled(problem: RoundingSteps, start: Ints, search: SearchEffort, seed: int) -> Rounding:
     """The best rounding that was found: least worst violation first, then least weight.
 
     Parameters
@@ -194,20 +194,20 @@ def round_controlled(problem: Problem, start: Ints, search: Search, seed: int) -
     return Rounding(value, problem.violation(value), bound, problem.objective(value), least)
 
 
-def least_possible(problem: Problem) -> float:
+def least_possible(problem: RoundingSteps) -> float:
     """What the objective is at least, whatever the sums: every cell that counts goes where it costs less."""
     cells = problem.counted
     return float(np.minimum(problem.weight[cells] * (problem.ceil - problem.floor)[cells], 0.0).sum())
 
 
-def _free_weights(problem: Problem) -> Floats:
+def _free_weights(problem: RoundingSteps) -> Floats:
     """What a step of each free cell costs in all cells that count."""
     weight = np.zeros(len(problem.weight))
     weight[problem.counted] = problem.weight[problem.counted]
     return np.asarray(problem.interior.sums.T @ weight, np.float64)
 
 
-def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
+def _columns(problem: RoundingSteps) -> tuple[Ints, Ints, Ints, Ints]:
     """Sums that matter for violations (all but the free cells themselves): where each free cell stands, with sign."""
     rows = np.ones(problem.interior.sums.shape[0], np.bool_)
     rows[problem.interior.cells] = problem.beyond > 0
@@ -221,7 +221,7 @@ def _columns(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
     )
 
 
-def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> Ints:
+def _annealed(problem: RoundingSteps, x: Ints, low: Ints, high: Ints, seed: int) -> Ints:
     """The best of several runs, each from where the last one ended best."""
     chosen, start, row, times = _columns(problem)
     movable = np.flatnonzero(high > low).astype(np.int64)
@@ -242,7 +242,7 @@ def _annealed(problem: Problem, x: Ints, low: Ints, high: Ints, seed: int) -> In
     return best
 
 
-def cheaper(problem: Problem, x: Ints, worst: int, seed: int) -> Ints:
+def cheaper(problem: RoundingSteps, x: Ints, worst: int, seed: int) -> Ints:
     """Annealed by single moves towards less weight, where no program was run to its end."""
     chosen, start, row, times = _columns(problem)
     cells = problem.interior.cells
@@ -266,7 +266,7 @@ def cheaper(problem: Problem, x: Ints, worst: int, seed: int) -> Ints:
 # ---- integer programs ---------------------------------------------------------------------------------------
 
 
-def _model(problem: Problem, worst: int, with_violation: bool) -> Any:
+def _model(problem: RoundingSteps, worst: int, with_violation: bool) -> Any:
     """Free cells as whole numbers; sums within their multiples and ``worst``, or a violation that is a variable."""
     import highspy
     from scipy.sparse import csr_array, hstack, vstack
@@ -336,7 +336,7 @@ def _solve(
     return answer, bound, done, int(info.mip_node_count), late
 
 
-def _least_violation(problem: Problem, x: Ints, worst: int, search: Search) -> tuple[Ints, int]:
+def _least_violation(problem: RoundingSteps, x: Ints, worst: int, search: SearchEffort) -> tuple[Ints, int]:
     """Free cells with the least worst violation that was found, and what it must be at least."""
     bound, size = 0, len(x)
     for level in search.levels():
@@ -358,7 +358,7 @@ def _least_violation(problem: Problem, x: Ints, worst: int, search: Search) -> t
     return x, bound
 
 
-def _least_weight(problem: Problem, x: Ints, worst: int, search: Search) -> tuple[Ints, float]:
+def _least_weight(problem: RoundingSteps, x: Ints, worst: int, search: SearchEffort) -> tuple[Ints, float]:
     """Free cells with the least weight that was found for a violation, and what the weight must be at least."""
     least = -np.inf
     fixed = problem.weight[problem.counted] @ problem.floor[problem.counted]

@@ -24,7 +24,7 @@ from discreet.relations.cycles import has_open_cycle
 from discreet.relations.interior import finest_cells, interior
 from discreet.relations.marks import cell_marks
 from discreet.tables.levels import prove_levels
-from discreet.tables.rounding.controlled import Problem, Rounding, Search, round_at_once, round_controlled
+from discreet.tables.rounding.controlled import Rounding, RoundingSteps, SearchEffort, round_at_once, round_controlled
 from discreet.tables.rounding.families import lines
 from discreet.tables.rounding.network import network, round_by_coins, round_by_cycles, round_cheaply
 from discreet.tables.rounding.parts import round_blocks, round_families
@@ -247,7 +247,7 @@ class Round(Keyed, TableMethod):
         elif self.objective in ("nearest", "total"):
             cost = np.where(rest > 0, step - 2 * rest, 0)
         least, most = self._allowed(system, step, floor, floor + (rest > 0))
-        search = Search(None if self.effort is None else int(self.effort), self.time_limit)
+        search = SearchEffort(None if self.effort is None else int(self.effort), self.time_limit)
         weighed = np.arange(len(system)) if self.objective == "total" else finest_cells(system)
         found = None
         if len(system) <= AT_ONCE and search.levels():
@@ -258,7 +258,9 @@ class Round(Keyed, TableMethod):
             lowest = np.where(system.empty, 0, np.minimum(lowest, floor))
             beyond = self.steps - 1
             everywhere = self.objective == "total"
-            problem = Problem(interior(system), least, most, weight, beyond, lowest if beyond else None, everywhere)
+            problem = RoundingSteps(
+                interior(system), least, most, weight, beyond, lowest if beyond else None, everywhere
+            )
             if problem.small and search.levels() and weight.any():
                 found = round_at_once(problem, search)
             if found is None:
@@ -275,7 +277,14 @@ class Round(Keyed, TableMethod):
         return Made(found.value, found, always, search.nodes, search.struck_at)
 
     def _searched(
-        self, system: System, step: int, problem: Problem, near: Ints, search: Search, seed: int, draw: Floats
+        self,
+        system: System,
+        step: int,
+        problem: RoundingSteps,
+        near: Ints,
+        search: SearchEffort,
+        seed: int,
+        draw: Floats,
     ) -> Rounding:
         """The best rounding that a search finds; very large tables in blocks or by families of codes."""
         inner = problem.interior

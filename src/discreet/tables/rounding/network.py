@@ -15,7 +15,7 @@ from discreet.relations import System
 from discreet.tables.rounding import network_kernels as kernels
 
 
-class Network(NamedTuple):
+class CellNetwork(NamedTuple):
     """Cells as arcs from ``tail`` to ``head``; the last node stands for everything that is in no relation."""
 
     tail: Ints
@@ -26,7 +26,7 @@ class Network(NamedTuple):
         """Where the arcs of each node begin, how many there are, and the arcs."""
         return kernels.arcs_of_nodes(self.tail, self.head, self.nodes)
 
-    def in_order(self, draw: Floats) -> tuple[Network, Ints]:
+    def in_order(self, draw: Floats) -> tuple[CellNetwork, Ints]:
         """The same network with arcs and nodes ordered by a draw for each arc, and the order of the arcs.
 
         Where the draws depend on nothing but the cells, so does everything that is done in this order.
@@ -41,10 +41,10 @@ class Network(NamedTuple):
         tail, head = rank[self.tail[order]], rank[self.head[order]]
         if len(order) and tail[0] > head[0]:
             tail, head = head, tail
-        return Network(np.ascontiguousarray(tail), np.ascontiguousarray(head), self.nodes), order
+        return CellNetwork(np.ascontiguousarray(tail), np.ascontiguousarray(head), self.nodes), order
 
 
-def network(system: System) -> Network | None:
+def network(system: System) -> CellNetwork | None:
     """The network of a system, or ``None`` where its relations are none."""
     if system.residual.any() or len(system.figure_of):
         return None
@@ -71,17 +71,17 @@ def _rows(system: System, order: tuple[int, ...] | None) -> Ints:
     return np.flatnonzero(keep)
 
 
-def _as_network(system: System, rows: Ints) -> Network | None:
+def _as_network(system: System, rows: Ints) -> CellNetwork | None:
     """Every cell in at most two relations, with signs that can be made opposite by turning relations round."""
     matrix = system.matrix
     tail, head = np.empty(len(system), np.int64), np.empty(len(system), np.int64)
     start, cell = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
     if not kernels.as_arcs(start, cell, matrix.data.astype(np.int64), rows, tail, head):
         return None
-    return Network(tail, head, len(rows) + 1)
+    return CellNetwork(tail, head, len(rows) + 1)
 
 
-def round_cheaply(net: Network, rest: Ints, step: int, low: Ints, high: Ints, weight: Ints) -> Ints | None:
+def round_cheaply(net: CellNetwork, rest: Ints, step: int, low: Ints, high: Ints, weight: Ints) -> Ints | None:
     """How far above its lower multiple each cell ends (0 or ``step``) so that the weight of those that go up is least.
 
     Weights are whole numbers of at most ``step``. Cells go where ``low`` and ``high`` (0 or ``step``) leave them no
@@ -95,7 +95,7 @@ def round_cheaply(net: Network, rest: Ints, step: int, low: Ints, high: Ints, we
     return left if done else None
 
 
-def round_by_cycles(net: Network, rest: Ints, step: int, weight: Floats | None, seed: int) -> Ints:
+def round_by_cycles(net: CellNetwork, rest: Ints, step: int, weight: Floats | None, seed: int) -> Ints:
     """How far above its lower multiple each cell ends (0 or ``step``): drawn without bias, or cheaply by weights."""
     begin, alive, arcs = net.adjacency()
     left = rest.copy()
@@ -106,7 +106,7 @@ def round_by_cycles(net: Network, rest: Ints, step: int, weight: Floats | None, 
     return left
 
 
-def round_by_coins(net: Network, rest: Ints, step: int, order: Ints, seed: int) -> tuple[Ints, Ints]:
+def round_by_coins(net: CellNetwork, rest: Ints, step: int, order: Ints, seed: int) -> tuple[Ints, Ints]:
     """The same by fair coins, cell by cell in an order; and the coins (0 where none was tossed)."""
     begin, _, arcs = net.adjacency()
     left, coin = rest.copy(), np.zeros(len(rest), np.int8)

@@ -21,9 +21,9 @@ from discreet.relations.components import components
 from discreet.relations.interior import Interior
 from discreet.tables.rounding import exchanges
 from discreet.tables.rounding.controlled import (
-    Problem,
     Rounding,
-    Search,
+    RoundingSteps,
+    SearchEffort,
     cheaper,
     least_possible,
     round_controlled,
@@ -39,7 +39,7 @@ SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 200))
 of more than one step, because with many parts one of them keeps one nearly always."""
 
 
-def round_blocks(problem: Problem, start: Ints, search: Search, seed: int) -> Rounding | None:
+def round_blocks(problem: RoundingSteps, start: Ints, search: SearchEffort, seed: int) -> Rounding | None:
     """The rounding of a problem that falls into independent blocks, ``None`` where it does not."""
     totals = np.ones(len(problem.floor), np.bool_)
     totals[problem.interior.cells] = False
@@ -60,9 +60,9 @@ def round_blocks(problem: Problem, start: Ints, search: Search, seed: int) -> Ro
         effort = 0
         search.strike(0)
 
-    def rounded(number: int) -> tuple[Ints, Rounding, Search]:
+    def rounded(number: int) -> tuple[Ints, Rounding, SearchEffort]:
         rows = by_block[begin[number] : begin[number + 1]]
-        mine = Search(effort)
+        mine = SearchEffort(effort)
         part = _restricted(problem, rows, columns[number])
         return rows, round_controlled(part, start[columns[number]], mine, seed + number), mine
 
@@ -77,7 +77,7 @@ def round_blocks(problem: Problem, start: Ints, search: Search, seed: int) -> Ro
     return Rounding(value, worst, bound, objective, least)
 
 
-def _restricted(problem: Problem, rows: Ints, columns: Ints) -> Problem:
+def _restricted(problem: RoundingSteps, rows: Ints, columns: Ints) -> RoundingSteps:
     """A problem with some of the cells only."""
     inner = problem.interior
     place = np.full(len(problem.floor), -1, np.int64)
@@ -95,7 +95,7 @@ def _restricted(problem: Problem, rows: Ints, columns: Ints) -> Problem:
 
 
 def round_families(
-    problem: Problem, parts: Lines, true: Ints, step: int, search: Search, seed: int, drawn: Floats | None
+    problem: RoundingSteps, parts: Lines, true: Ints, step: int, search: SearchEffort, seed: int, drawn: Floats | None
 ) -> Rounding | None:
     """The rounding of a problem by families of codes, ``None`` where other sums than whole lines tie them together.
 
@@ -144,11 +144,11 @@ def round_families(
 
 
 def _line_sums(
-    problem: Problem,
+    problem: RoundingSteps,
     parts: Lines,
     exact: tuple[csr_array, Ints, int],
     links: tuple[csr_array, Ints],
-    search: Search,
+    search: SearchEffort,
     seed: int,
     drawn: Floats | None,
 ) -> Ints:
@@ -165,7 +165,7 @@ def _line_sums(
     floor, ceil = (np.clip(side, least, most) for side in (floor, floor + (above > 0)))
     weight = np.where(ceil > floor, 1.0 - 2.0 * (share if drawn is None else up), 0.0)
     cells = np.arange(len(parts.part))
-    coarse = Problem(
+    coarse = RoundingSteps(
         Interior(cells, cells, csr_array(vstack([eye_array(len(cells), dtype=np.int64), linked]))),
         np.concatenate((floor, problem.floor[rows])),
         np.concatenate((ceil, problem.ceil[rows])),
@@ -174,7 +174,7 @@ def _line_sums(
     return round_controlled(coarse, floor + up, search, seed).value[: len(cells)]
 
 
-def _under(problem: Problem, parts: Lines, lines: Ints) -> Ints:
+def _under(problem: RoundingSteps, parts: Lines, lines: Ints) -> Ints:
     """Free cells that add up to the sums of their lines: those go up that cost least."""
     low, high = problem.limits
     need = lines - np.bincount(parts.line, low, len(lines)).astype(np.int64)
@@ -187,7 +187,7 @@ def _under(problem: Problem, parts: Lines, lines: Ints) -> Ints:
     return x
 
 
-def _exchanged(problem: Problem, parts: Lines, x: Ints, local: tuple[csr_array, Ints, Ints], seed: int) -> None:
+def _exchanged(problem: RoundingSteps, parts: Lines, x: Ints, local: tuple[csr_array, Ints, Ints], seed: int) -> None:
     """Search the least worst violation of every part by exchanges within its lines, in place."""
     sums, rows, part_of_row = local
     low, high = problem.limits

@@ -11,8 +11,8 @@ import numpy as np
 from discreet.model.arrays import Bools, Floats
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import Limits, Pattern, certify, movable_cells, needed_levels
-from discreet.tables.suppress.optimal import MOST_NODES, MOST_ROUNDS, Demand, Optimum, optimal
+from discreet.tables.suppress.certified import CertifiedPattern, EffortLimits, certify, movable_cells, needed_levels
+from discreet.tables.suppress.optimal import MOST_NODES, MOST_ROUNDS, Optimum, PatternDemands, optimal
 
 MERGE_NODES, MERGE_ROUNDS, MERGE_ITERATIONS = 500, 40, 100_000
 """Effort at most when patterns are merged: a few seconds."""
@@ -22,10 +22,10 @@ def improve_to_optimum(
     system: System,
     cost: Floats,
     attackers: Attackers,
-    start: Pattern,
+    start: CertifiedPattern,
     seconds: float | None,
     solver: Literal["highs", "scip"] = "highs",
-) -> Pattern:
+) -> CertifiedPattern:
     """The cheaper of a certified pattern and the optimum against outsiders, completed for insiders and certified.
 
     The effort says what the cheapest pattern costs at least (``least_cost``, in whole units of the cost), what this one
@@ -44,7 +44,9 @@ def improve_to_optimum(
     return replace(best, effort=effort)
 
 
-def merged(system: System, cost: Floats, attackers: Attackers, patterns: Sequence[Pattern]) -> Pattern:
+def merged(
+    system: System, cost: Floats, attackers: Attackers, patterns: Sequence[CertifiedPattern]
+) -> CertifiedPattern:
     """The cheapest pattern that withholds what all of some patterns do, and nothing that none of them does.
 
     It is looked for within limits of effort, and is at least as cheap as the cheapest of them.
@@ -67,17 +69,19 @@ def merged(system: System, cost: Floats, attackers: Attackers, patterns: Sequenc
     return _certified(system, cost, attackers, found, best)
 
 
-def _certified(system: System, cost: Floats, attackers: Attackers, found: Optimum, start: Pattern) -> Pattern:
+def _certified(
+    system: System, cost: Floats, attackers: Attackers, found: Optimum, start: CertifiedPattern
+) -> CertifiedPattern:
     """The pattern of an optimum against outsiders, certified against everybody; or the first one, if cheaper."""
     # Within the optimum first; where that is not enough for insiders, with its cells for free.
     for allowed, charged in ((found.withheld, cost), (None, np.where(found.withheld, 0.0, cost))):
-        pattern = certify(system, charged, attackers, Limits(), allowed)
+        pattern = certify(system, charged, attackers, EffortLimits(), allowed)
         if not set(pattern.unprotected) - set(start.unprotected):
             return min(start, pattern, key=lambda p: price(system, cost, p))
     return start
 
 
-def price(system: System, cost: Floats, pattern: Pattern) -> float:
+def price(system: System, cost: Floats, pattern: CertifiedPattern) -> float:
     """What the secondaries of a pattern cost."""
     return float(cost[pattern.withheld & ~system.unsafe & ~system.given].sum())
 
@@ -86,7 +90,7 @@ def _optimum(
     system: System,
     cost: Floats,
     attackers: Attackers,
-    start: Pattern,
+    start: CertifiedPattern,
     required: Bools,
     movable: Bools,
     *,
@@ -111,7 +115,7 @@ def _optimum(
         movable,
         required,
         np.where(required, 0.0, cost),
-        Demand.external(target, direction, level),
+        PatternDemands.external(target, direction, level),
         start.withheld,
         time_limit=seconds,
         solver=solver,

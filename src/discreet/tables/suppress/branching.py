@@ -17,7 +17,7 @@ from discreet.tables.suppress.cuts import Cut
 from discreet.tables.suppress.master import SAFE, Relaxed
 
 if TYPE_CHECKING:
-    from discreet.tables.suppress.search import Search
+    from discreet.tables.suppress.search import PatternSearch
 
 WHOLE = 1e-6
 """A share counts as nothing or all within this."""
@@ -40,7 +40,7 @@ FORGOTTEN = 0.7
 LEAST = 1e-6
 
 
-class _Node(NamedTuple):
+class _Branch(NamedTuple):
     """What a part of the tree costs at least, its number, and which cells it settles in what way."""
 
     bound: float
@@ -60,10 +60,10 @@ class _Open(NamedTuple):
 class Branching:
     """Searches the tree of a search, from what its relaxation has shown."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: PatternSearch) -> None:
         self.search, self.master = search, search.master
         count = len(search.cost)
-        self._open: list[_Node] = []
+        self._open: list[_Branch] = []
         self._numbers = 0
         # What settling a cell added to bounds, by the share that was settled: withheld and published.
         self._gain, self._tries = np.zeros((2, count)), np.zeros((2, count))
@@ -78,7 +78,7 @@ class Branching:
     def run(self, nodes: int) -> None:
         """Search to the end of the tree, or to a limit, and tell the search what was proved."""
         search = self.search
-        following: _Node | None = self._node(search.bound, np.zeros(0, np.int64), np.zeros(0, np.bool_))
+        following: _Branch | None = self._node(search.bound, np.zeros(0, np.int64), np.zeros(0, np.bool_))
         done, best = 0, search.best
         while following is not None or self._open:
             node = heappop(self._open) if following is None else following
@@ -99,13 +99,13 @@ class Branching:
         search.effort["nodes"] += done
         self.master.leave()
 
-    def _node(self, bound: float, cells: Ints, withheld: Bools) -> _Node:
+    def _node(self, bound: float, cells: Ints, withheld: Bools) -> _Branch:
         self._numbers += 1
-        return _Node(bound, self._numbers, cells, withheld)
+        return _Branch(bound, self._numbers, cells, withheld)
 
     # ---- one node -----------------------------------------------------------------------------------------
 
-    def _visit(self, node: _Node, number: int) -> _Open | None:
+    def _visit(self, node: _Branch, number: int) -> _Open | None:
         """Solve the relaxation of a node and cut off its point; nothing is left to branch on where it is pruned."""
         search, master = self.search, self.master
         lower, upper = master.lower.copy(), master.upper.copy()
@@ -172,7 +172,7 @@ class Branching:
 
     # ---- branching ----------------------------------------------------------------------------------------
 
-    def _branch(self, opened: _Open) -> _Node | None:
+    def _branch(self, opened: _Open) -> _Branch | None:
         """Settle a cell both ways; gives the node to go on with, and keeps the other one for later."""
         relaxed, lower, upper = opened
         self.master.enter(lower, upper)

@@ -49,7 +49,7 @@ IMPROVEMENT, AT_LEAST, NO_MORE = 2, 100_000, 1_500_000
 
 
 @dataclass
-class Limits:
+class EffortLimits:
     """How much effort (linear programs) or time may be spent; beyond that work goes on in its cheapest form."""
 
     effort: int | None = None
@@ -68,7 +68,7 @@ class Limits:
 
 
 @dataclass
-class Pattern:
+class CertifiedPattern:
     """What is withheld, the family of every protected cell, and the unsafe cells that are not protected."""
 
     withheld: Bools
@@ -92,21 +92,23 @@ def certify(
     system: System,
     cost: Floats,
     attackers: Attackers,
-    limits: Limits,
+    limits: EffortLimits,
     allowed: Bools | None = None,
     first_cost: Floats | None = None,
-) -> Pattern:
+) -> CertifiedPattern:
     """Withhold cells until every unsafe one that can be protected has its family; at most ``allowed`` ones.
 
     The first pattern can be made with another cost, so that the search starts somewhere else.
     """
     movable = movable_cells(system)
-    search = _Search(system, cost, attackers, limits, movable if allowed is None else movable & allowed)
+    search = _CertifiedSearch(system, cost, attackers, limits, movable if allowed is None else movable & allowed)
     return search.run(cost if first_cost is None else first_cost, cost)
 
 
-class _Search:
-    def __init__(self, system: System, cost: Floats, attackers: Attackers, limits: Limits, movable: Bools) -> None:
+class _CertifiedSearch:
+    def __init__(
+        self, system: System, cost: Floats, attackers: Attackers, limits: EffortLimits, movable: Bools
+    ) -> None:
         self.unsafe, self.limits = system.unsafe, limits
         self.up, self.down = needed_levels(system)
         self.programs = LocalPrograms(
@@ -130,7 +132,7 @@ class _Search:
         self.last = self.work = self.done = self.fallbacks = 0
         self.programs.solver.listen = self._listen
 
-    def run(self, first_cost: Floats, cost: Floats) -> Pattern:
+    def run(self, first_cost: Floats, cost: Floats) -> CertifiedPattern:
         self.programs.charge(first_cost)
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
@@ -165,7 +167,7 @@ class _Search:
             before = price
             self._improve(ROUNDS[number])
         self._at(self.work)
-        return Pattern(self.programs.withheld, self.families, self.unprotected, self._effort())
+        return CertifiedPattern(self.programs.withheld, self.families, self.unprotected, self._effort())
 
     def _at(self, done: float) -> None:
         """So much of the work is done."""

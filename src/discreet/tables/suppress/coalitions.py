@@ -16,7 +16,7 @@ from discreet.model.arrays import NO_LOWER, Ints, ranges
 from discreet.solve.local import LocalPrograms
 from discreet.solve.small import Alternative
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.families import Families, Member, Unprotected
+from discreet.tables.suppress.families import CertificateFamilies, Member, Unprotected
 
 FIRST_TRIES, TRIES = 100, 5
 """So many members are added to a family; fewer where it is only to become cheaper."""
@@ -118,14 +118,14 @@ class Coalitions(Attackers):
         return np.array(alone, np.int64), np.array(list(least), np.int64), np.array(list(least.values()), np.int64)
 
 
-def families_against(programs: LocalPrograms, attackers: Attackers, up: Ints, down: Ints) -> Families:
+def families_against(programs: LocalPrograms, attackers: Attackers, up: Ints, down: Ints) -> CertificateFamilies:
     """What makes families of certificates against some attackers."""
     if isinstance(attackers, Coalitions):
         return CoalitionFamilies(programs, attackers, up, down)
-    return Families(programs, attackers, up, down)
+    return CertificateFamilies(programs, attackers, up, down)
 
 
-class CoalitionFamilies(Families):
+class CoalitionFamilies(CertificateFamilies):
     """Makes families of certificates of which no coalition can rule out all."""
 
     def __init__(self, programs: LocalPrograms, attackers: Coalitions, up: Ints, down: Ints) -> None:

@@ -10,7 +10,7 @@ from discreet.model.arrays import Floats
 from discreet.progress import onwards
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import Limits, Pattern, certify
+from discreet.tables.suppress.certified import CertifiedPattern, EffortLimits, certify
 from discreet.tables.suppress.several import certify_often
 
 LARGE = 5_000
@@ -23,8 +23,8 @@ def complete(
     attackers: Attackers,
     effort: int | None = None,
     seconds: float | None = None,
-    within: Pattern | None = None,
-) -> Pattern:
+    within: CertifiedPattern | None = None,
+) -> CertifiedPattern:
     """A certified pattern that withholds whatever the given one does.
 
     Families are first looked for among the unsafe and the given cells alone, so that a pattern which is safe as it
@@ -32,18 +32,18 @@ def complete(
     :func:`within_given` found, where somebody asked already.
     """
     if not (system.given & system.now & ~system.known).any():
-        return certify_often(system, cost, attackers, Limits(effort, seconds))
+        return certify_often(system, cost, attackers, EffortLimits(effort, seconds))
     within = within_given(system, cost, attackers) if within is None else within
     if not within.unprotected:
         return within
-    found = certify(_only(system, within), cost, attackers, Limits(effort, seconds))
+    found = certify(_only(system, within), cost, attackers, EffortLimits(effort, seconds))
     counted = {name: number + within.effort.get(name, 0) for name, number in found.effort.items()}
-    return Pattern(found.withheld, {**within.families, **found.families}, found.unprotected, counted)
+    return CertifiedPattern(found.withheld, {**within.families, **found.families}, found.unprotected, counted)
 
 
 def completed_at_once(
     system: System, cost: Floats, attackers: Attackers, effort: int | None, seconds: float | None
-) -> Pattern:
+) -> CertifiedPattern:
     """A certified pattern that withholds whatever the given one does, in one pass; for large patterns of engines.
 
     Most of a large pattern's time goes into showing that cells have *no* certificate within it. Here each cell gets the
@@ -51,22 +51,22 @@ def completed_at_once(
     away is the price. Without limits the search is the plainest.
     """
     plain = effort is None and seconds is None
-    found = certify(system, cost, attackers, Limits(0 if plain else effort, seconds))
+    found = certify(system, cost, attackers, EffortLimits(0 if plain else effort, seconds))
     if plain:
         found.effort.pop("limit_struck_at", None)
     return found
 
 
-def within_given(system: System, cost: Floats, attackers: Attackers) -> Pattern:
+def within_given(system: System, cost: Floats, attackers: Attackers) -> CertifiedPattern:
     """Certificates for the unsafe cells that the given pattern protects as it stands; nothing is withheld besides."""
     # A limit that strikes at once means the plainest search, which is enough where everything is free.
     with onwards("within the pattern: "):
-        found = certify(system, cost, attackers, Limits(effort=0), allowed=system.unsafe | system.given)
+        found = certify(system, cost, attackers, EffortLimits(effort=0), allowed=system.unsafe | system.given)
     found.effort.pop("limit_struck_at", None)
     return found
 
 
-def _only(system: System, pattern: Pattern) -> System:
+def _only(system: System, pattern: CertifiedPattern) -> System:
     """The system with the levels of those cells that a pattern left unprotected."""
     open_ = np.zeros(len(system), np.int64)
     open_[list(pattern.unprotected)] = 1

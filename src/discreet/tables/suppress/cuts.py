@@ -44,7 +44,7 @@ _NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
-class Demand:
+class PatternDemands:
     """What a pattern must allow: for each demand a target that can move by its level in a direction.
 
     Parameters
@@ -68,19 +68,19 @@ class Demand:
         return len(self.target)
 
     @classmethod
-    def external(cls, target: Ints, direction: Ints, level: Ints) -> Demand:
+    def external(cls, target: Ints, direction: Ints, level: Ints) -> PatternDemands:
         """Demands against attackers who know nothing beyond the system."""
         nothing = np.zeros(0, np.int64)
         return cls(target, direction, level, np.zeros(len(target) + 1, np.int64), nothing, nothing, nothing)
 
-    def on(self, place: Ints, which: Ints) -> Demand:
+    def on(self, place: Ints, which: Ints) -> PatternDemands:
         """Some of the demands, on the cells that have a place (others have -1) among fewer cells."""
         inside = place[self.cell] >= 0
         seen = np.concatenate(([0], np.cumsum(inside, dtype=np.int64)))[self.start]
         entries = [np.arange(self.start[k], self.start[k + 1]) for k in which.tolist()]
         entry = np.concatenate([np.zeros(0, np.int64), *entries])
         entry = entry[inside[entry]]
-        return Demand(
+        return PatternDemands(
             place[self.target[which]],
             self.direction[which],
             self.level[which],
@@ -124,10 +124,10 @@ class _Model(NamedTuple):
     high: Floats
 
 
-class Attackers:
+class CutPrograms:
     """One linear program a demand on the cells that can move, warm from one round to the next."""
 
-    def __init__(self, part: csr_array, value: Ints, lower: Ints, upper: Ints, demands: Demand) -> None:
+    def __init__(self, part: csr_array, value: Ints, lower: Ints, upper: Ints, demands: PatternDemands) -> None:
         part = part[np.flatnonzero(np.diff(part.indptr))]
         self.columns: csc_array = part.tocsc()
         self.transposed: csr_array = part.T.tocsr()
@@ -137,12 +137,12 @@ class Attackers:
         self._up, self._down = rooms(value, lower, upper)
         self._models: dict[tuple[int, bool], _Model] = {}
 
-    def within(self, cells: Ints) -> Attackers:
+    def within(self, cells: Ints) -> CutPrograms:
         """The same demands when no other cells are withheld than these, the targets among them."""
         place = np.full(self.count, -1, np.int64)
         place[cells] = np.arange(len(cells))
         demands = self.demands.on(place, np.arange(len(self.demands)))
-        return Attackers(
+        return CutPrograms(
             self.columns[:, cells].tocsr(), self.value[cells], self.lower[cells], self.upper[cells], demands
         )
 

@@ -37,7 +37,7 @@ class Unprotected(NamedTuple):
     insiders: frozenset[int] = frozenset()
 
 
-class Families:
+class CertificateFamilies:
     """Makes families of certificates; cells that they need are withheld as they are found."""
 
     def __init__(self, programs: LocalPrograms, attackers: Attackers, up: Ints, down: Ints) -> None:

@@ -17,15 +17,15 @@ import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.relations.components import components
-from discreet.tables.suppress.cuts import Attackers, Cut, Demand, rooms
+from discreet.tables.suppress.cuts import Cut, CutPrograms, PatternDemands, rooms
 from discreet.tables.suppress.master import SAFE
-from discreet.tables.suppress.search import Limits, Search, impossible
+from discreet.tables.suppress.search import PatternSearch, SearchLimits, impossible
 from discreet.tables.suppress.tree import TreeSearch, refuse_without_scip
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Demand", "Optimum", "optimal"]
+__all__ = ["Optimum", "PatternDemands", "optimal"]
 
 MOST_NODES, MOST_ROUNDS = 200_000, 2_000
 
@@ -63,7 +63,7 @@ def optimal(
     movable: Bools,
     required: Bools,
     cost: Floats,
-    demands: Demand,
+    demands: PatternDemands,
     start_pattern: Bools,
     *,
     gap: float = 0.0,
@@ -116,7 +116,7 @@ def optimal(
     >>> rows = [[1, 1, -1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, -1, 0, 0, 0], [1, 0, 0, 1, 0, 0, -1, 0, 0],
     ...         [0, 1, 0, 0, 1, 0, 0, -1, 0], [0, 0, 1, 0, 0, 1, 0, 0, -1]]
     >>> value = np.array([5, 20, 25, 10, 40, 50, 15, 60, 75])
-    >>> demand = Demand.external(np.array([0]), np.array([1]), np.array([3]))
+    >>> demand = PatternDemands.external(np.array([0]), np.array([1]), np.array([3]))
     >>> every = np.ones(9, bool)
     >>> best = optimal(csr_array(np.array(rows)), value, 0 * value, 9 * value, every, np.arange(9) == 0,
     ...                value.astype(float), demand, every)
@@ -126,7 +126,7 @@ def optimal(
     if solver == "scip":
         refuse_without_scip()
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    limits = Limits(gap, max_nodes, max_rounds, deadline, max_iterations)
+    limits = SearchLimits(gap, max_nodes, max_rounds, deadline, max_iterations)
     mobile = _mobile(matrix, value, lower, upper, movable)
     cells = np.flatnonzero(mobile)
     label = np.full(len(value), -1, np.int64)
@@ -145,9 +145,11 @@ def optimal(
             continue
         place = np.full(len(value), -1, np.int64)
         place[inside] = np.arange(len(inside))
-        attackers = Attackers(matrix[:, inside], value[inside], lower[inside], upper[inside], demands.on(place, which))
+        attackers = CutPrograms(
+            matrix[:, inside], value[inside], lower[inside], upper[inside], demands.on(place, which)
+        )
         start = start_pattern[inside] | required[inside]
-        kind = TreeSearch if solver == "scip" else Search
+        kind = TreeSearch if solver == "scip" else PatternSearch
         known = [Cut(place[cut.cell], cut.coefficient, cut.right) for cut in cuts if np.all(place[cut.cell] >= 0)]
         search = kind(attackers, cost[inside], required[inside], start, limits, effort, which, known)
         search.run()

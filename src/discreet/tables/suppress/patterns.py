@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.solve.program import program
-from discreet.tables.suppress.cuts import FAR, LEAN, Attackers, Cut, capacity_cuts
+from discreet.tables.suppress.cuts import FAR, LEAN, Cut, CutPrograms, capacity_cuts
 
 MOVED = 1e-9
 """A cell that moves by less than this share of the level stands still."""
@@ -26,7 +26,7 @@ MISSED = 1e-6
 class _Inside(NamedTuple):
     """Attackers on few cells, for patterns within them, and which cells these are."""
 
-    attackers: Attackers
+    attackers: CutPrograms
     cells: Ints
 
 
@@ -46,7 +46,7 @@ class Patterns:
     """
 
     def __init__(
-        self, attackers: Attackers, cost: Floats, settled: Bools, stopped: Callable[[], bool] = lambda: False
+        self, attackers: CutPrograms, cost: Floats, settled: Bools, stopped: Callable[[], bool] = lambda: False
     ) -> None:
         from scipy.sparse import hstack
 

@@ -14,7 +14,7 @@ from discreet.relations import System
 from discreet.tables.engines import Proposal, propose
 from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import Pattern
+from discreet.tables.suppress.certified import CertifiedPattern
 from discreet.tables.suppress.classes import Failure
 from discreet.tables.suppress.complete import LARGE, complete, completed_at_once, within_given
 
@@ -26,7 +26,7 @@ class Proposed(NamedTuple):
     not attacked.
     """
 
-    pattern: Pattern
+    pattern: CertifiedPattern
     proposal: Proposal
     found: Standards | None
     within: int
@@ -74,7 +74,7 @@ def propose_pattern(
     return Proposed(done, proposal, found, within)
 
 
-def _within(pattern: Pattern, proposal: Proposal) -> Bools:
+def _within(pattern: CertifiedPattern, proposal: Proposal) -> Bools:
     """Cells with certificates that move nothing but what an engine withholds."""
     result = np.zeros(len(proposal.withheld), np.bool_)
     for target, family in pattern.families.items():

@@ -13,7 +13,7 @@ from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import PARTS, checkpoint
 from discreet.tables.suppress.branching import Branching
 from discreet.tables.suppress.bridges import Bridges
-from discreet.tables.suppress.cuts import LEAN, Attackers, Cut, capacity_cuts
+from discreet.tables.suppress.cuts import LEAN, Cut, CutPrograms, capacity_cuts
 from discreet.tables.suppress.master import SAFE, Master, Relaxed
 from discreet.tables.suppress.patterns import Patterns
 
@@ -42,7 +42,7 @@ IDLE = 8
 
 
 @dataclass(frozen=True)
-class Limits:
+class SearchLimits:
     """When to stop: at a gap, after so many nodes, rounds and iterations of linear programs, or at a time."""
 
     gap: float
@@ -65,7 +65,7 @@ def impossible(k: int) -> ValueError:
     return ValueError(f"Demand {k} cannot be met, even if every movable cell were withheld.")
 
 
-class Search:
+class PatternSearch:
     """Looks for the cheapest pattern on cells that hang together.
 
     Parameters
@@ -95,11 +95,11 @@ class Search:
 
     def __init__(
         self,
-        attackers: Attackers,
+        attackers: CutPrograms,
         cost: Floats,
         required: Bools,
         start: Bools,
-        limits: Limits,
+        limits: SearchLimits,
         effort: Counter[str],
         names: Ints,
         cuts: Sequence[Cut] = (),
@@ -110,7 +110,7 @@ class Search:
         # What costs nothing may as well be withheld; prune leaves out what is not needed in the end.
         self.settled = required | (cost <= 0)
         self._required, self._names = required, names
-        self._working: list[Attackers | Patterns | Master] = [attackers]
+        self._working: list[CutPrograms | Patterns | Master] = [attackers]
         self.patterns = Patterns(attackers, cost, self.settled, self.over)
         self._working.append(self.patterns)
         order = np.lexsort((np.arange(len(attackers.demands)), -attackers.demands.level))

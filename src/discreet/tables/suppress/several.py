@@ -14,7 +14,7 @@ from discreet.progress import as_part
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import merged, price
-from discreet.tables.suppress.certified import Limits, Pattern, certify
+from discreet.tables.suppress.certified import CertifiedPattern, EffortLimits, certify
 
 STARTS, LEAST, TRIED = 6, 2, 3
 """Searches at most; fewer than the second number are not worth it, and more than the third only where they differ."""
@@ -29,7 +29,7 @@ FEW = 1
 """So few secondaries are not worth another search."""
 
 
-def certify_often(system: System, cost: Floats, attackers: Attackers, limits: Limits) -> Pattern:
+def certify_often(system: System, cost: Floats, attackers: Attackers, limits: EffortLimits) -> CertifiedPattern:
     """A certified pattern; without limits of effort or time the best that several searches lead to."""
     first = certify(system, cost, attackers, limits)
     secondaries = int((first.withheld & ~system.unsafe & ~system.given).sum())
@@ -44,7 +44,7 @@ def certify_often(system: System, cost: Floats, attackers: Attackers, limits: Li
         random = np.random.default_rng(number)
         with as_part("search again", number - 1, starts):
             other = cost * np.exp(random.normal(0.0, SPREAD * number, len(cost)))
-            patterns.append(certify(system, cost, attackers, Limits(), first_cost=other))
+            patterns.append(certify(system, cost, attackers, EffortLimits(), first_cost=other))
         prices.append(price(system, cost, patterns[-1]))
     good = [pattern for pattern in patterns if set(pattern.unprotected) <= set(first.unprotected)]
     with as_part("search again", starts - 1, starts):

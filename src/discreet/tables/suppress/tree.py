@@ -16,7 +16,7 @@ from discreet.errors import missing_extra
 from discreet.model.arrays import Bools, Floats
 from discreet.tables.suppress.cuts import Cut
 from discreet.tables.suppress.master import SAFE
-from discreet.tables.suppress.search import Search
+from discreet.tables.suppress.search import PatternSearch
 
 FROM_A_POINT = 30
 """Cuts from so many demands are enough to move on from a point."""
@@ -46,7 +46,7 @@ def _package() -> Any:
     return import_module("pyscipopt")
 
 
-class TreeSearch(Search):
+class TreeSearch(PatternSearch):
     """The search with one tree in place of repeated integer programs."""
 
     def _branch(self) -> None:
@@ -61,7 +61,7 @@ class TreeSearch(Search):
 class _Tree:
     """The 0-1 program over the cells that are not settled, and what its callbacks do."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: PatternSearch) -> None:
         self.search = search
         self.free = np.flatnonzero(search.master.free)
         self.error: BaseException | None = None

@@ -8,13 +8,13 @@ from discreet.verify.formats.flat import check_csv, check_sdmx_csv
 from discreet.verify.formats.notation import check_jsonstat, check_sdmx_json
 from discreet.verify.formats.parquet import check_parquet
 from discreet.verify.formats.px import check_px
-from discreet.verify.formats.shown import Different, Shown, Words
+from discreet.verify.formats.shown import Different, ShownTable, Words
 from discreet.verify.formats.stat import check_dta, check_sav
 from discreet.verify.formats.xlsx import check_xlsx
 
-__all__ = ["CHECKS", "NEEDS", "Different", "Shown", "Words", "check_csv"]
+__all__ = ["CHECKS", "NEEDS", "Different", "ShownTable", "Words", "check_csv"]
 
-CHECKS: dict[str, Callable[[bytes, Shown], None]] = {
+CHECKS: dict[str, Callable[[bytes, ShownTable], None]] = {
     ".xlsx": check_xlsx,
     ".jsonstat.json": check_jsonstat,
     ".sdmx.csv": check_sdmx_csv,

@@ -5,32 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from discreet.verify.formats.shown import FORMULA, Shown, csv_bytes, inert, same_lines
+from discreet.verify.formats.shown import FORMULA, ShownTable, csv_bytes, inert, same_lines
 
 STATUS_OF = {"V": "A", "A": "A", "X": "Q", "E": "O"}
 """Codes of CL_OBS_STATUS."""
 
 
-def check_csv(found: bytes, shown: Shown) -> None:
+def check_csv(found: bytes, shown: ShownTable) -> None:
     """A csv file is byte for byte what the cells give."""
     same_lines(csv_bytes(_csv(shown)), found)
 
 
-def _csv(shown: Shown) -> Iterator[Sequence[str]]:
+def _csv(shown: ShownTable) -> Iterator[Sequence[str]]:
     table, ends = shown.table, shown.ends()
     yield [*map(inert, table.variables), "value", *(["lower", "upper"] if ends else []), "status"]
     for i, (codes, value, status) in enumerate(zip(shown.cells(), shown.numbers(), table.status, strict=True)):
         yield [*map(inert, codes), value, *(ends[i] if ends else ()), status]
 
 
-def check_sdmx_csv(found: bytes, shown: Shown) -> None:
+def check_sdmx_csv(found: bytes, shown: ShownTable) -> None:
     """An SDMX-CSV file is byte for byte what the cells give."""
     cube = shown.cube()
     statuses = [STATUS_OF[letter] for letter in cube.table.status]
     same_lines(csv_bytes(sdmx_lines(cube, cube.numbers(), {"OBS_STATUS": statuses})), found)
 
 
-def sdmx_lines(cube: Shown, values: Sequence[str], statuses: dict[str, list[str]]) -> Iterator[Sequence[str]]:
+def sdmx_lines(cube: ShownTable, values: Sequence[str], statuses: dict[str, list[str]]) -> Iterator[Sequence[str]]:
     """Lines of an SDMX-CSV file with some columns of statuses."""
     table = cube.table
     begin = ["STRUCTURE", "STRUCTURE_ID", "ACTION"]

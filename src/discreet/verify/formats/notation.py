@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.errors import InputError
 from discreet.verify.formats.flat import STATUS_OF, identifiers, sdmx_code
-from discreet.verify.formats.shown import EMPTY, WITHHELD, Different, Shown
+from discreet.verify.formats.shown import EMPTY, WITHHELD, Different, ShownTable
 from discreet.verify.jsonfile import parse_json
 
 SIGNS = {"X": WITHHELD, "E": EMPTY, "A": "altered to protect confidentiality"}
@@ -32,19 +32,19 @@ class Digits(str):
     __slots__ = ()
 
 
-def check_jsonstat(found: bytes, shown: Shown) -> None:
+def check_jsonstat(found: bytes, shown: ShownTable) -> None:
     """A JSON-stat file is byte for byte what the cells give."""
     same_json(_jsonstat(shown.cube(), shown.notes()), found)
 
 
-def check_sdmx_json(found: bytes, shown: Shown) -> None:
+def check_sdmx_json(found: bytes, shown: ShownTable) -> None:
     """An SDMX-JSON file is byte for byte what the cells give."""
     cube = shown.cube()
     statuses = [STATUS_OF[letter] for letter in cube.table.status]
     same_json(sdmx_message(cube, cube.numbers(), {"OBS_STATUS": statuses}), found)
 
 
-def _jsonstat(cube: Shown, notes: list[str]) -> dict[str, Any]:
+def _jsonstat(cube: ShownTable, notes: list[str]) -> dict[str, Any]:
     table, places = cube.table, cube.places()
     sizes = [len(codes) for codes in table.code_lists]
     numbers = {place: Digits(text) for place, text in zip(places, cube.numbers(), strict=True) if text}
@@ -71,7 +71,7 @@ def _jsonstat(cube: Shown, notes: list[str]) -> dict[str, Any]:
     return made | ({"note": notes} if notes else {})
 
 
-def _category(cube: Shown, k: int) -> dict[str, Any]:
+def _category(cube: ShownTable, k: int) -> dict[str, Any]:
     codes = cube.table.code_lists[k]
     below: dict[str, list[str]] = {}
     for code, parent in zip(codes, cube.above(k), strict=True):
@@ -81,7 +81,7 @@ def _category(cube: Shown, k: int) -> dict[str, Any]:
     return category | ({"child": below} if below else {})
 
 
-def sdmx_message(cube: Shown, values: list[str], statuses: dict[str, list[str]]) -> dict[str, Any]:
+def sdmx_message(cube: ShownTable, values: list[str], statuses: dict[str, list[str]]) -> dict[str, Any]:
     """An SDMX-JSON message with some columns of statuses."""
     table, words = cube.table, cube.words
     name = identifiers([table.name], [])[0]
@@ -114,7 +114,7 @@ def sdmx_message(cube: Shown, values: list[str], statuses: dict[str, list[str]])
     return {"meta": about, "data": {"structures": [structure], "dataSets": sets}}
 
 
-def _dimensions(cube: Shown) -> list[dict[str, Any]]:
+def _dimensions(cube: ShownTable) -> list[dict[str, Any]]:
     table, made = cube.table, []
     for k, name in enumerate(identifiers(table.variables, ["TIME_PERIOD"])):
         values = []

@@ -7,14 +7,14 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from discreet.verify.formats.shown import Different, Shown
+from discreet.verify.formats.shown import Different, ShownTable
 
 MAKER = re.compile(rb"parquet-cpp-arrow version [0-9][0-9A-Za-z.+-]*")
 STATED = b"parquet-cpp-arrow version 22.0.0"
 """The maker that files name, whichever version wrote them: a number that varies could be any number."""
 
 
-def check_parquet(found: bytes, shown: Shown) -> None:
+def check_parquet(found: bytes, shown: ShownTable) -> None:
     """A Parquet file is byte for byte what the cells give."""
     import pyarrow.parquet as pq
 
@@ -34,7 +34,7 @@ def as_stated(data: bytes) -> bytes:
     return rest + end + len(end).to_bytes(4, "little") + b"PAR1"
 
 
-def _table(shown: Shown) -> Any:
+def _table(shown: ShownTable) -> Any:
     import pyarrow as pa
 
     table = shown.table

@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from discreet.verify.formats.shown import EMPTY, WITHHELD, Shown, same_lines
+from discreet.verify.formats.shown import EMPTY, WITHHELD, ShownTable, same_lines
 
 LONGEST = 200
 """Characters of a piece of text."""
 
 
-def check_px(found: bytes, shown: Shown) -> None:
+def check_px(found: bytes, shown: ShownTable) -> None:
     """A PX file is byte for byte what the cells give."""
     same_lines("".join(f"{line}\n" for line in _lines(shown)).encode(), found)
 
 
-def _lines(shown: Shown) -> Iterator[str]:
+def _lines(shown: ShownTable) -> Iterator[str]:
     cube, table = shown.cube(), shown.table
     title = f"{shown.measure} by {', '.join(table.variables)}" + (f", {table.period}" if table.period else "")
     *stub, head = cube.table.variables
@@ -49,7 +49,7 @@ def _lines(shown: Shown) -> Iterator[str]:
     yield ";"
 
 
-def _data(cube: Shown) -> Iterator[str]:
+def _data(cube: ShownTable) -> Iterator[str]:
     table = cube.table
     silent = cube.number(0) if table.altered else '"."'
     signs = {"X": '".."', "E": '"."'}
@@ -60,7 +60,7 @@ def _data(cube: Shown) -> Iterator[str]:
         yield " ".join(said.get(place, silent) for place in range(start, start + width))
 
 
-def _value_words(cube: Shown, k: int) -> list[str]:
+def _value_words(cube: ShownTable, k: int) -> list[str]:
     codes = cube.table.code_lists[k]
     words = [" ".join(cube.label(k, code).replace('"', "'").split()) for code in codes]
     if len(set(words)) == len(codes):

@@ -34,7 +34,7 @@ class Different(Exception):
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownTable:
     """A published table, ready to be written again."""
 
     table: PublicTable
@@ -93,7 +93,7 @@ class Shown:
             found.append("True values lie between lower and upper.")
         return found
 
-    def cube(self) -> Shown:
+    def cube(self) -> ShownTable:
         """The same with the ends of intervals as cells of a further dimension."""
         table = self.table
         if table.lower is None or table.upper is None:
@@ -116,7 +116,7 @@ class Shown:
             lower=None,
             upper=None,
         )
-        return Shown(made, self.words)
+        return ShownTable(made, self.words)
 
     def places(self) -> list[int]:
         """Where each cell stands in the cube, the last dimension running fastest."""

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from discreet.verify.formats.shown import EMPTY, WITHHELD, Different, Shown
+from discreet.verify.formats.shown import EMPTY, WITHHELD, Different, ShownTable
 
 LETTERS = {"V": "value", "A": "altered value", "X": WITHHELD, "E": EMPTY}
 WORDS = re.compile("(?i:ALL|AND|BY|EQ|GE|GT|LE|LT|NE|NOT|OR|TO|WITH|IF|IN|USING|DOUBLE|FLOAT|INT|LONG|BYTE)")
@@ -20,7 +20,7 @@ NAME, LABEL, VALUE_LABEL, FILE_LABEL = 32, 80, 120, 60
 """Most characters of a name; most bytes of labels."""
 
 
-def check_sav(found: bytes, shown: Shown) -> None:
+def check_sav(found: bytes, shown: ShownTable) -> None:
     """An SPSS file is byte for byte what the cells give."""
     pyreadstat = _package()
     columns, labels, words = _content(shown)
@@ -41,7 +41,7 @@ def check_sav(found: bytes, shown: Shown) -> None:
     _same(made[:92] + b"01 Jan 8000:00:00" + made[109:], found)
 
 
-def check_dta(found: bytes, shown: Shown) -> None:
+def check_dta(found: bytes, shown: ShownTable) -> None:
     """A Stata file is byte for byte what the cells give."""
     pyreadstat = _package()
     columns, labels, words = _content(shown)
@@ -86,7 +86,7 @@ def _same(expected: bytes, found: bytes) -> None:
     raise Different(f"byte {at + 1:,} is not what the published cells give")
 
 
-def _content(shown: Shown) -> tuple[dict[str, list[Any]], dict[str, str], dict[str, dict[str, str]]]:
+def _content(shown: ShownTable) -> tuple[dict[str, list[Any]], dict[str, str], dict[str, dict[str, str]]]:
     """Columns, their labels, and labels of their values."""
     table = shown.table
     names = _names(table.variables, ["value", "lower", "upper", "status"])

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from discreet.verify.formats.shown import EMPTY, WITHHELD, Different, Shown
+from discreet.verify.formats.shown import EMPTY, WITHHELD, Different, ShownTable
 
 SURE = 15
 """Digits of a number that a workbook holds as one."""
@@ -19,7 +19,7 @@ LOCAL, LISTED = 30, 46
 """Bytes before the name of a member, where it stands and in the list at the end."""
 
 
-def check_xlsx(found: bytes, shown: Shown) -> None:
+def check_xlsx(found: bytes, shown: ShownTable) -> None:
     """A workbook is member for member what the cells give, with nothing before, between or behind its members."""
     same_workbook(_workbook(shown), found, "published cells give")
 
@@ -78,7 +78,7 @@ def _check_archive(
         raise Different("something stands behind the members, or is said of them")
 
 
-def _workbook(shown: Shown) -> bytes:
+def _workbook(shown: ShownTable) -> bytes:
     import xlsxwriter
 
     sink, table = io.BytesIO(), shown.table
@@ -86,8 +86,8 @@ def _workbook(shown: Shown) -> bytes:
         book.set_properties({"created": datetime(1980, 1, 1), "title": table.name})
         _cross_table(book, "Table", shown)
         if table.lower is not None and table.upper is not None:
-            _cross_table(book, "Lower", Shown(replace(table, value=table.lower), shown.words))
-            _cross_table(book, "Upper", Shown(replace(table, value=table.upper), shown.words))
+            _cross_table(book, "Lower", ShownTable(replace(table, value=table.lower), shown.words))
+            _cross_table(book, "Upper", ShownTable(replace(table, value=table.upper), shown.words))
         sheet = book.add_worksheet("Notes")
         for row, (name, text) in enumerate(_notes(shown)):
             sheet.write_string(row, 0, name)
@@ -96,7 +96,7 @@ def _workbook(shown: Shown) -> bytes:
     return sink.getvalue()
 
 
-def _notes(shown: Shown) -> list[tuple[str, str]]:
+def _notes(shown: ShownTable) -> list[tuple[str, str]]:
     table, words = shown.table, shown.words
     lines = [("Table", table.name), ("Values", shown.measure), ("Period", table.period)]
     lines += [("Units", words.units), ("Source", words.source)]
@@ -109,7 +109,7 @@ def _notes(shown: Shown) -> list[tuple[str, str]]:
     return lines
 
 
-def _cross_table(book: Any, name: str, shown: Shown) -> None:
+def _cross_table(book: Any, name: str, shown: ShownTable) -> None:
     """A sheet: the last variable across, under merged headings; codes and labels of the others down."""
     table, sheet = shown.table, book.add_worksheet(name)
     down = len(table.variables) - 1
@@ -149,7 +149,7 @@ def _cross_table(book: Any, name: str, shown: Shown) -> None:
     sheet.freeze_panes(levels + 2, left)
 
 
-def _headings(sheet: Any, shown: Shown, paths: list[list[int]], left: int, style: Any) -> None:
+def _headings(sheet: Any, shown: ShownTable, paths: list[list[int]], left: int, style: Any) -> None:
     """Labels of the codes across, each above those that stand under it."""
     across = len(shown.table.variables) - 1
     codes, sums = shown.table.code_lists[across], sorted({place for place in shown.above(across) if place >= 0})

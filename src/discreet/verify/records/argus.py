@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from discreet.verify.formats.shown import Different
-from discreet.verify.records.published import Published
+from discreet.verify.records.published import GivenRecords
 from discreet.verify.records.stat import variable_names
 from discreet.verify.records.words import code_of, is_unknown
 
@@ -17,7 +17,7 @@ NUMBERS = ("int64", "double")
 CANNOT = "the format cannot hold what the release gives"
 
 
-def argus_files(name: str, published: Published) -> dict[str, bytes]:
+def argus_files(name: str, published: GivenRecords) -> dict[str, bytes]:
     """All files of the format, by their names."""
     found: dict[str, bytes] = {}
     columns, description, place = [], "", 1
@@ -46,7 +46,7 @@ def argus_files(name: str, published: Published) -> dict[str, bytes]:
     return {**found, f"{name}.asc": lines.encode(), f"{name}{DESCRIPTION}": description.encode()}
 
 
-def _texts(published: Published, name: str) -> tuple[list[str], int]:
+def _texts(published: GivenRecords, name: str) -> tuple[list[str], int]:
     """What stands in the fields of a column before they are filled up, and the decimals of its numbers."""
     values, distinct, kind = published.values(name), published.distinct(name), published.kind(name)
     missing = published.info[name].missing
@@ -67,7 +67,7 @@ def _texts(published: Published, name: str) -> tuple[list[str], int]:
     return [gap if value is None else words[value] for value in values], decimals
 
 
-def _described(published: Published, name: str, place: int, width: int, decimals: int, labels: str) -> str:
+def _described(published: GivenRecords, name: str, place: int, width: int, decimals: int, labels: str) -> str:
     """The lines of the description on one column."""
     about, kind = published.info[name], published.kind(name)
     if '"' in name or "\n" in name:
@@ -97,7 +97,7 @@ def _described(published: Published, name: str, place: int, width: int, decimals
     return "\n".join(lines) + "\n"
 
 
-def _unknown(published: Published, name: str) -> tuple[list[str], tuple[tuple[Any, Any], ...]]:
+def _unknown(published: GivenRecords, name: str) -> tuple[list[str], tuple[tuple[Any, Any], ...]]:
     """Two codes for "unknown", and all of them where two do not say it."""
     missing = published.info[name].missing
     simple = all(low == high for low, high in missing)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from discreet.model.claims.records import release_left_out
 from discreet.model.release import RecordCustodian
 from discreet.verify.records.anonymity import check_rule
-from discreet.verify.records.context import Step
+from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
 from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.recoded import check_recoded
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from discreet.model.public import PublicRelease
 
-METHODS: dict[str, Callable[[Step], None]] = {
+METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "multiplicative_noise": check_multiplied_records,
     "recode": check_recoded,
     "swap": check_swapped_records,
@@ -54,7 +54,7 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
     last = {name: custodian.original.columns[name] for name in custodian.original.names}
     for done in custodian.steps:
         changed = {name: done.changed[name] for name in done.changed.column_names}
-        step = Step(verdict, custodian.original, dict(last), changed, done.evidence)
+        step = CheckedStep(verdict, custodian.original, dict(last), changed, done.evidence)
         if not _fits(step):
             return None
         try:
@@ -74,7 +74,7 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
     return public
 
 
-def _fits(step: Step) -> bool:
+def _fits(step: CheckedStep) -> bool:
     """Whether a step is one that can be checked: a known method that changed columns of the records, all rows."""
     before = len(step.verdict.refused)
     if step.kind not in METHODS or step.method.get("method") != step.kind:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class CheckedStep:
     """One step from records to records.
 
     ``original`` says what the columns are; ``before`` holds all of them as the step found them, ``changed`` those that

@@ -19,7 +19,7 @@ from discreet.verify.jsonfile import parse_json
 from discreet.verify.records.check import check_claims
 from discreet.verify.records.descriptions import check_record_descriptions, files_of, public_name
 from discreet.verify.records.public_files import check_public_files
-from discreet.verify.records.published import Published
+from discreet.verify.records.published import GivenRecords
 from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
 
@@ -46,7 +46,7 @@ def check_record_folder(verdict: Verdict, folder: Path, files: frozenset[str]) -
     if public is None:
         return
     name = public_name(str(description["name"]))
-    shown = Published(str(description["name"]), public, expected_words(custodian, public))
+    shown = GivenRecords(str(description["name"]), public, expected_words(custodian, public))
     check_public_files(verdict, folder, files, name, shown)
     verdict.asserted.append("names and labels of the columns of the public files")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import counted
 from discreet.model.arrays import Ints
 from discreet.model.claims.records import multiplied_claim
-from discreet.verify.records.context import Step
+from discreet.verify.records.context import CheckedStep
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ NEVER = ("identifier", "contributor", "record_key", "waiver", "request", "househ
 """Roles of columns that are not multiplied."""
 
 
-def check_multiplied_records(step: Step) -> None:
+def check_multiplied_records(step: CheckedStep) -> None:
     """The stated columns moved by no less than the least factor and no more than the largest, rounded up."""
     method, facts, before = step.method, step.evidence.facts, len(step.verdict.refused)
     least, most = (Fraction(str(method[end])) - 1 for end in ("a", "b"))
@@ -54,7 +54,7 @@ def check_multiplied_records(step: Step) -> None:
     step.verdict.prove(step.evidence.claim.statement, before)
 
 
-def _moved(step: Step, name: str, decimals: Any, least: Fraction, most: Fraction) -> Ints | None:
+def _moved(step: CheckedStep, name: str, decimals: Any, least: Fraction, most: Fraction) -> Ints | None:
     """Directions of all moves of a column: +1, -1, or 0 where nothing moved."""
     old, new = step.before[name], step.changed[name]
     if new.type != old.type or str(old.type) not in ("int64", "double") or not old.is_null().equals(new.is_null()):
@@ -98,7 +98,7 @@ def _ceiling(units: NDArray[Any], share: Fraction) -> NDArray[Any]:
     return -(-units * share.numerator // share.denominator)
 
 
-def _check_directions(step: Step, signs: list[Ints], company: str | None) -> None:
+def _check_directions(step: CheckedStep, signs: list[Ints], company: str | None) -> None:
     """All records of a company moved one way: in every column, and where factors are those of records in all."""
     who = np.arange(len(signs[0]))
     if company is not None:

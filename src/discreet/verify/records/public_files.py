@@ -12,7 +12,7 @@ from discreet.verify.formats import NEEDS
 from discreet.verify.formats.parquet import as_stated
 from discreet.verify.formats.shown import Different, field, inert
 from discreet.verify.records.argus import DESCRIPTION, argus_files
-from discreet.verify.records.published import Published, same_bytes
+from discreet.verify.records.published import GivenRecords, same_bytes
 from discreet.verify.records.stat import check_dta, check_sav, renamed
 from discreet.verify.records.xlsx import check_xlsx
 from discreet.verify.verdict import Verdict
@@ -24,7 +24,9 @@ LINES = 200_000
 """Lines of a public csv file that are compared at a time."""
 
 
-def check_public_files(verdict: Verdict, folder: Path, files: frozenset[str], name: str, published: Published) -> None:
+def check_public_files(
+    verdict: Verdict, folder: Path, files: frozenset[str], name: str, published: GivenRecords
+) -> None:
     """Every public file is one that the release gives, and says nothing else."""
     shown = sorted(file.removeprefix("public/") for file in files if file.startswith("public/"))
     if f"{name}.csv" not in shown:
@@ -47,7 +49,7 @@ def check_public_files(verdict: Verdict, folder: Path, files: frozenset[str], na
             verdict.asserted.append(f"{file} names columns as its format allows: {words}")
 
 
-def _described(verdict: Verdict, shown: list[str], name: str, published: Published) -> dict[str, bytes]:
+def _described(verdict: Verdict, shown: list[str], name: str, published: GivenRecords) -> dict[str, bytes]:
     """The data file, its description and code lists, which belong together; nothing where there are none."""
     if f"{name}.asc" not in shown and f"{name}{DESCRIPTION}" not in shown:
         return {}
@@ -70,7 +72,9 @@ def _can_be_written(verdict: Verdict, file: str, ending: str) -> bool:
     return True
 
 
-def _compare(verdict: Verdict, path: Path, check: Callable[[Path, Published], None], published: Published) -> None:
+def _compare(
+    verdict: Verdict, path: Path, check: Callable[[Path, GivenRecords], None], published: GivenRecords
+) -> None:
     try:
         check(path, published)
     except Different as error:
@@ -79,7 +83,7 @@ def _compare(verdict: Verdict, path: Path, check: Callable[[Path, Published], No
         verdict.proved.append(f"{path.name} holds the published records, byte for byte")
 
 
-def _check_csv(path: Path, published: Published) -> None:
+def _check_csv(path: Path, published: GivenRecords) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -122,7 +126,7 @@ def _field(value: Any) -> str:
     return str(value)
 
 
-def _check_parquet(path: Path, published: Published) -> None:
+def _check_parquet(path: Path, published: GivenRecords) -> None:
     import io
 
     import pyarrow as pa
@@ -137,7 +141,7 @@ def _check_parquet(path: Path, published: Published) -> None:
         raise Different("the file is not byte for byte what the release gives")
 
 
-def _said(published: Published, name: str) -> dict[str, str]:
+def _said(published: GivenRecords, name: str) -> dict[str, str]:
     """What a Parquet file says of a column."""
     about = published.info[name]
     labels = json.dumps(dict(about.value_labels), ensure_ascii=False, sort_keys=True) if about.value_labels else ""
@@ -146,7 +150,7 @@ def _said(published: Published, name: str) -> dict[str, str]:
     return {key: text for key, text in words.items() if text}
 
 
-CHECKS: dict[str, Callable[[Path, Published], None]] = {
+CHECKS: dict[str, Callable[[Path, GivenRecords], None]] = {
     ".csv": _check_csv,
     ".parquet": _check_parquet,
     ".sav": check_sav,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class GivenRecords:
     """The records that the release gives, and what may be said of each column."""
 
     name: str

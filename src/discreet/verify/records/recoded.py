@@ -12,14 +12,14 @@ import numpy as np
 from discreet.errors import counted
 from discreet.model.claims.records import recoded_claim
 from discreet.model.hierarchy import Hierarchy
-from discreet.verify.records.context import Step, distinct_pairs
+from discreet.verify.records.context import CheckedStep, distinct_pairs
 from discreet.verify.records.words import is_unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def check_recoded(step: Step) -> None:
+def check_recoded(step: CheckedStep) -> None:
     """The one column that is named changed, and in no other way than the method says."""
     method, before = step.method, len(step.verdict.refused)
     column = str(method["column"])
@@ -52,7 +52,7 @@ def check_recoded(step: Step) -> None:
 
 
 def _wanted(
-    step: Step, method: Mapping[str, Any], column: str, missing: Sequence[tuple[Any, Any]]
+    step: CheckedStep, method: Mapping[str, Any], column: str, missing: Sequence[tuple[Any, Any]]
 ) -> Callable[[Any], Any] | None:
     """What each value must become."""
     if method["map"] is not None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.model.records import PublicColumn
 from discreet.verify.formats.shown import Different
-from discreet.verify.records.published import Published, same_bytes
+from discreet.verify.records.published import GivenRecords, same_bytes
 from discreet.verify.records.words import code_of, is_unknown
 
 WORDS = re.compile(
@@ -35,7 +35,7 @@ SPSS_BEGINS, STATA_BEGINS = dt.datetime(1582, 10, 14), dt.datetime(1960, 1, 1)
 
 
 @dataclass
-class Variable:
+class FileVariable:
     """A variable of a file."""
 
     kind: str
@@ -46,7 +46,7 @@ class Variable:
     letters: list[str] = field(default_factory=list)
 
 
-def check_sav(path: Path, published: Published) -> None:
+def check_sav(path: Path, published: GivenRecords) -> None:
     """An SPSS file is byte for byte what the release gives."""
     names = variable_names(published.names, stata=False)
     variables = {new: _variable(published, old, stata=False) for old, new in zip(published.names, names, strict=True)}
@@ -60,7 +60,7 @@ def check_sav(path: Path, published: Published) -> None:
     same_bytes(made[:92] + b"01 Jan 8000:00:00" + made[109:], path.read_bytes())
 
 
-def check_dta(path: Path, published: Published) -> None:
+def check_dta(path: Path, published: GivenRecords) -> None:
     """A Stata file is byte for byte what the release gives."""
     names = variable_names(published.names, stata=True)
     variables = {new: _variable(published, old, stata=True) for old, new in zip(published.names, names, strict=True)}
@@ -71,7 +71,7 @@ def check_dta(path: Path, published: Published) -> None:
             beside = variable_names([*variables, f"{new}_label"], stata=True)[-1]
             said = {code: _short(known.get(code) or code, 2000).replace("\0", "") for code in published.distinct(old)}
             told = [None if code is None else said[code].rstrip(" ") for code in published.values(old)]
-            variables[beside], labels[beside] = Variable("text", told), f"label of {old}"[:80]
+            variables[beside], labels[beside] = FileVariable("text", told), f"label of {old}"[:80]
     made = _written(
         "dta",
         variables,
@@ -84,7 +84,7 @@ def check_dta(path: Path, published: Published) -> None:
     same_bytes(re.sub(rb"<timestamp>\x11.{17}</timestamp>", stamp, made, count=1), path.read_bytes())
 
 
-def renamed(published: Published, suffix: str) -> dict[str, str]:
+def renamed(published: GivenRecords, suffix: str) -> dict[str, str]:
     """Columns that a file of some kind calls by other names."""
     if suffix not in (".sav", ".dta"):
         return {}
@@ -92,7 +92,7 @@ def renamed(published: Published, suffix: str) -> dict[str, str]:
     return {old: new for old, new in zip(published.names, names, strict=True) if old != new}
 
 
-def _written(kind: str, variables: dict[str, Variable], **options: Any) -> bytes:
+def _written(kind: str, variables: dict[str, FileVariable], **options: Any) -> bytes:
     import pyreadstat
 
     library: Any = pyreadstat
@@ -111,7 +111,7 @@ def _written(kind: str, variables: dict[str, Variable], **options: Any) -> bytes
         return path.read_bytes()
 
 
-def _frame(variables: dict[str, Variable]) -> Any:
+def _frame(variables: dict[str, FileVariable]) -> Any:
     """A data frame of what is installed."""
     try:
         import polars
@@ -128,7 +128,7 @@ def _short(text: str, most: int) -> str:
     return text.encode()[:most].decode(errors="ignore")
 
 
-def _labels(published: Published, names: Sequence[str], shortened: Any) -> dict[str, str]:
+def _labels(published: GivenRecords, names: Sequence[str], shortened: Any) -> dict[str, str]:
     """Labels of variables; a name that is not the column's own is said there."""
     found = {}
     for old, new in zip(published.names, names, strict=True):
@@ -162,12 +162,14 @@ def variable_names(names: Sequence[str], stata: bool) -> list[str]:
 # ---- one variable -----------------------------------------------------------------------------------------------
 
 
-def _variable(published: Published, name: str, stata: bool) -> Variable:
+def _variable(published: GivenRecords, name: str, stata: bool) -> FileVariable:
     kind, values, about = published.kind(name), published.values(name), published.info[name]
     if kind == "bool":
         known = about.value_labels or {"false": "false", "true": "true"}
         labels = {float(i): known[code] for i, code in enumerate(("false", "true")) if code in known}
-        return Variable("number", [None if v is None else float(v) for v in values], "" if stata else "F1.0", labels)
+        return FileVariable(
+            "number", [None if v is None else float(v) for v in values], "" if stata else "F1.0", labels
+        )
     if kind in ("date32[day]", "timestamp[us]"):
         return _moments(values, about.format, stata, dates=kind.startswith("date"))
     if kind == "int64" and any(abs(value) > SURE for value in published.distinct(name)):
@@ -188,7 +190,7 @@ def _variable(published: Published, name: str, stata: bool) -> Variable:
     return made
 
 
-def _moments(values: list[Any], form: str, stata: bool, dates: bool) -> Variable:
+def _moments(values: list[Any], form: str, stata: bool, dates: bool) -> FileVariable:
     """Dates and times as what has passed since the program's first day."""
     since = STATA_BEGINS if stata else SPSS_BEGINS
     found: list[float | None] = []
@@ -209,7 +211,7 @@ def _moments(values: list[Any], form: str, stata: bool, dates: bool) -> Variable
         own = parts is not None and bool(re.fullmatch("[AESJ]?DATE" if dates else "DATETIME|YMDHMS", parts[1]))
         even = all(value is None or value == int(value) for value in found)
         usual = "DATE11" if dates else "DATETIME20" if even else "DATETIME23.3"
-    return Variable("number", found, form if own else usual)
+    return FileVariable("number", found, form if own else usual)
 
 
 def _shows_numbers(form: str) -> bool:
@@ -243,13 +245,13 @@ def _zeros(distinct: set[str], about: PublicColumn, stata: bool) -> int | None:
     return width
 
 
-def _texts(values: list[Any], distinct: set[str], about: PublicColumn, stata: bool) -> Variable:
+def _texts(values: list[Any], distinct: set[str], about: PublicColumn, stata: bool) -> FileVariable:
     longest = 2000 if stata else 32_767
     for text in distinct:
         if text.endswith(" ") or "\0" in text or len(text.encode()) > longest or (not text and None in values):
             raise Different("the format cannot hold what the release gives")
     if stata:
-        return Variable("text", values, about.format if re.fullmatch("%-?[0-9]+s", about.format) else "")
+        return FileVariable("text", values, about.format if re.fullmatch("%-?[0-9]+s", about.format) else "")
     widest = max([0, *(len(text.encode()) for text in distinct)])
     held = [code for code in sorted(about.value_labels) if code.isascii() or len(code.encode()) <= widest]
     labels = {code: _short(about.value_labels[code], 120) for code in held}
@@ -258,14 +260,14 @@ def _texts(values: list[Any], distinct: set[str], about: PublicColumn, stata: bo
         codes = sorted(code for code in distinct if is_unknown(code, about.missing))
     if not _three_short(codes):
         raise Different("the format cannot hold what the release gives")
-    return Variable("text", values, "", {code: text for code, text in labels.items() if code and text}, codes)
+    return FileVariable("text", values, "", {code: text for code, text in labels.items() if code and text}, codes)
 
 
 def _three_short(codes: Sequence[str]) -> bool:
     return len(codes) < 4 and all(1 <= len(code.encode()) <= 8 for code in codes)
 
 
-def _numbers(values: list[Any], about: PublicColumn, form: str, stata: bool, letters: dict[str, str]) -> Variable:
+def _numbers(values: list[Any], about: PublicColumn, form: str, stata: bool, letters: dict[str, str]) -> FileVariable:
     most = 32_000 if stata else 120
     said = {code: _short(about.value_labels[code], most) for code in sorted(about.value_labels)}
     said = {code: text for code, text in said.items() if about.value_labels[code]}
@@ -293,7 +295,7 @@ def _numbers(values: list[Any], about: PublicColumn, form: str, stata: bool, let
         {"lo": -infinite if low <= -1.7e308 else low, "hi": infinite if high >= 1.7e308 else high}
         for low, high in ranges
     ]
-    return Variable("number", values, _spss_format(form, distinct), labels, ends)
+    return FileVariable("number", values, _spss_format(form, distinct), labels, ends)
 
 
 def _held_by_spss(ranges: Sequence[tuple[float, float]]) -> bool:
@@ -338,7 +340,7 @@ def _stata_numbers(
     labels: dict[Any, str],
     lettered: dict[str, str],
     used: set[str],
-) -> Variable:
+) -> FileVariable:
     """Numbers of a Stata file: codes for "unknown" are letters."""
     codes = sorted(number for number in distinct | set(labels) if is_unknown(number, about.missing))
     free = [chr(sign) for sign in range(ord("a"), ord("z") + 1) if chr(sign) not in {*lettered, *used}]
@@ -355,4 +357,4 @@ def _stata_numbers(
     letters = sorted({*lettered, *used})
     found = [new.get(value, value) for value in values]
     ordered = {letter: lettered[letter] for letter in sorted(lettered)}
-    return Variable("mixed" if letters else "number", found, _stata_format(form), {**held, **ordered}, [], letters)
+    return FileVariable("mixed" if letters else "number", found, _stata_format(form), {**held, **ordered}, [], letters)

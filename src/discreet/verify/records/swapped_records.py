@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.model.arrays import Ints
 from discreet.model.claims.records import swapped_claim
-from discreet.verify.records.context import Step
+from discreet.verify.records.context import CheckedStep
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ LARGEST = 8
 """Households of this size and more are one band."""
 
 
-def check_swapped_records(step: Step) -> None:
+def check_swapped_records(step: CheckedStep) -> None:
     """Who belongs together moved together, and every exchange is one between households that agree."""
     method, facts, before = step.method, step.evidence.facts, len(step.verdict.refused)
     area = str(method["area"])
@@ -58,7 +58,7 @@ def check_swapped_records(step: Step) -> None:
     step.verdict.prove(step.evidence.claim.statement, before)
 
 
-def _check_pairs(step: Step, broad: Ints, profile: Ints, old: Ints, new: Ints) -> int:
+def _check_pairs(step: CheckedStep, broad: Ints, profile: Ints, old: Ints, new: Ints) -> int:
     """Among households that agree, as many went from one area to another as came back; gives how many moved."""
     moves = np.flatnonzero(old != new)
     went = Counter(zip(*(column[moves].tolist() for column in (broad, profile, old, new)), strict=True))
@@ -67,7 +67,7 @@ def _check_pairs(step: Step, broad: Ints, profile: Ints, old: Ints, new: Ints) -
     return len(moves)
 
 
-def _telling(step: Step, area: str, old: Ints) -> list[str]:
+def _telling(step: CheckedStep, area: str, old: Ints) -> list[str]:
     """Columns in sight that have no code in two areas, but codes that are there more than once."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -89,7 +89,7 @@ def _telling(step: Step, area: str, old: Ints) -> list[str]:
     return found
 
 
-def _check_numbers(step: Step, moved: int, broad: Ints) -> None:
+def _check_numbers(step: CheckedStep, moved: int, broad: Ints) -> None:
     """The numbers of households are the counted ones, and no more were selected than the rate says."""
     facts, rate = step.evidence.facts, Fraction(str(step.method["rate"]))
     if facts["households"] != len(broad) or facts["moved"] != moved or not moved:

@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.verify.formats.shown import Different
 from discreet.verify.formats.xlsx import same_workbook
-from discreet.verify.records.published import Published
+from discreet.verify.records.published import GivenRecords
 from discreet.verify.records.words import code_of, is_unknown
 
 CELL = 32_767
@@ -18,7 +18,7 @@ SURE = 15
 """Digits of a number that a workbook holds as one."""
 
 
-def check_xlsx(path: Path, published: Published) -> None:
+def check_xlsx(path: Path, published: GivenRecords) -> None:
     """A workbook is member for member what the release gives."""
     import xlsxwriter
 
@@ -33,7 +33,7 @@ def check_xlsx(path: Path, published: Published) -> None:
     same_workbook(sink.getvalue(), path.read_bytes(), "release gives")
 
 
-def _sheet_of_records(book: Any, published: Published) -> None:
+def _sheet_of_records(book: Any, published: GivenRecords) -> None:
     sheet, bold = book.add_worksheet("Records"), book.add_format({"bold": True})
     sheet.freeze_panes(1, 0)
     for place, name in enumerate(published.names):
@@ -58,7 +58,7 @@ def _sheet_of_records(book: Any, published: Published) -> None:
                 sheet.write_number(row + 1, place, value)
 
 
-def _cells(published: Published, name: str) -> tuple[list[Any], str]:
+def _cells(published: GivenRecords, name: str) -> tuple[list[Any], str]:
     """What stands in the cells of a column, and how it is shown."""
     kind, values = published.kind(name), published.values(name)
     distinct = published.distinct(name)
@@ -85,7 +85,7 @@ def _digits(number: float) -> int:
     return len("".join(sign for sign in mantissa if sign.isdigit()).lstrip("0"))
 
 
-def _sheet_of_columns(book: Any, published: Published) -> None:
+def _sheet_of_columns(book: Any, published: GivenRecords) -> None:
     sheet = book.add_worksheet("Columns")
     sheet.freeze_panes(1, 0)
     sheet.set_column(0, 1, 30)
@@ -103,7 +103,7 @@ def _sheet_of_columns(book: Any, published: Published) -> None:
             row += 1
 
 
-def _told(published: Published, name: str) -> list[dict[int, str]]:
+def _told(published: GivenRecords, name: str) -> list[dict[int, str]]:
     """Lines on one column: places and texts."""
     about = published.info[name]
     first = {0: name, 1: about.label, 2: "yes" if about.altered else "no"}
