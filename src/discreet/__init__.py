@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from discreet.verbs.audit import audit
     from discreet.verbs.check_output import check_output
     from discreet.verbs.coordinate import coordinate
+    from discreet.verbs.crosstab import crosstab
     from discreet.verbs.instances import table_from_jj
     from discreet.verbs.load import load
     from discreet.verbs.offices import office_table
@@ -138,6 +139,7 @@ _HOME = {
     "discreet.comparison.compare": ("compare",),
     "discreet.verbs.check_output": ("check_output",),
     "discreet.verbs.coordinate": ("coordinate",),
+    "discreet.verbs.crosstab": ("crosstab",),
     "discreet.comparison.fair": ("FairRisk",),
     "discreet.verbs.instances": ("table_from_jj",),
     "discreet.recipe.links": ("linked_clusters",),
@@ -230,6 +232,7 @@ __all__ = [
     "compare_algorithms",
     "convert_batch",
     "coordinate",
+    "crosstab",
     "examples",
     "family",
     "generate",

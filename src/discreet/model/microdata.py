@@ -175,13 +175,13 @@ class Microdata:
             others[engine].__dict__["_others"] = others
         return others[engine]
 
-    def assess(self, *rules: RecordRule) -> Microdata:
+    def assess(self, *rules: RecordRule | Sequence[RecordRule]) -> Microdata:
         """Count the records that break each rule; what was found is in ``assessment`` of the data that is given back.
 
         Parameters
         ----------
         *rules
-            Rules such as ``ds.KAnonymity(3)``.
+            Rules such as ``ds.KAnonymity(3)``; a list of rules will do, too.
 
         Examples
         --------

@@ -251,7 +251,7 @@ class TableVerbs(TablesVerbs):
 
     def assess(
         self,
-        *rules: Rule,
+        *rules: Rule | Sequence[Rule],
         profile: str = "handbook",
         missing_safe: bool = False,
         manual_range: float = 20.0,
@@ -264,7 +264,7 @@ class TableVerbs(TablesVerbs):
         Parameters
         ----------
         *rules
-            Rules such as ``ds.PPercent(10)``.
+            Rules such as ``ds.PPercent(10)``; a list of rules will do, too.
         profile
             ``"handbook"``, or ``"argus"`` for the order of tests and the symmetric levels of that program.
         missing_safe

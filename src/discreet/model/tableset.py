@@ -136,7 +136,7 @@ class TableSet(TablesVerbs):
 
     def assess(
         self,
-        *rules: Rule,
+        *rules: Rule | Sequence[Rule],
         profile: str = "handbook",
         missing_safe: bool = False,
         manual_range: float = 20.0,

@@ -18,7 +18,7 @@ from discreet.rules.records import RecordRule, assess_records
 @overload
 def assess(
     tables: Table,
-    *rules: Rule,
+    *rules: Rule | Sequence[Rule],
     profile: str = ...,
     missing_safe: bool = ...,
     manual_range: float = ...,
@@ -29,7 +29,7 @@ def assess(
 @overload
 def assess(
     tables: TableSet,
-    *rules: Rule,
+    *rules: Rule | Sequence[Rule],
     profile: str = ...,
     missing_safe: bool = ...,
     manual_range: float = ...,
@@ -38,12 +38,12 @@ def assess(
 
 
 @overload
-def assess(tables: Microdata, *rules: RecordRule) -> Microdata: ...
+def assess(tables: Microdata, *rules: RecordRule | Sequence[RecordRule]) -> Microdata: ...
 
 
 def assess(
     tables: Table | TableSet | Microdata,
-    *rules: Rule | RecordRule,
+    *rules: Rule | RecordRule | Sequence[Rule] | Sequence[RecordRule],
     profile: str = "handbook",
     missing_safe: bool = False,
     manual_range: float = MANUAL_RANGE,
@@ -58,7 +58,7 @@ def assess(
     tables
         A table or a set; or records, which are given back with what the rules say of them (``data.assessment``).
     *rules
-        Rules such as ``ds.PPercent(10)`` for tables, ``ds.KAnonymity(3)`` for records.
+        Rules such as ``ds.PPercent(10)`` for tables, ``ds.KAnonymity(3)`` for records; a list of rules will do, too.
     profile
         ``"handbook"``, or ``"argus"`` for the order of tests and the symmetric levels of that program.
     missing_safe
@@ -76,17 +76,26 @@ def assess(
     >>> int(table.unsafe.sum())
     1
     """
+    single = [rule for given in rules for rule in (given if isinstance(given, Sequence) else [given])]
     if isinstance(tables, Microdata):
         _refuse_options_of_tables(profile, missing_safe, manual_range, unrelated)
-        return _assessed_records(tables, rules)
-    for_tables = []
+        return _assessed_records(tables, _of_kind(RecordRule, single))
+    return _assessed_tables(tables, _of_kind(Rule, single), profile, missing_safe, manual_range, unrelated)
+
+
+def _of_kind(kind: Any, rules: Sequence[object]) -> list[Any]:
+    """The rules, all of which are for tables, or all for records."""
+    subject, example = ("tables", "ds.PPercent(10)") if kind is Rule else ("records", "ds.KAnonymity(3)")
     for rule in rules:
-        if not isinstance(rule, Rule):
+        if isinstance(rule, type) and issubclass(rule, kind):
             raise ParameterError(
-                f"assess takes rules for tables, not a {type(rule).__name__}.", hint="For example ds.PPercent(10)."
+                f"{rule.__name__} is a rule without its figures.", hint=f"Write {example}, for example."
             )
-        for_tables.append(rule)
-    return _assessed_tables(tables, for_tables, profile, missing_safe, manual_range, unrelated)
+        if not isinstance(rule, kind):
+            raise ParameterError(
+                f"assess takes rules for {subject}, not a {type(rule).__name__}.", hint=f"For example {example}."
+            )
+    return list(rules)
 
 
 def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: float, unrelated: Sequence[str]) -> None:
@@ -105,13 +114,8 @@ def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: fl
         )
 
 
-def _assessed_records(data: Microdata, rules: Sequence[Any]) -> Microdata:
-    for rule in rules:
-        if not isinstance(rule, RecordRule):
-            raise ParameterError(
-                f"assess takes rules for records, not a {type(rule).__name__}.", hint="For example ds.KAnonymity(3)."
-            )
-    assessment, _ = assess_records(read_record_set(data), list(rules))
+def _assessed_records(data: Microdata, rules: list[RecordRule]) -> Microdata:
+    assessment, _ = assess_records(read_record_set(data), rules)
     return data.with_(assessment=assessment)
 
 

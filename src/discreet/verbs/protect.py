@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, counted, listed
+from discreet.errors import NeedsError, ParameterError, counted, listed, unknown_name
 from discreet.keys import Key
 from discreet.methods.base import TablePublisher, key_of
 from discreet.methods.needs import check_needs
@@ -37,8 +37,12 @@ from discreet.verbs.protect_records import (
     protect_records,
     refuse_for_tables,
 )
+from discreet.verbs.spanning import By
 from discreet.verbs.steps import MADE_KEY, Keys, Steps, as_steps, installed_version, key_entry
-from discreet.verbs.tabulate import tabulate
+from discreet.verbs.tabulate import as_microdata, specs_of, tabulate
+
+OPTIONS = ("tables", "by", "value", "rules", "already_published", "key", "parts", "keep_order", "name")
+"""Options of :func:`protect`; with ``by=``, those of :func:`tabulate` besides."""
 
 
 @overload
@@ -56,7 +60,7 @@ def protect(
     subject: Microdata,
     *methods: Steps,
     tables: None = ...,
-    rules: Sequence[RecordRule] = ...,
+    rules: RecordRule | Sequence[RecordRule] = ...,
     key: Key | None = ...,
     keep_order: bool = ...,
     name: str = ...,
@@ -68,23 +72,39 @@ def protect(
     subject: Microdata,
     *methods: Steps,
     tables: TableSpec | Sequence[TableSpec],
-    rules: Sequence[Rule] = ...,
+    rules: Rule | Sequence[Rule] = ...,
     already_published: Items = ...,
     key: Key | None = ...,
     parts: Parts | None = ...,
 ) -> Release: ...
 
 
+@overload
 def protect(
-    subject: Table | TableSet | Microdata,
+    subject: Any,
+    *methods: Steps,
+    by: By,
+    value: str | Sequence[str] | None = ...,
+    rules: Rule | Sequence[Rule] = ...,
+    already_published: Items = ...,
+    key: Key | None = ...,
+    **options: Any,
+) -> Release: ...
+
+
+def protect(
+    subject: Any,
     *methods: Steps,
     tables: TableSpec | Sequence[TableSpec] | None = None,
-    rules: Sequence[Rule] | Sequence[RecordRule] = (),
+    by: By | None = None,
+    value: str | Sequence[str] | None = None,
+    rules: Rule | RecordRule | Sequence[Rule] | Sequence[RecordRule] = (),
     already_published: Items = None,
     key: Key | None = None,
     parts: Parts | None = None,
     keep_order: bool = False,
     name: str = "records",
+    **options: Any,
 ) -> Release[Any]:
     """Make tables or records safe to publish.
 
@@ -94,11 +114,14 @@ def protect(
     Parameters
     ----------
     subject
-        Assessed tables; or records, alone or with the tables to be made of them.
+        Assessed tables; or records (:class:`Microdata`, or a data frame or file with ``by=``), alone or with the tables
+        to be made of them.
     *methods
         One method, or several that act in order.
     tables
         What to tabulate, where records are given and tables are to be published.
+    by, value
+        What to tabulate in the simplest case, as in :func:`tabulate`: the variables, and what is summed.
     rules
         Rules that records must keep, or that tables of records are assessed by.
     already_published
@@ -114,6 +137,8 @@ def protect(
         a random order otherwise.
     name
         Name of a public file of records.
+    **options
+        With ``by=``, what else :func:`tabulate` takes: ``contributor``, ``weight``, ``where`` ...
 
     Returns
     -------
@@ -132,6 +157,14 @@ def protect(
     >>> release = ds.protect(table, ds.Suppress())
     >>> release.verify().holds
     True
+
+    From records to a release in one call:
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"region": ["N"] * 9 + ["S"] * 8, "sex": ["f", "m"] * 7 + ["f"] * 3})
+    >>> release = ds.protect(people, ds.Suppress(), by=["region", "sex"], rules=ds.MinFrequency(3))
+    >>> release.public.tables[0].name, release.verify().holds
+    ('count_by_region_sex', True)
     """
     steps = [method.with_files_read() for method in as_steps(methods)]
     if key is not None and not isinstance(key, Key):
@@ -139,9 +172,14 @@ def protect(
             f"key={type(key).__name__} is no key: whoever tries numbers finds a whole number.",
             hint="Give ds.Key.from_file(path) or ds.Key(32 random bytes); insecure_seed= of the method is for tests.",
         )
+    wanted: Sequence[Any] = [rules] if isinstance(rules, Rule | RecordRule) else rules
+    if by is not None or value is not None:
+        subject, tables = _to_tabulate(subject, tables, by, value, options)
+    elif options:
+        raise ParameterError(unknown_name("option", next(iter(options)), OPTIONS, "protect"))
     if isinstance(subject, Microdata) and tables is None:
         refuse_for_tables(steps, already_published, parts)
-        return protect_records(subject, steps, rules, key=key, keep_order=keep_order, name=name)
+        return protect_records(subject, steps, wanted, key=key, keep_order=keep_order, name=name)
     if keep_order or name != "records":
         raise ParameterError("keep_order= and name= are for releases of records.", hint="Leave them out.")
     *before, publisher = steps
@@ -160,7 +198,7 @@ def protect(
         keys = Keys(key)
         subject, earlier = changed_microdata(subject, before, numbers_of(_specs(tables)), keys)
         key = keys.of(publisher)
-    whole = _as_tables(subject, tables, rules, publisher)
+    whole = _as_tables(subject, tables, wanted, publisher)
     return protect_tables(whole, publisher, gather(whole, already_published), key=key, parts=parts, earlier=earlier)
 
 
@@ -246,6 +284,23 @@ def _said_of(tables: TableSet) -> list[str]:
         if table.assessment is not None:
             said += [f"Table {table.name}: {text}." for text in table.assessment.resting()]
     return said
+
+
+def _to_tabulate(
+    subject: Any,
+    tables: TableSpec | Sequence[TableSpec] | None,
+    by: By | None,
+    value: str | Sequence[str] | None,
+    options: dict[str, Any],
+) -> tuple[Microdata, list[TableSpec]]:
+    """Records with their roles, and the tables that ``by=`` and ``value=`` ask for."""
+    if isinstance(subject, Table | TableSet) or tables is not None:
+        given = "tables were given" if tables is None else "tables= says what to tabulate"
+        raise ParameterError(f"by= and value= are for records, and {given}.", hint="Leave one of them out.")
+    weight, engine = options.pop("weight", None), options.pop("engine", None)
+    data = as_microdata(subject, weight, options)
+    data = data if engine is None else data.on(engine)
+    return data, specs_of(data, by, value, weight, options)
 
 
 def _specs(tables: TableSpec | Sequence[TableSpec] | None) -> list[TableSpec]:

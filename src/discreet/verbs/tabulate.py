@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Literal, overload
 
 from discreet.engine.protocol import columns_of, open_records
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, unknown_name
 from discreet.files.frames import column_names, coordinates
-from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import EngineName, Microdata
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import steps
+from discreet.verbs.spanning import By, spanned
 
 ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode", "delimiter")
 
@@ -23,7 +23,7 @@ ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode", 
 @overload
 def tabulate(
     data: Any,
-    by: Mapping[str, Any],
+    by: By,
     value: str | None = ...,
     *,
     specs: None = ...,
@@ -36,7 +36,7 @@ def tabulate(
 @overload
 def tabulate(
     data: Any,
-    by: Mapping[str, Any],
+    by: By,
     value: list[str] | tuple[str, ...],
     *,
     specs: None = ...,
@@ -58,7 +58,7 @@ def tabulate(
 @overload
 def tabulate(
     data: Any,
-    by: Mapping[str, Any] | None = ...,
+    by: By | None = ...,
     value: str | Sequence[str] | None = ...,
     *,
     specs: Sequence[TableSpec] | None = ...,
@@ -70,7 +70,7 @@ def tabulate(
 
 def tabulate(
     data: Any,
-    by: Mapping[str, Any] | None = None,
+    by: By | None = None,
     value: str | Sequence[str] | None = None,
     *,
     specs: Sequence[TableSpec] | None = None,
@@ -85,7 +85,9 @@ def tabulate(
     data
         :class:`~discreet.Microdata`, a data frame or the path of a file.
     by
-        Variable to hierarchy, or to a :class:`~discreet.HexGrid` or :class:`~discreet.Adjacency` for a map.
+        Names of the variables that span the table; or per variable its hierarchy, a list of codes, or a
+        :class:`~discreet.HexGrid` or :class:`~discreet.Adjacency` for a map. A variable that is only named has the
+        hierarchy that the data declare, or the codes that occur under the total ``"Total"``.
     value
         Variable to sum; several make a :class:`~discreet.TableSet`; ``None`` counts records.
     specs
@@ -107,44 +109,50 @@ def tabulate(
     --------
     >>> import discreet as ds, pyarrow as pa
     >>> firms = pa.table({"region": ["N", "N", "S"], "turnover": [5, 7, 9], "firm": [1, 2, 3]})
-    >>> table = ds.tabulate(firms, by={"region": ds.Hierarchy.flat(["N", "S"])}, value="turnover", contributor="firm")
+    >>> table = ds.tabulate(firms, by=["region"], value="turnover", contributor="firm")
     >>> table.values.tolist()
     [21.0, 12.0, 9.0]
     """
-    roles = {name: options.pop(name) for name in ROLES if name in options}
-    if isinstance(data, Microdata):
-        if roles:
-            raise ParameterError(f"{next(iter(roles))}= is a role: give it to Microdata, which was given already.")
-    else:
-        if isinstance(weight, str):
-            roles["weight"] = weight
-        data = Microdata(data, **roles)
+    data = as_microdata(data, weight, options)
+    data = data if engine is None else data.on(engine)
     if specs is not None:
         if by is not None or value is not None or options:
             raise ParameterError("Give either specs= or by=, value= and options, not both.")
         wanted = list(specs)
     else:
-        wanted = _specs(by, value, weight, options)
-    data, wanted = _placed(data if engine is None else data.on(engine), wanted)
+        wanted = specs_of(data, by, value, weight, options)
+    data, wanted = _placed(data, wanted)
     tables = _tables(data, wanted)
     return tables[0] if specs is None and (value is None or isinstance(value, str)) else TableSet(tables)
 
 
-def _specs(
-    by: Mapping[str, Any] | None,
+def as_microdata(data: Any, weight: str | Literal[False] | None, options: dict[str, Any]) -> Microdata:
+    """Records with their roles, which are taken out of the options where a plain frame or file is given."""
+    roles = {name: options.pop(name) for name in ROLES if name in options}
+    if not isinstance(data, Microdata):
+        if isinstance(weight, str):
+            roles["weight"] = weight
+        return Microdata(data, **roles)
+    if roles:
+        raise ParameterError(f"{next(iter(roles))}= is a role: give it to Microdata, which was given already.")
+    return data
+
+
+def specs_of(
+    data: Microdata,
+    by: By | None,
     value: str | Sequence[str] | None,
     weight: str | Literal[False] | None,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> list[TableSpec]:
-    if by is None:
-        raise ParameterError("Say what spans the table.", hint="Give by={'variable': hierarchy}.")
-    if "where" in options:
-        options["where"] = parse_conditions(options["where"])
+    """One spec for each value."""
+    own = [field.name for field in fields(TableSpec) if field.name not in ("places", "fewest", "identity_")]
+    for name in options:
+        if name not in own:
+            raise ParameterError(unknown_name("option", name, [*own, *ROLES, "engine"], "tabulate"))
+    found = spanned(data, by)
     values = [value] if value is None or isinstance(value, str) else list(value)
-    try:
-        return [TableSpec(by=by, value=v, weight=weight, **options) for v in values]
-    except TypeError as error:
-        raise ParameterError(f"tabulate does not know an option: {error}.") from None
+    return [TableSpec(by=found, value=v, weight=weight, **options) for v in values]
 
 
 def _placed(data: Microdata, specs: list[TableSpec]) -> tuple[Microdata, list[TableSpec]]:

@@ -1,0 +1,114 @@
+"""What spans a table: hierarchies as they are given, or found in the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from discreet.engine.encode import recoded
+from discreet.engine.protocol import engine_of
+from discreet.errors import InputError, ParameterError, counted, unknown_column
+from discreet.files.frames import column_names
+from discreet.model.geography import Geography
+from discreet.model.hierarchy import Hierarchy
+from discreet.model.microdata import Microdata
+
+By = str | Sequence[str] | Mapping[str, Any]
+"""Names of variables; or per variable its hierarchy or map, its codes, or ``None`` for the codes that occur."""
+TOTAL = "Total"
+MANY = 1_000
+"""A variable with more codes than this, and a code of its own for every other record, is taken for a slip."""
+
+
+def spanned(data: Microdata, by: By | None) -> dict[str, Any]:
+    """Hierarchies of the variables that span a table of some records.
+
+    Where none is given, it is the one that the data declare, or the codes that occur under one total.
+    """
+    if by is None:
+        raise ParameterError("Say what spans the table.", hint="Give by=['region', 'size'], or a hierarchy for each.")
+    given = dict(by) if isinstance(by, Mapping) else _named(by)
+    return {variable: _hierarchy(data, variable, found) for variable, found in given.items()}
+
+
+def _named(by: str | Sequence[str]) -> dict[str, None]:
+    names = [by] if isinstance(by, str) else list(by)
+    for name in names:
+        if not isinstance(name, str):
+            raise ParameterError(
+                f"by= has a {type(name).__name__} where the name of a column is needed.",
+                hint="Give names, by=['region', 'size'], or hierarchies, by={'region': ds.Hierarchy.flat(codes)}.",
+            )
+        if names.count(name) > 1:
+            raise ParameterError(f"by= names {name!r} {names.count(name)} times.", hint="Name every variable once.")
+    return dict.fromkeys(names)
+
+
+def _hierarchy(data: Microdata, variable: str, given: Any) -> Hierarchy | Geography:
+    if isinstance(given, Hierarchy | Geography):
+        return given
+    if given is None:
+        declared = data.hierarchies.get(variable)
+        return declared if declared is not None else _flat(codes_that_occur(data, variable), variable)
+    if isinstance(given, Mapping):
+        return Hierarchy.from_nested(given)
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        return Hierarchy.flat(given)
+    raise ParameterError(
+        f"by[{variable!r}] is a {type(given).__name__}, not a hierarchy.",
+        hint=f"Give a ds.Hierarchy, a list of codes, or by=[{variable!r}] for the codes that occur.",
+    )
+
+
+def _flat(codes: Sequence[str], variable: str) -> Hierarchy:
+    if TOTAL in codes:
+        raise InputError(
+            f"Records have the code {TOTAL!r} in {variable!r}, which is to name the total of all others.",
+            hint=f"If they are totals, leave them out: where=\"{variable} != '{TOTAL}'\". If not, give another name: "
+            f"by={{{variable!r}: ds.Hierarchy.flat(codes, total='All')}}.",
+        )
+    return Hierarchy.flat(codes, total=TOTAL)
+
+
+def codes_that_occur(data: Microdata, variable: str) -> list[str]:
+    """The codes of a column, in the order of an ordered category, else sorted; whole numbers by size."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = column_names(data.source, data.delimiter)
+    if variable not in names:
+        raise unknown_column(variable, names)
+    found: dict[str, None] = {}
+    ordered, rows, gaps = False, 0, 0
+    for piece in engine_of(data).pieces(data, [variable], [variable]):
+        column = piece[variable]
+        rows, gaps = rows + len(column), gaps + column.null_count
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            ordered = kind.ordered
+            column = column.unify_dictionaries()
+            used = pc.unique(column.combine_chunks().indices).drop_null()
+            texts = column.chunk(0).dictionary.take(used.sort() if ordered else used)
+        else:
+            texts = pc.unique(column).drop_null()
+        if pa.types.is_floating(texts.type) and not pc.all(pc.equal(pc.floor(texts), texts)).as_py():
+            raise ParameterError(
+                f"{variable!r} holds numbers with decimals, and by= needs codes.",
+                hint=f"Make classes first, or sum it: value={variable!r}.",
+            )
+        found.update(dict.fromkeys(recoded(value, data.recode.get(variable, {})) for value in texts.to_pylist()))
+    if gaps and variable in data.missing:
+        found[str(data.missing[variable])] = None
+    if len(found) > MANY and len(found) * 2 > rows:
+        raise ParameterError(
+            f"{variable!r} has {counted(len(found), 'code')} in {counted(rows, 'record')}: it seems to name records.",
+            hint=f"Name another column, or give its codes: by={{{variable!r}: ds.Hierarchy.flat(codes)}}.",
+        )
+    return list(found) if ordered else _sorted(found)
+
+
+def _sorted(codes: Iterable[str]) -> list[str]:
+    listing = list(codes)
+    if all(code.removeprefix("-").isdecimal() and code.isascii() for code in listing):
+        return sorted(listing, key=lambda code: (int(code), code))
+    return sorted(listing)
