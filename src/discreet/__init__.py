@@ -285,6 +285,7 @@ add_doors(
         "discreet.tables.perturb.shuffle": ("shuffled",),
         "discreet.verbs.assess": ("assess",),
         "discreet.verbs.audit": ("audit", "shared_cells"),
+        "discreet.verbs.prices": ("prices",),
         "discreet.verbs.ready_made": ("table_from_cells",),
         "discreet.verbs.redesign": ("recode",),
         "discreet.verbs.repair": ("repair",),

@@ -70,10 +70,10 @@ class Suppress(TableMethod):
     prefer_share
         What a preferred cell costs, as a share of its cost.
     insiders
-        Contributors know their own contribution in every cell. ``"full"``: each of them finds every unsafe cell that
-        it does not fill alone at its full level; ``"nonzero"``: none of them can work such a cell out exactly;
-        ``None``: outsiders only, which the release then says. So it does of tables that do not say how many
-        contributors a cell has.
+        Contributors know their own contribution in every cell. ``"nonzero"``: none of them can work out exactly an
+        unsafe cell that it does not fill alone, the field's own standard; ``"full"``: each of them finds such a cell at
+        its full level, which withholds more; ``None``: outsiders only, which the release then says. So it does of
+        tables that do not say how many contributors a cell has.
     coalitions
         Whether the same must hold of any two contributors together, who put what they know into one; a cell that the
         two fill alone is known to them. Needs ``insiders``, and contributors that are named.
@@ -118,7 +118,7 @@ class Suppress(TableMethod):
     kind: ClassVar[str] = "suppress"
     cost: str = "value"
     exponent: Positive = 1.0
-    insiders: Literal["full", "nonzero"] | None = "full"
+    insiders: Literal["full", "nonzero"] | None = "nonzero"
     known_within: Positive | None = None
     effort: Natural | None = None
     time_limit: Positive | None = None
