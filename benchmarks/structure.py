@@ -63,7 +63,9 @@ def crossed(*trees: csr_array) -> csr_array:
         for j, other in enumerate(trees):
             whole = kron(whole, one if j == k else eye_array(other.shape[1]))
         parts.append(whole)
-    return csr_array(vstack(parts))
+    made = csr_array(vstack(parts))
+    made.eliminate_zeros()  # kron stores some
+    return made
 
 
 def counts_of(shape: Sequence[tuple[int, int]]) -> Ints:

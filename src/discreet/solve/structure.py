@@ -2,10 +2,11 @@
 
 In the dual form relations are shared out to blocks, and a cell that stands in relations of several blocks links them.
 In the primal form cells are shared out, and a relation between cells of several blocks links them. Connected components
-come first, because they are exact. What is left is halved again and again, from parts grown from several seeds and by
-levels: pairs that share most links are merged until few are left, these are halved, and the pairs part again. Each
-start is refined by moving single members while fewer links remain (Fiduccia and Mattheyses), and the best is taken. A
-maintained partitioner was measured and brought little (docs/design/0005). Source: card 003-02.
+come first, because they are exact. What is left is halved again and again, from parts grown from several seeds, from
+the order that it came in, and by levels: pairs that share most links are merged until few are left, these are halved,
+and the pairs part again. Each start is refined by moving single members while fewer links remain (Fiduccia and
+Mattheyses), and the best is taken. A maintained partitioner was measured and brought little (docs/design/0005).
+Source: card 003-02.
 """
 
 from __future__ import annotations
@@ -221,9 +222,7 @@ def _refuse(matrix: csr_array, blocks: object, form: str, balance: float, starts
     members = {"dual": rows, "primal": columns, "both": min(rows, columns)}[form]
     if isinstance(blocks, bool) or not isinstance(blocks, int) or not 2 <= blocks <= members:
         allowed = f"Give a whole number from 2 to {members}, or leave it out."
-        few = (
-            f"There is too little to share out: {counted(rows, 'relation')}, {counted(columns, 'cell')}. Leave it out."
-        )
+        few = f"{counted(rows, 'relation')} and {counted(columns, 'cell')} cannot be divided; leave it out."
         raise ParameterError(f"blocks={blocks!r} is not allowed.", hint=allowed if members >= 2 else few)
 
 
@@ -262,6 +261,7 @@ def _halved(pattern: csr_array, balance: float, starts: int, rng: np.random.Gene
     if not (tried and refine(start, net, pins, pin, alone, tried[0].copy(), most) == 0):
         tried += [grown(start, net, pins, pin, int(first)) for first in rng.integers(0, size, starts)]
         tried += [_by_levels(pattern, alone, most, rng) for _ in range(LEVELLED)]
+        tried.append((np.arange(size) >= size // 2).astype(np.int8))  # tables come in an order that means something
     found = []
     for side in tried:
         _evened(side, most)
@@ -336,7 +336,7 @@ def _evened(side: NDArray[np.int8], most: int) -> None:
             side[members[most:]] = 1 - mine
 
 
-def link_names(structure: Structure, system: System) -> list[str]:
-    """The linking cells or relations of a system in words."""
+def link_names(structure: Structure, system: System, most: int | None = None) -> list[str]:
+    """The linking cells or relations of a system in words, the first ``most`` of them."""
     name = system.cell_name if structure.form == "dual" else system.relation_name
-    return [name(number) for number in structure.linking.tolist()]
+    return [name(number) for number in structure.linking[:most].tolist()]
