@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 SHAPES: dict[str, tuple[tuple[int, int], ...]] = {
     "55 x 55": ((55, 15), (55, 15)),
     "10 x 17 x 17": ((10, 1), (17, 4), (17, 4)),
-    "9 x 60 x 13": ((9, 1), (60, 10), (13, 1)),
+    "9 x 40 x 13": ((9, 1), (40, 7), (13, 1)),
 }
 """Codes and parents of each variable."""
 LARGE = ((33, 11), (33, 11), (33, 11))
 """About the size of the largest instance of the source: 36,310 relations, 36,570 cells, 136,912 entries."""
 LIMIT = 60.0
 SURVEYS = (1, 2, 3)
+LONG = 5.0
 GAP = 0.01
 """Integer programs are solved to within this share of the cost."""
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -136,9 +137,9 @@ def schur_solve(
 
 
 def seconds(run: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of the better of two runs, and the answer."""
-    taken = []
-    for _ in range(2):
+    """CPU seconds of the better of two runs, or of one that takes long, and the answer."""
+    taken: list[float] = []
+    while not taken or (len(taken) < 2 and taken[0] < LONG):
         started = time.process_time()
         answer = run()
         taken.append(time.process_time() - started)

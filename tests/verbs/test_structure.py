@@ -38,7 +38,7 @@ def test_a_table_falls_into_blocks_and_the_links_have_names(table):
     assert len(found.links) == found.counts()["links"]
     assert all(name.startswith("'") and "in table 'firms'" in name for name in found.links)
     text = found.summary()
-    assert text.startswith("28 relations between 49 cells (")
+    assert text.startswith("28 relations between 49 distinct cells (")
     assert found.links[0] in text
     assert ("Few links" in text) == found.few_links
 
@@ -105,7 +105,7 @@ def test_cells_in_no_relation_are_counted():
     by = {"code": ds.Hierarchy.flat(["a", "b", "c"], total=None)}
     loose = ds.Table.from_cells(pa.table({"code": ["a", "b", "c"], "value": [1, 2, 3]}), by=by, variable="loose")
     assert loose.structure().summary().splitlines() == [
-        "0 relations between 3 cells (0 entries).",
+        "0 relations between 3 distinct cells (0 entries).",
         "One block: 0 relations, 3 cells.",
         "3 cells stand in no relation.",
     ]

@@ -134,7 +134,7 @@ def _common(release: Release, audit: Audit | None, recipe: str, title: str, verd
         "log": log_text(custodian.log),
         "made_with": str(custodian.log.get("discreet", "unknown")),
         "recipe": recipe,
-        "structure": structure_part(build_system(custodian.tables) if audit is None else audit.system),
+        "structure": structure_part(build_system(custodian.tables)),
         "versions": versions(),
     }
 

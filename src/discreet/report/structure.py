@@ -24,6 +24,7 @@ SEARCHED_UP_TO = 50_000
 SMALLEST = 20
 """Fewer relations than these can be taken in at a glance."""
 LINKS_NAMED = 10
+CAPTION = "Which cells stand in which relations: on the left as they came, on the right by blocks."
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class StructurePart:
 
     words: str
     image: str
+    caption: str
     links: tuple[str, ...]
     more: int
 
@@ -46,7 +48,7 @@ def structure_part(system: System) -> StructurePart | None:
         return None
     names = link_names(found, system, LINKS_NAMED)
     more = len(found.linking) - len(names)
-    return StructurePart(found.summary(), structure_image(matrix, found), tuple(names), more)
+    return StructurePart(found.summary(), structure_image(matrix, found), CAPTION, tuple(names), more)
 
 
 def structure_image(matrix: csr_array, structure: Structure, label: str = "") -> str:

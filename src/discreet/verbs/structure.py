@@ -149,7 +149,10 @@ class TableStructure:
         """The structure in a few lines."""
         rows, columns = self.system.matrix.shape
         entries = counted(int(self.system.matrix.nnz), "entry")
-        lines = [f"{counted(rows, 'relation')} between {counted(columns, 'cell')} ({entries}).", self.found.summary()]
+        lines = [
+            f"{counted(rows, 'relation')} between {counted(columns, 'distinct cell')} ({entries}).",
+            self.found.summary(),
+        ]
         if self.alone:
             lines.append(f"{counted(self.alone, 'cell', 'stand')} in no relation.")
         if self.parts > 1:
