@@ -201,7 +201,7 @@ class TablesVerbs:
         --------
         >>> import discreet as ds
         >>> ds.examples.small_table().structure(form="primal").sizes
-        [(3, 8), (3, 8)]
+        [(2, 8), (2, 8)]
         """
         return doors.structure(
             cast("Table | TableSet", self), blocks, form=form, balance=balance, starts=starts, seed=seed

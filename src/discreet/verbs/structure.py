@@ -257,9 +257,9 @@ def structure(
     >>> import discreet as ds
     >>> found = ds.structure(ds.examples.small_table(), form="primal")
     >>> found.sizes
-    [(3, 8), (3, 8)]
+    [(2, 8), (2, 8)]
     >>> len(found.links), found.share_of_relations
-    (2, 0.25)
+    (4, 0.5)
     """
     if not isinstance(tables, Table | TableSet):
         raise ParameterError(
