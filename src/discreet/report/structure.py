@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_BOXES = 160
 """So many boxes a side at most; more relations or cells share boxes."""
 SEARCHED_UP_TO = 50_000
-"""Blocks with links are looked for in a report where relations have at most so many entries: about a second."""
+"""Blocks with links are looked for in a report where relations have at most so many entries: it takes up to 2 s."""
 SMALLEST = 20
 """Fewer relations than these can be taken in at a glance."""
 LINKS_NAMED = 10
