@@ -275,7 +275,7 @@ def by_suppression(seed: int) -> tuple[float, float, str]:
     from benchmarks.optimal import question
     from discreet.tables.suppress.optimal import PatternDemands, optimal
 
-    asked = question(20_000, seed, (4, 10, 24), (3, 8))
+    asked = question(12_000, seed, (5, 12, 30), (3, 9))
     taken, costs = {}, []
     for order, (rows, columns) in orders_of(asked["matrix"]).items():
         place = np.argsort(columns)

@@ -78,6 +78,15 @@ def test_tables_without_common_cells_are_parts_and_nothing_is_called_safe():
     assert found.to_frame("links").num_rows == 0
 
 
+def test_many_parts_are_counted_and_the_first_are_shown():
+    names = [f"v{k}" for k in range(40)]
+    found = ds.TableSet([one_way(name, ["a", "b"]) for name in names]).structure()
+    assert found.parts == found.to_frame().num_rows == 40
+    assert "and 32 more" in found.summary()
+    assert repr(found).endswith("... 10 more blocks")
+    assert "<p>10 more blocks</p>" in found._repr_html_()
+
+
 def test_linked_tables_hang_together_at_what_they_share():
     by = {"region": ds.Hierarchy.flat(["N", "S", "W"]), "size": ds.Hierarchy.flat(["s", "m", "l"])}
     frame = pa.table(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -174,30 +176,37 @@ class TableStructure:
         return html_of_columns(self._shown(), self.blocks, self.found.summary(), "block")
 
     def _shown(self) -> dict[str, list[Any]]:
-        return {name: items[:BLOCKS_SHOWN] for name, items in self._block_columns().items()}
+        return self._block_columns(BLOCKS_SHOWN)
 
-    def _block_columns(self) -> dict[str, list[Any]]:
-        """One row a block, and one for links where there are any."""
-        sizes, names = list(self.sizes), [str(number + 1) for number in range(self.blocks)]
-        codes = [self._codes(number) for number in range(self.blocks)]
-        if len(self.found.linking):
-            dual, links = self.form == "dual", len(self.found.linking)
-            names, sizes = [*names, "links"], [*sizes, (0, links) if dual else (links, 0)]
-            codes.append("")
+    def _block_columns(self, most: int | None = None) -> dict[str, list[Any]]:
+        """One row a block, the first ``most`` of them, and one for links where there are any and all are shown."""
+        sizes, codes = self.sizes[:most], self._codes(most)
+        names = [str(number + 1) for number in range(len(sizes))]
+        links = len(self.found.linking)
+        if links and len(sizes) == self.blocks:
+            names, codes = [*names, "links"], [*codes, ""]
+            sizes = [*sizes, (0, links) if self.form == "dual" else (links, 0)]
         return {"block": names, "relations": [m for m, _ in sizes], "cells": [n for _, n in sizes], "codes": codes}
 
-    def _codes(self, block: int) -> str:
-        """Which codes the cells of a block have, of every variable that is not there with all of its codes."""
-        home = self.system.home[self.found.column_block == block]
-        said = []
+    def _codes(self, most: int | None) -> list[str]:
+        """For each block its codes of every variable that is not there with all of its codes."""
+        block = self.found.column_block
+        order = np.argsort(block, kind="stable")
+        ends = np.searchsorted(block[order], np.arange(self.blocks + 1))
+        every = [[len(np.unique(column)) for column in table.codes.T] for table in self.system.tables]
+        pairs = list(pairwise(ends.tolist()))[:most]
+        return ["; ".join(self._own_codes(self.system.home[order[start:end]], every)) for start, end in pairs]
+
+    def _own_codes(self, home: Ints, every: list[list[int]]) -> Iterator[str]:
+        """Codes of the cells at these places, of every variable that is not there with all of its codes."""
         for number, table in enumerate(self.system.tables):
             codes = table.codes[home[home[:, 0] == number, 1]]
             prefix = f"{table.name}: " if len(self.system.tables) > 1 else ""
             for k, variable in enumerate(table.variables):
-                mine, every = np.unique(codes[:, k]), np.unique(table.codes[:, k])
-                if 0 < len(mine) < len(every):
-                    said.append(f"{prefix}{variable}: {len(mine):,} of {len(every):,} codes ({_named(table, k, mine)})")
-        return "; ".join(said)
+                mine = np.unique(codes[:, k])
+                if 0 < len(mine) < every[number][k]:
+                    shown = _named(table, k, mine)
+                    yield f"{prefix}{variable}: {len(mine):,} of {every[number][k]:,} codes ({shown})"
 
     def _linked(self) -> list[Ints]:
         """For every link the blocks that it links."""
