@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from discreet.verbs.repair import repair
     from discreet.verbs.replay import replay
     from discreet.verbs.save import save, sign
+    from discreet.verbs.structure import structure
     from discreet.verbs.tabulate import tabulate
     from discreet.verify import check_folder
 
@@ -151,6 +152,7 @@ _HOME = {
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.replay": ("replay",),
     "discreet.verbs.save": ("save", "sign"),
+    "discreet.verbs.structure": ("structure",),
     "discreet.verbs.tabulate": ("tabulate",),
     "discreet.comparison.tune": ("family", "tune"),
     "discreet.comparison.utility": ("utility",),
@@ -259,6 +261,7 @@ __all__ = [
     "save",
     "sign",
     "statistical_metadata",
+    "structure",
     "table_from_jj",
     "tabulate",
     "tune",
@@ -291,6 +294,7 @@ add_doors(
         "discreet.verbs.repair": ("repair",),
         "discreet.verbs.replay": ("replay",),
         "discreet.verbs.save": ("save",),
+        "discreet.verbs.structure": ("structure",),
         "discreet.verbs.show": ("summary", "table_to_frame", "to_frame"),
         "discreet.comparison.utility": ("utility",),
         "discreet.verbs.verify": ("verify",),

@@ -29,6 +29,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/small-counts.md", 1),
         ("docs/methods/noise-and-swapping.md", 1),
         ("docs/methods/engines.md", 3),
+        ("docs/methods/structure.md", 1),
         ("docs/coordination.md", 4),
         ("docs/argus.md", 5),
         ("docs/compare.md", 4),

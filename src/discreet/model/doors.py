@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from discreet.verbs.show import summary as summary
     from discreet.verbs.show import table_to_frame as table_to_frame
     from discreet.verbs.show import to_frame as to_frame
+    from discreet.verbs.structure import structure as structure
     from discreet.verbs.verify import verify as verify
 
 _HOMES: dict[str, str] = {}
