@@ -178,7 +178,7 @@ def test_audits_know_what_no_exchange_can_change():
     [
         (["job"], None, (), False, True),
         (["job", "sex"], None, (), False, False),
-        (["job", "sex"], "job != c", (), False, True),
+        (["job", "sex"], "job != 'c'", (), False, True),
         (["job", "sex"], None, ("kind",), False, True),
         (["job", "sex"], None, (), True, True),
     ],
