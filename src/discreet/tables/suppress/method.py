@@ -28,6 +28,7 @@ from discreet.tables.engines import check_settings, propose
 from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import improve_to_optimum
+from discreet.tables.suppress.certified import EffortLimits
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
 from discreet.tables.suppress.coalitions import Coalitions
 from discreet.tables.suppress.complete import complete
@@ -183,6 +184,7 @@ class Suppress(TableMethod):
         twins = self._twins(whole)
         system, hidden, cost, notes, attackers, unit = self._among_twins(whole, twins)
         insiders = attackers.insiders
+        limits = EffortLimits(self.effort, self.time_limit)
         proposed = self._proposed(hidden, cost, attackers)
         if proposed is not None:
             pattern = proposed.pattern
@@ -191,7 +193,7 @@ class Suppress(TableMethod):
             pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
         coalitions = isinstance(attackers, Coalitions)
         if self.algorithm == "optimal":
-            pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit, self.solver)
+            pattern = improve_to_optimum(hidden, cost, attackers, pattern, limits, self.solver)
         withheld, stuck = self._with_safe_sums(whole, pattern.withheld, twins)
         failures = classify(system, attackers, pattern.unprotected, stuck)
         as_proposed = proposed is not None and not self.repair
