@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
     from discreet.records.drop_add import DropAdd
+    from discreet.records.local_suppress import LocalSuppress
     from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.recode import Recode
     from discreet.records.swap import Swap
@@ -122,6 +123,7 @@ _HOME = {
     "discreet.records.drop_add": ("DropAdd",),
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
+    "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
     "discreet.tables.redistribute.method": ("Redistribute",),
     "discreet.tables.rounding.method": ("Round",),
@@ -164,6 +166,7 @@ METHODS.add_homes(
         "cell_key": "discreet.tables.perturb.cell_key_method",
         "drop_add": "discreet.records.drop_add",
         "intervals": "discreet.tables.intervals.method",
+        "local_suppress": "discreet.records.local_suppress",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
@@ -198,6 +201,7 @@ __all__ = [
     "Intervals",
     "KAnonymity",
     "Key",
+    "LocalSuppress",
     "MagnitudeNoise",
     "MaxShare",
     "Method",

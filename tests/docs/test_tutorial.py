@@ -27,6 +27,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/already-published.md", 3),
         ("docs/methods/cell-key.md", 3),
         ("docs/methods/small-counts.md", 1),
+        ("docs/methods/local-suppression.md", 1),
         ("docs/methods/noise-and-swapping.md", 1),
         ("docs/methods/engines.md", 3),
         ("docs/methods/structure.md", 1),
