@@ -17,8 +17,8 @@ from discreet.model.records import ColumnInfo, RecordSet
 from discreet.model.release import RecordCustodian
 from discreet.verify.records.check import check_claims
 from discreet.verify.verdict import Verdict
-from tests.attack.forged_records import Folder, edit_both, edit_json, read_arrow, write_arrow
 from tests.attack.forging import reseal
+from tests.attack.record_folders import Folder, edit_both, edit_json, read_arrow, write_arrow
 
 # ---- in memory --------------------------------------------------------------------------------------------------
 

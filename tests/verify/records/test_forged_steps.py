@@ -13,8 +13,10 @@ import pytest
 
 import discreet as ds
 from discreet.model.claims.records import multiplied_claim, swapped_claim
+from discreet.model.records import RecordSet
 from discreet.model.release import RecordCustodian
 from discreet.verify import Verdict, check_records
+from tests.attack.forged_moves import truly_multiplied, truly_swapped
 
 KEY = ds.Key(bytes(range(32)))
 CLAIMS = {"swap": swapped_claim, "multiplicative_noise": multiplied_claim}
@@ -72,6 +74,11 @@ class Forgery:
         column = pa.array(self.old[name], columns[name].type)
         columns = columns.set_column(columns.column_names.index(name), name, column)
         self.custodian = replace(self.custodian, original=replace(self.custodian.original, columns=columns))
+
+    @property
+    def truth(self) -> RecordSet:
+        """What the columns are."""
+        return self.custodian.original
 
     def homes(self) -> dict[int, list[int]]:
         """Rows of every household."""
@@ -428,40 +435,6 @@ def test_a_household_number_that_was_multiplied():
 
 
 # ---- anything else ------------------------------------------------------------------------------------------
-
-
-def truly_swapped(f: Forgery) -> bool:
-    """Whether households that agree can be paired so that each pair exchanged its areas, and as many as stated."""
-    waiting: dict[tuple[Any, ...], int] = {}
-    moved = 0
-    for rows in f.homes().values():
-        before, after = ({column["area"][row] for row in rows} for column in (f.old, f.changed))
-        if len(before) > 1 or len(after) > 1:
-            return False
-        here, there = before.pop(), after.pop()
-        if here == there:
-            continue
-        moved += 1
-        like = (f.old["region"][rows[0]], len(rows), str(profile(f, rows, "sex", "band")))
-        if waiting.get((*like, there, here), 0):
-            waiting[(*like, there, here)] -= 1
-        else:
-            waiting[(*like, here, there)] = waiting.get((*like, here, there), 0) + 1
-    return not any(waiting.values()) and moved == f.facts["moved"] > 0
-
-
-def truly_multiplied(f: Forgery) -> bool:
-    """Whether every value moved by a tenth to a fifth, rounded up to a unit, and households one way."""
-    ways: dict[int, set[bool]] = {}
-    for name, unit in (("income", 1), ("tax", 100)):
-        for home, old, new in zip(f.old["home"], f.old[name], f.changed[name], strict=True):
-            if new is None or new != round(new * unit) / unit:
-                return False
-            own, far = round(old * unit), round(new * unit) - round(old * unit)
-            if not -(-own // 10) <= abs(far) <= -(-own // 5):
-                return False
-            ways.setdefault(home, set()).update({far > 0} if far else ())
-    return all(len(way) < 2 for way in ways.values())
 
 
 @pytest.mark.parametrize(("name", "truth"), [("swap", truly_swapped), ("noise", truly_multiplied)])
