@@ -22,7 +22,7 @@ KEY = ds.Key(bytes(range(32)))
 CLAIMS = {"swap": swapped_claim, "multiplicative_noise": multiplied_claim}
 
 
-def records(homes: int = 60) -> ds.Microdata:
+def records(homes: int = 60, *, told: bool = False) -> ds.Microdata:
     draw = np.random.default_rng(7)
     home = np.repeat(np.arange(homes), draw.integers(1, 4, homes))
     area = np.array(["N1", "N2", "S1", "S2"])[draw.integers(0, 4, homes)][home]
@@ -39,11 +39,14 @@ def records(homes: int = 60) -> ds.Microdata:
             "tax": np.round(draw.uniform(1, 900, rows), 2),
         }
     )
+    if told:
+        table = table.append_column("town", pa.array([code.lower() for code in area]))
     return ds.Microdata(table, identifier="id", household="home", numeric=["income", "tax"], strata=["band"])
 
 
 STEPS: dict[str, Callable[[], ds.Method]] = {
     "swap": lambda: ds.Swap("area", "home", within="region", profile=["sex"], rate=0.5),
+    "swap-told": lambda: ds.Swap("area", "home", within="region", profile=["sex"], rate=0.5),
     "noise": lambda: ds.MultiplicativeNoise("id", 1.1, 1.2),
     "noise-apart": lambda: ds.MultiplicativeNoise("id", 1.1, 1.2, factors="variable"),
 }
@@ -51,7 +54,7 @@ STEPS: dict[str, Callable[[], ds.Method]] = {
 
 @cache
 def release(name: str) -> ds.Release[RecordCustodian]:
-    return ds.protect(records(), STEPS[name](), key=KEY)
+    return ds.protect(records(told=name == "swap-told"), STEPS[name](), key=KEY)
 
 
 class Forgery:
@@ -188,6 +191,22 @@ def test_numbers_of_households_that_are_not_there(facts, message):
 @pytest.mark.parametrize("name", ["households", "moved", "alone", "profile", "telling"])
 def test_a_number_that_is_missing(name):
     refused("swap", lambda f: f.facts.pop(name), "cannot be used (KeyError)", alone=False)
+
+
+@pytest.mark.parametrize("named", [[], ["band"], ["town", "town"]])
+def test_a_column_that_tells_the_area_is_named(named):
+    assert release("swap-told").custodian.steps[0].evidence.facts["telling"] == ["town"]
+    refused("swap-told", lambda f: f.facts.update(telling=named), "that tell the area are not those that are named")
+
+
+@pytest.mark.parametrize("name", ["swap", "noise"])
+def test_a_claim_of_something_else(name):
+    done = release(name).custodian
+    step = done.steps[0]
+    claim = replace(step.evidence.claim, statement="Nobody can be recognised.")
+    told = replace(done, steps=(replace(step, evidence=replace(step.evidence, claim=claim)),))
+    (refusal,) = check_records(told, told.public()).refused
+    assert refusal.message == f"{claim.method} does not claim what it may"
 
 
 def test_more_moved_than_the_rate_says():

@@ -22,6 +22,14 @@ def release() -> ds.Release[RecordCustodian]:
     return ds.protect(data.with_(sensitive=("health", "age", "sex", "region")), ds.Recode("age", intervals=[50]))
 
 
+def test_rows_that_keep_their_order_are_said_to():
+    kept = ds.protect(people(60, keys=()), ds.Recode("age", intervals=[50]), keep_order=True)
+    assert check_records(kept.custodian, kept.public).holds
+    denied = PublicRelease((), replace(kept.public.records, keeps_order=False))
+    (refusal,) = check_records(kept.custodian, denied).refused
+    assert refusal.message == "the public file says something else of its name or of the order of its rows"
+
+
 def refused(public: PublicRelease) -> list[str]:
     return [refusal.message for refusal in check_records(release().custodian, public).refused]
 
