@@ -237,7 +237,7 @@ class _Pattern:
         return 1 << np.arange(self.part.shape[1], dtype=np.int64)
 
     def _company(self, bits: Ints, nonblank: Ints, left: Ints, missing: int) -> list[tuple[int, int, int]]:
-        """Records that join the cells that are left where that costs least: some of a class that can spare them, or all.
+        """Records that join the cells that are left where that costs least: some of a class that can spare them.
 
         All of them keep the codes in which they agree.
         """
