@@ -287,7 +287,7 @@ add_doors(
         "discreet.verbs.repair": ("repair",),
         "discreet.verbs.replay": ("replay",),
         "discreet.verbs.save": ("save",),
-        "discreet.verbs.show": ("summary", "table_to_frame", "to_frame"),
+        "discreet.verbs.show": ("columns_to_frame", "summary", "table_to_frame", "to_frame"),
         "discreet.comparison.utility": ("utility",),
         "discreet.verbs.verify": ("verify",),
     }
