@@ -276,9 +276,14 @@ class Audit:
             left_out = items("Not considered", self.not_considered, "warn")
             return page(title, [Chip("not audited", "warn")], sentence(f"Why: {self.not_audited}"), left_out)
         unjudged = self._unjudged()
-        state = Chip("every level is kept", "good") if self.holds else Chip("levels are not kept", "u")
-        if self.holds and unjudged:
+        looked_at, unsafe = self.sampled
+        state = Chip("every level is kept against the attackers below", "good")
+        if not self.holds:
+            state = Chip("not every unsafe cell is kept", "u")
+        elif unjudged:
             state = Chip("not judged: no rule says what is unsafe", "warn")
+        elif looked_at < unsafe:
+            state = Chip(f"a sample: {looked_at:,} of {unsafe:,} unsafe cells were looked at and are kept", "warn")
         found = self._findings()
         return page(
             self.headline().rstrip(":"),

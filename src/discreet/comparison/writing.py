@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from discreet.errors import Cancelled, DiscreetError, NeedsError
@@ -24,7 +25,8 @@ def ended(error: Exception) -> str:
 def standing_alone(drawing: str) -> bytes:
     """An image of a page as a file of its own."""
     spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    return str(drawing).replace("<svg ", f"<svg {spaces} ", 1).encode()
+    plain = re.sub(r"var\(--\w+, (#[0-9a-f]{6})\)", r"\1", str(drawing))  # not every viewer knows variables
+    return plain.replace("<svg ", f"<svg {spaces} ", 1).encode()
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -45,6 +45,9 @@ MEANING = {
 }
 """Class and word of each status letter."""
 
+TINTS = {letter: tint for letter, (tint, _) in MEANING.items()} | {"unsafe": "u", "secondary": "m", "forced": "p"}
+"""Class of a status, written as a letter or as a word of a pattern."""
+
 
 class Chip(NamedTuple):
     """A short finding in a headline: its words, and the class that colours it."""
@@ -78,7 +81,7 @@ def listing(columns: Mapping[str, Sequence[Any]]) -> str:
     right = {name for name, entries in columns.items() if any(_is_number(entry) for entry in entries)}
 
     def cell(name: str, entry: Any) -> str:
-        tint = MEANING.get(str(entry), ("", ""))[0] if name == "status" else ""
+        tint = TINTS.get(str(entry), "") if name == "status" else ""
         kind = " ".join(word for word in ("n" if name in right else "", tint) if word)
         return f"<td{classed(kind)}>{escape(text_of(entry))}</td>"
 

@@ -29,6 +29,53 @@ class ReaderQuestion:
     section: str
 
 
+@dataclass(frozen=True)
+class HeadlineNumber:
+    """A number that readers look for first: what it is, what it means, and how it looks."""
+
+    number: str
+    words: str
+    more: str = ""
+    kind: str = ""
+
+
+def headline(
+    tables: Sequence[TableNumbers], deduced: Sequence[Deduction], verdict: Verdict, audit: Audit | None
+) -> tuple[HeadlineNumber, ...]:
+    """The numbers of a release with withheld cells."""
+    tally = sum((t.tally for t in tables), Tally((0,) * STATUSES))
+    where = f"in {counted(len(tables), 'table')}" if len(tables) > 1 else ""
+    each = f"{tally.secondary / tally.unsafe:.2f} for each unsafe cell" if tally.unsafe else ""
+    shown = [
+        HeadlineNumber(count(tally.total), "cells" if tally.total != 1 else "cell", where),
+        HeadlineNumber(count(tally.unsafe), "unsafe", percent(tally.unsafe, tally.total), "is-unsafe"),
+        HeadlineNumber(count(tally.secondary), "withheld besides", each, "is-besides"),
+        HeadlineNumber(count(tally.published), "published", percent(tally.published, tally.total), "is-published"),
+    ]
+    if len(tables) == 1 and tables[0].base_value.total:
+        value = tables[0].base_value
+        shown.append(
+            HeadlineNumber(percent(value.withheld, value.total), "of the value withheld", "at the lowest level")
+        )
+    return (*shown, _left_open(deduced, verdict, audit))
+
+
+def _left_open(deduced: Sequence[Deduction], verdict: Verdict, audit: Audit | None) -> HeadlineNumber:
+    """How many unsafe cells are known too closely, as far as somebody looked."""
+    words = "unsafe cells known too closely"
+    if all(d.realised for d in deduced):
+        bad = sum(int((d.short | (d.exact & d.unsafe)).sum()) for d in deduced)
+        return HeadlineNumber(count(bad), words, "by the audit", "is-bad" if bad else "is-good")
+    if audit is not None:
+        looked_at, unsafe = audit.sampled
+        more = f"of {count(looked_at)} of {count(unsafe)} looked at" if looked_at < unsafe else "by the audit"
+        bad = audit.external_short
+        return HeadlineNumber(count(bad), words, more, "is-bad" if bad else "is-good")
+    if verdict.holds and verdict.proved:
+        return HeadlineNumber("0", words, "proved, not audited", "is-good")
+    return HeadlineNumber("?", words, "nothing is proved and nothing audited", "is-bad")
+
+
 def state(verdict: Verdict, deduced: Sequence[Deduction], audit: Audit | None = None) -> str:
     """``proved``, ``unverified``, ``refused``, or ``contradicted`` where the intervals show what should not be."""
     if verdict.refused:
