@@ -115,12 +115,16 @@ class Pivot:
         >>> release.pivot().to_frame(text=True)["South"].to_pylist()
         ['420', 'X', '150', 'X']
         """
+        return doors.pivot_to_frame(self, backend, text=text)
+
+    def frame_columns(self, text: bool = False) -> dict[str, list[Any]]:
+        """Plain columns: the codes of the rows, and one column for every code across."""
         lines = self.places.tolist()
         made: dict[str, list[Any]] = {self.rows.variable: list(self.rows.codes)}
         for j, code in enumerate(self._heads):
             name = code if code != self.rows.variable else f"{code} "
             made[name] = [self._text(line[j]) if text else self._number(line[j]) for line in lines]
-        return doors.columns_to_frame(made, backend or self.source.backend)
+        return made
 
     def to_pandas(self, *, text: bool = False) -> Any:
         """The same as a pandas frame with the codes of the rows as its index."""

@@ -93,7 +93,7 @@ class PublicTable:
 
     def to_frame(self, backend: str = "pyarrow") -> Any:
         """The table as a data frame: codes, value, status."""
-        return doors.columns_to_frame(self.columns(), backend)
+        return doors.public_to_frame(self, backend)
 
     def pivot(self, rows: str | None = None, columns: str | None = None, at: Mapping[str, str] | None = None) -> Pivot:
         """Cells as rows by columns; see :meth:`Release.pivot`."""

@@ -410,7 +410,7 @@ class Release(Generic[C]):
         >>> release.to_pandas().status.value_counts().to_dict()
         {'V': 12, 'X': 4}
         """
-        return doors.to_frame(self, table, "pandas")
+        return self.to_frame(table, "pandas")
 
     def pivot(
         self: Release[TableCustodian],

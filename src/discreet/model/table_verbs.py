@@ -369,7 +369,7 @@ class TableVerbs(TablesVerbs):
         >>> ds.examples.small_table().to_pandas().shape
         (16, 5)
         """
-        return doors.table_to_frame(cast("Table", self), "pandas")
+        return self.to_frame("pandas")
 
     def pivot(self, rows: str | None = None, columns: str | None = None, at: Mapping[str, str] | None = None) -> Pivot:
         """The cells of a table as rows by columns, with their totals and statuses; for the custodian's eyes.

@@ -105,8 +105,8 @@ def plain_number(value: float) -> str:
         return "0"
     if 0 < abs(value) < 0.0001:
         return f"{'< ' if value > 0 else f'> {MINUS}'}0.0001"
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return f"{float(text):,.0f}" if text == "1000" or "e" in text else text.replace("-", MINUS)
+    text = f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:.4g}"
+    return text.replace("-", MINUS)
 
 
 def interval(lower: float, upper: float, decimals: int) -> str:

@@ -8,6 +8,8 @@ from discreet.errors import counted, listed
 from discreet.files.frames import to_frame as frame_of
 from discreet.model.claims.records import anonymity_statement, release_left_out
 from discreet.model.pages import kind_of_table
+from discreet.model.pivot import Pivot
+from discreet.model.public import PublicTable
 from discreet.model.records import HOUSEHOLD, SENSITIVE
 from discreet.model.release import RecordCustodian, Release
 from discreet.model.table import CellStatus, Table
@@ -100,6 +102,21 @@ def table_to_frame(table: Table, backend: str | None = None) -> Any:
     return frame_of(table.columns(), backend or kind_of_table(table))
 
 
-def columns_to_frame(columns: dict[str, list[Any]], backend: str) -> Any:
-    """Columns that are made already as a data frame."""
-    return frame_of(columns, backend)
+def public_to_frame(table: PublicTable, backend: str = "pyarrow") -> Any:
+    """A public table as a data frame: codes, value, status."""
+    return frame_of(table.columns(), backend)
+
+
+def pivot_to_frame(pivot: Pivot, backend: str | None = None, *, text: bool = False) -> Any:
+    """One row a code, one column a code.
+
+    Parameters
+    ----------
+    pivot
+        The pivot.
+    backend
+        ``"pyarrow"``, ``"pandas"`` or ``"polars"``; by default what the data came in.
+    text
+        Values as they are shown, with the letters of their statuses, instead of numbers.
+    """
+    return frame_of(pivot.frame_columns(text), backend or pivot.source.backend)
