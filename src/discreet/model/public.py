@@ -92,7 +92,20 @@ class PublicTable:
         return prod(len(codes) for codes in self.code_lists) - len(self) if self.altered else 0
 
     def to_frame(self, backend: str = "pyarrow") -> Any:
-        """The table as a data frame: codes, value, status."""
+        """A public table as a data frame: codes, value, status.
+
+        Parameters
+        ----------
+        backend
+            ``"pyarrow"``, ``"pandas"``, ``"polars"`` or ``"duckdb"``.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.public.tables[0].to_frame().column_names
+        ['trade', 'region', 'value', 'status']
+        """
         return doors.public_to_frame(self, backend)
 
     def pivot(self, rows: str | None = None, columns: str | None = None, at: Mapping[str, str] | None = None) -> Pivot:

@@ -103,7 +103,15 @@ def table_to_frame(table: Table, backend: str | None = None) -> Any:
 
 
 def public_to_frame(table: PublicTable, backend: str = "pyarrow") -> Any:
-    """A public table as a data frame: codes, value, status."""
+    """A public table as a data frame: codes, value, status.
+
+    Parameters
+    ----------
+    table
+        The public table.
+    backend
+        ``"pyarrow"``, ``"pandas"``, ``"polars"`` or ``"duckdb"``.
+    """
     return frame_of(table.columns(), backend)
 
 
