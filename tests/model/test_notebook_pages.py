@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
+from discreet.errors import ParameterError
 from discreet.model.notebook import page
 from discreet.verify import Verdict
 from tests.report.reader import Page
@@ -80,6 +81,8 @@ def test_the_custodians_part_of_records_shows_no_record(people):
         assert "age" in text
         assert "Ann" not in text
     assert "records" in repr(made.custodian).splitlines()[1]
+    with pytest.raises(ParameterError, match="A release of records has no table to pivot"):
+        made.pivot()
 
 
 def test_a_verdict_has_its_headline_and_lists(release):
@@ -98,6 +101,15 @@ def test_a_refused_verdict_says_do_not_publish():
     assert "REFUSED for 25 reasons." in html
     assert "5 more reasons (refused has all)" in html
     assert "<script>" not in html
+
+
+def test_a_verdict_that_shows_all_its_reasons_does_not_speak_of_more():
+    verdict = Verdict()
+    for number in range(20):
+        verdict.refuse("relation", "no", f"cell {number}")
+    html = verdict._repr_html_()
+    assert html.count("<li>") == 20
+    assert "more reason" not in html
 
 
 def test_a_verdict_that_proved_or_judged_nothing_is_not_called_verified():

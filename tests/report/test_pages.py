@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import matplotlib
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.attack.insiders import WorstInsider
 from discreet.errors import NeedsError
+from discreet.model.claims.suppression import INSIDERS
 from discreet.model.tableset import TableSet
 from discreet.report import custodian_report, public_report
 from discreet.report.page import script
@@ -205,6 +208,28 @@ def test_headline_says_what_nobody_looked_at(small, broken):
 def test_headline_counts_what_an_audit_found(broken):
     found = ds.audit(broken)
     assert tiles(custodian_report(broken, audit=found))[-1] == "1 unsafe cells known too closely by the audit"
+
+
+def test_headline_counts_what_insiders_know(small):
+    found = ds.audit(small)
+    worst = np.full(len(found.intervals.cells), WorstInsider.KEPT, np.int8)
+    assert found.known_too_closely == 0
+    worst[0] = WorstInsider.SHORT
+    levels = replace(found, insiders=worst, attackers=(*found.attackers, INSIDERS["full"]))
+    assert (levels.known_too_closely, levels.holds) == (1, False)
+    assert tiles(custodian_report(small, audit=levels))[-1] == "1 unsafe cells known too closely by the audit"
+    exactly = replace(found, insiders=worst)  # only what is known exactly counts where no levels were asked for
+    assert exactly.known_too_closely == 0
+    worst[0] = WorstInsider.RECOVERABLE
+    assert replace(found, insiders=worst).known_too_closely == 1
+    assert replace(found, together=worst).known_too_closely == 1
+
+
+def test_headline_is_never_good_where_a_sum_is_unsafe(small):
+    found = replace(ds.audit(small), sums=("a sum",))
+    page = custodian_report(small, audit=found)
+    assert tiles(page)[-1] == "0 unsafe cells known too closely by the audit, and 1 unsafe sum"
+    assert 'class="is-good"' not in page
 
 
 def test_headline_of_altered_values(small):

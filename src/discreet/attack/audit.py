@@ -126,6 +126,21 @@ class Audit:
         return int((self.intervals.short | exact).sum())
 
     @property
+    def known_too_closely(self) -> int:
+        """How many unsafe cells somebody who was considered knows more closely than allowed, each counted once.
+
+        Cells that nobody settled count too, and so do those that were published.
+        """
+        found = self.intervals.short | (self.intervals.recoverable & self.system.unsafe[self.intervals.cells])
+        for worst, levels in ((self.insiders, INSIDERS["full"]), (self.together, TOGETHER["full"])):
+            if worst is not None:
+                least = WorstInsider.SHORT if levels in self.attackers else WorstInsider.RECOVERABLE
+                found = found | (worst >= least)
+        for mask in (None if self.certain is None else self.certain[0], self.unsettled):
+            found = found if mask is None else found | mask
+        return int(found.sum()) + len(self.published) + self.revealed
+
+    @property
     def recoverable(self) -> int:
         """How many withheld cells can be worked out exactly."""
         return int(self.intervals.recoverable.sum())

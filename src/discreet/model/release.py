@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import numpy as np
 
-from discreet.errors import listed
+from discreet.errors import ParameterError, listed
 from discreet.keys import Key
 from discreet.model import doors, pages
 from discreet.model.already import AlreadyPublished
@@ -445,6 +445,8 @@ class Release(Generic[C]):
           food      300     90    60    150
           crafts    220      X   110      X
         """
+        if not self.public.tables:
+            raise ParameterError("A release of records has no table to pivot.", hint="to_frame() gives its records.")
         chosen = self.public.tables[0] if table is None else self.public[table]
         kind = pages.kind_of_table(self.custodian.tables.tables[0])
         return pivoted(pages.public_source(chosen, kind), rows, columns, at)

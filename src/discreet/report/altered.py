@@ -115,11 +115,9 @@ def _headline(parts: Sequence[AlteredPart], audit: Audit | None) -> list[finding
     ]
     if len(parts) == 1:
         shown.append(findings.HeadlineNumber(parts[0].largest, "largest change", f"mean {parts[0].mean}"))
-    if audit is None or audit.not_audited:
-        return [*shown, findings.HeadlineNumber("?", "unsafe cells known too closely", "not audited")]
-    bad = audit.short + audit.told + audit.undecided
-    kind = "is-bad" if bad else "is-good"
-    return [*shown, findings.HeadlineNumber(count(bad), "unsafe cells known too closely", "by the audit", kind)]
+    if audit is None:
+        return [*shown, findings.HeadlineNumber("?", findings.KNOWN, "not audited", "is-bad")]
+    return [*shown, findings.audited_number(audit)]
 
 
 def _images(table: Table, deduction: Deduction | None) -> list[tuple[str, str]]:

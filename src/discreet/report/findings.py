@@ -18,6 +18,7 @@ from discreet.verify import Verdict
 
 MOST_TABLES = 5
 BY_HAND = "Marked unsafe by hand."
+KNOWN = "unsafe cells known too closely"
 
 
 @dataclass(frozen=True)
@@ -62,18 +63,26 @@ def headline(
 
 def _left_open(deduced: Sequence[Deduction], verdict: Verdict, audit: Audit | None) -> HeadlineNumber:
     """How many unsafe cells are known too closely, as far as somebody looked."""
-    words = "unsafe cells known too closely"
-    if all(d.realised for d in deduced):
-        bad = sum(int((d.short | (d.exact & d.unsafe)).sum()) for d in deduced)
-        return HeadlineNumber(count(bad), words, "by the audit", "is-bad" if bad else "is-good")
     if audit is not None:
-        looked_at, unsafe = audit.sampled
-        more = f"of {count(looked_at)} of {count(unsafe)} looked at" if looked_at < unsafe else "by the audit"
-        bad = audit.external_short
-        return HeadlineNumber(count(bad), words, more, "is-bad" if bad else "is-good")
-    if verdict.holds and verdict.proved:
-        return HeadlineNumber("0", words, "proved, not audited", "is-good")
-    return HeadlineNumber("?", words, "nothing is proved and nothing audited", "is-bad")
+        return audited_number(audit)
+    if not verdict.holds or not verdict.proved:
+        return HeadlineNumber("?", KNOWN, "nothing is proved and nothing audited", "is-bad")
+    short = sum(int(d.short.sum()) for d in deduced)
+    if short:
+        return HeadlineNumber(count(short), KNOWN, "as far as certificates show, not audited", "is-bad")
+    return HeadlineNumber("0", KNOWN, "proved, not audited", "is-good")
+
+
+def audited_number(audit: Audit) -> HeadlineNumber:
+    """What an audit says of all attackers that it considered; good only where nothing at all speaks against it."""
+    if audit.not_audited:
+        return HeadlineNumber("?", KNOWN, "not audited", "is-bad")
+    looked_at, unsafe = audit.sampled
+    more = f"of {count(looked_at)} looked at, of {count(unsafe)}" if looked_at < unsafe else "by the audit"
+    bad = audit.known_too_closely
+    if audit.sums:
+        more += f", and {counted(len(audit.sums), 'unsafe sum')}"
+    return HeadlineNumber(count(bad), KNOWN, more, "is-good" if audit.holds else "is-bad")
 
 
 def state(verdict: Verdict, deduced: Sequence[Deduction], audit: Audit | None = None) -> str:
