@@ -6,6 +6,7 @@ Nouns are ``Hierarchy``, ``Microdata``, ``Table``, ``TableSet``, ``Pattern`` and
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -299,11 +300,14 @@ add_doors(
         "discreet.verbs.replay": ("replay",),
         "discreet.verbs.save": ("save",),
         "discreet.verbs.structure": ("structure",),
-        "discreet.verbs.show": ("summary", "table_to_frame", "to_frame"),
+        "discreet.verbs.show": ("pivot_to_frame", "public_to_frame", "summary", "table_to_frame", "to_frame"),
         "discreet.comparison.utility": ("utility",),
         "discreet.verbs.verify": ("verify",),
     }
 )
+
+if "IPython" in sys.modules:  # maybe the kernel of a notebook, where work shows its progress
+    import_module("discreet.notebook_bar").watch()
 
 
 def __getattr__(name: str) -> Any:

@@ -27,6 +27,18 @@ PARTS = 1_000
 Listener = Callable[[Step], None]
 _listener: ContextVar[Listener | None] = ContextVar("discreet_progress", default=None)
 
+_by_default: Listener | None = None
+
+
+def listen_by_default(listener: Listener | None) -> None:
+    """Send progress that nobody else listens to this way: to the bar of a notebook."""
+    global _by_default
+    _by_default = listener
+
+
+def _who_listens() -> Listener | None:
+    return _listener.get() or _by_default
+
 
 @contextmanager
 def reporting(listener: Listener) -> Iterator[None]:
@@ -40,7 +52,7 @@ def reporting(listener: Listener) -> Iterator[None]:
 
 def checkpoint(stage: str, done: int, total: int) -> None:
     """Report progress; the listener may raise ``Cancelled`` here."""
-    listener = _listener.get()
+    listener = _who_listens()
     if listener is not None:
         listener(Step(stage, done, total))
 
@@ -60,7 +72,7 @@ def onwards(before: str = "") -> Iterator[None]:
 
     ``before`` is put before their names, to tell work apart that is done twice.
     """
-    listener = _listener.get()
+    listener = _who_listens()
     if listener is None:
         yield
         return
@@ -85,7 +97,7 @@ def as_part(stage: str, number: int, count: int) -> Iterator[None]:
 
     Where one stage follows another, the part never goes back.
     """
-    listener = _listener.get()
+    listener = _who_listens()
     if listener is None:
         yield
         return

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from discreet.verbs.repair import repair as repair
     from discreet.verbs.replay import replay as replay
     from discreet.verbs.save import save as save
+    from discreet.verbs.show import pivot_to_frame as pivot_to_frame
+    from discreet.verbs.show import public_to_frame as public_to_frame
     from discreet.verbs.show import summary as summary
     from discreet.verbs.show import table_to_frame as table_to_frame
     from discreet.verbs.show import to_frame as to_frame

@@ -414,6 +414,11 @@ class Hierarchy:
             f"{counted(levels, 'level')}, total {self.total!r})"
         )
 
+    def _repr_html_(self) -> str:
+        from discreet.model.pages import hierarchy_page
+
+        return hierarchy_page(self)
+
     # ---- checks -------------------------------------------------------------------------------------------
 
     def _check_groupings(self) -> None:

@@ -209,11 +209,20 @@ class Microdata:
         """
         return doors.prepared(self)
 
+    def roles_given(self) -> list[tuple[str, str | Names]]:
+        """The roles that were given, and the columns that have them."""
+        return [(role, given) for role in ROLES if (given := getattr(self, role))]
+
     def __repr__(self) -> str:
-        roles = {role: given for role in ROLES if (given := getattr(self, role))}
-        words = ", ".join(f"{k}={(v if isinstance(v, str) else ', '.join(v))!r}" for k, v in roles.items())
+        roles = self.roles_given()
+        words = ", ".join(f"{k}={(v if isinstance(v, str) else ', '.join(v))!r}" for k, v in roles)
         what = self.source.name if isinstance(self.source, Path) else type(self.source).__name__
         return f"Microdata({what}, {words or 'no roles'})"
+
+    def _repr_html_(self) -> str:
+        from discreet.model.pages import microdata_page
+
+        return microdata_page(self)
 
 
 def _names(argument: str, given: Any) -> tuple[str, ...]:

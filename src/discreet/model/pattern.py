@@ -14,7 +14,7 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, counted, listed, unknown_name
 from discreet.model import doors
 from discreet.model.arrays import Bools, Codes, Ints, Status
-from discreet.model.display import html_of_columns, text_of_columns
+from discreet.model.display import text_of_columns
 from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table, cell_keys
 from discreet.model.tableset import TableSet, as_set
@@ -252,10 +252,12 @@ class Pattern:
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.count(word):,} {word}" for word in WORDS)
         head = f"Pattern {self.name}: {counted(len(self), 'cell')} ({counts})"
-        return f"{head}\n{text_of_columns(self.columns(12), len(self))}"
+        return f"{head}\n{text_of_columns(self.columns(12), len(self), see='columns()')}"
 
     def _repr_html_(self) -> str:
-        return html_of_columns(self.columns(30), len(self), f"Pattern {self.name}")
+        from discreet.model.pages import pattern_page
+
+        return pattern_page(self)
 
 
 def rows_of(table: Table, variables: Sequence[str], lists: Sequence[Sequence[str]], codes: Codes) -> Ints:

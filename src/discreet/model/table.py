@@ -141,7 +141,8 @@ class Table(TableVerbs):
 
     Made by ``ds.tabulate`` from records or by ``ds.Table.from_cells`` from a ready-made table. Cells stand in
     the canonical order of their codes. ``value`` holds integers in units of ``10 ** -decimals``. ``slack`` is how
-    far a relation may be from adding up, in units; -1 stands for half a unit for each of its cells.
+    far a relation may be from adding up, in units; -1 stands for half a unit for each of its cells. ``came_as`` is the
+    package of the data frame that ready-made cells came in.
 
     Examples
     --------
@@ -176,6 +177,7 @@ class Table(TableVerbs):
     from_records: bool = True
     notes: tuple[str, ...] = ()
     source: Any = field(default=None, repr=False)
+    came_as: str = field(default="", repr=False)
 
     # ---- identity and look-up -----------------------------------------------------------------------------
 
@@ -425,31 +427,37 @@ class Table(TableVerbs):
     def __str__(self) -> str:
         from discreet.model.display import text_of_columns
 
-        judged = self.assessment is not None
-        words = {status: status.name.lower() for status in CellStatus}
-        if not judged:
-            words[CellStatus.SAFE] = "not assessed"
-        counts = ", ".join(
-            f"{int((self.status == status).sum())} {word}"
-            for status, word in words.items()
-            if (self.status == status).any()
-        )
         lines = [
-            f"Table {self.name}: {counted(len(self), 'cell')} by {' x '.join(self.variables)} ({counts or 'none'})"
+            f"Table {self.name}: {counted(len(self), 'cell')} by {' x '.join(self.variables)} "
+            f"({', '.join(self.counts_in_words()) or 'none'})",
+            *self.remarks(),
         ]
-        if self.assessment is not None:
-            if not self.assessment.rules:
-                lines.append("No rule was given: nothing but marks by hand says which cells are unsafe.")
-            lines += self.assessment.resting()
-        head = "\n".join(lines)
-        return f"{head}\n{text_of_columns(self.at(np.arange(min(len(self), 12))).columns(), len(self))}"
+        shown = self.at(np.arange(min(len(self), 12))).columns()
+        return "\n".join([*lines, text_of_columns(shown, len(self), see="to_frame()")])
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        from discreet.model.display import html_of_columns
+    def counts_in_words(self) -> list[str]:
+        """How many cells there are of each status."""
+        words = {status: status.name.lower() for status in CellStatus}
+        if self.assessment is None:
+            words[CellStatus.SAFE] = "not assessed"
+        found = {status: int((self.status == status).sum()) for status in words}
+        return [f"{found[status]} {word}" for status, word in words.items() if found[status]]
 
-        return html_of_columns(self.at(np.arange(min(len(self), 30))).columns(), len(self), self.name)
+    def remarks(self) -> list[str]:
+        """What to know of the statuses beside their numbers."""
+        if self.assessment is None:
+            return []
+        said = self.assessment.resting()
+        if self.assessment.rules:
+            return said
+        return ["No rule was given: nothing but marks by hand says which cells are unsafe.", *said]
+
+    def _repr_html_(self) -> str:
+        from discreet.model.pages import table_page
+
+        return table_page(self)
 
 
 PER_CELL = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.errors import ParameterError, counted, listed, unknown_name
@@ -196,8 +195,9 @@ class TableSet(TablesVerbs):
         return "\n".join([counted(len(self), "table"), *equations, *(str(table) for table in self.tables)])
 
     def _repr_html_(self) -> str:
-        equations = "".join(f"<p>{escape(str(equation))}</p>" for equation in self.equations)
-        return equations + "".join(table._repr_html_() for table in self.tables)
+        from discreet.model.pages import set_page
+
+        return set_page(self)
 
 
 def as_set(tables: Table | TableSet) -> TableSet:

@@ -115,7 +115,12 @@ def _cross_table(book: Any, name: str, shown: ShownTable) -> None:
     down = len(table.variables) - 1
     across, above = table.code_lists[down], shown.above(down)
     paths = [_path(above, i) for i in range(len(across))]
-    levels, left = max(map(len, paths)), max(2 * down, 1)
+    levels = max(map(len, paths))
+    columns, left = [], 0
+    for k in range(down):
+        columns.append(left)
+        left += 2 if _has_labels(shown, k) else 1
+    left = max(left, 1)
     lines = sorted({tuple(codes[:down]) for codes in table.codes.tolist()})
     number = book.add_format({"num_format": f"#,##0{'.' if table.decimals else ''}{'0' * table.decimals}"})
     sign = book.add_format({"align": "right", "num_format": "@"})
@@ -126,7 +131,7 @@ def _cross_table(book: Any, name: str, shown: ShownTable) -> None:
     sheet.write_string(0, 0, table.name + (f", {table.period}" if table.period else ""), bold)
     _headings(sheet, shown, paths, left, head)
     for k in range(max(down, 1)):
-        sheet.write_string(levels + 1, 2 * k, table.variables[k], bold)
+        sheet.write_string(levels + 1, columns[k] if down else 0, table.variables[k], bold)
     if down:
         sheet.write_string(levels, 0, table.variables[down], bold)
     for i, code in enumerate(across):
@@ -135,8 +140,12 @@ def _cross_table(book: Any, name: str, shown: ShownTable) -> None:
     for row, line in enumerate(lines, start=levels + 2):
         for k, place in enumerate(line):
             code = table.code_lists[k][place]
-            sheet.write_string(row, 2 * k, code, grey)
-            sheet.write_string(row, 2 * k + 1, shown.label(k, code), indents[min(depths[k][place], 15)])
+            style = indents[min(depths[k][place], 15)]
+            if _has_labels(shown, k):
+                sheet.write_string(row, columns[k], code, grey)
+                sheet.write_string(row, columns[k] + 1, shown.label(k, code), style)
+            else:
+                sheet.write_string(row, columns[k], code, style)
     rows = {line: row for row, line in enumerate(lines, start=levels + 2)}
     for codes, text, status in zip(table.codes.tolist(), shown.numbers(), table.status, strict=True):
         place = (rows[tuple(codes[:down])], left + codes[down])
@@ -147,6 +156,11 @@ def _cross_table(book: Any, name: str, shown: ShownTable) -> None:
         else:
             sheet.write_number(*place, float(text), number)
     sheet.freeze_panes(levels + 2, left)
+
+
+def _has_labels(shown: ShownTable, k: int) -> bool:
+    """Whether some code of a variable is called otherwise than it is written."""
+    return not all(shown.label(k, code) == code for code in shown.table.code_lists[k])
 
 
 def _headings(sheet: Any, shown: ShownTable, paths: list[list[int]], left: int, style: Any) -> None:
@@ -164,7 +178,7 @@ def _headings(sheet: Any, shown: ShownTable, paths: list[list[int]], left: int, 
         start = 0
         for place, run in groupby(path[level] if level < len(path) else -1 - i for i, path in enumerate(paths)):
             end = start + len(list(run))
-            if place >= 0:
+            if place in sums or (place >= 0 and _has_labels(shown, across)):
                 label = shown.label(across, codes[place])
                 block(level, level if place in sums else levels - 1, start, end - 1, label)
             start = end
