@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from discreet.methods.registry import METHODS
 from discreet.model.doors import add_doors
 from discreet.model.microdata import Microdata
-from discreet.model.noise_table import NoiseTable
 from discreet.model.pattern import Pattern
 from discreet.model.release import Release
 from discreet.model.table import Table
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from discreet.model.figure import Figure
     from discreet.model.geography import Adjacency, HexGrid
     from discreet.model.hierarchy import Grouping, Hierarchy
+    from discreet.model.noise_table import NoiseTable
     from discreet.model.spec import TableSpec
     from discreet.model.tableset import VariableEquation
     from discreet.recipe.batch import convert_batch, run_batch
@@ -101,6 +101,7 @@ _HOME = {
     "discreet.model.figure": ("Figure",),
     "discreet.model.geography": ("Adjacency", "HexGrid"),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
+    "discreet.model.noise_table": ("NoiseTable",),
     "discreet.model.spec": ("TableSpec",),
     "discreet.model.tableset": ("VariableEquation",),
     "discreet.rules": (

@@ -54,11 +54,11 @@ from discreet.verbs.audit import audit
 from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.proposals import Redesign
 from discreet.verbs.protect import protect_tables
-from discreet.verbs.protect_records import UNTOUCHED, changed_microdata, compared, protect_records
+from discreet.verbs.protect_records import changed_microdata, compared, protect_records
 from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save
-from discreet.verbs.steps import Keys, as_steps
+from discreet.verbs.steps import UNTOUCHED, Keys, as_steps
 from discreet.verbs.tabulate import tabulate
 from discreet.verbs.verify import verify
 from discreet.verify import Verdict, check_folder

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from discreet.model.evidence import Parts
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.model.units import unit_text
-from discreet.relations.distance import distance_in_relations
 from discreet.relations.filling import Filling, parts_filled_alone
 from discreet.relations.insiders import Insiders
 from discreet.relations.relating import Relating
@@ -210,12 +210,23 @@ class System:
         text = f"{table.variables[variable]}: {hierarchy.groupings[grouping]}"
         return f"'{text}'{' at ' + others if others else ''} in table {table.name!r}"
 
+    def known_bounds(self, within: float | None) -> tuple[Ints, Ints]:
+        """Bounds of every cell for everybody, who may know it to within some per cent of its value."""
+        if within is None:
+            return self.lower_bound, self.upper_bound
+        share = Fraction(str(within)) / 100
+        size = np.abs(self.value).astype(object) * share.numerator // share.denominator
+        off = np.minimum(size, 2**61).astype(np.int64)
+        return np.maximum(self.lower_bound, self.value - off), np.minimum(self.upper_bound, self.value + off)
+
     def cost(self, kind: str) -> Floats:
         """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log``, ``variable`` or ``distance``.
 
         The last is how many relations away the nearest unsafe cell is. Cells that are not published now cost nothing.
         """
         if kind == "distance":
+            from discreet.relations.distance import distance_in_relations
+
             return np.where(self.now, distance_in_relations(self.matrix, np.flatnonzero(self.unsafe)), 0.0)
         result = np.zeros(len(self), np.float64)
         for table, of in list(zip(self.tables, self.of, strict=True))[: self.present]:

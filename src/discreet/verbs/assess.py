@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from discreet.engine.record_set import read_record_set
 from discreet.errors import ParameterError, unknown_name
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.rules.assess import MANUAL_RANGE, assess_table
 from discreet.rules.base import Rule
-from discreet.rules.records import RecordRule, assess_records
+
+if TYPE_CHECKING:
+    from discreet.rules.records import RecordRule
 
 
 @overload
@@ -106,6 +107,10 @@ def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: fl
 
 
 def _assessed_records(data: Microdata, rules: Sequence[Any]) -> Microdata:
+    # Tables need none of this: it brings all formats of records.
+    from discreet.engine.record_set import read_record_set
+    from discreet.rules.records import RecordRule, assess_records
+
     for rule in rules:
         if not isinstance(rule, RecordRule):
             raise ParameterError(

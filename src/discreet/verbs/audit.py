@@ -9,7 +9,6 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
-from discreet.attack.knowledge import known_bounds
 from discreet.attack.whole import attack_whole
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.methods.base import publisher_from_record
@@ -184,7 +183,7 @@ def _claimed(subject: object) -> _Claimed:
 
 def _everybody_knows(system: System, within: float | None) -> System:
     """The system with what everybody knows of its cells; of sums behind figures that says nothing."""
-    lower, upper = known_bounds(system, within)
+    lower, upper = system.known_bounds(within)
     lower = np.where(system.in_tables, lower, system.lower_bound)
     return replace(system, lower_bound=lower, upper_bound=np.where(system.in_tables, upper, system.upper_bound))
 

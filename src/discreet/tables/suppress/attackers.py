@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from discreet.attack.knowledge import known_bounds
-from discreet.attack.pairs import EVERYBODY as EVERYBODY
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints, ranges
 from discreet.relations import System
+from discreet.relations.insiders import EVERYBODY
 from discreet.solve.small import Alternative
 
 
@@ -29,6 +30,9 @@ class Attackers:
         Cells that stand for twins, too.
     """
 
+    in_pairs: ClassVar[bool] = False
+    """Whether two contributors put together what they know."""
+
     def __init__(
         self,
         system: System,
@@ -40,7 +44,7 @@ class Attackers:
         self.insiders = insiders
         self.several = np.zeros(len(system), np.bool_) if several is None else several
         self.value = system.value
-        self.lower, self.upper = known_bounds(system, known_within)
+        self.lower, self.upper = system.known_bounds(known_within)
         self.integral = integral
         self.contributors, self.holder, self.filling = system.contributors, system.holder, system.filling
         self.without_negative = system.without_negative
