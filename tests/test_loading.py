@@ -9,12 +9,11 @@ import pytest
 
 import discreet as ds
 
-MOST = 105
-"""Modules of ours that one protected table may load; about five more than it does."""
 READY_MADE = "table = ds.examples.small_table()"
 TABULATED = """
 import pyarrow as pa
-records = pa.table({"area": ["N", "N", "S", "S", "S"] * 2, "sex": ["f", "m", "f", "m", "m"] * 2, "tax": [9, 1, 40, 3, 5] * 2})
+areas, sexes, taxes = ["N", "N", "S", "S", "S"], ["f", "m", "f", "m", "m"], [9, 1, 40, 3, 5]
+records = pa.table({"area": areas * 2, "sex": sexes * 2, "tax": taxes * 2})
 by = {"area": ds.Hierarchy.flat(["N", "S"]), "sex": ds.Hierarchy.flat(["f", "m"])}
 table = ds.tabulate(records, by=by, value="tax")
 """
@@ -27,11 +26,12 @@ def loaded(*lines: str) -> list[str]:
     return [name for name in run.stdout.split() if name.split(".")[0] == "discreet"]
 
 
-@pytest.mark.parametrize("table", [READY_MADE, TABULATED], ids=["ready-made", "tabulated"])
-def test_protecting_one_small_table_loads_few_modules(table):
+# About five more than they do; the second brings the engine besides.
+@pytest.mark.parametrize(("table", "most"), [(READY_MADE, 104), (TABULATED, 117)], ids=["ready-made", "tabulated"])
+def test_protecting_one_small_table_loads_few_modules(table, most):
     names = loaded(table, "release = ds.protect(table.assess(ds.PPercent(10)), ds.Suppress())")
     assert "discreet.tables.suppress.method" in names
-    assert len(names) <= MOST, names
+    assert len(names) <= most, names
     assert not [name for name in names if name.startswith(("discreet.records", "discreet.files.records"))]
 
 
