@@ -32,6 +32,17 @@ FIGURE = -2
 """Stands for the variable of a relation that a figure makes."""
 
 
+def known_bounds(system: System, within: float | None) -> tuple[Ints, Ints]:
+    """Bounds of every cell for everybody, who may know it to within some per cent of its value."""
+    lower, upper = system.lower_bound, system.upper_bound
+    if within is None:
+        return lower, upper
+    share = Fraction(str(within)) / 100
+    size = np.abs(system.value).astype(object) * share.numerator // share.denominator
+    off = np.minimum(size, 2**61).astype(np.int64)
+    return np.maximum(lower, system.value - off), np.minimum(upper, system.value + off)
+
+
 @dataclass(frozen=True, eq=False)
 class System:
     """Distinct cells of a set of tables, their relations, and what protection they need.
@@ -209,15 +220,6 @@ class System:
         )
         text = f"{table.variables[variable]}: {hierarchy.groupings[grouping]}"
         return f"'{text}'{' at ' + others if others else ''} in table {table.name!r}"
-
-    def known_bounds(self, within: float | None) -> tuple[Ints, Ints]:
-        """Bounds of every cell for everybody, who may know it to within some per cent of its value."""
-        if within is None:
-            return self.lower_bound, self.upper_bound
-        share = Fraction(str(within)) / 100
-        size = np.abs(self.value).astype(object) * share.numerator // share.denominator
-        off = np.minimum(size, 2**61).astype(np.int64)
-        return np.maximum(self.lower_bound, self.value - off), np.minimum(self.upper_bound, self.value + off)
 
     def cost(self, kind: str) -> Floats:
         """What withholding each cell costs: ``value``, ``count``, ``unity``, ``log``, ``variable`` or ``distance``.

@@ -22,6 +22,7 @@ from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
+from discreet.relations.system import known_bounds
 from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verbs.already import Items, gather
 from discreet.verbs.patterns import on_tables
@@ -183,7 +184,7 @@ def _claimed(subject: object) -> _Claimed:
 
 def _everybody_knows(system: System, within: float | None) -> System:
     """The system with what everybody knows of its cells; of sums behind figures that says nothing."""
-    lower, upper = system.known_bounds(within)
+    lower, upper = known_bounds(system, within)
     lower = np.where(system.in_tables, lower, system.lower_bound)
     return replace(system, lower_bound=lower, upper_bound=np.where(system.in_tables, upper, system.upper_bound))
 

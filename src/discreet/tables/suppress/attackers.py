@@ -9,6 +9,7 @@ import numpy as np
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints, ranges
 from discreet.relations import System
 from discreet.relations.insiders import EVERYBODY
+from discreet.relations.system import known_bounds
 from discreet.solve.small import Alternative
 
 
@@ -44,7 +45,7 @@ class Attackers:
         self.insiders = insiders
         self.several = np.zeros(len(system), np.bool_) if several is None else several
         self.value = system.value
-        self.lower, self.upper = system.known_bounds(known_within)
+        self.lower, self.upper = known_bounds(system, known_within)
         self.integral = integral
         self.contributors, self.holder, self.filling = system.contributors, system.holder, system.filling
         self.without_negative = system.without_negative
