@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -64,10 +65,16 @@ def test_decimal_numbers_keep_their_digits() -> None:
     assert records["price"].to_pylist() == [float(str(price)) for price in prices().to_pylist()]
 
 
-def test_decimal_numbers_that_are_too_long_are_refused() -> None:
-    frame = pa.table({"price": pa.array(["1234567890123456.5"] * 3).cast(pa.decimal128(20, 2))})
-    with pytest.raises(InputError, match="'price' holds decimal numbers of more than 15 digits"):
+@pytest.mark.parametrize(("price", "scale"), [("1234567890123456789.5", 2), ("0.12345678901234567891", 20)])
+def test_decimal_numbers_that_are_too_long_are_refused(price: str, scale: int) -> None:
+    frame = pa.table({"price": pa.array([Decimal(price), None], pa.decimal128(38, scale))})
+    with pytest.raises(InputError, match="'price' holds decimal numbers with more digits than files of records can"):
         read_record_set(ds.Microdata(frame, numeric=["price"]))
+
+
+def test_a_large_decimal_number_of_few_digits_is_read() -> None:
+    frame = pa.table({"price": pa.array([Decimal("1e15"), Decimal("0.1"), None], pa.decimal128(38, 9))})
+    assert read_record_set(ds.Microdata(frame, numeric=["price"]))["price"].to_pylist() == [1e15, 0.1, None]
 
 
 @pytest.mark.parametrize("where", ["price == 0.35", "price in [0.35, 1000]", ["price <= 0.35", "price >= 0.35"]])

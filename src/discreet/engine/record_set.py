@@ -45,8 +45,6 @@ NUMBERS = (NUMERIC, WEIGHT)
 FEWEST, NEARLY = 20, 0.5
 """A column is nearly unique where there are so many records, and more than this share of them stand alone in it."""
 BYTES = 8
-DIGITS = 15
-"""Digits of decimal numbers that every floating-point number keeps."""
 
 
 def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet:
@@ -164,16 +162,21 @@ def _plain(table: pa.Table, data: Microdata) -> pa.Table:
 
 
 def _exact(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Decimal numbers as the floating-point ones that show the same digits; longer ones are errors."""
+    """Decimal numbers as the floating-point ones that show the same digits; where there are none, that is an error."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    ends = [end for end in pc.min_max(column).as_py().values() if end is not None]
-    if any(abs(end).scaleb(column.type.scale) >= 10**DIGITS for end in ends):
+    floats = nearest_floats(column)
+    try:
+        same = pc.all(pc.equal(floats.cast(pa.string()).cast(column.type), column)).as_py()
+    except pa.ArrowException:
+        same = False
+    if same is False:
         raise InputError(
-            f"Column {name!r} holds decimal numbers of more than {DIGITS} digits, which files of records cannot have.",
+            f"Column {name!r} holds decimal numbers with more digits than files of records can have (about 15).",
             hint="Round them, or give them as text where they are codes.",
         )
-    return nearest_floats(column)
+    return floats
 
 
 def _plain_type(kind: Any) -> Any:
