@@ -76,6 +76,7 @@ def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet
             missing=tuple((code, code) for code in data.missing_codes.get(name, ()))
             or _missing(about, name, table[name]),
             format=about.formats.get(name, ""),
+            measure=about.measures.get(name, ""),
         )
         for name in names
     }

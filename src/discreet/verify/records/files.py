@@ -76,6 +76,7 @@ def _custodian(folder: Path, description: Mapping[str, Any], log: Mapping[str, A
             column["value_labels"],
             tuple((low, high) for low, high in column["missing"]),
             column["format"],
+            column["measure"],
         )
         for column in description["columns"]
     }
