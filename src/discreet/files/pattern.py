@@ -144,9 +144,9 @@ def read_pattern(
 
 def _by_table(frame: pa.Table, column: str | None, name: str) -> Iterator[tuple[str, Ints]]:
     """The rows of every table that a file lists; all of them where no column says which."""
-    if column is None:
-        names, place = (name,), np.zeros(frame.num_rows, np.int64)
-    else:
+    names: tuple[str, ...] = (name,)
+    place = np.zeros(frame.num_rows, np.int64)
+    if column is not None:
         names, coded = _encoded(frame, column)
         place = coded.astype(np.int64)
     for number, found in enumerate(names):
