@@ -95,3 +95,10 @@ def test_a_verdict_says_that_a_workbook_is_packed_otherwise(tmp_path: Path) -> N
             new.writestr(part, old.read(part), zipfile.ZIP_DEFLATED, 1)
     file.write_bytes(sink.getvalue())
     assert "not how this machine packs it" in str(module.check_xlsx(file, given))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_numbers_that_are_not_finite_stand_in_no_public_file(number: float) -> None:
+    given = GivenRecords("records", pa.table({"pay": [1.0, number, 2.0]}), {"pay": PublicColumn(altered=False)})
+    with pytest.raises(Different, match="numbers that are not finite"):
+        given.encoded("pay")

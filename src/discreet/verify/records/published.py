@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +44,10 @@ class GivenRecords:
 
         found = self.table[name].combine_chunks().dictionary_encode(null_encoding="encode")
         found = found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
-        return found.dictionary.to_pylist(), found.indices
+        values = found.dictionary.to_pylist()
+        if any(isinstance(value, float) and not isfinite(value) for value in values):
+            raise Different("a column has numbers that are not finite")
+        return values, found.indices
 
     def distinct(self, name: str) -> set[Any]:
         """What stands in a column, gaps aside."""
