@@ -17,14 +17,17 @@ def names_from(
     package
         Its name.
     homes
-        For every module of the package the names that it offers.
+        For every module of the package the names that it offers. A name that is also that of a module cannot be offered
+        late: as soon as the module is loaded, the package shows the module in its place.
 
     Examples
     --------
     >>> getattr_of, dir_of = names_from("discreet.rules", {"concentration": ["PPercent"]})
-    >>> getattr_of("PPercent").__module__, dir_of()
-    ('discreet.rules.concentration', ['PPercent'])
+    >>> getattr_of("PPercent").__module__, "PPercent" in dir_of()
+    ('discreet.rules.concentration', True)
     """
+    for module, names in homes.items():
+        assert homes.keys().isdisjoint(names), f"{module} offers the name of a module"
     where = {name: f"{package}.{module}" for module, names in homes.items() for name in names}
 
     def found(name: str) -> Any:
@@ -32,4 +35,4 @@ def names_from(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(where[name]), name)
 
-    return found, lambda: sorted(where)
+    return found, lambda: sorted(import_module(package).__all__)
