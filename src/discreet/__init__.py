@@ -12,12 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.methods.registry import METHODS
 from discreet.model.doors import add_doors
-from discreet.model.microdata import Microdata
-from discreet.model.noise_table import NoiseTable
-from discreet.model.pattern import Pattern
-from discreet.model.release import Release
-from discreet.model.table import Table
-from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
     from discreet import attack, generate, measures
@@ -43,8 +37,13 @@ if TYPE_CHECKING:
     from discreet.model.figure import Figure
     from discreet.model.geography import Adjacency, HexGrid
     from discreet.model.hierarchy import Grouping, Hierarchy
+    from discreet.model.microdata import Microdata
+    from discreet.model.noise_table import NoiseTable
+    from discreet.model.pattern import Pattern
+    from discreet.model.release import Release
     from discreet.model.spec import TableSpec
-    from discreet.model.tableset import VariableEquation
+    from discreet.model.table import Table
+    from discreet.model.tableset import TableSet, VariableEquation
     from discreet.recipe.batch import convert_batch, run_batch
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
@@ -105,8 +104,13 @@ _HOME = {
     "discreet.model.figure": ("Figure",),
     "discreet.model.geography": ("Adjacency", "HexGrid"),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
+    "discreet.model.microdata": ("Microdata",),
+    "discreet.model.noise_table": ("NoiseTable",),
+    "discreet.model.pattern": ("Pattern",),
+    "discreet.model.release": ("Release",),
     "discreet.model.spec": ("TableSpec",),
-    "discreet.model.tableset": ("VariableEquation",),
+    "discreet.model.table": ("Table",),
+    "discreet.model.tableset": ("TableSet", "VariableEquation"),
     "discreet.rules": (
         "Dominance",
         "GroupDisclosure",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,8 @@ SMALL_BATCH = 2**14
 MOST_ENCODED = 256
 """Columns of codes that are kept encoded, by hierarchy."""
 NUMBER_BYTES = 8
+KEPT = ("weight", "_contributors", "identities", "key_modulus")
+"""What is worked out once of records, and stays as it is when further columns are added."""
 
 
 class Amounts(NamedTuple):
@@ -86,13 +89,17 @@ class Numbered(NamedTuple):
 
 @dataclass(eq=False)
 class Records(OpenedRecords):
-    """Encoded records of one universe in memory; columns are encoded when first asked for."""
+    """Encoded records of one universe in memory; columns are encoded when first asked for.
+
+    Several threads may ask at once: the frame never changes, and what is encoded is kept under a lock.
+    """
 
     frame: pa.Table
     data: Microdata
     weight_name: str | None
     _codes: dict[tuple[str, int], tuple[Hierarchy, list[CodeColumn]]] = field(default_factory=dict)
     _amounts: dict[str | None, Amounts] = field(default_factory=dict)
+    _lock: RLock = field(default_factory=RLock, repr=False)
 
     def __post_init__(self) -> None:
         # Each batch costs some work of its own; many small ones are put together.
@@ -106,22 +113,32 @@ class Records(OpenedRecords):
     def _batches(self) -> list[pa.RecordBatch]:
         return list(self.frame.to_batches())
 
-    def add_column(self, name: str, column: pa.ChunkedArray) -> None:
-        """Add a column that a further question needs, in the same pieces as the others."""
-        self.frame = self.frame.append_column(name, column)
-        self.__dict__.pop("_batches", None)
+    def with_columns(self, columns: Mapping[str, pa.ChunkedArray]) -> Records:
+        """The same with columns that a further question needs, in the same pieces as the others.
+
+        What is encoded is shared. Whoever works with these records goes on with the columns that it has.
+        """
+        frame = self.frame
+        for name, column in columns.items():
+            frame = frame.append_column(name, column)
+        found = Records(frame, self.data, self.weight_name, self._codes, self._amounts, self._lock)
+        for name in KEPT:
+            if name in self.__dict__:
+                found.__dict__[name] = self.__dict__[name]
+        return found
 
     def codes(self, variable: str, hierarchy: Hierarchy) -> list[CodeColumn]:
         """Codes of a variable, batch by batch."""
         key = (variable, id(hierarchy))
-        if key not in self._codes:
-            columns = [batch.column(variable) for batch in self._batches]
-            missing, recode = self.data.missing.get(variable), self.data.recode.get(variable, {})
-            # The hierarchy is kept with its codes: another one could have its number once it is gone.
-            self._codes[key] = hierarchy, encode_codes(columns, variable, hierarchy, missing, recode)
-            if len(self._codes) > MOST_ENCODED:
-                del self._codes[next(iter(self._codes))]
-        return self._codes[key][1]
+        with self._lock:
+            if key not in self._codes:
+                columns = [batch.column(variable) for batch in self._batches]
+                missing, recode = self.data.missing.get(variable), self.data.recode.get(variable, {})
+                # The hierarchy is kept with its codes: another one could have its number once it is gone.
+                self._codes[key] = hierarchy, encode_codes(columns, variable, hierarchy, missing, recode)
+                if len(self._codes) > MOST_ENCODED:
+                    del self._codes[next(iter(self._codes))]
+            return self._codes[key][1]
 
     def blocks(self, by: Mapping[str, Hierarchy]) -> Iterator[Block]:
         """All records in blocks that stay in the processor's cache; a block's arrays are used again for the next."""
@@ -142,9 +159,10 @@ class Records(OpenedRecords):
 
     def amounts(self, variable: str | None) -> Amounts:
         """Amounts of a variable; ``None`` counts every record once."""
-        if variable not in self._amounts:
-            self._amounts[variable] = self._encode_amounts(variable)
-        return self._amounts[variable]
+        with self._lock:
+            if variable not in self._amounts:
+                self._amounts[variable] = self._encode_amounts(variable)
+            return self._amounts[variable]
 
     def scale(self, variable: str | None) -> Scale:
         """Decimals of a variable; ``None`` counts records."""

@@ -391,10 +391,10 @@ def condition_mask(table: pa.Table, condition: Condition) -> Any:
         column = column.cast(column.type.value_type)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
+    if pa.types.is_decimal(column.type):
+        column = nearest_floats(column)
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    is_number = (
-        pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
-    )
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     if any(not (is_text if isinstance(value, str) else is_number) for value in condition.values):
         kind = "text" if is_text else "numbers" if is_number else f"neither text nor numbers ({column.type})"
         raise ParameterError(
@@ -418,6 +418,13 @@ def condition_mask(table: pa.Table, condition: Condition) -> Any:
     return pc.fill_null(compare(column, condition.values[0]), False)
 
 
+def nearest_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decimal numbers as floating-point ones: through text, because the direct cast does not give the nearest."""
+    import pyarrow as pa
+
+    return column.cast(pa.string()).cast(pa.float64())
+
+
 def coordinates(table: pa.Table, name: str) -> Floats:
     """A column of coordinates; a gap is not a number."""
     import pyarrow as pa
@@ -435,8 +442,7 @@ def numbers(table: pa.Table, name: str) -> Any:
     column = table[name]
     kind = column.type
     if pa.types.is_decimal(kind):
-        # Through text, because the direct cast does not give the nearest floating-point number.
-        column, kind = column.cast(pa.string()).cast(pa.float64()), pa.float64()
+        column, kind = nearest_floats(column), pa.float64()
     if pa.types.is_null(kind):
         raise bad_numbers(name, len(column), 0, "are empty")
     if pa.types.is_dictionary(kind) or not (

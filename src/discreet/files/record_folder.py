@@ -81,6 +81,7 @@ def _fill(staging: Path, custodian: RecordCustodian, extra: Mapping[str, str]) -
                 "value_labels": dict(original.about(name).value_labels),
                 "missing": [list(ends) for ends in original.about(name).missing],
                 "format": original.about(name).format,
+                "measure": original.about(name).measure,
             }
             for name in original.names
         ],

@@ -171,8 +171,9 @@ class Microdata:
         """
         others: dict[str, Microdata] = self.__dict__.setdefault("_others", {self.engine: self})
         if engine not in others:
-            others[engine] = replace(self, engine=engine)
-            others[engine].__dict__["_others"] = others
+            made = replace(self, engine=engine)
+            made.__dict__["_others"] = others
+            others.setdefault(engine, made)  # another thread may have been first
         return others[engine]
 
     def assess(self, *rules: RecordRule | Sequence[RecordRule]) -> Microdata:

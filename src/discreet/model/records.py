@@ -72,6 +72,8 @@ class ColumnInfo:
         Codes that stand for "unknown", as ranges.
     format
         How a statistical package shows it.
+    measure
+        Its level of measurement (``"nominal"``, ``"ordinal"``, ``"scale"``) where a file of SPSS states it.
     """
 
     role: str = ""
@@ -79,6 +81,7 @@ class ColumnInfo:
     value_labels: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[MissingRange, ...] = ()
     format: str = ""
+    measure: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +154,7 @@ class PublicColumn:
     missing: tuple[MissingRange, ...] = ()
     format: str = ""
     role: str = ""
+    measure: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from discreet.errors import ParameterError, VerificationError, counted, listed, 
 from discreet.files.published import check_formats
 from discreet.files.records import check_record_formats
 from discreet.files.sealing import refuse_foreign
-from discreet.methods.base import TablePublisher
+from discreet.methods.base import Method, TablePublisher
 from discreet.model.claims.altered import KNOWN_LEVELS
 from discreet.model.claims.base import NO_LEVELS
 from discreet.model.condition import parse_conditions
@@ -54,11 +54,11 @@ from discreet.verbs.audit import audit
 from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.proposals import Redesign
 from discreet.verbs.protect import protect_tables
-from discreet.verbs.protect_records import UNTOUCHED, changed_microdata, compared, protect_records
+from discreet.verbs.protect_records import changed_microdata, compared, protect_records
 from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save
-from discreet.verbs.steps import Keys, as_steps
+from discreet.verbs.steps import UNTOUCHED, Keys, as_steps
 from discreet.verbs.tabulate import tabulate
 from discreet.verbs.verify import verify
 from discreet.verify import Verdict, check_folder
@@ -278,30 +278,11 @@ def run_job(
     steps, given = as_steps(job.methods()), _given(job, pattern)
     if repairing and given is None:
         raise no_pattern()
-    *before, publisher = steps
-    if not isinstance(publisher, TablePublisher):
-        raise ParameterError(
-            f"{publisher.kind!r} changes records, and does not say what is published of tables.",
-            hint="Let a method for tables follow, or publish the records: [records] in place of [[tables]].",
-        )
-    if before and recipe.data.cells is not None:
-        raise ParameterError(
-            f"{before[0].kind!r} changes records, and the cells are given.", hint="Give file = ..., or leave it out."
-        )
-    if before and given is not None:
-        raise ParameterError(
-            f"A pattern is given for tables as they are, and {before[0].kind!r} changes the records before.",
-            hint="Leave one of them out.",
-        )
-    data: Microdata | None = None
-    earlier = UNTOUCHED
-    key = job.key(steps)
+    before, publisher = _divided(recipe, steps, given)
+    key, data, earlier = job.key(steps), None, UNTOUCHED
     if before:
-        named = (name for part in recipe.tables for name in (part.value, part.shadow, part.cost, part.weight))
-        numbers = [name for name in named if name]
-        numbers += [name for part in recipe.tables for name in compared(parse_conditions(part.filter))]
         keys = Keys(key)
-        data, earlier = changed_microdata(job.microdata(), before, numbers, keys)
+        data, earlier = changed_microdata(job.microdata(), before, _numbers(recipe), keys)
         key = keys.of(publisher)
     tables = prepare(job, publisher, data)
     publisher = job.argus.hinted(publisher)
@@ -317,16 +298,7 @@ def run_job(
     log["notes"] = [*job.argus.notes, *log.get("notes", ())]
     release = Release(release.public, custodian.with_log(log))
     verdict = verify(release).require()
-    withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
-    wanted = withheld <= AUDITED_WITHOUT_ASKING if recipe.output.audit == "auto" else recipe.output.audit
-    found = audit(release) if wanted else None
-    claimed = not {KNOWN_LEVELS, NO_LEVELS} & set(verdict.not_considered)
-    short = 0 if found is None or not claimed else _short_unaccepted(found, release)
-    if short:
-        raise VerificationError(
-            f"The audit finds {counted(short, 'unsafe cell')} short of the level, against the certificates.",
-            hint="Nothing is published; please report the table's shape.",
-        )
+    found = _audited(release, verdict, recipe.output.audit)
     page: str | bool = False
     if recipe.output.report:
         page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
@@ -342,6 +314,51 @@ def run_job(
     verdict = check_folder(folder).require()
     files = job.argus.write(release, found)
     return Run(release, verdict, folder, seal, found, repaired, files)
+
+
+def _divided(recipe: Recipe, steps: Sequence[Method], given: Pattern | None) -> tuple[list[Method], TablePublisher]:
+    """The methods that change records, and the one that publishes tables."""
+    *before, publisher = steps
+    if not isinstance(publisher, TablePublisher):
+        raise ParameterError(
+            f"{publisher.kind!r} changes records, and does not say what is published of tables.",
+            hint="Let a method for tables follow, or publish the records: [records] in place of [[tables]].",
+        )
+    if before and recipe.data.cells is not None:
+        raise ParameterError(
+            f"{before[0].kind!r} changes records, and the cells are given.", hint="Give file = ..., or leave it out."
+        )
+    if before and given is not None:
+        raise ParameterError(
+            f"A pattern is given for tables as they are, and {before[0].kind!r} changes the records before.",
+            hint="Leave one of them out.",
+        )
+    return before, publisher
+
+
+def _numbers(recipe: Recipe) -> list[str]:
+    """Columns of records that the tables of a recipe take numbers from."""
+    named = (name for part in recipe.tables for name in (part.value, part.shadow, part.cost, part.weight))
+    return [
+        *(name for name in named if name),
+        *(name for part in recipe.tables for name in compared(parse_conditions(part.filter))),
+    ]
+
+
+def _audited(release: Release, verdict: Verdict, asked: bool | str) -> Audit | None:
+    """The audit of a release, where it is asked for or takes little; one against the certificates is an error."""
+    custodian = release.custodian
+    withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(custodian.tables)))
+    wanted = withheld <= AUDITED_WITHOUT_ASKING if asked == "auto" else asked
+    found = audit(release) if wanted else None
+    claimed = not {KNOWN_LEVELS, NO_LEVELS} & set(verdict.not_considered)
+    short = 0 if found is None or not claimed else _short_unaccepted(found, release)
+    if short:
+        raise VerificationError(
+            f"The audit finds {counted(short, 'unsafe cell')} short of the level, against the certificates.",
+            hint="Nothing is published; please report the table's shape.",
+        )
+    return found
 
 
 def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence[str]) -> Run:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from discreet.engine.record_set import read_record_set
 from discreet.errors import ParameterError, unknown_name
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.rules.assess import MANUAL_RANGE, assess_table
 from discreet.rules.base import Rule
-from discreet.rules.records import RecordRule, assess_records
+
+if TYPE_CHECKING:
+    from discreet.rules.records import RecordRule
 
 
 @overload
@@ -79,7 +80,7 @@ def assess(
     single = [rule for given in rules for rule in (given if isinstance(given, Sequence) else [given])]
     if isinstance(tables, Microdata):
         _refuse_options_of_tables(profile, missing_safe, manual_range, unrelated)
-        return _assessed_records(tables, _of_kind(RecordRule, single))
+        return _assessed_records(tables, single)
     return _assessed_tables(tables, _of_kind(Rule, single), profile, missing_safe, manual_range, unrelated)
 
 
@@ -114,8 +115,12 @@ def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: fl
         )
 
 
-def _assessed_records(data: Microdata, rules: list[RecordRule]) -> Microdata:
-    assessment, _ = assess_records(read_record_set(data), rules)
+def _assessed_records(data: Microdata, rules: Sequence[object]) -> Microdata:
+    # Tables need none of this: it brings all formats of records.
+    from discreet.engine.record_set import read_record_set
+    from discreet.rules.records import RecordRule, assess_records
+
+    assessment, _ = assess_records(read_record_set(data), _of_kind(RecordRule, rules))
     return data.with_(assessment=assessment)
 
 

@@ -9,7 +9,6 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
-from discreet.attack.knowledge import known_bounds
 from discreet.attack.whole import attack_whole
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.methods.base import publisher_from_record
@@ -23,6 +22,7 @@ from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
+from discreet.relations.system import known_bounds
 from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verbs.already import Items, gather
 from discreet.verbs.patterns import on_tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -24,22 +24,24 @@ from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
 from discreet.relations.adding import undeclared_sums
 from discreet.rules.base import Rule
-from discreet.rules.records import RecordRule
 from discreet.tables.memory import require_memory
 from discreet.verbs.already import Items, gather
-from discreet.verbs.assess import assess
 from discreet.verbs.cost_variables import with_cost_variable
-from discreet.verbs.protect_records import (
+from discreet.verbs.steps import (
+    MADE_KEY,
     UNTOUCHED,
     Earlier,
-    changed_microdata,
-    numbers_of,
-    protect_records,
+    Keys,
+    Steps,
+    as_steps,
+    installed_version,
+    key_entry,
     refuse_for_tables,
 )
-from discreet.verbs.spanning import By
-from discreet.verbs.steps import MADE_KEY, Keys, Steps, as_steps, installed_version, key_entry
-from discreet.verbs.tabulate import as_microdata, specs_of, tabulate
+
+if TYPE_CHECKING:
+    from discreet.rules.records import RecordRule
+    from discreet.verbs.spanning import By
 
 OPTIONS = ("tables", "by", "value", "rules", "already_published", "key", "parts", "keep_order", "name")
 """Options of :func:`protect`; with ``by=``, those of :func:`tabulate` besides."""
@@ -172,12 +174,14 @@ def protect(
             f"key={type(key).__name__} is no key: whoever tries numbers finds a whole number.",
             hint="Give ds.Key.from_file(path) or ds.Key(32 random bytes); insecure_seed= of the method is for tests.",
         )
-    wanted: Sequence[Any] = [rules] if isinstance(rules, Rule | RecordRule) else rules
+    wanted: Sequence[Any] = rules if isinstance(rules, Sequence) else [rules]
     if by is not None or value is not None:
         subject, tables = _to_tabulate(subject, tables, by, value, options)
     elif options:
         raise ParameterError(unknown_name("option", next(iter(options)), OPTIONS, "protect"))
     if isinstance(subject, Microdata) and tables is None:
+        from discreet.verbs.protect_records import protect_records
+
         refuse_for_tables(steps, already_published, parts)
         return protect_records(subject, steps, wanted, key=key, keep_order=keep_order, name=name)
     if keep_order or name != "records":
@@ -195,6 +199,8 @@ def protect(
         )
     earlier = UNTOUCHED
     if isinstance(subject, Microdata) and before:
+        from discreet.verbs.protect_records import changed_microdata, numbers_of
+
         keys = Keys(key)
         subject, earlier = changed_microdata(subject, before, numbers_of(_specs(tables)), keys)
         key = keys.of(publisher)
@@ -294,6 +300,8 @@ def _to_tabulate(
     options: dict[str, Any],
 ) -> tuple[Microdata, list[TableSpec]]:
     """Records with their roles, and the tables that ``by=`` and ``value=`` ask for."""
+    from discreet.verbs.tabulate import as_microdata, specs_of
+
     if isinstance(subject, Table | TableSet) or tables is not None:
         given = "tables were given" if tables is None else "tables= says what to tabulate"
         raise ParameterError(f"by= and value= are for records, and {given}.", hint="Leave one of them out.")
@@ -331,6 +339,9 @@ def _as_tables(
         raise ParameterError(
             "Records were given without a table to make of them.", hint="Give tables=[ds.TableSpec(by=..., value=...)]."
         )
+    from discreet.verbs.assess import assess
+    from discreet.verbs.tabulate import tabulate
+
     return as_set(assess(tabulate(subject, specs=[method.tabulated(spec) for spec in specs]), *rules))
 
 

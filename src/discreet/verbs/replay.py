@@ -12,7 +12,8 @@ from discreet.rules.base import rule_from_record
 from discreet.verbs.already import gather
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import protect_tables
-from discreet.verbs.protect_records import Earlier, replayed
+from discreet.verbs.protect_records import replayed
+from discreet.verbs.steps import Earlier
 
 
 def replay(release: Release[Any], log: Mapping[str, Any] | None = None) -> Release[Any]:

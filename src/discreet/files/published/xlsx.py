@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import OutputError, counted
+from discreet.files.celltext import refuse_markup
 from discreet.files.published.cube import label_of, parents_of, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
 from discreet.model.public import PublicTable
@@ -103,7 +104,7 @@ class Sheet:
                 f"{MOST_TEXT:,}.",
                 hint="Shorten it, or leave 'xlsx' out of the formats.",
             )
-        self.sheet.write_string(row, column, text, style)
+        self.sheet.write_string(row, column, refuse_markup(text), style)
 
     def _headings(self) -> None:
         """Every code above the codes that stand under it, merged over their columns; then the codes themselves.
@@ -188,5 +189,5 @@ def _notes(book: Any, table: PublicTable, heading: Heading) -> None:
         lines.append(("Note", f"Numbers of more than {EXACT_DIGITS} digits are written as text, so that none is lost."))
     for row, (name, text) in enumerate(lines):
         sheet.write_string(row, 0, name)
-        sheet.write_string(row, 1, text)
+        sheet.write_string(row, 1, refuse_markup(text))
     sheet.set_column(1, 1, 80)

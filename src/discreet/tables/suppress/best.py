@@ -11,7 +11,14 @@ import numpy as np
 from discreet.model.arrays import Bools, Floats
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import CertifiedPattern, EffortLimits, certify, movable_cells, needed_levels
+from discreet.tables.suppress.certified import (
+    CertifiedPattern,
+    EffortLimits,
+    certify,
+    movable_cells,
+    needed_levels,
+    price,
+)
 from discreet.tables.suppress.optimal import MOST_NODES, MOST_ROUNDS, Optimum, PatternDemands, optimal
 
 MERGE_NODES, MERGE_ROUNDS, MERGE_ITERATIONS = 500, 40, 100_000
@@ -106,11 +113,6 @@ def _certified(
         if not set(pattern.unprotected) - set(start.unprotected):
             return min(start, pattern, key=lambda p: price(system, cost, p))
     return start
-
-
-def price(system: System, cost: Floats, pattern: CertifiedPattern) -> float:
-    """What the secondaries of a pattern cost."""
-    return float(cost[pattern.withheld & ~system.unsafe & ~system.given].sum())
 
 
 def _optimum(

@@ -19,8 +19,7 @@ from discreet.solve.lattice import Lattice
 from discreet.solve.local import HUGE, LATTICE, QUICK, LocalPrograms
 from discreet.solve.small import STEEP, Alternative
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.coalitions import families_against
-from discreet.tables.suppress.families import Member, Unprotected
+from discreet.tables.suppress.families import CertificateFamilies, Member, Unprotected
 from discreet.tables.suppress.users import Users
 
 CLOSE = 1e-9
@@ -88,6 +87,11 @@ def needed_levels(system: System) -> tuple[Ints, Ints]:
     return system.upper_level + missing, system.lower_level
 
 
+def price(system: System, cost: Floats, pattern: CertifiedPattern) -> float:
+    """What the secondaries of a pattern cost."""
+    return float(cost[pattern.withheld & ~system.unsafe & ~system.given].sum())
+
+
 def movable_cells(system: System) -> Bools:
     """Cells that may be withheld, and are not known from before."""
     return ~system.forced & ~system.known & ~(system.empty & ~system.unsafe)
@@ -110,6 +114,16 @@ def certify(
     return search.run(cost if first_cost is None else first_cost, cost)
 
 
+def _families_against(programs: LocalPrograms, attackers: Attackers, up: Ints, down: Ints) -> CertificateFamilies:
+    """What makes families of certificates against some attackers."""
+    if attackers.in_pairs:
+        from discreet.tables.suppress.coalitions import CoalitionFamilies, Coalitions
+
+        assert isinstance(attackers, Coalitions)
+        return CoalitionFamilies(programs, attackers, up, down)
+    return CertificateFamilies(programs, attackers, up, down)
+
+
 class _CertifiedSearch:
     def __init__(
         self, system: System, cost: Floats, attackers: Attackers, limits: EffortLimits, movable: Bools
@@ -127,7 +141,7 @@ class _CertifiedSearch:
             attackers.integral,
             Lattice(system),
         )
-        self.maker = families_against(self.programs, attackers, self.up, self.down)
+        self.maker = _families_against(self.programs, attackers, self.up, self.down)
         self.families: dict[int, list[Member]] = {}
         self.unprotected: dict[int, Unprotected] = {}
         self.users = Users(self.programs.required)

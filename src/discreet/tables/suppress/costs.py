@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
-from discreet.files.cell_lists import read_hints
 from discreet.model.arrays import Bools, Codes, Floats, Ints
 from discreet.model.pattern import Pattern, rows_of
 from discreet.model.table import Table
@@ -142,6 +141,8 @@ def plain_hints(hints: Any) -> tuple[dict[str, Any], ...]:
     with ``cell``, one of ``times``, ``cost`` and ``use``, and ``table`` where there are several, or a data frame.
     """
     if not isinstance(hints, Mapping | Sequence):
+        from discreet.files.cell_lists import read_hints
+
         return tuple(_plain_hint(entry) for entry in read_hints(hints))
     if isinstance(hints, Mapping):
         hints = [{"cell": cell, "use" if isinstance(said, str) else "times": said} for cell, said in hints.items()]
