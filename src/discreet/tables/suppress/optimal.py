@@ -17,9 +17,10 @@ import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.relations.components import components
+from discreet.tables.suppress.branching import BranchingSearch
 from discreet.tables.suppress.cuts import Cut, CutPrograms, PatternDemands, rooms
 from discreet.tables.suppress.master import SAFE
-from discreet.tables.suppress.search import PatternSearch, SearchLimits, impossible
+from discreet.tables.suppress.search import SearchLimits, impossible
 from discreet.tables.suppress.tree import TreeSearch, refuse_without_scip
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def optimal(
             matrix[:, inside], value[inside], lower[inside], upper[inside], demands.on(place, which)
         )
         start = start_pattern[inside] | required[inside]
-        kind = TreeSearch if solver == "scip" else PatternSearch
+        kind = TreeSearch if solver == "scip" else BranchingSearch
         known = [Cut(place[cut.cell], cut.coefficient, cut.right) for cut in cuts if np.all(place[cut.cell] >= 0)]
         search = kind(attackers, cost[inside], required[inside], start, limits, effort, which, known)
         search.run()
