@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.jit import kernel
-from discreet.model.arrays import Ints
+from discreet.model.arrays import Bools, Ints
 
 Sides = NDArray[np.int8]
 MEMBERS = "int64[::1], int64[::1], int64[::1], int64[::1]"
@@ -65,6 +65,118 @@ def matched(start: Ints, other: Ints, shared: Ints, weight: Ints, order: Ints) -
     return pair
 
 
+GAINS = "int64[:,::1], int64[::1], int64[::1], int64[::1], int64[::1]"
+"""Members by side and gain, as linked lists: head of each list, neighbours of each member, its gain, highest lists."""
+
+
+@kernel(f"void(int64, int64, int64, {GAINS})")
+def _enlist(v: int, mine: int, widest: int, head: Ints, after: Ints, before: Ints, gain: Ints, top: Ints) -> None:
+    """Put a member at the head of the list of its gain."""
+    at = gain[v] + widest
+    before[v], after[v] = -1, head[mine, at]
+    if head[mine, at] >= 0:
+        before[head[mine, at]] = v
+    head[mine, at] = v
+    top[mine] = max(top[mine], at)
+
+
+@kernel("void(int64, int64, int64, int64[:,::1], int64[::1], int64[::1], int64[::1])")
+def _delist(v: int, mine: int, widest: int, head: Ints, after: Ints, before: Ints, gain: Ints) -> None:
+    """Take a member out of the list of its gain."""
+    if before[v] >= 0:
+        after[before[v]] = after[v]
+    else:
+        head[mine, gain[v] + widest] = after[v]
+    if after[v] >= 0:
+        before[after[v]] = before[v]
+
+
+@kernel(f"void(int64[::1], int64[::1], int8[::1], int64[:,::1], int64, {GAINS})")
+def _enlist_all(
+    start: Ints,
+    net: Ints,
+    side: Sides,
+    count: Ints,
+    widest: int,
+    head: Ints,
+    after: Ints,
+    before: Ints,
+    gain: Ints,
+    top: Ints,
+) -> None:
+    """Lists of all members by how many fewer nets are cut when they move."""
+    head[:, :] = -1
+    top[:] = 0
+    for v in range(len(start) - 1):
+        mine = side[v]
+        gain[v] = 0
+        for e in range(start[v], start[v + 1]):
+            n = net[e]
+            if count[n, 0] + count[n, 1] > 1:
+                gain[v] += count[n, mine] == 1
+                gain[v] -= count[n, 1 - mine] == 0
+        _enlist(v, mine, widest, head, after, before, gain, top)
+
+
+@kernel("int64(int64[:,::1], int64[::1], int64[::1], int64[::1], int64)")
+def _side_to_leave(head: Ints, top: Ints, filled: Ints, weight: Ints, most: int) -> int:
+    """The side whose best member may move and gains most, the fuller of two; -1 where none may."""
+    for s in range(2):
+        while top[s] >= 0 and head[s, top[s]] < 0:
+            top[s] -= 1
+    best = -1
+    for s in range(2):
+        if top[s] < 0 or filled[1 - s] + weight[head[s, top[s]]] > most:
+            continue
+        if best < 0 or top[s] > top[best] or (top[s] == top[best] and filled[s] > filled[best]):
+            best = s
+    return best
+
+
+@kernel(f"void(int64, {MEMBERS}, int8[::1], int64[:,::1], boolean[::1], int64, {GAINS})")
+def _shift_gains(
+    v: int,
+    start: Ints,
+    net: Ints,
+    pins: Ints,
+    pin: Ints,
+    side: Sides,
+    count: Ints,
+    locked: Bools,
+    widest: int,
+    head: Ints,
+    after: Ints,
+    before: Ints,
+    gain: Ints,
+    top: Ints,
+) -> None:
+    """Count a member on the other side, and change what others of its nets would gain."""
+    s, t = side[v], 1 - side[v]
+    for e in range(start[v], start[v + 1]):
+        n = net[e]
+        if count[n, 0] + count[n, 1] < 2:
+            count[n, s] -= 1
+            count[n, t] += 1
+            continue
+        for change in range(2):
+            # First what the net gains before the move, then what it loses after it.
+            if change == 0:
+                watched, wanted_side, sign = count[n, t], t, 1
+            else:
+                count[n, s] -= 1
+                count[n, t] += 1
+                watched, wanted_side, sign = count[n, s], s, -1
+            if watched > 1:
+                continue
+            for f in range(pins[n], pins[n + 1]):
+                u = pin[f]
+                if u == v or locked[u] or (watched > 0 and side[u] != wanted_side):
+                    continue
+                _delist(u, side[u], widest, head, after, before, gain)
+                gain[u] += sign if watched == 0 else -sign
+                _enlist(u, side[u], widest, head, after, before, gain, top)
+
+
 @kernel(f"int64({MEMBERS}, int64[::1], int8[::1], int64)")
 def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, weight: Ints, side: Sides, most: int) -> int:
     """Move members one at a time while fewer nets are cut; no side may weigh more than ``most``. Gives the nets cut.
@@ -84,101 +196,28 @@ def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, weight: Ints, side: Si
     widest = 1
     for v in range(size):
         widest = max(widest, start[v + 1] - start[v])
-    # Members by gain and side, as linked lists: head of each list, and neighbours of each member.
     head = np.empty((2, 2 * widest + 1), np.int64)
-    after, before = np.empty(size, np.int64), np.empty(size, np.int64)
-    gain, moved = np.empty(size, np.int64), np.empty(size, np.int64)
+    after, before, gain, moved = np.empty((4, size), np.int64)
     locked = np.empty(size, np.bool_)
-    top = np.empty(2, np.int64)
-    filled = np.zeros(2, np.int64)
+    top, filled = np.zeros((2, 2), np.int64)
     for v in range(size):
         filled[side[v]] += weight[v]
     while True:
-        head[:, :] = -1
         locked[:] = False
-        top[:] = 0
-        for v in range(size):
-            mine = side[v]
-            g = 0
-            for e in range(start[v], start[v + 1]):
-                n = net[e]
-                if count[n, 0] + count[n, 1] > 1:
-                    if count[n, mine] == 1:
-                        g += 1
-                    if count[n, 1 - mine] == 0:
-                        g -= 1
-            gain[v] = g
-            at = g + widest
-            before[v], after[v] = -1, head[mine, at]
-            if head[mine, at] >= 0:
-                before[head[mine, at]] = v
-            head[mine, at] = v
-            top[mine] = max(top[mine], at)
+        _enlist_all(start, net, side, count, widest, head, after, before, gain, top)
         done, best_at, best, now = 0, 0, cut, cut
         while True:
-            for s in range(2):
-                while top[s] >= 0 and head[s, top[s]] < 0:
-                    top[s] -= 1
-            s = -1
-            for candidate in range(2):
-                if top[candidate] < 0:
-                    continue
-                if filled[1 - candidate] + weight[head[candidate, top[candidate]]] > most:
-                    continue
-                if s < 0 or top[candidate] > top[s] or (top[candidate] == top[s] and filled[candidate] > filled[s]):
-                    s = candidate
+            s = _side_to_leave(head, top, filled, weight, most)
             if s < 0:
                 break
             v = head[s, top[s]]
-            head[s, top[s]] = after[v]
-            if after[v] >= 0:
-                before[after[v]] = -1
+            _delist(v, s, widest, head, after, before, gain)
             locked[v] = True
             now -= gain[v]
-            t = 1 - s
-            for e in range(start[v], start[v + 1]):
-                n = net[e]
-                if count[n, 0] + count[n, 1] < 2:
-                    count[n, s] -= 1
-                    count[n, t] += 1
-                    continue
-                for change in range(2):
-                    # First what the net gains before the move, then what it loses after it.
-                    if change == 0:
-                        watched, wanted_side, sign = count[n, t], t, 1
-                    else:
-                        count[n, s] -= 1
-                        count[n, t] += 1
-                        watched, wanted_side, sign = count[n, s], s, -1
-                    if watched > 1:
-                        continue
-                    for f in range(pins[n], pins[n + 1]):
-                        u = pin[f]
-                        if u == v or locked[u]:
-                            continue
-                        if watched == 0:
-                            delta = sign
-                        elif side[u] == wanted_side:
-                            delta = -sign
-                        else:
-                            continue
-                        mine, at = side[u], gain[u] + widest
-                        if before[u] >= 0:
-                            after[before[u]] = after[u]
-                        else:
-                            head[mine, at] = after[u]
-                        if after[u] >= 0:
-                            before[after[u]] = before[u]
-                        gain[u] += delta
-                        at += delta
-                        before[u], after[u] = -1, head[mine, at]
-                        if head[mine, at] >= 0:
-                            before[head[mine, at]] = u
-                        head[mine, at] = u
-                        top[mine] = max(top[mine], at)
-            side[v] = t
+            _shift_gains(v, start, net, pins, pin, side, count, locked, widest, head, after, before, gain, top)
+            side[v] = 1 - s
             filled[s] -= weight[v]
-            filled[t] += weight[v]
+            filled[1 - s] += weight[v]
             moved[done] = v
             done += 1
             if now < best:
