@@ -197,9 +197,10 @@ def refine(start: Ints, net: Ints, pins: Ints, pin: Ints, weight: Ints, side: Si
     for v in range(size):
         widest = max(widest, start[v + 1] - start[v])
     head = np.empty((2, 2 * widest + 1), np.int64)
-    after, before, gain, moved = np.empty((4, size), np.int64)
+    after, before = np.empty(size, np.int64), np.empty(size, np.int64)
+    gain, moved = np.empty(size, np.int64), np.empty(size, np.int64)
     locked = np.empty(size, np.bool_)
-    top, filled = np.zeros((2, 2), np.int64)
+    top, filled = np.zeros(2, np.int64), np.zeros(2, np.int64)
     for v in range(size):
         filled[side[v]] += weight[v]
     while True:

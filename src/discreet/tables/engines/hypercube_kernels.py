@@ -344,8 +344,8 @@ def sweep(
     every cell. Corners are ``solid`` cells; only where there is no such box at all, others (of value zero) are taken.
     Cells that are withheld on the way make other sub-tables wait.
     """
-    lines, own, nowhere, chosen, again = np.zeros((5, len(strides)), np.int64)
-    nowhere[:] = -1
+    lines, own = np.zeros_like(strides), np.zeros_like(strides)
+    chosen, again, nowhere = np.zeros_like(strides), np.zeros_like(strides), np.full_like(strides, -1)
     boxes = 0
     for o in range(len(order)):
         number = order[o]

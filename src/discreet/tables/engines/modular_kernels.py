@@ -117,10 +117,10 @@ def flows(
     """
     nodes, cells, demands = len(begin) - 1, len(tail), len(line)
     reached = np.zeros(demands, np.float64)
-    flow, ahead, back = np.empty((3, cells), np.float64)
-    came, queue, other_came = np.empty((3, nodes), np.int64)
-    origin, goal, inside, nowhere = np.zeros((4, nodes), np.bool_)
-    shut = np.zeros(cells, np.bool_)
+    flow, ahead, back = np.empty(cells), np.empty(cells), np.empty(cells)
+    came, other_came, queue = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    origin, goal, nowhere = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
+    inside, shut = np.zeros(nodes, np.bool_), np.zeros(cells, np.bool_)
     start, cuts, filled = np.zeros(2 * demands + 1, np.int64), 0, 0
     out_cell, out_value = np.empty(max(256, cells), np.int32), np.empty(max(256, cells), np.float64)
     for d in range(demands):

@@ -208,7 +208,7 @@ def fair_coins(
     needs cannot be sent round.
     """
     nodes = len(begin) - 1
-    came, queue = np.empty((2, nodes), np.int64)
+    came, queue = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
     goal = np.zeros(nodes, np.bool_)
     # An arc between multiples has room both ways; one that has come to a multiple stays there.
     ahead, back = np.full(len(rest), step), np.zeros(len(rest), np.int64)
