@@ -61,10 +61,10 @@ class SmallestPattern(NamedTuple):
 class _Oracle(Protocol):
     """Attackers: the places whose levels are out of reach, cuts that a point violates, and the cheapest pattern.
 
-    The 0-1 program is solved where the relaxation leaves ``few_parts`` open at most.
+    The 0-1 program is solved where the relaxation leaves ``few_fractional`` open at most.
     """
 
-    few_parts: float
+    few_fractional: float
 
     def impossible(self) -> Ints: ...
 
@@ -92,13 +92,13 @@ def cheapest(problem: FlatTable, nodes: int | None) -> SmallestPattern:
         return SmallestPattern(np.zeros(0, np.int64), short, 0, True)
     point = _settled_by_cuts(master, oracle)
     least = float(weight @ point)
-    parts = int(np.sum(np.minimum(point, 1 - point) > WHOLE))
-    best, proved = point > 0.5, parts == 0
-    if parts:
+    fractional = int(np.sum(np.minimum(point, 1 - point) > WHOLE))
+    best, proved = point > 0.5, fractional == 0
+    if fractional:
         best = _dive(master, oracle, point)
         best = _pruned(best, settled, weight, oracle)
         proved = float(weight @ best) <= least * (1 + WHOLE)
-        if not proved and (nodes is None or (nodes and parts <= oracle.few_parts)):
+        if not proved and (nodes is None or (nodes and fractional <= oracle.few_fractional)):
             best, proved = oracle.optimum(best, weight, master, nodes)
     return SmallestPattern(np.flatnonzero(best & ~settled), short, master.programs, proved)
 
@@ -213,7 +213,7 @@ class _Master:
 class _Flows:
     """Attackers on a two-way table."""
 
-    few_parts: float = 40
+    few_fractional: float = 40
 
     def __init__(self, problem: FlatTable) -> None:
         rows, columns = problem.cells.shape
@@ -309,7 +309,7 @@ def _two_way_network(rows: int, columns: int) -> tuple[Ints, Ints, Ints, Ints]:
 class _Programs:
     """Attackers on a table of any number of dimensions, as linear programs; sums are further cells."""
 
-    few_parts: float = np.inf
+    few_fractional: float = np.inf
 
     def __init__(self, problem: FlatTable) -> None:
         from scipy.sparse import coo_array, csr_array, vstack

@@ -205,9 +205,9 @@ class _Branching:
         """
         free = np.flatnonzero(upper > lower)
         point = relaxed.point[free]
-        parts = np.minimum(point, 1 - point) > WHOLE
-        if parts.any():
-            free, point = free[parts], point[parts]
+        fractional = np.minimum(point, 1 - point) > WHOLE
+        if fractional.any():
+            free, point = free[fractional], point[fractional]
         if not len(free):
             return -1, (np.inf, np.inf)
         distance = np.stack((1 - point, point))
