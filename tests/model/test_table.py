@@ -12,7 +12,7 @@ import discreet as ds
 from discreet import Hierarchy, Table, TableSpec
 from discreet.errors import InputError, ParameterError
 from discreet.model.arrays import NO_LOWER, NO_UPPER
-from discreet.model.table import CellStatus, cell_keys, unit_number
+from discreet.model.table import CellStatus, cell_numbers, unit_number
 
 
 @pytest.fixture
@@ -66,12 +66,12 @@ def test_rows_of_absent_cells_are_minus_one():
 
 def test_cell_numbers_follow_the_order_of_the_codes():
     codes = np.array([[0, 0], [0, 4], [1, 0], [2, 3]], np.int32)
-    assert cell_keys(codes, (3, 5)).tolist() == [0, 4, 5, 13]
+    assert cell_numbers(codes, (3, 5)).tolist() == [0, 4, 5, 13]
 
 
 def test_too_many_possible_cells_are_refused():
     with pytest.raises(InputError, match=r"2000000000 x 2000000000 x 2 possible cells is too large"):
-        cell_keys(np.zeros((0, 3), np.int32), (2_000_000_000, 2_000_000_000, 2))
+        cell_numbers(np.zeros((0, 3), np.int32), (2_000_000_000, 2_000_000_000, 2))
 
 
 # ---- what cells are ------------------------------------------------------------------------------------------------

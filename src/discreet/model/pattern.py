@@ -16,7 +16,7 @@ from discreet.model import doors
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.display import text_of_columns
 from discreet.model.release import Release
-from discreet.model.table import CellStatus, Table, cell_keys
+from discreet.model.table import CellStatus, Table, cell_numbers
 from discreet.model.tableset import TableSet, as_set
 
 WORDS = {
@@ -78,7 +78,7 @@ class PatternTable:
 
     def refuse_twice(self) -> None:
         """Refuse a cell that stands in the pattern twice."""
-        keys = cell_keys(self.codes, [len(codes) for codes in self.code_lists])
+        keys = cell_numbers(self.codes, [len(codes) for codes in self.code_lists])
         order = np.argsort(keys, kind="stable")
         again = np.flatnonzero(np.diff(keys[order]) == 0)
         if not len(again):

@@ -197,7 +197,7 @@ class Table(TableVerbs):
     @cached_property
     def keys(self) -> Ints:
         """One number a cell, in canonical order."""
-        return cell_keys(self.codes, self.shape)
+        return cell_numbers(self.codes, self.shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -206,7 +206,7 @@ class Table(TableVerbs):
 
     def find(self, codes: Codes) -> Ints:
         """Row of each code tuple, -1 where the table has no such cell."""
-        wanted = cell_keys(codes, self.shape)
+        wanted = cell_numbers(codes, self.shape)
         if not len(self):
             return np.full(len(wanted), -1, np.int64)
         rows = np.minimum(np.searchsorted(self.keys, wanted), len(self) - 1)
@@ -472,7 +472,7 @@ def unit_number(units: int, decimals: int) -> int | float:
     return units if decimals == 0 else float(unit_text(units, decimals))
 
 
-def cell_keys(codes: Codes, shape: Sequence[int]) -> Ints:
+def cell_numbers(codes: Codes, shape: Sequence[int]) -> Ints:
     """One number a code tuple, ordered as the tuples are."""
     if float(np.prod([float(n) for n in shape])) >= 2**62:
         raise InputError(

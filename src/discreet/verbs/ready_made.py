@@ -15,7 +15,7 @@ from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Codes, Flo
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.pages import frame_kind
 from discreet.model.spec import TableSpec
-from discreet.model.table import NOT_JUDGED, CellStatus, Contributions, Table, cell_keys
+from discreet.model.table import NOT_JUDGED, CellStatus, Contributions, Table, cell_numbers
 from discreet.model.units import decimals_of, to_units, units_up
 from discreet.relations import build_system
 from discreet.relations.equations import Equations, table_equations
@@ -206,7 +206,7 @@ def _unknown(variable: str, counts: Mapping[str | None, int]) -> InputError:
 
 
 def _refuse_twice(spec: TableSpec, codes: Codes) -> None:
-    keys = cell_keys(codes, [len(h) for h in spec.hierarchies])
+    keys = cell_numbers(codes, [len(h) for h in spec.hierarchies])
     order = np.argsort(keys, kind="stable")
     twice = order[1:][keys[order][1:] == keys[order][:-1]]
     if len(twice):

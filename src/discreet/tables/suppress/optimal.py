@@ -17,12 +17,15 @@ import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.relations.components import components
+from discreet.tables.suppress.branching import BranchingSearch
 from discreet.tables.suppress.cuts import Cut, CutPrograms, PatternDemands, rooms
 from discreet.tables.suppress.master import SAFE
-from discreet.tables.suppress.search import PatternSearch, SearchLimits, impossible
+from discreet.tables.suppress.search import SearchLimits, impossible
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from discreet.tables.suppress.tree import TreeSearch
 
 __all__ = ["Optimum", "PatternDemands", "optimal"]
 
@@ -126,12 +129,13 @@ def optimal(
     >>> np.flatnonzero(best.withheld).tolist(), best.cost, best.bound, best.proven
     ([0, 1, 3, 4], 75.0, 75.0, True)
     """
-    kind = PatternSearch
+    kind: type[BranchingSearch] | type[TreeSearch] = BranchingSearch
     if solver == "scip":
-        from discreet.tables.suppress.tree import TreeSearch, refuse_without_scip
+        from discreet.tables.suppress.tree import TreeSearch as Tree
+        from discreet.tables.suppress.tree import refuse_without_scip
 
         refuse_without_scip()
-        kind = TreeSearch
+        kind = Tree
     deadline = None if time_limit is None else time.monotonic() + time_limit
     limits = SearchLimits(gap, max_nodes, max_rounds, deadline, max_iterations, max_programs)
     mobile = _mobile(matrix, value, lower, upper, movable)
