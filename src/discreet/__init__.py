@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from discreet.comparison.fair import FairRisk
     from discreet.comparison.tune import family, tune
     from discreet.comparison.utility import utility
+    from discreet.display import show_progress
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy, write_labels
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "discreet.recipe.batch": ("convert_batch", "run_batch"),
+    "discreet.display": ("show_progress",),
     "discreet.errors": ("DiscreetError",),
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),
@@ -254,6 +256,7 @@ __all__ = [
     "run_batch",
     "run_recipe",
     "save",
+    "show_progress",
     "sign",
     "statistical_metadata",
     "table_from_jj",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.comparison.writing import DONE, ended, standing_alone, write_new
+from discreet.display import watched
 from discreet.errors import DiscreetError, ParameterError, counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools
@@ -78,6 +79,7 @@ class AlgorithmComparison:
     __repr__ = summary
 
 
+@watched
 def compare_algorithms(
     tables: Table | TableSet, algorithms: Chosen = ALGORITHMS, *, already_published: Items = None
 ) -> AlgorithmComparison:

@@ -19,6 +19,7 @@ from discreet.comparison.records import compare_records
 from discreet.comparison.result import Comparison
 from discreet.comparison.utility_axes import chosen
 from discreet.comparison.writing import DONE, ended
+from discreet.display import watched
 from discreet.errors import ParameterError, listed
 from discreet.folders import as_one
 from discreet.keys import Key
@@ -45,6 +46,7 @@ from discreet.verify.folder import read_custodian, refuse_unsaved
 Tried = TablePublisher | Release | str | Path
 
 
+@watched
 def compare(
     data: Any,
     methods: Sequence[Tried] | Mapping[str, Tried],

@@ -10,6 +10,7 @@ from discreet.comparison.compare import assessed_tables, compare
 from discreet.comparison.naming import method_name
 from discreet.comparison.result import Comparison
 from discreet.comparison.writing import DONE
+from discreet.display import watched
 from discreet.errors import ParameterError, listed, unknown_name
 from discreet.methods.base import TablePublisher
 from discreet.model.spec import TableSpec
@@ -88,6 +89,7 @@ class Tuned:
     __repr__ = summary
 
 
+@watched
 def tune(
     data: Any,
     families: Mapping[str, Sequence[TablePublisher]],

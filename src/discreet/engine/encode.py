@@ -32,6 +32,7 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
 from discreet.model.units import choose_decimals, decimals_of, to_units
+from discreet.progress import during
 from discreet.room import require
 
 if TYPE_CHECKING:
@@ -309,15 +310,16 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
     columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
     placed = not data.contributor and any(spec.holders for spec in specs)
     require_room(data, len(columns))
-    table = read_columns(
-        data.source,
-        columns,
-        text=codes,
-        where=specs[0].where,
-        delimiter=data.delimiter,
-        placed=placed,
-        unified=False,
-    )
+    with during("read"):
+        table = read_columns(
+            data.source,
+            columns,
+            text=codes,
+            where=specs[0].where,
+            delimiter=data.delimiter,
+            placed=placed,
+            unified=False,
+        )
     return Records(table, data, weight)
 
 

@@ -52,11 +52,12 @@ def write_sealed(folder: Path, fill: Callable[[Path], None], key: Key | None, si
         )
     try:
         with staged(folder) as staging:
+            checkpoint("save", 0, 1)
             fill(staging)
             seal = _seal(staging)
             if sign is not None:
                 _sign(staging, sign)
-            checkpoint("save", 1, 1)
+            checkpoint("save", 1, 1)  # the last moment to cancel: afterwards it is written
             put_in_place(staging, folder)
     except OSError as error:
         raise _cannot_write(folder, error) from error

@@ -12,6 +12,7 @@ from typing import Any
 from discreet.argus.output import Written, write_argus
 from discreet.argus.parse import read_batch
 from discreet.argus.translate import Job, Translation, translate
+from discreet.display import watched
 from discreet.errors import DiscreetError, InputError, OutputError, counted
 from discreet.files.argus.outputs import write_text
 from discreet.recipe.job import RecipeJob
@@ -34,6 +35,7 @@ class BatchRun:
     log: str
 
 
+@watched
 def run_batch(
     path: str | Path,
     *,

@@ -16,6 +16,7 @@ from discreet.comparison.compare import compare
 from discreet.comparison.naming import unlike
 from discreet.comparison.result import Comparison
 from discreet.comparison.tune import Tuned, tune
+from discreet.display import watched
 from discreet.errors import ParameterError, VerificationError, counted, listed, unknown_name
 from discreet.files.published import check_formats
 from discreet.files.records import check_record_formats
@@ -31,7 +32,7 @@ from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
-from discreet.progress import checkpoint
+from discreet.progress import during
 from discreet.recipe.argus_job import refuse_argus_keys
 from discreet.recipe.job import RecipeJob
 from discreet.recipe.schema import (
@@ -196,6 +197,7 @@ def _looks_at(rule: Rule) -> int:
     return int(getattr(rule, "coalition", 1)) + 1
 
 
+@watched
 def run_recipe(
     path: str | Path,
     *,
@@ -271,7 +273,6 @@ def run_job(
     recipe = job.recipe
     if recipe.records is not None:
         return _run_records(text, job, recipe.records, formats)
-    checkpoint("read", 0, 1)
     folder = job.path(recipe.output.directory)
     refuse_foreign(folder)
     formats = check_formats([*recipe.output.formats, *formats])
@@ -329,7 +330,8 @@ def run_job(
         )
     page: str | bool = False
     if recipe.output.report:
-        page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
+        with during("report"):
+            page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
     job.argus.refuse_bad_places(folder)
     seal = save(
         release,
@@ -339,7 +341,8 @@ def run_job(
         restricted=recipe.output.restricted,
         heading=recipe.output.heading,
     )
-    verdict = check_folder(folder).require()
+    with during("check"):
+        verdict = check_folder(folder).require()
     files = job.argus.write(release, found)
     return Run(release, verdict, folder, seal, found, repaired, files)
 
@@ -347,7 +350,6 @@ def run_job(
 def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence[str]) -> Run:
     """Run a recipe that publishes records."""
     recipe = job.recipe
-    checkpoint("read", 0, 1)
     folder = job.path(recipe.output.directory)
     refuse_foreign(folder)
     formats = check_record_formats([*recipe.output.formats, *formats])
@@ -367,7 +369,9 @@ def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence
     verdict = verify(release).require()
     page = records_report(release, recipe=text, verdict=verdict) if recipe.output.report else False
     seal = save(release, folder, report=page, formats=formats)
-    return Run(release, check_folder(folder).require(), folder, seal, None)
+    with during("check"):
+        verdict = check_folder(folder).require()
+    return Run(release, verdict, folder, seal, None)
 
 
 def audit_pattern(

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
 from discreet.attack.knowledge import known_bounds
 from discreet.attack.whole import attack_whole
+from discreet.display import watched
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.methods.base import publisher_from_record
 from discreet.methods.outcome import NotAudited, Reading
@@ -35,6 +36,7 @@ EXACT_UP_TO = 5_000
 """Both ends of every interval are found without asking up to so many withheld cells."""
 
 
+@watched
 def audit(
     subject: Release | Table | TableSet,
     *,

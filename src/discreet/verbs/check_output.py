@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.attack.holes import Holes, hole_intervals
+from discreet.display import watched
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.foreign import MARKS, ForeignCells, read_published
 from discreet.files.frames import to_frame
@@ -71,6 +72,7 @@ class OutputCheck:
     __repr__ = summary
 
 
+@watched
 def check_output(
     published: Any,
     by: Mapping[str, Hierarchy | None] | Sequence[str],

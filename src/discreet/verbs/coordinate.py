@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from discreet.display import watched
 from discreet.errors import InputError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.files.frames import to_frame
 from discreet.files.pattern import read_pattern
@@ -127,6 +128,7 @@ class Coordination:
         return {v: h.depth[table.codes[:, k]] for k, (v, h) in enumerate(table.spec.by.items())}
 
 
+@watched
 def coordinate(
     table: Table,
     variable: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from discreet.display import watched
 from discreet.errors import VerificationError
 from discreet.folders import as_one
 from discreet.model.release import Release
@@ -13,6 +14,7 @@ from discreet.verify.folder import read_custodian, refuse_unsaved
 from discreet.verify.records.files import read_record_custodian
 
 
+@watched
 def load(folder: str | Path) -> Release[Any]:
     """Read a saved release back; one that does not prove its claims is refused.
 

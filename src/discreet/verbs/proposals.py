@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet.display import watched
 from discreet.errors import ParameterError, unknown_name
 from discreet.files.new_file import OPEN, new_file
 from discreet.model.hierarchy import Hierarchy
@@ -120,6 +121,7 @@ def redesign(table: Table, recodes: Mapping[str, How]) -> Redesign:
     return Redesign(table, now, tuple(steps))
 
 
+@watched
 def propose_recodes(
     table: Table,
     *,

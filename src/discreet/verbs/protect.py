@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from discreet.display import watched
 from discreet.errors import NeedsError, ParameterError, counted, listed
 from discreet.keys import Key
 from discreet.methods.base import TablePublisher, key_of
@@ -21,6 +22,7 @@ from discreet.model.release import RecordCustodian, Release, TableCustodian
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
+from discreet.progress import during
 from discreet.relations import System, build_system
 from discreet.relations.adding import undeclared_sums
 from discreet.rules.base import Rule
@@ -75,6 +77,7 @@ def protect(
 ) -> Release: ...
 
 
+@watched
 def protect(
     subject: Table | TableSet | Microdata,
     *methods: Steps,
@@ -202,7 +205,8 @@ def protect_tables(
         check_needs(whole, publisher)
         parts = publisher.supply(whole, key)
     require_memory(already.joined(whole), publisher.kind)
-    system = build_system(whole, already)
+    with during("relations"):
+        system = build_system(whole, already)
     if publisher.relates or not all(isinstance(table.source, Microdata) for table in whole):
         system.check_additive()
     system.check_bounds()

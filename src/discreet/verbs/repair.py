@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.attack import Audit
+from discreet.display import watched
 from discreet.errors import counted
 from discreet.files.frames import to_frame
 from discreet.files.pattern import read_pattern
@@ -185,6 +186,7 @@ class Repair:
         return result
 
 
+@watched
 def repair(
     tables: Table | TableSet,
     pattern: Pattern | str | Path,

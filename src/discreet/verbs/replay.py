@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from discreet.display import watched
 from discreet.errors import InputError
 from discreet.methods.base import publisher_from_record
 from discreet.model.release import RecordCustodian, Release
@@ -15,6 +16,7 @@ from discreet.verbs.protect import protect_tables
 from discreet.verbs.protect_records import Earlier, replayed
 
 
+@watched
 def replay(release: Release[Any], log: Mapping[str, Any] | None = None) -> Release[Any]:
     """Repeat the work of a release from its cells and its log; the result must be the same.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from discreet.display import watched
 from discreet.errors import ParameterError
 from discreet.files.published.heading import Heading
 from discreet.files.record_folder import write_records
@@ -16,6 +17,7 @@ from discreet.trust import SigningKey
 from discreet.verify import check_folder
 
 
+@watched
 def save(
     release: Release[Any],
     folder: str | Path,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
+from discreet.display import watched
 from discreet.engine.protocol import columns_of, open_records
 from discreet.errors import ParameterError
 from discreet.files.frames import column_names, coordinates
@@ -68,6 +69,7 @@ def tabulate(
 ) -> Table | TableSet: ...
 
 
+@watched
 def tabulate(
     data: Any,
     by: Mapping[str, Any] | None = None,
