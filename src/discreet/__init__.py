@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from discreet.comparison.fair import FairRisk
     from discreet.comparison.tune import family, tune
     from discreet.comparison.utility import utility
-    from discreet.display import show_progress
     from discreet.errors import DiscreetError
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy, write_labels
@@ -87,10 +86,11 @@ if TYPE_CHECKING:
     from discreet.verbs.save import save, sign
     from discreet.verbs.tabulate import tabulate
     from discreet.verify import check_folder
+    from discreet.watching import show_progress
 
 _HOME = {
     "discreet.recipe.batch": ("convert_batch", "run_batch"),
-    "discreet.display": ("show_progress",),
+    "discreet.watching": ("show_progress",),
     "discreet.errors": ("DiscreetError",),
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),

@@ -22,6 +22,8 @@ class DiscreetError(Exception):
         What went wrong, in public words.
     hint
         What to do next.
+    recipe_hint
+        The same for whoever wrote a recipe, where it is not the hint with parameters spelt as keys.
     details
         For the custodian only: may hold confidential values.
 
@@ -37,18 +39,19 @@ class DiscreetError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, hint: str = "", details: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", details: str = "", recipe_hint: str = "") -> None:
         self.message = message
         self.hint = hint
         self.details = details
+        self.recipe_hint = recipe_hint
         super().__init__(f"{message} {hint}".strip())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.message, self.hint))
+        return (_rebuild, (type(self), self.message, self.hint, self.recipe_hint))
 
 
-def _rebuild(kind: type[DiscreetError], message: str, hint: str) -> DiscreetError:
-    return kind(message, hint=hint)
+def _rebuild(kind: type[DiscreetError], message: str, hint: str, recipe_hint: str) -> DiscreetError:
+    return kind(message, hint=hint, recipe_hint=recipe_hint)
 
 
 class InputError(DiscreetError):
@@ -98,8 +101,10 @@ class Cancelled(DiscreetError):
 
     exit_code = 130
 
-    def __init__(self, message: str = "Cancelled.", *, hint: str = "", details: str = "") -> None:
-        super().__init__(message, hint=hint or "Nothing was written.", details=details)
+    def __init__(
+        self, message: str = "Cancelled.", *, hint: str = "", details: str = "", recipe_hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint or "Nothing was written.", details=details, recipe_hint=recipe_hint)
 
 
 def listed(names: Iterable[object], most: int = 12) -> str:

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import click
 
-from discreet.cli.terminal import errors, fail_stopped, patient, progress
-from discreet.room import require_to_start
-from discreet.stopping import Stopped, forget_written, handled
+from discreet.cli.group import Commands
+from discreet.cli.terminal import errors, progress, result
 
 RECIPE = click.argument("recipe", type=click.Path(path_type=Path))
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
@@ -28,29 +27,6 @@ NOT_AUDITED = 7
 """Exit code of an audit that did not look."""
 
 
-class Commands(click.Group):
-    """The commands, stopped by signals alone and not by whoever closes the pipe that they print to."""
-
-    def main(self, *args: Any, **options: Any) -> Any:
-        """Run a command."""
-        forget_written()
-        with handled(), patient():
-            try:
-                with errors(False):  # what goes wrong before a command has looked at its options
-                    return super().main(*args, **options)
-            except Stopped as stop:
-                fail_stopped(stop)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; one that loads compiled code needs room for it, which is looked at before."""
-        name, command, rest = super().resolve_command(ctx, args)
-        if name != "schema" and not ctx.resilient_parsing and not {"-h", "--help"} & set(rest):
-            require_to_start()
-        return name, command, rest
-
-
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="discreet")
 def main() -> None:
@@ -60,12 +36,13 @@ def main() -> None:
 @main.command()
 @click.option("--directory", type=click.Path(path_type=Path), default=Path("discreet-demo"), show_default=True)
 @click.option("--records", type=int, default=10_000, show_default=True, help="How many firms the survey has.")
-def demo(directory: Path, records: int) -> None:
+@JSON
+def demo(directory: Path, records: int, as_json: bool) -> None:
     """Protect a made-up business survey from records to a verified release."""
     from discreet.cli.demo import run_demo
 
-    with errors(False), progress(False):
-        run_demo(directory, records)
+    with errors(as_json):
+        run_demo(directory, records, as_json)
 
 
 @main.command()
@@ -90,15 +67,17 @@ def run(recipe: Path, formats: tuple[str, ...], allow_outside: bool, earlier: tu
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--format", "form", help="The format, where the name of the file does not say it.")
 @click.option("--table", help="Which table, where the release has several.")
-def export(folder: Path, file: Path, form: str | None, table: str | None) -> None:
+@JSON
+def export(folder: Path, file: Path, form: str | None, table: str | None, as_json: bool) -> None:
     """Write a public table of the saved release in FOLDER to FILE: csv, xlsx, SDMX, JSON-stat, px, Parquet, sav, dta.
 
     The release is verified first.
     """
     from discreet.cli.cells import export_table
 
-    with errors(False):
+    with errors(as_json):
         export_table(folder, file, form, table)
+        result({"file": str(file)}, f"Written: {file.name}", as_json)
 
 
 @main.command()
@@ -123,6 +102,7 @@ def verify(
     as_json: bool,
 ) -> None:
     """Re-check a saved release in FOLDER with the independent checker."""
+    from discreet.cli.brief import brief_verdict
     from discreet.folders import as_one
     from discreet.verify import Verdict, check_folder
     from discreet.verify.folder import refuse_unsaved
@@ -140,34 +120,41 @@ def verify(
 
     with errors(as_json):
         refuse_unsaved(folder)
-        verdict = as_one(folder, check)
-        click.echo(json.dumps(verdict.to_dict()) if as_json else str(verdict))
+        with progress(as_json):
+            verdict = as_one(folder, check)
+        result(verdict.to_dict(), brief_verdict(verdict), as_json, failed=not verdict.holds)
         if not verdict.holds:
             sys.exit(5)
 
 
 @main.command("signing-key")
 @click.argument("file", type=click.Path(path_type=Path))
-def signing_key(file: Path) -> None:
+@JSON
+def signing_key(file: Path, as_json: bool) -> None:
     """Make a key to sign releases with in FILE, and its public key in FILE.pub."""
     from discreet.trust import make_keys
 
-    with errors(False):
+    with errors(as_json):
         public = make_keys(file)
-        click.echo(f"{file} signs; keep it secret. {file}.pub checks signatures; give it to anybody.")
-        click.echo(f"Fingerprint of the public key: {public.fingerprint}")
+        text = (
+            f"{file} signs; keep it secret. {file}.pub checks signatures; give it to anybody.\n"
+            f"Fingerprint of the public key: {public.fingerprint}"
+        )
+        result({"file": str(file), "public": f"{file}.pub", "fingerprint": public.fingerprint}, text, as_json)
 
 
 @main.command()
 @FOLDER
 @click.option("--key", type=click.Path(path_type=Path), required=True, help="The signing key.")
-def sign(folder: Path, key: Path) -> None:
+@JSON
+def sign(folder: Path, key: Path, as_json: bool) -> None:
     """Sign the saved release in FOLDER, once it is verified."""
     from discreet.verbs.save import sign as sign_saved
 
-    with errors(False):
+    with errors(as_json):
         sign_saved(folder, key)
-        click.echo(f"Signed: {folder}/custodian/manifest.sig")
+        signature = f"{folder}/custodian/manifest.sig"
+        result({"signature": signature}, f"Signed: {signature}", as_json)
 
 
 @main.command()
@@ -392,12 +379,13 @@ def coordinate(
 @RECIPE
 @OUTSIDE
 @click.option("--output", type=click.Path(path_type=Path), help="Write the cells to this csv file (confidential).")
-def tabulate(recipe: Path, allow_outside: bool, output: Path | None) -> None:
+@JSON
+def tabulate(recipe: Path, allow_outside: bool, output: Path | None, as_json: bool) -> None:
     """Build and assess the tables of a RECIPE without protecting or publishing them. The result is confidential."""
     from discreet.cli.cells import show_tables
 
-    with errors(False), progress(False):
-        show_tables(recipe, allow_outside, output)
+    with errors(as_json):
+        show_tables(recipe, allow_outside, output, as_json)
 
 
 @main.command()
@@ -469,6 +457,7 @@ def audit(
     The exit code is 5 where attackers find unsafe cells too closely, and 7 where nobody looked, because the method does
     not say what its readers can tell.
     """
+    from discreet.cli.brief import brief_audit
     from discreet.cli.cells import write_new
     from discreet.verbs.audit import AS_RELEASED
     from discreet.verbs.audit import audit as audit_release
@@ -485,7 +474,8 @@ def audit(
             )
         if output is not None:
             write_new(output, found.to_frame())
-        click.echo(json.dumps(found.counts()) if as_json else found.summary())
+        failed = bool(found.not_audited or found.recoverable or not found.holds)
+        result(found.counts(), brief_audit(found), as_json, failed=failed)
         if found.not_audited:
             sys.exit(NOT_AUDITED)
         if found.recoverable or not found.holds:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from discreet.comparison.writing import DONE, ended, standing_alone, write_new
-from discreet.display import watched
 from discreet.errors import DiscreetError, ParameterError, counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools
@@ -26,6 +25,7 @@ from discreet.tables.suppress.classes import CLASSES
 from discreet.verbs.already import Items, gather
 from discreet.verbs.cost_variables import with_cost_variable
 from discreet.verbs.protect import refuse_unassessed
+from discreet.watching import watched
 
 ALGORITHMS = ("certified", "hypercube", "modular", "network", "gauss")
 FINDINGS = ("short", "recoverable", "short_insiders", "recoverable_insiders")

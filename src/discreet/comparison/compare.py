@@ -19,7 +19,6 @@ from discreet.comparison.records import compare_records
 from discreet.comparison.result import Comparison
 from discreet.comparison.utility_axes import chosen
 from discreet.comparison.writing import DONE, ended
-from discreet.display import watched
 from discreet.errors import ParameterError, listed
 from discreet.folders import as_one
 from discreet.keys import Key
@@ -42,6 +41,7 @@ from discreet.verbs.protect import protect, refuse_unassessed
 from discreet.verbs.tabulate import tabulate
 from discreet.verify import check_folder, check_release
 from discreet.verify.folder import read_custodian, refuse_unsaved
+from discreet.watching import watched
 
 Tried = TablePublisher | Release | str | Path
 

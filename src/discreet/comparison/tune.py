@@ -10,12 +10,12 @@ from discreet.comparison.compare import assessed_tables, compare
 from discreet.comparison.naming import method_name
 from discreet.comparison.result import Comparison
 from discreet.comparison.writing import DONE
-from discreet.display import watched
 from discreet.errors import ParameterError, listed, unknown_name
 from discreet.methods.base import TablePublisher
 from discreet.model.spec import TableSpec
 from discreet.report.riskmap import Point
 from discreet.rules.base import Rule
+from discreet.watching import watched
 
 
 def family(method: TablePublisher, **values: Iterable[Any]) -> list[TablePublisher]:

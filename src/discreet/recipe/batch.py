@@ -12,13 +12,13 @@ from typing import Any
 from discreet.argus.output import Written, write_argus
 from discreet.argus.parse import read_batch
 from discreet.argus.translate import Job, Translation, translate
-from discreet.display import watched
 from discreet.errors import DiscreetError, InputError, OutputError, counted
 from discreet.files.argus.outputs import write_text
 from discreet.recipe.job import RecipeJob
 from discreet.recipe.run import Run, prepare, run_job
 from discreet.recipe.schema import read_recipe
 from discreet.verbs.show import summary
+from discreet.watching import watched
 
 CODES = {3: 3}
 """Exit codes of the program itself: 3 for what cannot be read, 2 for everything else."""

@@ -16,7 +16,6 @@ from discreet.comparison.compare import compare
 from discreet.comparison.naming import unlike
 from discreet.comparison.result import Comparison
 from discreet.comparison.tune import Tuned, tune
-from discreet.display import watched
 from discreet.errors import ParameterError, VerificationError, counted, listed, unknown_name
 from discreet.files.published import check_formats
 from discreet.files.records import check_record_formats
@@ -63,6 +62,7 @@ from discreet.verbs.steps import Keys, as_steps
 from discreet.verbs.tabulate import tabulate
 from discreet.verbs.verify import verify
 from discreet.verify import Verdict, check_folder
+from discreet.watching import watched
 
 AUDITED_WITHOUT_ASKING = 2_000
 """Releases with at most this many withheld cells are audited for the report unless the recipe says otherwise."""

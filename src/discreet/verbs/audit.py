@@ -11,7 +11,6 @@ import numpy as np
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
 from discreet.attack.knowledge import known_bounds
 from discreet.attack.whole import attack_whole
-from discreet.display import watched
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.methods.base import publisher_from_record
 from discreet.methods.outcome import NotAudited, Reading
@@ -28,6 +27,7 @@ from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verbs.already import Items, gather
 from discreet.verbs.patterns import on_tables
 from discreet.verbs.protect import refuse_unassessed, refuse_undeclared_sums, refuse_unjudged
+from discreet.watching import watched
 
 HIDDEN = (CellStatus.UNSAFE, CellStatus.SECONDARY)
 AS_RELEASED: Final = "as released"

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.attack.holes import Holes, hole_intervals
-from discreet.display import watched
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.foreign import MARKS, ForeignCells, read_published
 from discreet.files.frames import to_frame
@@ -21,6 +20,7 @@ from discreet.verbs.audit import audit
 from discreet.verbs.output_page import Page, decimals_of
 from discreet.verbs.published_sums import Inferred, infer_codes
 from discreet.verify.verdict import Verdict
+from discreet.watching import watched
 
 NEAR = 1e-6
 """Share of a value (at least one) that ends in floating point may be off."""

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discreet.display import watched
 from discreet.errors import InputError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.files.frames import to_frame
 from discreet.files.pattern import read_pattern
@@ -27,6 +26,7 @@ from discreet.verbs.offices import joint_table, office_table, offices_of, top_ta
 from discreet.verbs.patterns import with_pattern
 from discreet.verbs.protect import refuse_unassessed
 from discreet.verbs.repair import Repair, repair
+from discreet.watching import watched
 
 MODELS = ("central", "decentral", "weighted", "block")
 FROZEN = ("keep", "report", "reopen")

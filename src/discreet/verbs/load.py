@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from discreet.display import watched
 from discreet.errors import VerificationError
 from discreet.folders import as_one
 from discreet.model.release import Release
 from discreet.verify import check_folder
 from discreet.verify.folder import read_custodian, refuse_unsaved
 from discreet.verify.records.files import read_record_custodian
+from discreet.watching import watched
 
 
 @watched

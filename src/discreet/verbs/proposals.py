@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.display import watched
 from discreet.errors import ParameterError, unknown_name
 from discreet.files.new_file import OPEN, new_file
 from discreet.model.hierarchy import Hierarchy
@@ -25,6 +24,7 @@ from discreet.verbs.assess import assess
 from discreet.verbs.protect import refuse_unassessed
 from discreet.verbs.redesign import How, read_how, recode
 from discreet.verbs.tabulate import tabulate
+from discreet.watching import watched
 
 MOST_PAIRS = 300
 """Pairs of codes that are looked at together; of more only neighbours are."""

@@ -8,7 +8,6 @@ from typing import Any, overload
 
 import numpy as np
 
-from discreet.display import watched
 from discreet.errors import NeedsError, ParameterError, counted, listed
 from discreet.keys import Key
 from discreet.methods.base import TablePublisher, key_of
@@ -41,6 +40,7 @@ from discreet.verbs.protect_records import (
 )
 from discreet.verbs.steps import MADE_KEY, Keys, Steps, as_steps, installed_version, key_entry
 from discreet.verbs.tabulate import tabulate
+from discreet.watching import watched
 
 
 @overload

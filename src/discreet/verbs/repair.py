@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from discreet.attack import Audit
-from discreet.display import watched
 from discreet.errors import counted
 from discreet.files.frames import to_frame
 from discreet.files.pattern import read_pattern
@@ -26,6 +25,7 @@ from discreet.verbs.audit import HIDDEN, audit
 from discreet.verbs.patterns import on_tables, with_pattern
 from discreet.verbs.protect import protect, refuse_unassessed
 from discreet.verbs.show import summary
+from discreet.watching import watched
 
 NAMED = 2
 """So many of the unsafe cells that need a secondary are named in its reason."""

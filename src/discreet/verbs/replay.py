@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.display import watched
 from discreet.errors import InputError
 from discreet.methods.base import publisher_from_record
 from discreet.model.release import RecordCustodian, Release
@@ -14,6 +13,7 @@ from discreet.verbs.already import gather
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import protect_tables
 from discreet.verbs.protect_records import Earlier, replayed
+from discreet.watching import watched
 
 
 @watched

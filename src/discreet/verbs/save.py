@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.display import watched
 from discreet.errors import ParameterError
 from discreet.files.published.heading import Heading
 from discreet.files.record_folder import write_records
@@ -15,6 +14,7 @@ from discreet.files.table_folder import write_tables
 from discreet.model.release import RecordCustodian, Release
 from discreet.trust import SigningKey
 from discreet.verify import check_folder
+from discreet.watching import watched
 
 
 @watched

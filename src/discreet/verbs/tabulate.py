@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from discreet.display import watched
 from discreet.engine.protocol import columns_of, open_records
 from discreet.errors import ParameterError
 from discreet.files.frames import column_names, coordinates
@@ -17,6 +16,7 @@ from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import steps
+from discreet.watching import watched
 
 ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode", "delimiter")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.display import watched
 from discreet.model.microdata import Microdata
 from discreet.model.release import RecordCustodian, Release
 from discreet.verbs.with_records import check_original, check_with_records
 from discreet.verify import Verdict, check_records, check_release
+from discreet.watching import watched
 
 
 @watched
