@@ -36,7 +36,7 @@ FREE = 1e9
 
 
 @dataclass(frozen=True)
-class Finding:
+class Checkup:
     """One thing that was looked at: how it is, in words, and what to do about it."""
 
     about: str
@@ -45,19 +45,19 @@ class Finding:
     advice: str = ""
 
 
-def findings() -> list[Finding]:
+def findings() -> list[Checkup]:
     """Everything that was looked at, in the order in which one would."""
     return [*_packages(), *_extras(), *_machine(), _works()]
 
 
-def shown(found: list[Finding]) -> str:
+def shown(found: list[Checkup]) -> str:
     """The findings as a table; packages that are as they should be only where details are asked for."""
     plain = [one for one in found if one.about != "package"]
     packages = [one for one in found if one.about == "package"]
     wrong = [one for one in packages if one.state != "ok"]
     if not asked_for(VERBOSE) and not wrong:
         text = f"{counted(len(packages), 'required package', 'are')} installed (-v lists them)"
-        packages = [Finding("packages", "ok", text)]
+        packages = [Checkup("packages", "ok", text)]
     lines = [f"discreet {metadata.version('discreet')}, Python {platform.python_version()}, {platform.platform()}"]
     for one in [*packages, *plain]:
         word, colour = MARKS[one.state]
@@ -69,7 +69,7 @@ def shown(found: list[Finding]) -> str:
     return "\n".join(lines)
 
 
-def as_data(found: list[Finding]) -> dict[str, object]:
+def as_data(found: list[Checkup]) -> dict[str, object]:
     """The findings for machines."""
     return {
         "version": metadata.version("discreet"),
@@ -109,20 +109,20 @@ def _too_old(version: str, wanted: str) -> bool:
     return _numbers(version)[: len(asked)] < asked
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[Checkup]:
     for name, wanted, extra in _requirements():
         if extra:
             continue
         version = _installed(name)
         if version is None:
-            yield Finding("package", "wrong", f"{name} is not installed", f"pip install '{name}{wanted}'")
+            yield Checkup("package", "wrong", f"{name} is not installed", f"pip install '{name}{wanted}'")
         elif _too_old(version, wanted):
-            yield Finding("package", "wrong", f"{name} {version}, needed {wanted}", f"pip install '{name}{wanted}'")
+            yield Checkup("package", "wrong", f"{name} {version}, needed {wanted}", f"pip install '{name}{wanted}'")
         else:
-            yield Finding("package", "ok", f"{name} {version}")
+            yield Checkup("package", "ok", f"{name} {version}")
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[Checkup]:
     for extra, purpose in PURPOSES.items():
         asked = [(name, wanted) for name, wanted, mine in _requirements() if mine == extra]
         versions = {name: _installed(name) for name, _ in asked}
@@ -131,67 +131,67 @@ def _extras() -> Iterator[Finding]:
         install = f"pip install 'discreet[{extra}]'"
         if missing or old:
             what = f"not installed: {', '.join(missing)}" if missing else f"too old: {', '.join(old)}"
-            yield Finding("extra", "missing", f"{extra}, for {purpose} ({what})", install)
+            yield Checkup("extra", "missing", f"{extra}, for {purpose} ({what})", install)
         else:
             have = ", ".join(f"{name} {version}" for name, version in versions.items())
-            yield Finding("extra", "ok", f"{extra}, for {purpose} ({have})")
+            yield Checkup("extra", "ok", f"{extra}, for {purpose} ({have})")
 
 
-def _machine() -> Iterator[Finding]:
+def _machine() -> Iterator[Checkup]:
     from discreet.jit import cache_folder
     from discreet.room import available_bytes, in_words, require_to_start
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    yield Finding("processors", "ok", f"{counted(cores, 'processor')} for this process")
+    yield Checkup("processors", "ok", f"{counted(cores, 'processor')} for this process")
     room = available_bytes()
     text = "how much memory is free is not known" if room is None else f"{in_words(room)} are free"
     try:
         require_to_start()
-        yield Finding("memory", "ok", text)
+        yield Checkup("memory", "ok", text)
     except DiscreetError as error:
-        yield Finding("memory", "wrong", error.message, error.hint)
+        yield Checkup("memory", "wrong", error.message, error.hint)
     folder = cache_folder()
     kept = sum(1 for _ in folder.rglob("*.nbc"))
     if folder.name in ("kernels", f"discreet-kernels-{os.getuid()}"):
         text = f"{counted(kept, 'compiled kernel', 'are')} kept in {folder}"
-        yield Finding("kernels", "ok", text, "" if kept else "The first run compiles them, which may take a minute.")
+        yield Checkup("kernels", "ok", text, "" if kept else "The first run compiles them, which may take a minute.")
     else:
         advice = "Set XDG_CACHE_HOME to a folder that only you can write to; otherwise every run compiles anew."
-        yield Finding("kernels", "missing", "compiled kernels cannot be kept from run to run", advice)
+        yield Checkup("kernels", "missing", "compiled kernels cannot be kept from run to run", advice)
     yield from _disk()
     encoding = (sys.stdout.encoding or "").lower()
     if "utf" in encoding:
-        yield Finding("terminal", "ok", f"text is printed as {encoding}")
+        yield Checkup("terminal", "ok", f"text is printed as {encoding}")
     else:
         advice = "Set LANG=C.UTF-8 or PYTHONIOENCODING=utf-8, or labels with accents cannot be printed."
-        yield Finding("terminal", "missing", f"text is printed as {encoding or 'unknown'}", advice)
+        yield Checkup("terminal", "missing", f"text is printed as {encoding or 'unknown'}", advice)
 
 
-def _disk() -> Iterator[Finding]:
+def _disk() -> Iterator[Checkup]:
     from discreet.room import in_words
 
     for about, folder in (("temporary", Path(tempfile.gettempdir())), ("folder", Path.cwd())):
         free = shutil.disk_usage(folder).free
         where = "for temporary files" if about == "temporary" else "in this folder"
         if not os.access(folder, os.W_OK):
-            yield Finding("disk", "missing" if about == "folder" else "wrong", f"nothing can be written {where}")
+            yield Checkup("disk", "missing" if about == "folder" else "wrong", f"nothing can be written {where}")
         elif free < FREE:
-            yield Finding("disk", "wrong", f"only {in_words(free)} are free {where}", "Free some space.")
+            yield Checkup("disk", "wrong", f"only {in_words(free)} are free {where}", "Free some space.")
         else:
-            yield Finding("disk", "ok", f"{in_words(free)} are free {where}")
+            yield Checkup("disk", "ok", f"{in_words(free)} are free {where}")
 
 
-def _works() -> Finding:
+def _works() -> Checkup:
     """Protect a small table and have it checked: solver, kernels and checker at once."""
     return _tried(_small_release)
 
 
-def _tried(work: Callable[[], str]) -> Finding:
+def _tried(work: Callable[[], str]) -> Checkup:
     try:
-        return Finding("works", "ok", work())
+        return Checkup("works", "ok", work())
     except (DiscreetError, ImportError, MemoryError, OSError) as error:
         text = f"a small table could not be protected: {str(error) or type(error).__name__}"
-        return Finding("works", "wrong", text, "Install anew: pip install --force-reinstall discreet")
+        return Checkup("works", "wrong", text, "Install anew: pip install --force-reinstall discreet")
 
 
 def _small_release() -> str:

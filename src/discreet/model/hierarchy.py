@@ -92,7 +92,7 @@ class Hierarchy:
     @classmethod
     def flat(cls, codes: Iterable[str], total: str | None = "Total", **options: Any) -> Hierarchy:
         """A list of codes under one total (or under none with ``total=None``)."""
-        listing = [str(code) for code in codes]
+        listing = _plain_codes(codes, "The list of codes")
         _refuse_empty(listing, "The list of codes")
         _refuse_repeated(listing if total is None else [total, *listing], "The list of codes")
         if total is None:
@@ -137,6 +137,12 @@ class Hierarchy:
                 )
             items = below.items() if isinstance(below, Mapping) else ((code, None) for code in below or ())
             for code, deeper in items:
+                if isinstance(code, Sequence | Mapping | set) and not isinstance(code, str):
+                    raise InputError(
+                        f"Under {parent!r} stands a {type(code).__name__} where a code is expected.",
+                        hint="Give what has parts as a dictionary: {'North': ['N1', 'N2'], 'South': ['S1']}.",
+                    )
+                _plain_codes([code], f"What stands under {parent!r}")
                 seen.append(str(code))
                 children.setdefault(parent, []).append(str(code))
                 walk(str(code), deeper)
@@ -176,11 +182,22 @@ class Hierarchy:
         return cls.from_parents(parents, total, **options)
 
     @classmethod
-    def from_columns(cls, levels: Sequence[Sequence[str | None]], total: str = "Total", **options: Any) -> Hierarchy:
+    def from_columns(
+        cls, levels: Sequence[Sequence[str | None]] | Any, total: str = "Total", **options: Any
+    ) -> Hierarchy:
         """A tree from level columns, coarsest first: row by row the codes of one base code's ancestors.
 
-        A branch that ends early repeats its last code or has ``None`` in the deeper columns.
+        ``levels`` is a list of columns, or a data frame with just these columns. A branch that ends early repeats its
+        last code or has ``None`` in the deeper columns.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> areas = pa.table({"region": ["N", "N", "S"], "town": ["N1", "N2", "S1"]})
+        >>> Hierarchy.from_columns(areas).base_codes
+        ('N1', 'N2', 'S1')
         """
+        levels = _columns_of(levels)
         lengths = [len(column) for column in levels]
         if len(set(lengths)) != 1:
             raise InputError(
@@ -191,13 +208,14 @@ class Hierarchy:
         for row in dict.fromkeys(zip(*levels, strict=True)):
             above: str = total
             for item in row:
-                if item is None or item != item or str(item) in ("", above):  # data frames fill gaps with NaN
+                if is_missing(item) or str(item) in ("", above):
                     continue
                 code = str(item)
                 if parents.setdefault(code, above) != above:
                     raise InputError(
                         f"Code {code!r} stands under both {parents[code]!r} and {above!r}.",
                         hint="Give each code one parent; add further sums with with_grouping().",
+                        recipe_hint="Give each code one parent.",
                     )
                 above = code
         return cls.from_parents(parents, total, **options)
@@ -529,6 +547,45 @@ def _ambiguous_total(roots: list[str]) -> InputError:
     )
 
 
+def is_missing(item: Any) -> bool:
+    """Whether an item of a column stands for nothing: ``None``, or what data frames fill gaps with.
+
+    Examples
+    --------
+    >>> [is_missing(item) for item in (None, float("nan"), "", "nan", 0)]
+    [True, True, False, False, False]
+    """
+    if item is None or type(item).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(item, float | np.floating):
+        return bool(np.isnan(item))
+    return getattr(item, "is_valid", True) is False  # a scalar of Arrow
+
+
+def _plain_codes(codes: Iterable[Any], what: str) -> list[str]:
+    """Codes as text; gaps are none."""
+    given = list(codes)
+    missing = sum(is_missing(code) for code in given)
+    if missing:
+        raise InputError(
+            f"{what} has {counted(missing, 'missing value')} in it.",
+            hint="Leave them out, for example with dropna(); records without a code are counted under one by "
+            "Microdata(missing={'variable': 'code'}).",
+        )
+    return [str(code) for code in given]
+
+
+def _columns_of(levels: Any) -> Sequence[Sequence[str | None]]:
+    """Columns of a data frame, or the columns that were given."""
+    if not hasattr(levels, "__arrow_c_stream__") and not hasattr(levels, "__dataframe__"):
+        return levels  # type: ignore[no-any-return]
+    import narwhals as nw
+
+    frame = nw.from_native(levels)
+    whole = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return [whole[name].to_list() for name in whole.columns]
+
+
 def _refuse_empty(codes: Sized, what: str) -> None:
     if not len(codes):
         raise InputError(f"{what} is empty.", hint="A hierarchy needs at least one code besides its total.")
@@ -540,4 +597,5 @@ def _refuse_repeated(codes: list[str], what: str) -> None:
         raise InputError(
             f"{what} has codes more than once: {listed(repeated)}.",
             hint="Each code may stand in one place, the total= above all; add further sums with with_grouping().",
+            recipe_hint="Each code may stand in one place, the total above all.",
         )

@@ -293,6 +293,7 @@ def _behind_altered(system: System, told: Reading) -> tuple[System, Bools]:
             f"{counted(len(off), 'published value', 'are')} not what the method makes of the true ones, first "
             f"{system.cell_name(int(off[0]))}.",
             hint="Verify the release first: release.verify().",
+            recipe_hint="Verify the release first: discreet verify FOLDER",
         )
     known = (system.empty | (told.lower == told.upper)) & ~system.unsafe
     return replace(system, lower_bound=told.lower, upper_bound=told.upper), ~known

@@ -386,6 +386,7 @@ def _their_pattern(given: Pattern | str | Path, office: str, table: Table) -> Pa
             "in its table: "
             f"{listed(placed.unknown, SHOWN)}.",
             hint="Let all offices use the same code lists, or map the codes of the pattern before (ds.read_code_map).",
+            recipe_hint="Let all offices use the same code lists, and ask the office for its pattern in these codes.",
         )
     hidden = np.isin(placed.status[0], HIDDEN)
     wrong = [table.cell_name(row) for row in np.flatnonzero(table.unsafe & ~hidden).tolist()]

@@ -30,6 +30,7 @@ from discreet.tables.memory import require_memory
 from discreet.verbs.already import Items, gather
 from discreet.verbs.assess import assess
 from discreet.verbs.cost_variables import with_cost_variable
+from discreet.verbs.limits import limit_notes
 from discreet.verbs.protect_records import (
     UNTOUCHED,
     Earlier,
@@ -219,7 +220,12 @@ def protect_tables(
         statuses.append(status)
     done = [*(dict(evidence.method) for evidence in earlier.evidence), publisher.record()]
     log = _log(whole, done, outcome.evidence.effort)
-    notes = [*outcome.notes, *([MADE_KEY] if key is not None and key.made else []), *_said_of(whole)]
+    notes = [
+        *limit_notes(publisher, outcome.evidence.effort),
+        *outcome.notes,
+        *([MADE_KEY] if key is not None and key.made else []),
+        *_said_of(whole),
+    ]
     log |= {"notes": notes, "already_published": list(already.together_with())}
     entry = key_entry(key) if key is not None else earlier.entry
     if entry is not None:
@@ -325,6 +331,8 @@ def refuse_unjudged(tables: TableSet) -> None:
             "marked by hand: nothing says which cells are unsafe.",
             hint="Call assess with rules, such as ds.PPercent(10), or mark cells by hand before (table.marked); a cell "
             "marked 'P' says that somebody has looked.",
+            recipe_hint='Add [[rules]], such as kind = "p_percent" with p = 10, or mark cells by hand in a status file '
+            "([[tables]] status); a cell marked 'P' says that somebody has looked.",
         )
 
 
@@ -342,6 +350,9 @@ def refuse_undeclared_sums(table: Table) -> None:
                 f"{counted(found.lines, 'line')}, and no total says so. A withheld cell may be a subtraction away.",
                 hint=f"Declare it: Hierarchy.flat(codes, total={codes[found.parent]!r}), or a grouping. Where "
                 f"it is a coincidence, say so by name: assess(..., unrelated=[{variable!r}]).",
+                recipe_hint=f"Declare it in the hierarchy of {variable!r}: its file, parents, or total = "
+                f'"{codes[found.parent]}". Where it is a coincidence, say so by name: unrelated = ["{variable}"] in '
+                "[assess].",
             )
 
 

@@ -225,6 +225,7 @@ class CellKey(Keyed, TableMethod):
                 raise NeedsError(
                     f"Table {table.name!r} has magnitudes, and CellKey does not know how large their noise is.",
                     hint="Give magnitudes=ds.MagnitudeNoise(small=0.05).",
+                    recipe_hint="Give magnitudes = { small = 0.05 }.",
                 )
         self._check_keys(tables)
         noise, counted = self.table, []

@@ -45,6 +45,8 @@ LINES = (2, 8)
 """How much of the lines through a cell is withheld, in parts of a neighbourhood, before it stays without a family."""
 IMPROVEMENT, AT_LEAST, NO_MORE = 2, 100_000, 1_500_000
 """Giving up secondaries may take so many times the iterations that the first pattern took, within these limits."""
+STRUCK = ("limit_struck_at", "limit_struck_cells", "limit_struck_of")
+"""What is kept of a limit that was reached: the effort, and how many of how many cells had been protected with care."""
 
 
 @dataclass
@@ -128,7 +130,7 @@ class _CertifiedSearch:
         self.waiting = np.zeros(len(system), np.bool_)
         self.shared: dict[int, list[Member]] = {}
         self.remembered = np.zeros((len(system), 3), np.int8)
-        self.last = self.work = self.fallbacks = 0
+        self.last = self.work = self.fallbacks = self.careful = self.count = 0
         self.step = Step("protect", 0, 0)
         self.programs.solver.listen = self._listen
 
@@ -136,6 +138,7 @@ class _CertifiedSearch:
         self.programs.charge(first_cost)
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
+        self.count = len(order)
         widely = min(len(order) // WIDELY + 1, AT_MOST)
         # Where nothing is given up later on, the largest cells may hang on certificates of others, too.
         self.waiting[order[0 if self._struck() else widely :]] = True
@@ -145,6 +148,8 @@ class _CertifiedSearch:
             self.programs.second = _width(done) if done < widely else NARROW
             if self._struck():
                 self.programs.second = self.programs.rounds = 0
+            else:
+                self.careful = done + 1
             self.waiting[target] = False
             found = self.maker.make(target, self.shared.pop(target, []))
             if isinstance(found, Unprotected):
@@ -246,7 +251,9 @@ class _CertifiedSearch:
         effort = {"linear_programs": solver.programs, "simplex_iterations": solver.iterations}
         if self.fallbacks:
             effort["fallbacks"] = self.fallbacks
-        return effort if self.limits.struck_at is None else {**effort, "limit_struck_at": self.limits.struck_at}
+        if self.limits.struck_at is not None:
+            effort |= dict(zip(STRUCK, (self.limits.struck_at, self.careful, self.count), strict=True))
+        return effort
 
     def _price(self) -> float:
         return float(self.programs.cost[self.programs.withheld].sum())

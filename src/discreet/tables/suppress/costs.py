@@ -129,6 +129,7 @@ def _no_variable(tables: Sequence[Table], table: Table, name: str) -> NeedsError
         text,
         hint=f"Use one of these, or log(...) of a variable; or give the table the variable: cost={name!r} in tabulate, "
         "from_cells, TableSpec or the recipe's table.",
+        recipe_hint=f'Use one of these, or log(...) of a variable; or name the column in [[tables]]: cost = "{name}".',
     )
 
 
