@@ -21,6 +21,7 @@ import numpy as np
 from discreet.errors import InputError, counted, listed, unknown_name
 from discreet.model.alike import refuse_alike
 from discreet.model.arrays import Bools, Codes, Ints, Status, pointers
+from discreet.model.code_lists import columns_of, is_missing, plain_codes
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Hierarchy:
     @classmethod
     def flat(cls, codes: Iterable[str], total: str | None = "Total", **options: Any) -> Hierarchy:
         """A list of codes under one total (or under none with ``total=None``)."""
-        listing = _plain_codes(codes, "The list of codes")
+        listing = plain_codes(codes, "The list of codes")
         _refuse_empty(listing, "The list of codes")
         _refuse_repeated(listing if total is None else [total, *listing], "The list of codes")
         if total is None:
@@ -142,7 +143,7 @@ class Hierarchy:
                         f"Under {parent!r} stands a {type(code).__name__} where a code is expected.",
                         hint="Give what has parts as a dictionary: {'North': ['N1', 'N2'], 'South': ['S1']}.",
                     )
-                _plain_codes([code], f"What stands under {parent!r}")
+                plain_codes([code], f"What stands under {parent!r}")
                 seen.append(str(code))
                 children.setdefault(parent, []).append(str(code))
                 walk(str(code), deeper)
@@ -197,7 +198,7 @@ class Hierarchy:
         >>> Hierarchy.from_columns(areas).base_codes
         ('N1', 'N2', 'S1')
         """
-        levels = _columns_of(levels)
+        levels = columns_of(levels)
         lengths = [len(column) for column in levels]
         if len(set(lengths)) != 1:
             raise InputError(
@@ -545,45 +546,6 @@ def _ambiguous_total(roots: list[str]) -> InputError:
         f"The total is ambiguous: {counted(len(roots), 'code', 'stand')} at the top: {listed(roots)}.",
         hint="Give total= a code of its own to put them under it, or give the missing parents.",
     )
-
-
-def is_missing(item: Any) -> bool:
-    """Whether an item of a column stands for nothing: ``None``, or what data frames fill gaps with.
-
-    Examples
-    --------
-    >>> [is_missing(item) for item in (None, float("nan"), "", "nan", 0)]
-    [True, True, False, False, False]
-    """
-    if item is None or type(item).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(item, float | np.floating):
-        return bool(np.isnan(item))
-    return getattr(item, "is_valid", True) is False  # a scalar of Arrow
-
-
-def _plain_codes(codes: Iterable[Any], what: str) -> list[str]:
-    """Codes as text; gaps are none."""
-    given = list(codes)
-    missing = sum(is_missing(code) for code in given)
-    if missing:
-        raise InputError(
-            f"{what} has {counted(missing, 'missing value')} in it.",
-            hint="Leave them out, for example with dropna(); records without a code are counted under one by "
-            "Microdata(missing={'variable': 'code'}).",
-        )
-    return [str(code) for code in given]
-
-
-def _columns_of(levels: Any) -> Sequence[Sequence[str | None]]:
-    """Columns of a data frame, or the columns that were given."""
-    if not hasattr(levels, "__arrow_c_stream__") and not hasattr(levels, "__dataframe__"):
-        return levels  # type: ignore[no-any-return]
-    import narwhals as nw
-
-    frame = nw.from_native(levels)
-    whole = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    return [whole[name].to_list() for name in whole.columns]
 
 
 def _refuse_empty(codes: Sized, what: str) -> None:
