@@ -79,6 +79,7 @@ def repair_pattern(
     allow_outside: bool,
     earlier: Sequence[Path],
     as_json: bool,
+    replace: bool = False,
 ) -> bool:
     """Complete a pattern, or only audit it; whether that ended well."""
     if audit_only:
@@ -90,7 +91,12 @@ def repair_pattern(
         raise OutputError(f"The file {added.name!r} exists.", hint="Choose another name, or remove it.")
     with progress(as_json):
         done = run_recipe(
-            recipe, pattern=pattern, repairing=True, allow_outside=allow_outside, already_published=earlier
+            recipe,
+            pattern=pattern,
+            repairing=True,
+            allow_outside=allow_outside,
+            already_published=earlier,
+            replace=replace,
         )
     if added is not None and done.repair is not None:
         write_new(added, done.repair.added)

@@ -23,6 +23,7 @@ EARLIER = click.option(
     multiple=True,
     help="Folder of an earlier release to be protected together with; may be given several times.",
 )
+REPLACE = click.option("--replace", is_flag=True, help="Let the release replace another one, with its evidence.")
 NOT_AUDITED = 7
 """Exit code of an audit that did not look."""
 
@@ -50,15 +51,28 @@ def demo(directory: Path, records: int, as_json: bool) -> None:
 @click.option("--format", "formats", multiple=True, help="A further format of the public files; may be given often.")
 @OUTSIDE
 @EARLIER
+@REPLACE
 @JSON
-def run(recipe: Path, formats: tuple[str, ...], allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
-    """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save."""
+def run(
+    recipe: Path,
+    formats: tuple[str, ...],
+    allow_outside: bool,
+    earlier: tuple[Path, ...],
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save.
+
+    Run again, it replaces what it made before; the release of another recipe only with --replace.
+    """
     from discreet.cli.cells import show_run
     from discreet.recipe.run import run_recipe
 
     with errors(as_json):
         with progress(as_json):
-            done = run_recipe(recipe, allow_outside=allow_outside, already_published=earlier, formats=formats)
+            done = run_recipe(
+                recipe, allow_outside=allow_outside, already_published=earlier, formats=formats, replace=replace
+            )
         show_run(done, as_json)
 
 
@@ -175,6 +189,7 @@ def sign(folder: Path, key: Path, as_json: bool) -> None:
 @click.option("--added", type=click.Path(path_type=Path), help="Write the added cells to this csv file (confidential).")
 @OUTSIDE
 @EARLIER
+@REPLACE
 @JSON
 def repair(
     recipe: Path,
@@ -189,6 +204,7 @@ def repair(
     added: Path | None,
     allow_outside: bool,
     earlier: tuple[Path, ...],
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Audit a given pattern for the tables of a RECIPE, complete it to a certified one, verify, save.
@@ -206,7 +222,7 @@ def repair(
     }
     with errors(as_json):
         given = pattern_part(pattern, columns, options)
-        if not repair_pattern(recipe, given, audit_only, added, allow_outside, earlier, as_json):
+        if not repair_pattern(recipe, given, audit_only, added, allow_outside, earlier, as_json, replace):
             sys.exit(5)
 
 

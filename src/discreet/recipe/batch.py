@@ -155,7 +155,7 @@ def _do(
         parts = recipe.recipe.output.argus
         book.say(f"{table.name}: {counted(len(table), 'cell')}, {int(table.unsafe.sum()):,} unsafe, not protected")
         return tuple(write_argus(table, recipe.path(p.file), p.kind, options=p.options) for p in parts)
-    done = run_job(text, recipe)
+    done = run_job(text, recipe, replace_other=True)  # the folder has the name of the batch
     runs.append(done)
     book.done(done)
     return done.files
@@ -173,7 +173,12 @@ def _refuse_twice(path: Path, translation: Translation) -> None:
 
 def _placed(file: str, line: int, error: DiscreetError) -> DiscreetError:
     """The same error with the place of the batch that it belongs to."""
-    return type(error)(f"{file}, line {line}: {error.message}", hint=error.hint, details=error.details)
+    return type(error)(
+        f"{file}, line {line}: {error.message}",
+        hint=error.hint,
+        details=error.details,
+        recipe_hint=error.recipe_hint,
+    )
 
 
 def version_text() -> str:

@@ -27,7 +27,7 @@ from discreet.tables.engines import SETTINGS as ENGINES
 from discreet.tables.engines import check_settings, propose
 from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.best import improve_to_optimum
+from discreet.tables.suppress.best import beyond_optimum, improve_to_optimum
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
 from discreet.tables.suppress.coalitions import Coalitions
 from discreet.tables.suppress.complete import complete
@@ -220,6 +220,9 @@ class Suppress(TableMethod):
             sums=judged_sums(system.tables.tables[: system.present], self.joint),
         )
         said = () if proposed is None else findings(hidden, proposed, self.algorithm)
+        if self.algorithm == "optimal":
+            before = pattern.withheld if twins is None else pattern.withheld[twins.cell]
+            said = (beyond_optimum(pattern.effort, int((withheld & ~before).sum())),)
         evidence = Evidence(
             self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, findings=said
         )
