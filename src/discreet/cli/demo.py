@@ -53,7 +53,8 @@ def run_demo(directory: Path, records: int, as_json: bool = False) -> None:
     recipe = directory / "recipe.toml"
     if directory.exists() and any(directory.iterdir()) and not recipe.is_file():
         raise OutputError(
-            f"The folder {directory.name!r} exists and is not a demonstration.", hint="Give another --directory."
+            f"The folder {directory.resolve().name!r} exists and is not a demonstration.",
+            hint="Give another --directory.",
         )
     survey = business_survey(records)
     directory.mkdir(parents=True, exist_ok=True)

@@ -100,6 +100,10 @@ def export(folder: Path, file: Path, form: str | None, table: str | None, as_jso
 @click.option("--contributor", help="Their column of contributors.")
 @click.option("--weight", help="Their column of weights.")
 @click.option("--record-key", help="Their column of record keys.")
+@click.option("--delimiter", default=",", show_default=True, help="Separator of their csv file.")
+@click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Its decimal sign.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Its encoding.")
+@click.option("--sheet", help="Their sheet in an xlsx file; its first when left out.")
 @click.option("--seal", help="The seal of the release as you kept it: refuse one that was changed and sealed anew.")
 @click.option(
     "--public-key", type=click.Path(path_type=Path), help="The office's public key: refuse what it did not sign."
@@ -114,6 +118,7 @@ def verify(
     seal: str | None,
     public_key: Path | None,
     as_json: bool,
+    **written: Any,
 ) -> None:
     """Re-check a saved release in FOLDER with the independent checker."""
     from discreet.cli.brief import brief_verdict
@@ -129,7 +134,7 @@ def verify(
         from discreet.verbs.load import load
         from discreet.verbs.with_records import check_with_records
 
-        records = Microdata(data, contributor=contributor, weight=weight, record_key=record_key)
+        records = Microdata(data, contributor=contributor, weight=weight, record_key=record_key, **written)
         return check_with_records(verdict, load(place), records)
 
     with errors(as_json):
@@ -139,36 +144,6 @@ def verify(
         result(verdict.to_dict(), brief_verdict(verdict), as_json, failed=not verdict.holds)
         if not verdict.holds:
             sys.exit(5)
-
-
-@main.command("signing-key")
-@click.argument("file", type=click.Path(path_type=Path))
-@JSON
-def signing_key(file: Path, as_json: bool) -> None:
-    """Make a key to sign releases with in FILE, and its public key in FILE.pub."""
-    from discreet.trust import make_keys
-
-    with errors(as_json):
-        public = make_keys(file)
-        text = (
-            f"{file} signs; keep it secret. {file}.pub checks signatures; give it to anybody.\n"
-            f"Fingerprint of the public key: {public.fingerprint}"
-        )
-        result({"file": str(file), "public": f"{file}.pub", "fingerprint": public.fingerprint}, text, as_json)
-
-
-@main.command()
-@FOLDER
-@click.option("--key", type=click.Path(path_type=Path), required=True, help="The signing key.")
-@JSON
-def sign(folder: Path, key: Path, as_json: bool) -> None:
-    """Sign the saved release in FOLDER, once it is verified."""
-    from discreet.verbs.save import sign as sign_saved
-
-    with errors(as_json):
-        sign_saved(folder, key)
-        signature = f"{folder}/custodian/manifest.sig"
-        result({"signature": signature}, f"Signed: {signature}", as_json)
 
 
 @main.command()

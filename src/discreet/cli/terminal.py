@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TextIO, cast
 
 import click
 
-from discreet.errors import DiscreetError, OutputError, ResourceError, listed
+from discreet.errors import Cancelled, DiscreetError, OutputError, ResourceError, listed
 from discreet.progress import reporting
 from discreet.room import available_bytes, in_words
 from discreet.stopping import Stopped, ignore, sentence, what_was_written
@@ -184,6 +184,9 @@ def _fail(error: DiscreetError, as_json: bool) -> NoReturn:
         told = {"error": type(error).__name__, "message": error.message, "hint": hint}
         click.echo(json.dumps({**told, "written": done} if done else told))
     else:
+        if isinstance(error, Cancelled):
+            click.echo(str(error), err=True)
+            sys.exit(error.exit_code)
         click.echo(f"{coloured('Error:', 'red', bold=True)} {error.message}", err=True)
         if hint:
             click.echo(f"  What to do: {hint}", err=True)

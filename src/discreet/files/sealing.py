@@ -91,7 +91,7 @@ def refuse_foreign(folder: Path) -> None:
         return  # another saver is just putting its release there; whoever puts a folder in place looks again
     if held is not None:
         raise OutputError(
-            f"The folder {folder.name!r} exists and is not a release of ours (it holds {listed(held, 4)}).",
+            f"The folder {folder.resolve().name!r} exists and is not a release of ours (it holds {listed(held, 4)}).",
             hint="Choose another output folder, or empty this one yourself.",
         )
     if os.path.lexists(folder):

@@ -82,11 +82,21 @@ def assess(
     for_tables = []
     for rule in rules:
         if not isinstance(rule, Rule):
-            raise ParameterError(
-                f"assess takes rules for tables, not a {type(rule).__name__}.", hint="For example ds.PPercent(10)."
-            )
+            raise _no_rule("tables", rule, "ds.PPercent(10)")
         for_tables.append(rule)
     return _assessed_tables(tables, for_tables, profile, missing_safe, manual_range, unrelated)
+
+
+def _no_rule(subject: str, given: Any, example: str) -> ParameterError:
+    """Error for something that is no rule; a class is one without its parameters."""
+    if isinstance(given, type):
+        return ParameterError(
+            f"assess takes rules for {subject}, and {given.__name__} is a class.",
+            hint=f"Give its parameters: ds.{given.__name__}(...), for example {example}.",
+        )
+    return ParameterError(
+        f"assess takes rules for {subject}, not a {type(given).__name__}.", hint=f"For example {example}."
+    )
 
 
 def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: float, unrelated: Sequence[str]) -> None:
@@ -108,9 +118,7 @@ def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: fl
 def _assessed_records(data: Microdata, rules: Sequence[Any]) -> Microdata:
     for rule in rules:
         if not isinstance(rule, RecordRule):
-            raise ParameterError(
-                f"assess takes rules for records, not a {type(rule).__name__}.", hint="For example ds.KAnonymity(3)."
-            )
+            raise _no_rule("records", rule, "ds.KAnonymity(3)")
     assessment, _ = assess_records(read_record_set(data), list(rules))
     return data.with_(assessment=assessment)
 

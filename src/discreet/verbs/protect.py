@@ -251,6 +251,7 @@ def _said_of(tables: TableSet) -> list[str]:
     """What the custodian should know of the assessment: what was not judged, and what safe cells rest on."""
     said = []
     for table in tables:
+        said += [f"Table {table.name}: {text}." for text in table.notes]
         if not table.judged:
             said.append(f"Table {table.name} was not judged: no rule was given for it, and no cell is marked by hand.")
         if table.assessment is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Literal, overload
 
 from discreet.engine.protocol import columns_of, open_records
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, unknown_name
 from discreet.files.frames import column_names, coordinates
 from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
@@ -18,7 +18,9 @@ from discreet.model.tableset import TableSet
 from discreet.progress import steps
 from discreet.watching import watched
 
-ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode", "delimiter")
+ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode")
+WRITTEN = ("delimiter", "decimal", "encoding", "sheet")
+"""How a file is written."""
 
 
 @overload
@@ -113,7 +115,7 @@ def tabulate(
     >>> table.values.tolist()
     [21.0, 12.0, 9.0]
     """
-    roles = {name: options.pop(name) for name in ROLES if name in options}
+    roles = {name: options.pop(name) for name in (*ROLES, *WRITTEN) if name in options}
     if isinstance(data, Microdata):
         if roles:
             raise ParameterError(f"{next(iter(roles))}= is a role: give it to Microdata, which was given already.")
@@ -143,10 +145,11 @@ def _specs(
     if "where" in options:
         options["where"] = parse_conditions(options["where"])
     values = [value] if value is None or isinstance(value, str) else list(value)
-    try:
-        return [TableSpec(by=by, value=v, weight=weight, **options) for v in values]
-    except TypeError as error:
-        raise ParameterError(f"tabulate does not know an option: {error}.") from None
+    known = [one.name for one in fields(TableSpec) if one.init and one.name not in ("places", "fewest")]
+    for name in options:
+        if name not in known:
+            raise ParameterError(unknown_name("option", name, [*known, *ROLES, *WRITTEN], "tabulate"))
+    return [TableSpec(by=by, value=v, weight=weight, **options) for v in values]
 
 
 def _placed(data: Microdata, specs: list[TableSpec]) -> tuple[Microdata, list[TableSpec]]:
