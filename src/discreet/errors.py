@@ -8,9 +8,11 @@ terminal and nowhere else.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class DiscreetError(Exception):
@@ -151,6 +153,15 @@ def unknown_name(kind: str, name: str, available: Iterable[str], where: str = ""
 def unknown_column(name: str, available: Iterable[str], where: str = "the data") -> InputError:
     """Error for a column that the data do not have."""
     return InputError(unknown_name("column", name, available, where))
+
+
+def one_at(items: Sequence[T], place: int, where: str) -> T:
+    """The item at a place, counted from 0, or from the end when negative; an error that says how many there are."""
+    if not -len(items) <= place < len(items):
+        raise ParameterError(
+            f"There is no table number {place} in {where}.", hint=f"It has {counted(len(items), 'table')}, from 0 on."
+        )
+    return items[place]
 
 
 def spelt(code: str) -> str:

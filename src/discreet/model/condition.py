@@ -119,7 +119,7 @@ def parse_conditions(where: Any) -> tuple[Condition, ...]:
 
     if where is None:
         return ()
-    several = [where] if isinstance(where, str | Condition) or is_expression(where) else list(where)
+    several = list(where) if isinstance(where, list | tuple | set | frozenset) else [where]
     parsed: set[Condition] = set()
     for item in several:
         if isinstance(item, Condition):
