@@ -276,7 +276,7 @@ add_doors(
         "discreet.engine.prepared": ("prepared",),
         "discreet.files.pattern": ("write_pattern",),
         "discreet.files.published": ("write_public",),
-        "discreet.files.text_records": ("read_text_records",),
+        "discreet.files.text_records": ("as_text",),
         "discreet.model.pattern": ("pattern_of",),
         "discreet.report.maps": ("map_image",),
         "discreet.report.noise": ("noise_image",),

@@ -19,7 +19,7 @@ def doctor(as_json: bool) -> None:
 
     The exit code is 1 where something that is needed is wrong; missing extras are not.
     """
-    from discreet.cli.doctor import as_data, findings, shown
+    from discreet.cli.checkup import as_data, findings, shown
 
     with errors(as_json):
         found = findings()

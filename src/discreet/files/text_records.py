@@ -14,6 +14,7 @@ from discreet.files.csv_rows import csv_rows
 from discreet.files.foreign import workbook_rows
 from discreet.files.frames import no_records, not_regular
 from discreet.files.text_columns import marked_as_text
+from discreet.model.microdata import Microdata
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,6 +58,15 @@ def read_text_records(
             "A comma cannot both separate columns and begin decimals.", hint="Give delimiter=';', or decimal='.'."
         )
     return marked_as_text(_csv(path, delimiter, encoding), decimal)
+
+
+def as_text(data: Microdata) -> pa.Table:
+    """All columns of a file of records as text; see :meth:`discreet.Microdata.as_text`."""
+    if not data.is_file:
+        raise ParameterError("The records are no file.", hint="as_text() is for files.")
+    return read_text_records(
+        data.source, delimiter=data.delimiter, decimal=data.decimal, encoding=data.encoding, sheet=data.sheet
+    )
 
 
 def _csv(path: Path, delimiter: str, encoding: str) -> pa.Table:

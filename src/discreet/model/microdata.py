@@ -141,8 +141,7 @@ class Microdata:
         if isinstance(self.source, str):
             object.__setattr__(self, "source", Path(self.source))
         if isinstance(self.source, Path) and needs_text(self.source, self.decimal, self.encoding, self.sheet):
-            given = {name: getattr(self, name) for name in ("delimiter", "decimal", "encoding", "sheet")}
-            object.__setattr__(self, "source", doors.read_text_records(self.source, **given))
+            object.__setattr__(self, "source", self.as_text())
         for name in ("keys", "sensitive", "numeric", "identifier", "strata"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         if self.engine not in get_args(EngineName):
@@ -204,6 +203,24 @@ class Microdata:
         (1,)
         """
         return doors.assess(self, *rules)
+
+    def as_text(self) -> Any:
+        """All columns of the file as text, in an Arrow table; what is a number is found out when it is asked for.
+
+        Files with a decimal comma, in another encoding or of Excel are read this way as soon as they are named.
+
+        Examples
+        --------
+        >>> import tempfile, discreet as ds
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "firms.csv")
+        ...     size = file.write_text("region;sales\\n01;1.234,5\\n")
+        ...     firms = ds.Microdata(file, delimiter=";", decimal=",")
+        >>> ds.tabulate(firms, by={"region": ds.Hierarchy.flat(["01"])}, value="sales").values.tolist()
+        [1234.5, 1234.5]
+        """
+        return doors.as_text(self)
 
     def prepared(self) -> Microdata:
         """The same records, read and encoded once however many questions are asked of them.

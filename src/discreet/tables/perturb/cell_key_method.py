@@ -133,6 +133,7 @@ class CellKey(Keyed, TableMethod):
             raise ParameterError(
                 f"noise= takes a noise table or the name of its file, not a {type(self.noise).__name__}.",
                 hint="Use ds.read_noise_table(file), or leave it out.",
+                recipe_hint="Give the path of a file, or leave it out.",
             )
         object.__setattr__(self, "magnitudes", MagnitudeNoise.made(self.magnitudes))
         if self.noise is None:

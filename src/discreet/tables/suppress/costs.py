@@ -283,6 +283,7 @@ def plain_preference(prefer: Any) -> tuple[dict[str, Any], ...]:
         raise ParameterError(
             f"prefer= takes a pattern, not a {type(prefer).__name__}.",
             hint="Give ds.read_pattern(...), release.pattern() or the path of a pattern file.",
+            recipe_hint='Give the path of a pattern file: prefer = "pattern.csv".',
         )
     result = []
     for entry in prefer:
