@@ -58,10 +58,16 @@ def show_run(done: Run, as_json: bool) -> None:
     if done.audit is not None:
         say(brief_audit(done.audit, after_run=True))
     say(brief_verdict(done.verdict))
-    say(f"Saved in {done.folder} (seal {done.seal[:16]})")
+    say(f"Saved in {_from_here(done.folder)} (seal {done.seal[:16]})")
     closed = closed_to_others(done.folder)
     if closed:
         say(f"{coloured('note:', 'yellow')} {closed}")
+
+
+def _from_here(folder: Path) -> Path:
+    """A folder as one would name it here."""
+    here = Path.cwd()
+    return folder.relative_to(here) if here in folder.parents else folder
 
 
 def export_table(folder: Path, file: Path, form: str | None, table: str | None) -> None:

@@ -46,7 +46,7 @@ def result(found: Any, text: str, as_json: bool, *, failed: bool = False) -> Non
 
 def coloured(text: str, colour: str, bold: bool = False) -> str:
     """Text in a colour; a terminal shows it unless ``NO_COLOR`` is set, and pipes and files never get it."""
-    return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour, bold=bold)
+    return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour, bold=bold or None)
 
 
 @contextmanager

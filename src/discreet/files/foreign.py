@@ -129,7 +129,7 @@ def _lines(source: Any, delimiter: str, sheet: str | None) -> Iterator[list[Any]
         return iter([names, *(list(row) for row in rows)])
     path = Path(source)
     if not path.is_file():
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}")
     if path.stat().st_size > LARGEST_FILE:
         raise InputError(f"The file {path.name!r} is larger than 200 MiB.", hint="Check it in parts.")
     if path.suffix.lower() == ".xlsx":

@@ -92,7 +92,7 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
             f"delimiter={delimiter!r} is not allowed.", hint=f"Give one character: {listed(DELIMITERS)}."
         )
     if not path.is_file():
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}")
     if path.stat().st_size == 0:
         raise InputError(f"The file {path.name!r} is empty.", hint="Check that it was written completely.")
     if is_statistical(path):

@@ -314,10 +314,13 @@ def _text(path: Path, notes: list[str] | None) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}") from None
+        raise InputError(
+            f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}"
+        ) from None
     except OSError as error:
         raise InputError(
-            f"The file {path.name!r} cannot be read ({error.strerror}).", hint=f"Looked for: {path}"
+            f"The file {path.name!r} cannot be read ({error.strerror}).",
+            hint=f"Check the name and the folder. Looked for: {path}",
         ) from None
     except UnicodeDecodeError:
         if notes is None:

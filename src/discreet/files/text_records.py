@@ -44,7 +44,7 @@ def read_text_records(
     if decimal not in DECIMALS:
         raise ParameterError(f"decimal={decimal!r} is not allowed.", hint="Use '.' or ','.")
     if not path.is_file():
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}")
     if path.suffix.lower() == ".xlsx":
         return marked_as_text(_sheet(path, sheet), ".")
     if sheet is not None:

@@ -242,7 +242,9 @@ LONGEST_RECIPE = 16 * 2**20
 def recipe_text(path: Path) -> str:
     """The text of a recipe file."""
     if not path.is_file():
-        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(
+            f"There is no recipe {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}"
+        )
     try:
         with path.open("rb") as stream:
             content = stream.read(LONGEST_RECIPE + 1)
