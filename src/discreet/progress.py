@@ -113,7 +113,8 @@ def as_part(stage: str, number: int, count: int) -> Iterator[None]:
         nonlocal furthest
         furthest = max(furthest, min(step.done / step.total, 1.0) if step.total else 0.0)
         part = f"{number + 1} of {count}"
-        listener(Step(stage, int(PARTS * (number + furthest)), PARTS * count, f"{part}: {step.note or step.stage}"))
+        note = f"{part}: {step.note}" if step.note else part
+        listener(Step(stage, int(PARTS * (number + furthest)), PARTS * count, note))
 
     with reporting(rescaled):
         yield

@@ -81,7 +81,7 @@ def run_batch(
         book.say(*translation.notes)
         return _run(path, translation, book, allow_outside or data_folder is not None)
     except DiscreetError as error:
-        book.say(f"ERROR: {error.message}", *([f"What to do: {error.hint}"] if error.hint else []))
+        book.say(f"ERROR: {error.message}", *([f"What to do: {error.recipe_hint or error.hint}"] if error.hint else []))
         raise
     finally:
         for place in places:
