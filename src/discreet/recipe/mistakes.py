@@ -52,7 +52,7 @@ def explained(message: str, raw: Mapping[str, Any], recipe: type[msgspec.Struct]
     if match := MISSING.match(plain):
         return _missing(match[1], _place(raw, path))
     if ENUM.match(plain):
-        return _not_allowed(path, value, kind, _place(raw, path[:-1]))
+        return _not_allowed(raw, path, value, kind)
     if match := EXPECTED.match(plain):
         return _other_kind(raw, path, value, match[1])
     return ParameterError(f"The recipe cannot be used: {message}.", hint="Compare with: discreet schema")
@@ -67,20 +67,28 @@ def _missing(name: str, place: str) -> ParameterError:
     return ParameterError(f"The recipe has no {brackets}.", hint=f"Add {brackets} with its keys below it.")
 
 
-def _not_allowed(path: Sequence[str | int], value: Any, kind: Any, place: str) -> ParameterError:
-    name = str(path[-1]) if path else ""
-    if name == "version":
+def _said(raw: Mapping[str, Any], path: Sequence[str | int], value: Any) -> str:
+    """What stands at a place, in words that a verb follows: a key with its value, or an item of a list."""
+    names = [step for step in path if isinstance(step, str)] or ["the recipe"]
+    place = _place(raw, names[:-1])
+    where = f" in {place}" if place else ""
+    if path and isinstance(path[-1], int):
+        return f"{names[-1]}{where} holds {_toml(value)}, which"
+    return f"{names[-1]} = {_toml(value)}{where}"
+
+
+def _not_allowed(raw: Mapping[str, Any], path: Sequence[str | int], value: Any, kind: Any) -> ParameterError:
+    if list(path) == ["version"]:
         return ParameterError(
             f"The recipe has version = {_toml(value)}, and this version of discreet reads version = 1.",
             hint="Write version = 1, or install the version of discreet that the recipe was written for.",
         )
     allowed = [_toml(choice) for choice in _choices(kind)]
-    where = f" in {place}" if place else ""
-    return ParameterError(f"{name} = {_toml(value)}{where} is not allowed.", hint=f"Use {' or '.join(allowed)}.")
+    return ParameterError(f"{_said(raw, path, value)} is not allowed.", hint=f"Use {' or '.join(allowed)}.")
 
 
 def _other_kind(raw: Mapping[str, Any], path: Sequence[str | int], value: Any, wanted: str) -> ParameterError:
-    name, place = (str(path[-1]) if path else "the recipe"), _place(raw, path[:-1])
+    name = str(path[-1]) if path else "the recipe"
     kinds = [part.strip() for part in wanted.split("|")]
     if len(path) == 1 and "array" in kinds and isinstance(value, Mapping):
         return ParameterError(
@@ -89,13 +97,12 @@ def _other_kind(raw: Mapping[str, Any], path: Sequence[str | int], value: Any, w
         )
     if len(path) == 1 and "object" in kinds and isinstance(value, list):
         return ParameterError(f"[[{name}]] stands in double brackets.", hint=f"Write [{name}]: there is only one.")
-    where = f" in {place}" if place else ""
     words = " or ".join(WORDS.get(kind, kind) for kind in kinds)
     if "array" in kinds and isinstance(value, str | int | float):
         hint = f"Write {name} = [{_toml(value)}]."
     else:
         hint = f"Write {words}."
-    return ParameterError(f"{name} = {_toml(value)}{where} is not {words}.", hint=hint)
+    return ParameterError(f"{_said(raw, path, value)} is not {words}.", hint=hint)
 
 
 def _kind(kind: Any, path: Sequence[str | int]) -> Any:
