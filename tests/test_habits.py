@@ -64,7 +64,7 @@ def test_a_class_name_stands_for_one_thing():
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
-MOST_LINES, MOST_LONG = 60, 23
+MOST_LINES, MOST_LONG = 60, 6
 """Lines of a function beside its docstring, and how many functions have more: kernels that are one loop."""
 
 

@@ -89,9 +89,11 @@ if TYPE_CHECKING:
     from discreet.verbs.structure import structure
     from discreet.verbs.tabulate import tabulate
     from discreet.verify import check_folder
+    from discreet.watching import show_progress
 
 _HOME = {
     "discreet.recipe.batch": ("convert_batch", "run_batch"),
+    "discreet.watching": ("show_progress",),
     "discreet.errors": ("DiscreetError",),
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),
@@ -268,6 +270,7 @@ __all__ = [
     "run_batch",
     "run_recipe",
     "save",
+    "show_progress",
     "sign",
     "statistical_metadata",
     "structure",
@@ -288,6 +291,7 @@ add_doors(
         "discreet.engine.prepared": ("prepared",),
         "discreet.files.pattern": ("write_pattern",),
         "discreet.files.published": ("write_public",),
+        "discreet.files.text_records": ("as_text",),
         "discreet.model.pattern": ("pattern_of",),
         "discreet.report.maps": ("map_image",),
         "discreet.report.noise": ("noise_image",),

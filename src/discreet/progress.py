@@ -15,11 +15,15 @@ T = TypeVar("T")
 
 
 class Step(NamedTuple):
-    """Where the work stands: ``done`` of ``total`` in the stage called ``stage``."""
+    """Where the work stands: ``done`` of ``total`` in the stage called ``stage``.
+
+    ``note`` says the same in units that mean something to a person, where ``done`` does not: "3 of 12 unsafe cells".
+    """
 
     stage: str
     done: int
     total: int
+    note: str = ""
 
 
 PARTS = 1_000
@@ -50,11 +54,16 @@ def reporting(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-def checkpoint(stage: str, done: int, total: int) -> None:
+def listened_to() -> bool:
+    """Whether anybody hears of the progress of work that is done here."""
+    return _listener.get() is not None
+
+
+def checkpoint(stage: str, done: int, total: int, note: str = "") -> None:
     """Report progress; the listener may raise ``Cancelled`` here."""
     listener = _who_listens()
     if listener is not None:
-        listener(Step(stage, done, total))
+        listener(Step(stage, done, total, note))
 
 
 def steps(stage: str, items: Iterable[T]) -> Iterator[T]:
@@ -64,6 +73,14 @@ def steps(stage: str, items: Iterable[T]) -> Iterator[T]:
     for done, item in enumerate(items, start=1):
         yield item
         checkpoint(stage, done, total)
+
+
+@contextmanager
+def during(stage: str) -> Iterator[None]:
+    """Report work of one step: that it has begun, and that it is done."""
+    checkpoint(stage, 0, 1)
+    yield
+    checkpoint(stage, 1, 1)
 
 
 @contextmanager
@@ -81,14 +98,14 @@ def onwards(before: str = "") -> Iterator[None]:
     def forward(step: Step) -> None:
         stage = f"{before}{step.stage}"
         furthest = max(step.done, last[stage].done if stage in last else 0)
-        last[stage] = Step(stage, furthest, max(step.total, furthest))
+        last[stage] = Step(stage, furthest, max(step.total, furthest), step.note)
         listener(last[stage])
 
     with reporting(forward):
         yield
     for step in last.values():
         if step.done < step.total:
-            listener(step._replace(done=step.total))
+            listener(step._replace(done=step.total, note=""))
 
 
 @contextmanager
@@ -107,7 +124,9 @@ def as_part(stage: str, number: int, count: int) -> Iterator[None]:
     def rescaled(step: Step) -> None:
         nonlocal furthest
         furthest = max(furthest, min(step.done / step.total, 1.0) if step.total else 0.0)
-        listener(Step(stage, int(PARTS * (number + furthest)), PARTS * count))
+        part = f"{number + 1} of {count}"
+        note = f"{part}: {step.note}" if step.note else part
+        listener(Step(stage, int(PARTS * (number + furthest)), PARTS * count, note))
 
     with reporting(rescaled):
         yield

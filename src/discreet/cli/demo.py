@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 from shlex import quote
 
-import click
-
+from discreet.cli.cells import show_run
+from discreet.cli.terminal import progress, say
 from discreet.errors import OutputError
 from discreet.generate import business_survey
 from discreet.recipe.run import run_recipe
 from discreet.stopping import written
-from discreet.verbs.show import summary
 
 RECIPE = """\
 version = 1
@@ -49,12 +48,13 @@ report = true
 """
 
 
-def run_demo(directory: Path, records: int) -> None:
+def run_demo(directory: Path, records: int, as_json: bool = False) -> None:
     """Write records and recipe, run it, and say what to look at."""
     recipe = directory / "recipe.toml"
     if directory.exists() and any(directory.iterdir()) and not recipe.is_file():
         raise OutputError(
-            f"The folder {directory.name!r} exists and is not a demonstration.", hint="Give another --directory."
+            f"The folder {directory.resolve().name!r} exists and is not a demonstration.",
+            hint="Give another --directory.",
         )
     survey = business_survey(records)
     directory.mkdir(parents=True, exist_ok=True)
@@ -62,14 +62,15 @@ def run_demo(directory: Path, records: int) -> None:
         written(path)
     recipe.write_text(RECIPE, encoding="utf-8")
     written(recipe)
-    click.echo(f"A survey of {records:,} firms and a recipe lie in {directory}. Running it ...")
-    done = run_recipe(recipe)
-    click.echo(summary(done.release))
-    if done.audit is not None:
-        click.echo(done.audit.summary())
-    click.echo(str(done.verdict))
+    if not as_json:
+        say(f"A survey of {records:,} firms and a recipe lie in {directory}. Running it ...")
+    with progress(as_json):
+        done = run_recipe(recipe)
+    show_run(done, as_json)
+    if as_json:
+        return
     folder = directory / "release"
     shown = quote(os.path.relpath(sys.executable))
-    click.echo(f"\nPublic table:   {folder / 'public' / 'turnover.csv'}")
-    click.echo(f"Report:         {folder / 'custodian' / 'report.html'}")
-    click.echo(f"Check it again: {shown} -m discreet verify {quote(str(folder))}")
+    say(f"\nPublic table:   {folder / 'public' / 'turnover.csv'}")
+    say(f"Report:         {folder / 'custodian' / 'report.html'}")
+    say(f"Check it again: {shown} -m discreet verify {quote(str(folder))}")

@@ -26,13 +26,14 @@ from discreet.engine.contributions import ContributorRecords
 from discreet.engine.identities import identities_of
 from discreet.engine.plan import ColumnPlan, Scale
 from discreet.engine.protocol import KeyedAmounts, OpenedRecords
-from discreet.errors import DiscreetError, unknown_codes
+from discreet.errors import DiscreetError, InputError, unknown_codes, unknown_name
 from discreet.files.frames import PLACE, code_text, exact_numbers, flags, numbers, read_columns, rows_of_file
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
-from discreet.model.units import choose_decimals, decimals_of, to_units
+from discreet.model.units import MANY_DECIMALS, choose_decimals, decimals_of, to_units, written_exactly
+from discreet.progress import during
 from discreet.room import require
 
 if TYPE_CHECKING:
@@ -173,19 +174,20 @@ class Records(OpenedRecords):
 
     def _encode_amounts(self, variable: str | None) -> Amounts:
         if variable is None:
-            own, decimals = np.ones(len(self), np.int64), 0
+            own, decimals, exact = np.ones(len(self), np.int64), 0, True
         else:
             raw = exact_numbers(self.frame, variable)
             decimals = decimals_of(raw, variable)
             own = to_units(raw, decimals, variable)
+            exact = decimals <= MANY_DECIMALS or raw.dtype.kind != "f" or written_exactly([raw], decimals)
         if self.weight is None:
             refuse_large_sums(variable, float(np.abs(own).sum(dtype=np.float64)))
-            return Amounts(own, np.zeros(0, np.int64), Scale(decimals, decimals))
+            return Amounts(own, np.zeros(0, np.int64), Scale(decimals, decimals, exact))
         weight, weight_decimals = self.weight
         unit = np.int64(10**weight_decimals)
         magnitude = np.abs(own.astype(np.float64))
         refuse_large_sums(variable, float((magnitude * weight).sum()), float(magnitude.sum()) * float(unit))
-        return Amounts(own * unit, own * weight, Scale(decimals + weight_decimals, decimals))
+        return Amounts(own * unit, own * weight, Scale(decimals + weight_decimals, decimals, exact))
 
     @cached_property
     def weight(self) -> tuple[Ints, int] | None:
@@ -327,15 +329,16 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
     columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
     placed = not data.contributor and any(spec.holders for spec in specs)
     require_room(data, len(columns))
-    table = read_columns(
-        data.source,
-        columns,
-        text=codes,
-        where=specs[0].where,
-        delimiter=data.delimiter,
-        placed=placed,
-        unified=False,
-    )
+    with during("read"):
+        table = read_columns(
+            data.source,
+            columns,
+            text=codes,
+            where=specs[0].where,
+            delimiter=data.delimiter,
+            placed=placed,
+            unified=False,
+        )
     return Records(table, data, weight)
 
 
@@ -402,6 +405,11 @@ def position_of_gaps(variable: str, hierarchy: Hierarchy, missing: str | None, g
         return -1
     if missing is None:
         raise empty_codes(variable, gaps)
+    if str(missing) not in hierarchy.index:
+        raise InputError(
+            unknown_name("code", str(missing), hierarchy.codes, f"the hierarchy of {variable!r} (missing)"),
+            hint="Empty fields are counted under a base code of the hierarchy: add this one, or name another.",
+        )
     place = hierarchy.position(str(missing))
     if not hierarchy.base[place]:
         raise unknown_codes(variable, {str(missing): gaps})

@@ -23,6 +23,7 @@ from discreet.files.statistical import (
     statistical_metadata,
 )
 from discreet.files.statistical_child import ZERO_PADDED
+from discreet.files.text_columns import is_text_table
 from discreet.model.arrays import Ints
 from discreet.model.microdata import Microdata
 from discreet.model.records import (
@@ -128,7 +129,7 @@ def _read(data: Microdata, names: Sequence[str], numeric: Collection[str], about
         if not table.num_rows:
             raise no_records()
         return table
-    is_csv = isinstance(source, Path) and source.suffix.lower() != ".parquet"
+    is_csv = (isinstance(source, Path) and source.suffix.lower() != ".parquet") or is_text_table(source)
     text = [name for name in names if name not in numbers] if is_csv else []
     return columns_of(data, names, text)
 

@@ -172,6 +172,8 @@ def _variables(variables: Sequence[str] | None, names: Sequence[str], own: bool)
         raise InputError(
             f"Which columns of the pattern hold codes is not known; it has {listed(names)}.",
             hint="Name them: read_pattern(..., variables=table.variables). Columns of values are never read.",
+            recipe_hint="Name them: --variable NAME for each, or variables in [pattern] of the recipe. Columns of "
+            "values are never read.",
         )
     inner = list(names[1:-1])
     odd = [column for column in inner if RESERVED.fullmatch(column)]
@@ -227,6 +229,8 @@ def _status(frame: pa.Table, column: str | None, letters: str | Mapping[str, str
         raise InputError(
             f"The pattern has statuses that are not known: {', '.join(odd[:10])}.",
             hint=f"{advice}Say what they mean: letters={{'theirs': 'published', 'unsafe', 'secondary' or 'forced'}}.",
+            recipe_hint=f"{f'--letters {fits[0]} would fit. ' if fits else ''}Say what they mean, in [pattern] of the "
+            'recipe: letters = { "theirs" = "published" }, or "unsafe", "secondary", "forced".',
         )
     return np.array([WORDS[word] for word in words if word is not None], np.int8)[coded]
 

@@ -78,7 +78,7 @@ def statistical_metadata(path: str | Path) -> StatisticalMetadata:
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}")
     state = path.stat()
     return _metadata(path.resolve(), state.st_mtime_ns, state.st_size)
 

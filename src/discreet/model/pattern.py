@@ -207,6 +207,7 @@ class Pattern:
             if part.name
             else f"The pattern does not say which of the tables it is for: {listed(names)}.",
             hint="Name its tables as yours: pattern.renamed({'theirs': 'ours'}), or read_pattern(..., table='ours').",
+            recipe_hint='Give --table NAME, or tables = { "theirs" = "ours" } in [pattern] of the recipe.',
         )
 
     def columns(self, most: int | None = None) -> dict[str, list[Any]]:

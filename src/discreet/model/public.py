@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, ProtectionError, counted, unknown_name
+from discreet.errors import InputError, ParameterError, ProtectionError, counted, one_at, unknown_name
 from discreet.model import doors
 from discreet.model.arrays import LARGEST, Bools, Codes, Ints
 from discreet.model.display import text_of_columns
@@ -128,7 +128,10 @@ class PublicRelease:
     tables: tuple[PublicTable, ...]
     records: PublicRecords | None = None
 
-    def __getitem__(self, name: str) -> PublicTable:
+    def __getitem__(self, name: str | int) -> PublicTable:
+        """A table by its name, or by its place from 0."""
+        if isinstance(name, int):
+            return one_at(self.tables, name, "the release")
         for table in self.tables:
             if table.name == name:
                 return table

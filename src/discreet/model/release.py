@@ -544,11 +544,13 @@ class Release(Generic[C]):
         restricted: Sequence[str] = (),
         heading: Heading | None = None,
         sign: str | Path | None = None,
+        replace: bool = False,
     ) -> str:
         """Write a release: ``public/`` for the world, ``custodian/`` (mode 0700) for the house.
 
         All or nothing: what was in the folder before stays until the new release is complete, and a folder that is
-        not a release of ours is never touched.
+        not a release of ours is never touched. The same release, made again, takes the place of the one that is there;
+        another one does so only with ``replace=True``.
 
         Parameters
         ----------
@@ -567,6 +569,8 @@ class Release(Generic[C]):
         sign
             File of the office's signing key (``discreet signing-key`` makes one): the release is signed with it, so
             that nobody else can change it unnoticed.
+        replace
+            Let it take the place of another release, whose evidence goes with it.
 
         Returns
         -------
@@ -584,7 +588,14 @@ class Release(Generic[C]):
         True
         """
         return doors.save(
-            self, folder, report=report, formats=formats, restricted=restricted, heading=heading, sign=sign
+            self,
+            folder,
+            report=report,
+            formats=formats,
+            restricted=restricted,
+            heading=heading,
+            sign=sign,
+            replace=replace,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from discreet.errors import ParameterError, counted, listed, unknown_name
+from discreet.errors import ParameterError, counted, listed, one_at, unknown_name
 from discreet.model import doors
 from discreet.model.table import Table
 from discreet.model.table_verbs import TablesVerbs
@@ -123,7 +123,10 @@ class TableSet(TablesVerbs):
     def __len__(self) -> int:
         return len(self.tables)
 
-    def __getitem__(self, name: str) -> Table:
+    def __getitem__(self, name: str | int) -> Table:
+        """A table by its name, or by its place from 0."""
+        if isinstance(name, int):
+            return one_at(self.tables, name, "the set")
         for table in self.tables:
             if table.name == name:
                 return table

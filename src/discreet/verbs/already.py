@@ -80,6 +80,8 @@ class PublishedBefore:
                     f"{folder.name!r} is not the folder of a saved release.",
                     hint="Give the folder that holds public/ and custodian/; a file of published cells goes into "
                     "ds.PublishedCells(file).",
+                    recipe_hint="Give the folder that holds public/ and custodian/; a file of published cells is named "
+                    'in [[already_published]] of the recipe: cells = "FILE".',
                 )
             from discreet.verbs.load import load  # brings the whole checker, which few releases need here
 

@@ -88,15 +88,21 @@ def _of_kind(kind: Any, rules: Sequence[object]) -> list[Any]:
     """The rules, all of which are for tables, or all for records."""
     subject, example = ("tables", "ds.PPercent(10)") if kind is Rule else ("records", "ds.KAnonymity(3)")
     for rule in rules:
-        if isinstance(rule, type) and issubclass(rule, kind):
-            raise ParameterError(
-                f"{rule.__name__} is a rule without its figures.", hint=f"Write {example}, for example."
-            )
         if not isinstance(rule, kind):
-            raise ParameterError(
-                f"assess takes rules for {subject}, not a {type(rule).__name__}.", hint=f"For example {example}."
-            )
+            raise _no_rule(subject, rule, example)
     return list(rules)
+
+
+def _no_rule(subject: str, given: Any, example: str) -> ParameterError:
+    """Error for something that is no rule; a class is one without its parameters."""
+    if isinstance(given, type):
+        return ParameterError(
+            f"assess takes rules for {subject}, and {given.__name__} is a class.",
+            hint=f"Give its parameters: ds.{given.__name__}(...), for example {example}.",
+        )
+    return ParameterError(
+        f"assess takes rules for {subject}, not a {type(given).__name__}.", hint=f"For example {example}."
+    )
 
 
 def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: float, unrelated: Sequence[str]) -> None:

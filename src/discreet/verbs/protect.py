@@ -21,12 +21,14 @@ from discreet.model.release import RecordCustodian, Release, TableCustodian
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
+from discreet.progress import during
 from discreet.relations import System, build_system
 from discreet.relations.adding import undeclared_sums
 from discreet.rules.base import Rule
 from discreet.tables.memory import require_memory
 from discreet.verbs.already import Items, gather
 from discreet.verbs.cost_variables import with_cost_variable
+from discreet.verbs.limits import limit_notes
 from discreet.verbs.steps import (
     MADE_KEY,
     UNTOUCHED,
@@ -38,6 +40,7 @@ from discreet.verbs.steps import (
     key_entry,
     refuse_for_tables,
 )
+from discreet.watching import watched
 
 if TYPE_CHECKING:
     from discreet.rules.records import RecordRule
@@ -94,6 +97,7 @@ def protect(
 ) -> Release: ...
 
 
+@watched
 def protect(
     subject: Any,
     *methods: Steps,
@@ -246,7 +250,8 @@ def protect_tables(
         check_needs(whole, publisher)
         parts = publisher.supply(whole, key)
     require_memory(already.joined(whole), publisher.kind)
-    system = build_system(whole, already)
+    with during("relations"):
+        system = build_system(whole, already)
     if publisher.relates or not all(isinstance(table.source, Microdata) for table in whole):
         system.check_additive()
     system.check_bounds()
@@ -259,7 +264,12 @@ def protect_tables(
         statuses.append(status)
     done = [*(dict(evidence.method) for evidence in earlier.evidence), publisher.record()]
     log = _log(whole, done, outcome.evidence.effort)
-    notes = [*outcome.notes, *([MADE_KEY] if key is not None and key.made else []), *_said_of(whole)]
+    notes = [
+        *limit_notes(publisher, outcome.evidence.effort),
+        *outcome.notes,
+        *([MADE_KEY] if key is not None and key.made else []),
+        *_said_of(whole),
+    ]
     log |= {"notes": notes, "already_published": list(already.together_with())}
     entry = key_entry(key) if key is not None else earlier.entry
     if entry is not None:
@@ -285,6 +295,7 @@ def _said_of(tables: TableSet) -> list[str]:
     """What the custodian should know of the assessment: what was not judged, and what safe cells rest on."""
     said = []
     for table in tables:
+        said += [f"Table {table.name}: {text}." for text in table.notes]
         if not table.judged:
             said.append(f"Table {table.name} was not judged: no rule was given for it, and no cell is marked by hand.")
         if table.assessment is not None:
@@ -387,6 +398,8 @@ def refuse_unjudged(tables: TableSet) -> None:
             "marked by hand: nothing says which cells are unsafe.",
             hint="Call assess with rules, such as ds.PPercent(10), or mark cells by hand before (table.marked); a cell "
             "marked 'P' says that somebody has looked.",
+            recipe_hint='Add [[rules]], such as kind = "p_percent" with p = 10, or mark cells by hand in a status file '
+            "([[tables]] status); a cell marked 'P' says that somebody has looked.",
         )
 
 
@@ -404,6 +417,9 @@ def refuse_undeclared_sums(table: Table) -> None:
                 f"{counted(found.lines, 'line')}, and no total says so. A withheld cell may be a subtraction away.",
                 hint=f"Declare it: Hierarchy.flat(codes, total={codes[found.parent]!r}), or a grouping. Where "
                 f"it is a coincidence, say so by name: assess(..., unrelated=[{variable!r}]).",
+                recipe_hint=f"Declare it in the hierarchy of {variable!r}: its file, parents, or total = "
+                f'"{codes[found.parent]}". Where it is a coincidence, say so by name: unrelated = ["{variable}"] in '
+                "[assess].",
             )
 
 

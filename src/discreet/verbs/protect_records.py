@@ -71,7 +71,7 @@ def release_of(
     keys = Keys(key)
     records, done = original, list[RecordStep]()
     notes: list[str] = []
-    for method in in_steps("protect", methods):
+    for method in in_steps("records", methods):
         outcome = method.run(records, keys.of(method))
         records = records.with_columns(outcome.changed)
         done.append(step_of(outcome))

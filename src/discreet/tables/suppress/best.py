@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from discreet.errors import counted
 from discreet.model.arrays import Bools, Floats
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
@@ -23,6 +24,9 @@ from discreet.tables.suppress.optimal import MOST_NODES, MOST_ROUNDS, Optimum, P
 
 MERGE_NODES, MERGE_ROUNDS, MERGE_ITERATIONS = 500, 40, 100_000
 """Effort at most when patterns are merged: a few seconds."""
+
+BEYOND = "beyond_outsiders"
+"""How many cells are withheld that the optimum against outsiders alone publishes."""
 
 
 def improve_to_optimum(
@@ -68,6 +72,7 @@ def improve_to_optimum(
         "least_cost": int(max(found.bound, 0.0)),
         "cost": int(np.ceil(price(system, cost, best))),
         "proven": int(found.proven),
+        BEYOND: int((best.withheld & ~found.withheld & ~required).sum()),
     }
     effort.pop("limit_struck_at", None)
     if found.struck_at is not None:
@@ -153,4 +158,16 @@ def _optimum(
         max_rounds=max_rounds,
         max_iterations=max_iterations,
         max_programs=max_programs,
+    )
+
+
+def beyond_optimum(effort: Mapping[str, int], for_sums: int) -> str:
+    """What was withheld besides the cheapest pattern against outsiders, which is what an optimum is elsewhere."""
+    kind = "the optimum" if effort["proven"] else "the best pattern found"
+    more = effort[BEYOND] + for_sums
+    if not more:
+        return f"{kind} against outsiders alone needed no further cell"
+    return (
+        f"{kind} against outsiders alone was completed by {counted(more, 'further cell')}: {effort[BEYOND]:,} against "
+        f"contributors, {for_sums:,} for sums of withheld cells"
     )

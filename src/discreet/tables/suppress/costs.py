@@ -128,6 +128,7 @@ def _no_variable(tables: Sequence[Table], table: Table, name: str) -> NeedsError
         text,
         hint=f"Use one of these, or log(...) of a variable; or give the table the variable: cost={name!r} in tabulate, "
         "from_cells, TableSpec or the recipe's table.",
+        recipe_hint=f'Use one of these, or log(...) of a variable; or name the column in [[tables]]: cost = "{name}".',
     )
 
 
@@ -283,6 +284,7 @@ def plain_preference(prefer: Any) -> tuple[dict[str, Any], ...]:
         raise ParameterError(
             f"prefer= takes a pattern, not a {type(prefer).__name__}.",
             hint="Give ds.read_pattern(...), release.pattern() or the path of a pattern file.",
+            recipe_hint='Give the path of a pattern file: prefer = "pattern.csv".',
         )
     result = []
     for entry in prefer:

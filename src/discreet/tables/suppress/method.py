@@ -231,6 +231,11 @@ class Suppress(TableMethod):
             sums=judged_sums(system.tables.tables[: system.present], self.joint),
         )
         said = () if proposed is None else proposed.findings(hidden)
+        if self.algorithm == "optimal":
+            from discreet.tables.suppress.best import beyond_optimum
+
+            before = pattern.withheld if twins is None else pattern.withheld[twins.cell]
+            said = (beyond_optimum(pattern.effort, int((withheld & ~before).sum())),)
         evidence = Evidence(
             self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, findings=said
         )
