@@ -74,3 +74,34 @@ def records_release(scale: float) -> Sequence[Measure]:
         Measure("CPU s, against the limit", ours.warm_cpu, 10.0, 1.0, settings),
         Measure("peak GiB, against the limit", ours.peak, 2.0, 1.0, settings),
     ]
+
+
+SEVEN_KEYS = ("age_group", "sex", "area", "marital", "birth", "education", "labour")
+
+
+def emptied(rows: int) -> Timing:
+    """Fields of seven keys emptied until every combination occurs three times."""
+    import discreet as ds
+
+    records = ds.generate.census_population(rows).records.select(list(SEVEN_KEYS))
+    data = ds.Microdata(records, keys=list(SEVEN_KEYS))
+    method = ds.LocalSuppress(3)
+
+    def run() -> Any:
+        facts = ds.protect(data, method, keep_order=True).custodian.evidence[0].facts
+        return facts["cost"], facts["least"]
+
+    return timed(run, lambda found: found, repeats=1)
+
+
+@case("local-suppression")
+def local_suppression(scale: float) -> Sequence[Measure]:
+    """A million records with seven keys, k = 3: 8 s of processor, and at most 2 % above the proven least number."""
+    rows = int(1_000_000 * scale)
+    ours = apart(emptied, rows)
+    cost, least = ours.answer
+    settings = f"census of {rows:,} persons, keys {', '.join(SEVEN_KEYS)}; {cost:,.0f} fields emptied"
+    return [
+        Measure("CPU s, against the limit", ours.warm_cpu, 8.0, 1.0, settings),
+        Measure("fields emptied, against the least possible", cost, least, 1.02, settings),
+    ]

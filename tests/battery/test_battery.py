@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -318,7 +319,8 @@ def test_progress_is_reported_and_runs_to_its_end(method):
     assert stages
     for stage in stages:
         mine = [step for step in seen if step.stage == stage]
-        assert [s.done for s in mine] == sorted(s.done for s in mine)
+        for before, after in pairwise(mine):
+            assert after.done >= before.done or before.done == before.total, "goes back only to begin anew"
         assert mine[-1].done == mine[-1].total
 
 

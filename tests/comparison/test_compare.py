@@ -380,7 +380,7 @@ def test_discreet_compare_prints_lines_and_map_and_writes_files(folder):  # noqa
     assert "conventional: failed: " in done.stdout
     assert "rounded, base=100: risk" in done.stdout
     assert "(frontier)" in done.stdout
-    assert "compare: " in done.stderr
+    assert "Comparing methods" in done.stderr
     assert len((folder / "f.csv").read_text().splitlines()) == 1 + 1 + 3 + 3 + 1
     assert all((folder / name).stat().st_mode & 0o077 == 0 for name in ("f.csv", "m.png", "r.html"))
     assert discreet("compare", folder / "recipe.toml", *files).exit_code == 6

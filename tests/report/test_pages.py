@@ -249,7 +249,7 @@ def test_long_lists_are_folded_and_short_ones_are_open(pages, small):
 def test_charts_name_their_colours_and_one_stands_for_unsafe(pages):
     images = re.findall(r"<svg role=.*?</svg>", pages["custodian"], re.DOTALL)
     drawn = [image for image in images if 'class="follows"' in image]
-    assert len(drawn) == 4  # all but the pattern, which the style colours
+    assert len(drawn) == 5  # all but the pattern, which the style colours
     for image in drawn:
         bare = re.sub(r"var\(--[a-z]+, #[0-9a-f]{6}\)", "", image)
         assert not re.search(r'(style="[^"]*|fill=")#[0-9a-f]{6}', bare)

@@ -146,7 +146,7 @@ def test_the_command_line_makes_keys_signs_and_verifies(release, tmp_path):
     assert run("signing-key", key)[0] == 0
     assert run("verify", out, "--public-key", f"{key}.pub")[0] == 5
     assert run("sign", out, "--key", key) == (0, f"Signed: {out}/custodian/manifest.sig\n")
-    code, text = run("verify", out, "--public-key", f"{key}.pub", "--seal", seal)
+    code, text = run("verify", out, "--public-key", f"{key}.pub", "--seal", seal, "-v")
     assert code == 0
     assert "signed with the key" in text
     assert run("verify", out, "--seal", "0" * 64)[0] == 5

@@ -59,7 +59,7 @@ def test_the_custodian_part_is_for_its_owner_only(release, tmp_path):
 
 def test_a_release_of_ours_is_replaced(release, other, tmp_path):
     release.save(tmp_path / "out")
-    other.save(tmp_path / "out")
+    other.save(tmp_path / "out", replace=True)
     other.save(tmp_path / "fresh")
     assert snapshot(tmp_path / "out") == snapshot(tmp_path / "fresh")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh", "out"]
@@ -84,7 +84,7 @@ def test_a_release_with_something_else_in_it_is_never_touched(release, other, tm
     (tmp_path / "out" / "notes.txt").write_text("mine")
     before = snapshot(tmp_path / "out")
     with pytest.raises(OutputError, match="not a release"):
-        other.save(tmp_path / "out")
+        other.save(tmp_path / "out", replace=True)
     assert snapshot(tmp_path / "out") == before
 
 
@@ -107,7 +107,7 @@ def test_a_full_disk_leaves_the_old_release_as_it_was(release, other, tmp_path, 
 
     monkeypatch.setattr(room, failing, full)
     with pytest.raises(OutputError, match=r"'out': No space left on device.*unchanged"):
-        other.save(tmp_path / "out")
+        other.save(tmp_path / "out", replace=True)
     assert snapshot(tmp_path / "out") == before
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
@@ -124,7 +124,7 @@ def test_an_interrupt_leaves_the_old_release_as_it_was(release, other, tmp_path,
 
     monkeypatch.setattr(room, failing, interrupt)
     with pytest.raises(KeyboardInterrupt):
-        other.save(tmp_path / "out")
+        other.save(tmp_path / "out", replace=True)
     assert snapshot(tmp_path / "out") == before
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
@@ -132,7 +132,7 @@ def test_an_interrupt_leaves_the_old_release_as_it_was(release, other, tmp_path,
 def test_without_an_atomic_exchange_the_old_release_still_survives_a_failure(release, other, tmp_path, monkeypatch):
     release.save(tmp_path / "out")
     monkeypatch.setattr(whole_folder, "_exchange", lambda *_: False)
-    other.save(tmp_path / "out")
+    other.save(tmp_path / "out", replace=True)
     assert ds.check_folder(tmp_path / "out").holds
     before = snapshot(tmp_path / "out")
     rename = Path.rename

@@ -233,6 +233,7 @@ class Audit:
             [
                 self.headline(),
                 *(f"  NOT JUDGED: no rule says which cells of table {name} are unsafe" for name in self._unjudged()),
+                *self._looked_at(),
                 *(f"  {words}: {number:,}" for words, number in self._findings()),
                 *(f"  attacker: {attacker}" for attacker in self.attackers),
                 *(f"  together with {text}" for text in self.system.already.together_with()),
@@ -247,6 +248,10 @@ class Audit:
             f"Audit of {counted(count['withheld'], f'distinct {self.hidden} cell')} ({count['unsafe']:,} unsafe), "
             f"all {counted(self.system.matrix.shape[0], 'relation')} together:"
         )
+
+    def _looked_at(self) -> list[str]:
+        looked_at, unsafe = self.sampled
+        return [f"  looked at: a random sample of {counted(looked_at, 'unsafe cell')}"] if looked_at < unsafe else []
 
     def _unjudged(self) -> list[str]:
         return [table.name for table in self.system.tables.tables[: self.system.present] if not table.judged]

@@ -115,10 +115,10 @@ class Condition:
 
 def parse_conditions(where: Any) -> tuple[Condition, ...]:
     """One filter or several (all must hold), in a canonical order: text, or expressions of polars or narwhals."""
+    if where is None or (isinstance(where, tuple) and all(isinstance(item, Condition) for item in where)):
+        return tuple(sorted(set(where or ()), key=str))
     from discreet.model.expressions import conditions_of, is_expression  # needs Condition
 
-    if where is None:
-        return ()
     several = list(where) if isinstance(where, list | tuple | set | frozenset) else [where]
     parsed: set[Condition] = set()
     for item in several:

@@ -12,13 +12,11 @@ import numpy as np
 
 from discreet.errors import ParameterError, listed
 from discreet.keys import Key
-from discreet.model import doors, pages
+from discreet.model import doors
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Bools, Ints, Status
 from discreet.model.evidence import Evidence
-from discreet.model.pivot import Pivot, pivoted
 from discreet.model.public import PublicRelease, altered_table, public_table
-from discreet.model.public_records import public_records
 from discreet.model.records import RecordSet
 from discreet.model.table import CellStatus
 from discreet.model.tableset import TableSet
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from discreet.measures.imputation import Imputation
     from discreet.model.microdata import Microdata
     from discreet.model.pattern import Pattern
+    from discreet.model.pivot import Pivot
     from discreet.model.table import Table
     from discreet.verbs.already import Items
     from discreet.verbs.prices import PriceList
@@ -109,9 +108,13 @@ class TableCustodian:
         return PublicRelease(tuple(shown))
 
     def __repr__(self) -> str:
+        from discreet.model import pages
+
         return pages.custodian_text(pages.custodian_lines(self))
 
     def _repr_html_(self) -> str:
+        from discreet.model import pages
+
         return pages.custodian_page(pages.custodian_lines(self), "Ask for tables, status, evidence, already or log.")
 
 
@@ -179,12 +182,18 @@ class RecordCustodian:
     def public(self) -> PublicRelease:
         """What goes out."""
         altered = {name for step in self.steps for name in step.changed.column_names}
+        from discreet.model.public_records import public_records
+
         return PublicRelease((), public_records(self.name, self.released, self.order, altered, self.keeps_order))
 
     def __repr__(self) -> str:
+        from discreet.model import pages
+
         return pages.custodian_text(pages.record_custodian_lines(self))
 
     def _repr_html_(self) -> str:
+        from discreet.model import pages
+
         return pages.custodian_page(pages.record_custodian_lines(self), "Ask for original, released, steps or log.")
 
 
@@ -214,6 +223,8 @@ class Release(Generic[C]):
         return repr(self.public)
 
     def _repr_html_(self) -> str:
+        from discreet.model import pages
+
         return pages.release_page(self)
 
     def summary(self) -> str:
@@ -472,6 +483,9 @@ class Release(Generic[C]):
         if not self.public.tables:
             raise ParameterError("A release of records has no table to pivot.", hint="to_frame() gives its records.")
         chosen = self.public.tables[0] if table is None else self.public[table]
+        from discreet.model import pages
+        from discreet.model.pivot import pivoted
+
         kind = pages.kind_of_table(self.custodian.tables.tables[0])
         return pivoted(pages.public_source(chosen, kind), rows, columns, at)
 

@@ -53,6 +53,7 @@ from discreet.verbs.already import Item, gather
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
 from discreet.verbs.coordinate import Coordination, coordinate
+from discreet.verbs.prices import prices_for_report
 from discreet.verbs.proposals import Redesign
 from discreet.verbs.protect import protect_tables
 from discreet.verbs.protect_records import changed_microdata, compared, protect_records
@@ -318,10 +319,7 @@ def run_job(
     release = Release(release.public, custodian.with_log(log))
     verdict = verify(release).require()
     found = _audited(release, verdict, recipe.output.audit)
-    page: str | bool = False
-    if recipe.output.report:
-        with during("report"):
-            page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
+    page = _page(release, found, text, verdict) if recipe.output.report else False
     job.argus.refuse_bad_places(folder)
     seal = save(
         release,
@@ -336,6 +334,12 @@ def run_job(
         verdict = check_folder(folder).require()
     files = job.argus.write(release, found)
     return Run(release, verdict, folder, seal, found, repaired, files)
+
+
+def _page(release: Release, found: Audit | None, text: str, verdict: Verdict) -> str:
+    """The custodian's report."""
+    with during("report"):
+        return custodian_report(release, audit=found, recipe=text, verdict=verdict, prices=prices_for_report(release))
 
 
 def _divided(recipe: Recipe, steps: Sequence[Method], given: Pattern | None) -> tuple[list[Method], TablePublisher]:

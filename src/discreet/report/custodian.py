@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from discreet.report.structure import structure_part
 from discreet.report.words import parameters
 from discreet.verify import Verdict, check_release
 
+if TYPE_CHECKING:
+    from discreet.verbs.prices import PriceList
+
 EXAMPLES_EACH = 3
 CODES = 12
 BARS = 15
@@ -47,6 +50,7 @@ def custodian_report(
     title: str = "",
     most_cells: int = 50,
     comparison: RiskMap | None = None,
+    prices: PriceList | None = None,
 ) -> str:
     """A report on a release as one HTML page that needs nothing else. It holds confidential values.
 
@@ -67,6 +71,8 @@ def custodian_report(
         How many unsafe and how many secondary cells of each table are listed.
     comparison
         What other methods would have done: ``ds.compare(...).risk_map``.
+    prices
+        What each promise costs: ``release.prices()``.
 
     Returns
     -------
@@ -114,6 +120,7 @@ def custodian_report(
         status_image=plots.status_image(pictured, caption),
         status_caption=caption,
         images_left_out=len(numbers) - len(pictured),
+        prices=prices,
         **common,
     )
 

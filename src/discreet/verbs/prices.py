@@ -29,6 +29,8 @@ PROMISES: Mapping[str, Mapping[str, Any]] = {
 }
 """Promises in their order, each with all before it, and the options of :class:`Suppress` that make them."""
 EXACT_ONLY = next(iter(PROMISES))
+MOST_IN_REPORT = 2_000
+"""Reports have the price list of tables of up to so many cells, which takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,12 @@ def prices(release: Release[TableCustodian], *, effort: int | None = None) -> Pr
     if not any(price.here for price in found):
         found.append(_price(release, "what this release promises", release.custodian.status, True))
     return PriceList(tuple(found), at_most=spent is not None and spent != method.effort)
+
+
+def prices_for_report(release: Release[TableCustodian]) -> PriceList | None:
+    """The price list of tables that are small enough for it to take little time; nothing for altered ones."""
+    suppressed = release.custodian.log["protect"][-1]["method"] == Suppress.kind
+    return prices(release) if suppressed and sum(map(len, release.custodian.tables)) <= MOST_IN_REPORT else None
 
 
 def _suppressed(release: Release[Any]) -> Suppress:

@@ -14,7 +14,7 @@ from discreet.methods.base import TablePublisher, key_of
 from discreet.methods.needs import check_needs
 from discreet.methods.outcome import TableOutcome
 from discreet.model.already import AlreadyPublished
-from discreet.model.arrays import Ints
+from discreet.model.arrays import Ints, Status
 from discreet.model.evidence import Parts
 from discreet.model.microdata import Microdata
 from discreet.model.release import RecordCustodian, Release, TableCustodian
@@ -257,11 +257,6 @@ def protect_tables(
     system.check_bounds()
     outcome = publisher.publish(replace(system, parts=parts) if parts else system, key)
     key = earlier.key if key is None else key
-    statuses = []
-    for table, cells in zip(whole, system.of[: len(whole)], strict=True):
-        status = table.status.copy()
-        status[outcome.withheld[cells] & ~table.unsafe] = CellStatus.SECONDARY
-        statuses.append(status)
     done = [*(dict(evidence.method) for evidence in earlier.evidence), publisher.record()]
     log = _log(whole, done, outcome.evidence.effort)
     notes = [
@@ -280,7 +275,7 @@ def protect_tables(
         intervals = tuple((low[cells], high[cells]) for cells in system.of[: system.present])
     custodian = TableCustodian(
         whole,
-        tuple(statuses),
+        _statuses(whole, system, outcome),
         (*earlier.evidence, outcome.evidence),
         log,
         already,
@@ -289,6 +284,16 @@ def protect_tables(
         intervals,
     )
     return Release(custodian.public(), custodian)
+
+
+def _statuses(whole: TableSet, system: System, outcome: TableOutcome) -> tuple[Status, ...]:
+    """Statuses by table, with the cells that are withheld besides the unsafe ones."""
+    found = []
+    for table, cells in zip(whole, system.of[: len(whole)], strict=True):
+        status = table.status.copy()
+        status[outcome.withheld[cells] & ~table.unsafe] = CellStatus.SECONDARY
+        found.append(status)
+    return tuple(found)
 
 
 def _said_of(tables: TableSet) -> list[str]:

@@ -90,7 +90,11 @@ def _page(release: Release[Any]) -> str:
     """The custodian's report, which takes long to import."""
     from discreet.report import custodian_report, records_report
 
-    return records_report(release) if isinstance(release.custodian, RecordCustodian) else custodian_report(release)
+    if isinstance(release.custodian, RecordCustodian):
+        return records_report(release)
+    from discreet.verbs.prices import prices_for_report
+
+    return custodian_report(release, prices=prices_for_report(release))
 
 
 def sign(folder: str | Path, key: str | Path) -> None:

@@ -17,6 +17,7 @@ from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.model.evidence import DOWN, MOVES, UP
 from discreet.relations import System, build_system
 from discreet.relations.system import FIGURE
+from discreet.solve.bound import Bound
 from discreet.tables.suppress import classes
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.classes import (
@@ -62,9 +63,9 @@ def first_holder(system: System) -> int:
 def test_what_everybody_knows_of_a_cell_is_a_bound_by_itself():
     system = system_of()
     bound = furthest_move(system, against(system), 1, -1, 11, set())
-    assert bound == classes.Bound(Fraction(10), (), ())
+    assert bound == Bound(Fraction(10), (), ())
     close = system_of(upper_bound=np.array([NO_UPPER, 14, NO_UPPER, NO_UPPER, NO_UPPER]))
-    assert furthest_move(close, against(close), 1, 1, 5, set()) == classes.Bound(Fraction(4), (), ())
+    assert furthest_move(close, against(close), 1, 1, 5, set()) == Bound(Fraction(4), (), ())
     for direction, level in ((-1, 10), (1, 4)):
         found = furthest_move(close, against(close), 1, direction, level, set())
         assert found is None or found.relations

@@ -46,7 +46,7 @@ def improve_to_optimum(
     spent = start.effort["linear_programs"]
     if "limit_struck_at" in start.effort or limits.struck(spent):
         price_now = int(np.ceil(price(system, cost, start)))
-        said = {"least_cost": 0, "cost": price_now, "proven": 0, "limit_struck_at": spent}
+        said = {"least_cost": 0, "cost": price_now, "proven": 0, BEYOND: 0, "limit_struck_at": spent}
         return replace(start, effort={**said, **start.effort})
     left = None if limits.effort is None else limits.effort - spent
     required = system.unsafe | system.given
@@ -163,6 +163,8 @@ def _optimum(
 
 def beyond_optimum(effort: Mapping[str, int], for_sums: int) -> str:
     """What was withheld besides the cheapest pattern against outsiders, which is what an optimum is elsewhere."""
+    if not effort["least_cost"] and "limit_struck_at" in effort:
+        return "the limit struck before the optimum was looked for"
     kind = "the optimum" if effort["proven"] else "the best pattern found"
     more = effort[BEYOND] + for_sums
     if not more:

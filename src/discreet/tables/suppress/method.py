@@ -14,6 +14,7 @@ from discreet.keys import Key
 from discreet.methods.base import TableMethod
 from discreet.methods.outcome import TableOutcome
 from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.claims.base import Claim
 from discreet.model.claims.suppression import judged_sums, suppression_claim
 from discreet.model.evidence import Evidence
 from discreet.model.table import NOBODY, Table
@@ -184,11 +185,10 @@ class Suppress(TableMethod):
 
             refuse_without_scip()
         accept = self._read("accept")
-        counted = _counted(system)
+        uncounted = not all(_counted(system))
         whole = self._prepared(system)
         twins = self._twins(whole)
         system, hidden, cost, notes, attackers, unit = self._among_twins(whole, twins)
-        insiders = attackers.insiders
         limits = EffortLimits(self.effort, self.time_limit)
         proposed = self._proposed(hidden, cost, attackers)
         if proposed is not None:
@@ -214,21 +214,12 @@ class Suppress(TableMethod):
 
             taken = with_reasons(system, attackers, pattern.unprotected, failures, taken)
         certificates, proofs = certificates_and_proofs(system, pattern.families, unit)
-        claim = suppression_claim(
-            insiders,
-            self.known_within,
-            universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
-            values=len({table.spec.value for table in system.tables}) > 1,
-            cycle=has_open_cycle(system.tables),
-            counts=any(table.spec.value is None for table in system.tables),
+        claim = self._claim(
+            system,
+            attackers,
             fractions=has_fractions(system, certificates),
-            unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
-            uncounted=not all(counted),
-            coalitions=attackers.in_pairs,
-            unnamed_pairs=any(_unnamed_pairs(table) for table in _seen(system)),
+            uncounted=uncounted,
             accepted=len(taken),
-            already=system.already,
-            sums=judged_sums(system.tables.tables[: system.present], self.joint),
         )
         said = () if proposed is None else proposed.findings(hidden)
         if self.algorithm == "optimal":
@@ -240,6 +231,25 @@ class Suppress(TableMethod):
             self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, findings=said
         )
         return TableOutcome(withheld, evidence, notes=notes)
+
+    def _claim(self, system: System, attackers: Attackers, *, fractions: bool, uncounted: bool, accepted: int) -> Claim:
+        """What is claimed of the pattern, and what is not considered."""
+        return suppression_claim(
+            attackers.insiders,
+            self.known_within,
+            universes=len({table.spec.identity[1:] for table in system.tables}) > 1,
+            values=len({table.spec.value for table in system.tables}) > 1,
+            cycle=has_open_cycle(system.tables),
+            counts=any(table.spec.value is None for table in system.tables),
+            fractions=fractions,
+            unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
+            uncounted=uncounted,
+            coalitions=attackers.in_pairs,
+            unnamed_pairs=any(_unnamed_pairs(table) for table in _seen(system)),
+            accepted=accepted,
+            already=system.already,
+            sums=judged_sums(system.tables.tables[: system.present], self.joint),
+        )
 
     def _with_safe_sums(self, whole: _Prepared, withheld: Bools, twins: Twins | None) -> tuple[Bools, list[Sum]]:
         """The pattern in all value variables, and with more withheld where sums were not safe."""
