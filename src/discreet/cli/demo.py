@@ -1,4 +1,4 @@
-"""The demonstration: a made-up business survey from records to a verified release."""
+"""The demonstration: a survey and a census, tables and records, from made-up data to verified releases."""
 
 from __future__ import annotations
 
@@ -6,16 +6,32 @@ import os
 import sys
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 
-from discreet.errors import OutputError
-from discreet.generate import business_survey
-from discreet.recipe.run import run_recipe
+from discreet.errors import OutputError, counted
+from discreet.generate import business_survey, census_population
+from discreet.model.hierarchy import Hierarchy
+from discreet.model.microdata import Microdata
+from discreet.recipe.run import Run, run_recipe
+from discreet.rules import MinContributors, PPercent
+from discreet.rules.records import KAnonymity
 from discreet.stopping import written
-from discreet.verbs.show import summary
+from discreet.verbs.assess import assess
+from discreet.verbs.proposals import Redesign, propose_recodes
+from discreet.verbs.tabulate import tabulate
 
-RECIPE = """\
+if TYPE_CHECKING:
+    from discreet.generate import Generated
+
+RECODES = 9
+"""How many recodes the survey's table gets: half of its withheld cells become values, a fifth of its cells goes."""
+
+SURVEY = """\
 version = 1
 
 [data]
@@ -23,14 +39,14 @@ file = "input/records.parquet"
 contributor = "holding"
 
 [hierarchies]
-activity = { file = "input/activity.hrc" }
-region = { file = "input/region.hrc" }
+activity = "input/activity.hrc"
+region = "input/region.hrc"
 
 [[tables]]
 name = "turnover"
 by = ["activity", "region"]
 value = "turnover"
-
+{recode}
 [[rules]]
 kind = "p_percent"
 p = 10
@@ -48,28 +64,190 @@ directory = "release"
 report = true
 """
 
+COUNTS = """\
+version = 1
 
-def run_demo(directory: Path, records: int) -> None:
-    """Write records and recipe, run it, and say what to look at."""
-    recipe = directory / "recipe.toml"
-    if directory.exists() and any(directory.iterdir()) and not recipe.is_file():
+[data]
+file = "input/records.parquet"
+
+[hierarchies]
+area = "input/area.hrc"
+age_group = "input/age_group.hrc"
+labour = "input/labour.hrc"
+
+[[tables]]
+name = "persons"
+by = ["area", "age_group", "labour"]
+recode = { area = 2 }             # down to districts
+
+[[rules]]
+kind = "min_frequency"
+n = 3
+
+[[protect]]
+method = "cell_key"
+D = 5                             # no count changes by more than 5
+V = 3                             # variance of the changes
+js = 2                            # no 1 and no 2 is published
+identifier = "person"
+
+[output]
+directory = "counts"
+audit = false                     # takes a minute: discreet audit counts
+report = true
+"""
+
+PERSONS = """\
+version = 1
+
+[data]
+file = "input/persons.parquet"
+keys = ["area", "age", "sex"]
+sensitive = ["labour", "education"]
+numeric = ["income"]
+identifier = ["person"]
+
+[hierarchies]
+area = "input/area.hrc"
+
+[[rules]]
+kind = "k_anonymity"
+k = 3
+
+[[protect]]
+method = "recode"
+column = "area"
+level = 1                         # regions
+
+[[protect]]
+method = "recode"
+column = "age"
+intervals = [15, 30, 45, 65]
+
+[[protect]]
+method = "recode"
+column = "income"
+top = 100_000
+
+[records]
+name = "persons"
+
+[output]
+directory = "records"
+report = true
+"""
+PERSON_COLUMNS = ["person", "area", "age", "sex", "labour", "education", "income"]
+
+
+def run_demo(directory: Path, firms: int, persons: int) -> None:
+    """Protect a survey's table, a census table and a file of persons, and say what to look at."""
+    marker = directory / "survey" / "recipe.toml"
+    if directory.exists() and any(directory.iterdir()) and not marker.is_file():
         raise OutputError(
             f"The folder {directory.name!r} exists and is not a demonstration.", hint="Give another --directory."
         )
-    survey = business_survey(records)
-    directory.mkdir(parents=True, exist_ok=True)
-    for path in survey.write(directory / "input"):
-        written(path)
-    recipe.write_text(RECIPE, encoding="utf-8")
-    written(recipe)
-    click.echo(f"A survey of {records:,} firms and a recipe lie in {directory}. Running it ...")
-    done = run_recipe(recipe)
-    click.echo(summary(done.release))
+    _survey(directory / "survey", firms)
+    _census(directory / "census", persons)
+    _where_to_look(directory)
+
+
+def _survey(folder: Path, firms: int) -> None:
+    """Turnover by activity and region: made a little coarser, then cells are withheld and the rest is proved safe."""
+    survey = business_survey(firms, regions=(3, 8))
+    _write(survey, folder)
+    click.echo(f"1. A business survey: turnover of {firms:,} firms by activity and region")
+    found = _redesigned(survey)
+    click.echo(f"   In full detail {_share(int(found.before.unsafe.sum()), len(found.before), 'cell')} are unsafe.")
+    lines = ""
+    if found.steps:
+        parts = [f'{name} = "recodes/{name}_recode.csv"' for name in found.code_maps]
+        (folder / "recodes").mkdir(exist_ok=True)
+        for old in (folder / "recodes").glob("*_recode.csv"):  # of an earlier demonstration
+            old.unlink()
+        for path in found.write(folder / "recodes"):
+            written(path)
+        lines = f"recode = {{ {', '.join(parts)} }}    # proposed by: discreet redesign recipe.toml\n"
+        unsafe, cells = int(found.table.unsafe.sum()), len(found.table)
+        click.echo(f"   {len(found.steps)} proposed recodes leave {_share(unsafe, cells, 'cell')}; the first two:")
+        for step in found.steps[:2]:
+            click.echo(f"     {step}")
+    done = _run(folder / "recipe.toml", SURVEY.format(recode=lines))
+    public = done.release.public.tables[0]
+    shown = int(public.shown.sum())
+    click.echo(f"   Released: {_share(shown, len(public), 'cell')} with their values; the others are withheld.")
     if done.audit is not None:
-        click.echo(done.audit.summary())
-    click.echo(str(done.verdict))
-    folder = directory / "release"
+        click.echo(f"   Attacked by linear programs: {counted(done.audit.short, 'unsafe cell', 'are')} found too closely.")
+    click.echo("   What the independent checker says:\n")
+    click.echo(f"{done.verdict}\n")
+
+
+def _redesigned(survey: Generated) -> Redesign:
+    """The recodes that save most of the survey's table."""
+    by = {name: Hierarchy.from_parents(survey.parents[name], total="Total") for name in ("activity", "region")}
+    table = tabulate(Microdata(survey.records, contributor="holding"), by=by, value="turnover", name="turnover")
+    return propose_recodes(assess(table, PPercent(10), MinContributors(3)), most=RECODES)
+
+
+def _census(folder: Path, persons: int) -> None:
+    """The same persons twice: a table of counts with noise, and a file of records."""
+    census = census_population(persons)
+    _write(census, folder)
+    pa.parquet.write_table(census.records.select(PERSON_COLUMNS), folder / "input" / "persons.parquet")
+    written(folder / "input" / "persons.parquet")
+    click.echo(f"2. A census: counts of {persons:,} persons by area, age and labour status, with cell keys")
+    counts = _run(folder / "counts.toml", COUNTS)
+    click.echo(f"   Released: {_change(counts)}")
+    click.echo(f"   {counts.verdict.headline()}\n")
+    click.echo("3. The same persons as a file of records, by recoding")
+    unsafe = assess(Microdata(census.records, keys=["area", "age", "sex"]), KAnonymity(3)).assessment
+    click.echo(f"   Before: {unsafe}.")
+    records = _run(folder / "persons.toml", PERSONS)
+    public = records.release.public.records
+    click.echo(f"   Released: {len(public):,} records; altered columns: {', '.join(public.altered)}.")
+    anonymity = [text for text in records.verdict.proved if text.startswith("Every combination")]
+    click.echo("\n".join(f"   Proved: {text}" for text in anonymity))
+    click.echo(f"   {records.verdict.headline()}\n")
+
+
+def _change(run: Run) -> str:
+    """How far the published counts are from the true ones."""
+    (before,), (after,) = run.release.custodian.tables, run.release.custodian.published
+    change = np.abs(after - before.value)
+    return (
+        f"{_share(int((change > 0).sum()), len(before), 'count')} changed, "
+        f"by {change[change > 0].mean():.1f} on average and {change.max()} at most."
+    )
+
+
+def _write(data: Generated, folder: Path) -> None:
+    for path in data.write(folder / "input"):
+        written(path)
+
+
+def _run(recipe: Path, text: str) -> Run:
+    recipe.write_text(text, encoding="utf-8")
+    written(recipe)
+    return run_recipe(recipe)
+
+
+def _share(part: int, whole: int, noun: str) -> str:
+    return f"{part:,} of {counted(whole, noun)} ({100 * part / whole:.0f} %)"
+
+
+def _where_to_look(directory: Path) -> None:
+    survey, census = directory / "survey", directory / "census"
     shown = quote(os.path.relpath(sys.executable))
-    click.echo(f"\nPublic table:   {folder / 'public' / 'turnover.csv'}")
-    click.echo(f"Report:         {folder / 'custodian' / 'report.html'}")
-    click.echo(f"Check it again: {shown} -m discreet verify {quote(str(folder))}")
+    lines = [
+        ("Reports, with pictures", survey / "release" / "custodian" / "report.html"),
+        ("", census / "counts" / "custodian" / "report.html"),
+        ("", census / "records" / "custodian" / "report.html"),
+        ("What may be published", survey / "release" / "public" / "turnover.csv"),
+        ("", census / "counts" / "public" / "persons.csv"),
+        ("", census / "records" / "public" / "persons.csv"),
+        ("The recipes", survey / "recipe.toml"),
+        ("", census / "counts.toml"),
+        ("", census / "persons.toml"),
+    ]
+    for head, path in lines:
+        click.echo(f"{head:<24}{path}")
+    click.echo(f"{'Check one again':<24}{shown} -m discreet verify {quote(str(survey / 'release'))}")

@@ -59,13 +59,14 @@ def main() -> None:
 
 @main.command()
 @click.option("--directory", type=click.Path(path_type=Path), default=Path("discreet-demo"), show_default=True)
-@click.option("--records", type=int, default=10_000, show_default=True, help="How many firms the survey has.")
-def demo(directory: Path, records: int) -> None:
-    """Protect a made-up business survey from records to a verified release."""
+@click.option("--firms", type=int, default=20_000, show_default=True, help="How many firms the survey has.")
+@click.option("--persons", type=int, default=10_000, show_default=True, help="How many persons the census has.")
+def demo(directory: Path, firms: int, persons: int) -> None:
+    """Protect a made-up survey and a made-up census, from records to verified releases."""
     from discreet.cli.demo import run_demo
 
     with errors(False), progress(False):
-        run_demo(directory, records)
+        run_demo(directory, firms, persons)
 
 
 @main.command()
