@@ -1,7 +1,7 @@
 """Small vector drawings for the documentation: tables, bars and points, in light and dark.
 
-Every drawing is an SVG file of its own without a background, and follows the reader's colour scheme by itself. It is 340
-wide, so that two stand beside each other on a desk and one fills a telephone. Nothing in it depends on fonts or dates.
+Every drawing is an SVG file of its own without a background, and follows the reader's colour scheme by itself. It is
+340 wide: two stand side by side on a desk, one fills a telephone. Nothing in it depends on fonts or dates.
 """
 
 from __future__ import annotations

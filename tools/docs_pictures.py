@@ -117,9 +117,7 @@ LABOUR = ("all persons", "employed", "unemployed", "children", "students", "reti
 
 def counted_table(title: str, values: Sequence[int], true: Sequence[int], note: str) -> Drawing:
     """Draw the census table; changed counts are tinted."""
-    shown = [
-        Shown(f"{now:,}", "box" if now == then else "changed") for now, then in zip(values, true, strict=True)
-    ]
+    shown = [Shown(f"{now:,}", "box" if now == then else "changed") for now, then in zip(values, true, strict=True)]
     return grid(title, "Persons by labour status and sex.", LABOUR, ("all", "women", "men"), squared(shown, 3), note)
 
 
@@ -180,7 +178,8 @@ def multiplied() -> Drawing:
         high = 100 * count / counts.max()
         sheet.box(6 + 20.5 * i, 126 - high, 18, high, "bar")
     for i, share in enumerate((-20, -10, 0, 10, 20)):
-        sheet.words(6 + 82 * i, 142, f"{share:+d} %" if share else "0", f"note {'mid' if 0 < i < 4 else ('num' if i else '')}")
+        side = "mid" if 0 < i < 4 else "num" if i else ""
+        sheet.words(6 + 82 * i, 142, f"{share:+d} %" if share else "0", f"note {side}")
     sheet.words(0, 162, "nobody moves by less than 10 %, or by more than 20 %", "note")
     return sheet
 
@@ -203,13 +202,15 @@ def hexagons() -> tuple[Drawing, Drawing]:
 
 def _hex_map(when: str, counts: dict[str, int], at: dict[str, tuple[float, ...]]) -> Drawing:
     small = sum(count < 3 for count in counts.values())
-    sheet = Drawing(f"{when}: a map of counts", f"Hexagons with counts; {small} of {len(counts)} hold fewer than three.")
+    said = f"Hexagons with counts; {small} of {len(counts)} hold fewer than three."
+    sheet = Drawing(f"{when}: a map of counts", said)
     sheet.words(0, 14, f"{when}: {small} of {len(counts)} places hold 1 or 2", "title")
     for code, count in counts.items():
         x, y = at[code]
         cx, cy = 24 + 32 * x, 44 + 32 * y
         corners = [(cx + 18 * cos(pi / 6 + k * pi / 3), cy + 18 * sin(pi / 6 + k * pi / 3)) for k in range(6)]
-        sheet.shape(corners, "hex unsafe" if count < 3 else "hex besides", 1.0 if count < 3 else min(1.0, 0.35 + count / 25))
+        opacity = 1.0 if count < 3 else min(1.0, 0.35 + count / 25)
+        sheet.shape(corners, "hex unsafe" if count < 3 else "hex besides", opacity)
         sheet.words(cx, cy + 4, count, "mid onunsafe" if count < 3 else "mid")
     return sheet
 
@@ -300,16 +301,25 @@ def drawings() -> Iterator[tuple[str, Drawing]]:
     yield "table-intervals", intervals()
     yield "noise-table", noise_table()
     yield "census-before", census_before()
-    yield "census-cell-key", census_after(
-        ds.CellKey(D=5, V=3, js=2, identifier="person"), "After: noise by cell keys", "tinted: changed; no 1 or 2 is left"
+    yield (
+        "census-cell-key",
+        census_after(
+            ds.CellKey(D=5, V=3, js=2, identifier="person"),
+            "After: noise by cell keys",
+            "tinted: changed; no 1 or 2 is left",
+        ),
     )
-    yield "census-small-counts", census_after(
-        ds.SmallCount(base=3), "After: small counts rounded", "tinted: changed; sums still add up"
+    yield (
+        "census-small-counts",
+        census_after(ds.SmallCount(base=3), "After: small counts rounded", "tinted: changed; sums still add up"),
     )
-    yield "census-drop-add", census_after(
-        ds.DropAdd("person", rate=0.1, min_cell=0, min_margin=0, min_universe=0),
-        "After: records dropped or doubled",
-        "tinted: changed; sums still add up",
+    yield (
+        "census-drop-add",
+        census_after(
+            ds.DropAdd("person", rate=0.1, min_cell=0, min_margin=0, min_universe=0),
+            "After: records dropped or doubled",
+            "tinted: changed; sums still add up",
+        ),
     )
     yield "census-swapped", swapped()
     yield "multiplied", multiplied()

@@ -90,7 +90,7 @@ def test_the_demo_runs_again_and_again(tmp_path, monkeypatch):
     pytest.importorskip("jinja2")
     import discreet.cli.demo as module
 
-    monkeypatch.setattr(module, "business_survey", partial(business_survey, activities=(2, 4)))
+    monkeypatch.setattr(module, "business_survey", partial(module.business_survey, activities=(2, 4)))
     for _ in range(2):
         done = discreet("demo", "--directory", tmp_path / "demo", "--firms", 200, "--persons", 1_500)
         assert done.exit_code == 0, done.output

@@ -176,7 +176,8 @@ def _survey(folder: Path, firms: int) -> None:
     shown = int(public.shown.sum())
     click.echo(f"   Released: {_share(shown, len(public), 'cell')} with their values; the others are withheld.")
     if done.audit is not None:
-        click.echo(f"   Attacked by linear programs: {counted(done.audit.short, 'unsafe cell', 'are')} found too closely.")
+        short = counted(done.audit.short, "unsafe cell", "are")
+        click.echo(f"   Attacked by linear programs: {short} found too closely.")
     click.echo("   What the independent checker says:\n")
     click.echo(f"{done.verdict}\n")
 

@@ -110,7 +110,7 @@ def compare_algorithms(
 
     Notes
     -----
-    Sources: card 003-04.
+    Sources: Giessing and Dittrich (2006).
 
     Examples
     --------

@@ -135,7 +135,7 @@ def utility(
 
     Notes
     -----
-    Sources: cards 003-07 and 004-fair-risk-utility.
+    Sources: Shlomo and Young (2006) and Langsrud (2021).
 
     Examples
     --------

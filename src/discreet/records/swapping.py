@@ -1,4 +1,4 @@
-"""Record swapping: households exchange their places before tabulation (card 003-07)."""
+"""Record swapping: households exchange their places before tabulation (Shlomo and Young 2006)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ In the primal form cells are shared out, and a relation between cells of several
 come first, because they are exact. What is left is halved again and again, from parts grown from several seeds and by
 levels: pairs that share most links are merged until few are left, these are halved, and the pairs part again. Each
 start is refined by moving single members while fewer links remain (Fiduccia and Mattheyses), and the best is taken. A
-maintained partitioner was measured and brought little (docs/design/0005). Source: card 003-02.
+maintained partitioner was measured and brought little (docs/design/0005). Source: Castro and Baena (2006).
 """
 
 from __future__ import annotations
