@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-WIDTH = 340
+WIDTH, SHEET = 324, 340
+"""How wide the marks and the sheet are; what is left keeps two sheets apart."""
 STYLE = """\
 svg{--ink:#1a2433;--pale:#5a6675;--line:#c9d1da;--plain:#f1f4f7;--dark:#1f3f66;--ondark:#ffffff;--soft:#b9cce0;
 --changed:#f3e2bd;--accent:#b3541e}
@@ -62,7 +63,7 @@ class Drawing:
 
     def text(self) -> str:
         """The drawing as an SVG file."""
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height:g}" width="{WIDTH}" '
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SHEET} {self.height:g}" width="{SHEET}" '
         head += f'height="{self.height:g}" role="img" aria-labelledby="t d">'
         said = f'<title id="t">{escape(self.title)}</title><desc id="d">{escape(self.description)}</desc>'
         return "\n".join([head, said, f"<style>{STYLE}</style>", *self.marks, "</svg>", ""])

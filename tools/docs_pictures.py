@@ -22,7 +22,7 @@ KEY = ds.Key(bytes(range(32)))
 TRADES = ("all trades", "retail", "food", "crafts")
 REGIONS = ("all", "North", "East", "South")
 UNSAFE_NOTE = "marked: one firm could be worked out"
-CHANGED_NOTE = "tinted: not the true value (readers cannot see which)"
+CHANGED_NOTE = "tinted: not true (readers cannot see which)"
 
 
 def squared(shown: Sequence[Shown], across: int) -> list[list[Shown]]:
@@ -59,7 +59,7 @@ def suppressed() -> Drawing:
         for value, status, bad in zip(table.value, public.status, table.unsafe, strict=True)
     ]
     said = "The unsafe cell is withheld, and three others with it, so that it cannot be computed by subtraction."
-    return turnover("After: four cells withheld", said, shown, "shaded: withheld so that the marked one stays unknown")
+    return turnover("After: four cells withheld", said, shown, "shaded: withheld to keep the marked one unknown")
 
 
 def altered(method: ds.Method, title: str) -> Drawing:
@@ -98,7 +98,7 @@ def noise_table() -> Drawing:
         base = 92 + block * 84
         sheet.words(0, base - 20, f"count {count}", "head")
         for change in range(-5, 6):
-            x, high = 66 + 25 * (change + 5), 90 * chances.get(change, 0.0)
+            x, high = 56 + 24 * (change + 5), 90 * chances.get(change, 0.0)
             sheet.box(x, base - high, 20, high, "bar")
             sheet.words(x + 10, base + 14, f"{change:+d}" if change else "0", "note mid")
     return sheet
@@ -176,10 +176,10 @@ def multiplied() -> Drawing:
     sheet.words(0, 14, "How far each firm's turnover moved", "title")
     for i, count in enumerate(counts):
         high = 100 * count / counts.max()
-        sheet.box(6 + 20.5 * i, 126 - high, 18, high, "bar")
+        sheet.box(4 + 20 * i, 126 - high, 17, high, "bar")
     for i, share in enumerate((-20, -10, 0, 10, 20)):
         side = "mid" if 0 < i < 4 else "num" if i else ""
-        sheet.words(6 + 82 * i, 142, f"{share:+d} %" if share else "0", f"note {side}")
+        sheet.words(4 + 80 * i, 142, f"{share:+d} %" if share else "0", f"note {side}")
     sheet.words(0, 162, "nobody moves by less than 10 %, or by more than 20 %", "note")
     return sheet
 
