@@ -23,6 +23,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     report,
     rounding,
     startup,
+    structure,
     suppression,
     suppression_large,
     tabulation,

@@ -54,6 +54,7 @@ def question(records: int, seed: int, activities: Sequence[int], regions: Sequen
     system = build_system(table.assess(ds.PPercent(10)))
     cost = system.cost("value")
     unsafe = np.flatnonzero(system.unsafe)
+    attackers = Attackers(system, None, None, np.zeros(len(system), np.bool_))
     level = np.concatenate((system.upper_level[unsafe], system.lower_level[unsafe]))
     return {
         "matrix": system.matrix[np.flatnonzero(system.defining)],
@@ -64,7 +65,7 @@ def question(records: int, seed: int, activities: Sequence[int], regions: Sequen
         "required": system.unsafe | system.given,
         "cost": cost,
         "demands": PatternDemands.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level),
-        "start_pattern": complete(system, cost, Attackers(system, None, None), None, None).withheld,
+        "start_pattern": complete(system, cost, attackers, None, None).withheld,
     }
 
 

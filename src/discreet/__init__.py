@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
     from discreet.records.drop_add import DropAdd
+    from discreet.records.local_suppress import LocalSuppress
     from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.recode import Recode
     from discreet.records.swap import Swap
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from discreet.verbs.repair import repair
     from discreet.verbs.replay import replay
     from discreet.verbs.save import save, sign
+    from discreet.verbs.structure import structure
     from discreet.verbs.tabulate import tabulate
     from discreet.verify import check_folder
 
@@ -121,6 +123,7 @@ _HOME = {
     "discreet.records.drop_add": ("DropAdd",),
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
+    "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
     "discreet.tables.redistribute.method": ("Redistribute",),
     "discreet.tables.rounding.method": ("Round",),
@@ -151,6 +154,7 @@ _HOME = {
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.replay": ("replay",),
     "discreet.verbs.save": ("save", "sign"),
+    "discreet.verbs.structure": ("structure",),
     "discreet.verbs.tabulate": ("tabulate",),
     "discreet.comparison.tune": ("family", "tune"),
     "discreet.comparison.utility": ("utility",),
@@ -162,6 +166,7 @@ METHODS.add_homes(
         "cell_key": "discreet.tables.perturb.cell_key_method",
         "drop_add": "discreet.records.drop_add",
         "intervals": "discreet.tables.intervals.method",
+        "local_suppress": "discreet.records.local_suppress",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
@@ -196,6 +201,7 @@ __all__ = [
     "Intervals",
     "KAnonymity",
     "Key",
+    "LocalSuppress",
     "MagnitudeNoise",
     "MaxShare",
     "Method",
@@ -259,6 +265,7 @@ __all__ = [
     "save",
     "sign",
     "statistical_metadata",
+    "structure",
     "table_from_jj",
     "tabulate",
     "tune",
@@ -285,11 +292,13 @@ add_doors(
         "discreet.tables.perturb.shuffle": ("shuffled",),
         "discreet.verbs.assess": ("assess",),
         "discreet.verbs.audit": ("audit", "shared_cells"),
+        "discreet.verbs.prices": ("prices",),
         "discreet.verbs.ready_made": ("table_from_cells",),
         "discreet.verbs.redesign": ("recode",),
         "discreet.verbs.repair": ("repair",),
         "discreet.verbs.replay": ("replay",),
         "discreet.verbs.save": ("save",),
+        "discreet.verbs.structure": ("structure",),
         "discreet.verbs.show": ("summary", "table_to_frame", "to_frame"),
         "discreet.comparison.utility": ("utility",),
         "discreet.verbs.verify": ("verify",),

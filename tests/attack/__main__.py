@@ -21,7 +21,7 @@ COUNTS = {
     "forging": 10_000,
     "forged_records": 10_000,
 }
-"""Attackers, and how many cases (of forgeries: for each format) each tries."""
+"""Attackers, and how many cases (of forgeries: for each format or kind of release) each tries."""
 
 
 def main() -> int:

@@ -23,84 +23,19 @@ from typing import Any
 import pyarrow as pa
 
 import discreet as ds
+from tests.attack.forged_moves import FORGERS_OF_NOISE, FORGERS_OF_SWAPS
 from tests.attack.forging import reseal
+from tests.attack.record_folders import KEYS, RELEASES, Folder, edit_both, edit_json, read_arrow, read_json, write_arrow
 from tests.attack.running import asked
 
-K = 3
-KEYS = ("age", "sex", "region")
 Forger = Callable[[Path, random.Random], bool | None]
 """Edits a folder; whether the checker must refuse it, or nothing where nothing was changed."""
-
-
-def made(folder: Path, seed: int = 1) -> Path:
-    """A true release of 60 records."""
-    draw = random.Random(seed)
-    rows = 60
-    table = pa.table(
-        {
-            "name": [f"Ann {i}" for i in range(rows)],
-            "home": [i // 2 for i in range(rows)],
-            "age": [draw.randrange(100) for _ in range(rows)],
-            "sex": [draw.choice("mf") for _ in range(rows)],
-            "region": [draw.choice(["N1", "N2", "S1", "S2"]) for _ in range(rows)],
-            "health": [draw.choice(["good", "bad", None]) for _ in range(rows)],
-            "income": [round(draw.lognormvariate(9, 1), 2) for _ in range(rows)],
-        }
-    )
-    tree = ds.Hierarchy.from_nested({"north": ["N1", "N2"], "south": ["S1", "S2"]}, total="All")
-    data = ds.Microdata(
-        table,
-        keys=list(KEYS),
-        sensitive="health",
-        numeric="income",
-        household="home",
-        identifier="name",
-        hierarchies={"region": tree},
-        value_labels={"sex": {"m": "male", "f": "female"}},
-    )
-    steps = [
-        ds.Recode("age", intervals=[50]),
-        ds.Recode("region", level=1),
-        ds.Recode("income", top=20_000, bottom=1_000),
-        ds.Recode("sex", map={"m": "man", "f": "woman"}),
-    ]
-    ds.protect(data, steps, rules=[ds.KAnonymity(K)]).save(folder, formats=["csv", "parquet"])
-    return folder
-
-
-# ---- files ------------------------------------------------------------------------------------------------------
-
-
-def read_arrow(path: Path) -> pa.Table:
-    with pa.OSFile(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()
-
-
-def write_arrow(path: Path, table: pa.Table) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
 
 
 def rarest(folder: Path, keys: tuple[str, ...] = KEYS) -> int:
     """How often the rarest combination of keys occurs in the public file."""
     with (folder / "public" / "records.csv").open(encoding="utf-8", newline="") as stream:
         return min(Counter(tuple(row[key] for key in keys) for row in csv.DictReader(stream)).values())
-
-
-def edit_json(folder: Path, name: str, edit: Callable[[Any], None]) -> None:
-    path = folder / "custodian" / name
-    data = json.loads(path.read_text(encoding="utf-8"))
-    edit(data)
-    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def edit_both(folder: Path, edit: Callable[[Any, Any], None]) -> None:
-    """Edit records.json and log.json so that they still say the same."""
-    read = {name: json.loads((folder / "custodian" / name).read_text()) for name in ("records.json", "log.json")}
-    edit(read["records.json"], read["log.json"])
-    for name, data in read.items():
-        text = json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-        (folder / "custodian" / name).write_text(text, encoding="utf-8")
 
 
 # ---- meaning ----------------------------------------------------------------------------------------------------
@@ -147,7 +82,9 @@ def public_columns(folder: Path, draw: random.Random) -> bool | None:
         names = ["name", *(f"Ann {i}" for i in range(len(lines) - 1))]
         lines = [f"{line},{name}" for line, name in zip(lines, names, strict=True)]
     else:
-        lines[0] = lines[0].replace(draw.choice(["age", "sex", "income"]), "note")
+        names = lines[0].split(",")
+        names[draw.randrange(len(names))] = "note"
+        lines[0] = ",".join(names)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return True
 
@@ -168,7 +105,7 @@ def public_parquet(folder: Path, draw: random.Random) -> bool | None:
     else:
         values = table["sex"].to_pylist()
         i = draw.randrange(len(values))
-        values[i] = "man" if values[i] == "woman" else "woman"
+        values[i] = next(other for other in values if other != values[i])
         table = table.set_column(table.column_names.index("sex"), "sex", pa.array(values))
     pq.write_table(table, path, compression="zstd")
     return True
@@ -286,7 +223,7 @@ def method_parameter(folder: Path, draw: random.Random) -> bool | None:
 
 def description_field(folder: Path, draw: random.Random) -> bool | None:
     """A field of the description becomes something that it must not be."""
-    way = draw.randrange(9)
+    way = draw.randrange(9 if read_json(folder, "records.json")["hierarchies"] else 8)
 
     def edit(data: Any) -> None:
         if way == 0:
@@ -304,7 +241,7 @@ def description_field(folder: Path, draw: random.Random) -> bool | None:
         elif way == 6:
             data["note"] = "Ann 3 lives in N1"
         elif way == 7:
-            data["columns"][2]["type"] = "string"
+            data["columns"][2]["type"] = "bool"
         else:
             data["hierarchies"]["region"]["groupings"] = data["hierarchies"]["region"]["groupings"][:1]
 
@@ -325,23 +262,23 @@ def household_split(folder: Path, draw: random.Random) -> bool | None:
     return True
 
 
-FORGERS: dict[str, Forger] = {
-    forger.__name__: forger
-    for forger in (
-        public_value,
-        public_rows,
-        public_columns,
-        public_parquet,
-        extra_file,
-        step_value,
-        original_value,
-        row_order,
-        rule_number,
-        method_parameter,
-        description_field,
-        household_split,
-    )
+ANY: tuple[Forger, ...] = (
+    public_value,
+    public_rows,
+    public_columns,
+    public_parquet,
+    extra_file,
+    row_order,
+    description_field,
+    household_split,
+)
+"""What can be forged of every release of records."""
+FORGERS: dict[str, dict[str, Forger]] = {
+    "recode": {f.__name__: f for f in (*ANY, step_value, original_value, rule_number, method_parameter)},
+    "swap": {f.__name__: f for f in ANY} | FORGERS_OF_SWAPS,
+    "noise": {f.__name__: f for f in ANY} | FORGERS_OF_NOISE,
 }
+"""Forgers of each kind of release."""
 
 
 # ---- bytes ------------------------------------------------------------------------------------------------------
@@ -360,38 +297,18 @@ def changed_bytes(data: bytes, draw: random.Random) -> bytes:
 # ---- the attack -------------------------------------------------------------------------------------------------
 
 
-class Folder:
-    """A true release that is forged again and again."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = made(folder)
-        self.true = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-        assert ds.check_folder(folder).holds
-
-    def restore(self) -> None:
-        for path in self.folder.rglob("*"):
-            if path.is_file() and path.relative_to(self.folder).as_posix() not in self.true:
-                path.unlink()
-        if (self.folder / "restricted").is_dir():
-            (self.folder / "restricted").rmdir()
-        for name, data in self.true.items():
-            path = self.folder / name
-            if not path.is_file() or path.read_bytes() != data:
-                path.write_bytes(data)
-                path.chmod(0o644 if name.startswith("public/") else 0o600)
-
-
 def forge_meaning(release: Folder, seed: int) -> str | None:
     """One forgery of meaning, sealed anew; what was wrong about the verdict, or nothing."""
     draw = random.Random(seed)
-    name = draw.choice(list(FORGERS))
+    forgers = FORGERS[release.kind]
+    name = draw.choice(list(forgers))
     try:
-        wrong = FORGERS[name](release.folder, draw)
+        wrong = forgers[name](release.folder, draw)
         if wrong is None:
             return None
         reseal(release.folder)
         holds = ds.check_folder(release.folder).holds
-        return f"seed {seed}: {name} was accepted" if holds and wrong else None
+        return f"{release.kind}, seed {seed}: {name} was accepted" if holds and wrong else None
     finally:
         release.restore()
 
@@ -414,22 +331,24 @@ def forge_bytes(release: Folder, seed: int) -> str | None:
         return None  # no release any more, and said so
     finally:
         release.restore()
-    return f"seed {seed}: a change of {name} was accepted" if holds else None
+    return f"{release.kind}, seed {seed}: a change of {name} was accepted" if holds else None
 
 
 def main() -> int:
-    """Forge as often as asked, and say what was accepted."""
+    """Forge every kind of release as often as asked, and say what was accepted."""
     given = asked(__doc__, 10_000)
     accepted = []
-    with tempfile.TemporaryDirectory() as place:
-        release = Folder(Path(place) / "out")
-        for seed in range(given.seed, given.seed + given.count):
-            for forge in (forge_meaning, forge_bytes):
-                found = forge(release, seed)
-                if found is not None:
-                    accepted.append(found)
-                    print(found, flush=True)
-    print(f"{given.count} forgeries of meaning and {given.count} of bytes, {len(accepted)} accepted")
+    for kind in RELEASES:
+        with tempfile.TemporaryDirectory() as place:
+            release = Folder(Path(place) / "out", kind)
+            for seed in range(given.seed, given.seed + given.count):
+                for forge in (forge_meaning, forge_bytes):
+                    found = forge(release, seed)
+                    if found is not None:
+                        accepted.append(found)
+                        print(found, flush=True)
+        print(f"{kind}: {given.count} forgeries of meaning and {given.count} of bytes", flush=True)
+    print(f"{len(accepted)} accepted")
     return 1 if accepted else 0
 
 

@@ -2,7 +2,8 @@
 
 - *counts*: of every place, shown or not, the least and most in whole numbers that fit the published map, the threshold
   and the true totals of areas that are published beside it; against the claim and against ``audit``;
-- *magnitudes*: totals of areas, and their differences, less what the map shows, against sensitive values;
+- *magnitudes*: totals of areas, and their differences, less what the map shows, against sensitive values; places that
+  break a rule before or after the repair;
 - *repeating*: a reader who runs the method on every map that may lie behind, which the claim admits it leaves out.
 
 ``python -m tests.attack.redistributed_maps --count 2000`` runs all of it.
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +25,23 @@ import discreet as ds
 from discreet.errors import DiscreetError
 from tests.attack.running import tallied
 
-NEVER = ("maps that tell", "value maps that tell", "wrongly kept by audit", "places that break a rule")
+NEVER = (
+    "maps that tell",
+    "value maps that tell",
+    "wrongly kept by audit",
+    "places that break a rule",
+    "sensitive places shown as they are",
+)
 """What must not be found, not once."""
 THRESHOLD = 3
+
+
+class MapLimits(TypedDict, total=False):
+    """Rules of a map of magnitudes besides the threshold."""
+
+    max_share: float
+    p: float
+    dominance: tuple[int, float]
 
 
 class Map(NamedTuple):
@@ -230,29 +245,37 @@ def attack_values(case: Map, release: ds.Release, p: float | None) -> Counter[st
     return found
 
 
-def attack_rules(release: ds.Release, rules: dict[str, float | tuple[int, float]]) -> Counter[str]:
-    """Places that break a rule in the whole units in which they are published, whoever rounds."""
+def broken(values: list[int], rules: MapLimits) -> bool:
+    """Whether a place of these contributors breaks a rule, in fractions."""
+    v = sorted((x for x in values if x), reverse=True)
+    n, k = rules.get("dominance", (0, 1.0))
+    return (
+        len(v) < THRESHOLD
+        or v[0] > Fraction(str(rules.get("max_share", 1.0))) * sum(v)
+        or (n > 0 and sum(v[:n]) >= Fraction(str(k)) * sum(v))
+        or 100 * sum(v[2:]) < Fraction(str(rules.get("p") or 0)) * v[0]
+    )
+
+
+def attack_rules(case: Map, release: ds.Release, rules: MapLimits) -> Counter[str]:
+    """Places that break a rule in the whole units in which they are published, or that did and show the truth."""
     found: Counter[str] = Counter(ruled_maps=1)
     made = release.custodian.evidence[0].parts["repaired"]
     inside: dict[int, list[int]] = {}
     for place, value in zip(made["place"].tolist(), made["value"].tolist(), strict=True):
         inside.setdefault(place, []).append(value)
     for values in inside.values():
-        v = sorted((x for x in values if x), reverse=True)
-        broken = len(v) < THRESHOLD
-        if "max_share" in rules:
-            broken |= v[0] > Fraction(str(rules["max_share"])) * sum(v)
-        if "dominance" in rules:
-            n, k = rules["dominance"]
-            broken |= sum(v[:n]) >= Fraction(str(k)) * sum(v)
-        if "p" in rules:
-            broken |= 100 * sum(v[2:]) < Fraction(str(rules["p"])) * v[0]
         found["places under rules"] += 1
-        found["places that break a rule"] += int(broken)
+        found["places that break a rule"] += int(broken(values, rules))
+    shown = shown_places(case, release)
+    for code, held in zip(case.codes, case.held, strict=True):
+        if held and broken(list(held.values()), rules):
+            found["sensitive places"] += 1
+            found["sensitive places shown as they are"] += int(shown.get(code) == sum(held.values()))
     return found
 
 
-RULES: tuple[dict[str, float | tuple[int, float]], ...] = (
+RULES: tuple[MapLimits, ...] = (
     {"max_share": 0.5},
     {"p": 20.0},
     {"dominance": (1, 0.6)},
@@ -324,10 +347,11 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
         release = published(case, "sales", p=p, **options)
         if release is not None:
             found += attack_values(case, release, p)
+            found += attack_rules(case, release, {} if p is None else {"p": p})
         rules = RULES[int(rng.integers(len(RULES)))]
         release = published(case._replace(areas={}), "sales", **rules, **options)
         if release is not None:
-            found += attack_rules(release, rules)
+            found += attack_rules(case, release, rules)
     return found
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import discreet as ds
 from discreet.methods.base import RecordMethod
 
+KEYS = ("age", "sex", "region")
 RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     "recode-map": lambda: [ds.Recode("sex", map={"m": "person", "f": "person"})],
     "recode-level": lambda: [ds.Recode("region", level=1)],
@@ -18,6 +19,11 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     "recode-twice": lambda: [
         ds.Recode("age", intervals=[15, 65]),
         ds.Recode("age", map={"<15": "<65", "15-64": "<65"}),
+    ],
+    "local-suppress": lambda: [ds.LocalSuppress(3, keys=KEYS)],
+    "local-suppress-pairs": lambda: [
+        ds.Recode("region", level=1),
+        ds.LocalSuppress(2, keys=KEYS, size=2, importance={"sex": 3}),
     ],
     "swap": lambda: [ds.Swap("region", "home", profile=["sex"], rate=0.3)],
     "swap-recoded": lambda: [
@@ -39,6 +45,13 @@ BAD_RECORD_PARAMETERS = {
         {"column": "age", "tops": 5},
         {"column": "age", "intervals": [5], "names": ["low"]},
     ],
+    "local_suppress": [
+        {},
+        {"k": 1},
+        {"k": 3, "size": 0},
+        {"k": 3, "importance": {"age": -1}},
+        {"k": 3, "key": ["age"]},
+    ],
     "swap": [
         {"area": "region"},
         {"area": "region", "household": "home", "rate": 0},
@@ -54,7 +67,10 @@ BAD_RECORD_PARAMETERS = {
     ],
 }
 NO_PARTNER, NO_HOME, NO_NAME = "No household found a partner", "no column 'home'", "no column 'name'"
+TOO_FEW = "times, in 1 record"
 RECORD_NOT_FOR = {
+    ("local-suppress", "one_record"): TOO_FEW,
+    ("local-suppress-pairs", "one_record"): TOO_FEW,
     ("swap", "one_record"): NO_PARTNER,
     ("swap-recoded", "one_record"): NO_PARTNER,
     ("swap", "equal_rows"): NO_HOME,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import discreet as ds
 from discreet.cli import main
 from tests.recipe.test_recipe import RECIPE, TWICE, folder, small_folder, twice  # noqa: F401
 
@@ -100,7 +101,7 @@ def test_the_demo_runs_again_and_again(tmp_path, monkeypatch):
     for release in ("survey/release", "census/counts", "census/records"):
         assert (tmp_path / "demo" / release / "custodian" / "report.html").is_file()
         assert discreet("verify", tmp_path / "demo" / release).exit_code == 0
-    assert 'recode = { ' in (tmp_path / "demo" / "survey" / "recipe.toml").read_text()
+    assert "recode = { " in (tmp_path / "demo" / "survey" / "recipe.toml").read_text()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("x")
     assert discreet("demo", "--directory", tmp_path / "full").exit_code == 6
@@ -213,3 +214,42 @@ def test_an_audit_with_cells_that_were_out_before_ends_with_code_5(twice: Path):
     audited = discreet("audit", twice / "out")
     assert audited.exit_code == 5
     assert "unsafe cells that were published before: 1" in audited.stdout
+
+
+def test_structure_says_how_the_tables_of_a_recipe_hang_together(folder: Path):  # noqa: F811
+    done = discreet("structure", folder / "recipe.toml", "--output", folder / "b.csv", "--plot", folder / "b.svg")
+    assert done.exit_code == 0, done.output
+    assert "relations between" in done.stdout
+    assert "Linked by:" in done.stdout
+    assert (folder / "b.csv").read_text().startswith('"block","relations","cells","codes"')
+    assert (folder / "b.svg").read_text().startswith("<svg ")
+    assert (folder / "b.csv").stat().st_mode & 0o077 == 0
+    again = discreet("structure", folder / "recipe.toml", "--output", folder / "b.csv")
+    assert again.exit_code == 6
+    assert "'b.csv' exists" in again.stderr
+    assert not (folder / "out").exists()
+
+
+def test_structure_reads_releases_and_instances_and_says_the_same(folder: Path):  # noqa: F811
+    discreet("run", folder / "recipe.toml")
+    words = ("--form", "primal", "--json")
+    of_recipe, of_release = (
+        json.loads(discreet("structure", folder / name, *words).stdout) for name in ("recipe.toml", "out")
+    )
+    assert of_recipe == of_release
+    assert of_recipe["form"] == "primal"
+    assert len(of_recipe["linked_by"]) == of_recipe["links"]
+    ds.write_argus(ds.examples.small_table().assess(ds.PPercent(10)), folder / "small.jj", "jj")
+    of_instance = json.loads(discreet("structure", folder / "small.jj", "--json").stdout)
+    assert (of_instance["relations"], of_instance["cells"], of_instance["entries"]) == (8, 16, 32)
+
+
+def test_structure_refuses_what_cannot_be(folder: Path):  # noqa: F811
+    assert discreet("structure", folder / "nothing").exit_code == 3
+    many = discreet("structure", folder / "recipe.toml", "--blocks", 10_000)
+    assert many.exit_code == 2
+    assert "blocks=10000 is not allowed." in many.stderr
+    assert discreet("structure", folder / "recipe.toml", "--form", "triple").exit_code == 2
+    drawn = discreet("structure", folder / "recipe.toml", "--plot", folder / "blocks.png")
+    assert drawn.exit_code == 2
+    assert "ends in .svg" in drawn.stderr

@@ -24,7 +24,7 @@ SAID_OF_OTHER = """\
 other.py:2: note: Revealed type is "discreet.model.table.Table"
 other.py:3: note: Revealed type is "discreet.verify.verdict.Verdict"
 other.py:4: error: Argument 1 to "assess" of "TableVerbs" has incompatible type "KAnonymity"; \
-expected "Rule"  [arg-type]
+expected "Rule | Sequence[Rule]"  [arg-type]
 """
 
 

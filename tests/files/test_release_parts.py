@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,13 @@ def test_where_nothing_is_proved_the_truth_and_what_is_published_are_the_ends():
     assert (low.tolist(), high.tolist()) == (value.tolist(), (value + 5).tolist())
     low, high = proven_interval(custodian, 1)
     assert low.tolist() == high.tolist() == value.tolist()
+
+
+def test_a_published_value_below_the_truth_is_the_lower_end():
+    custodian = altered()
+    value = custodian.tables.tables[0].value
+    low, high = proven_interval(replace(custodian, published=(value - 5,)), 0)
+    assert (low.tolist(), high.tolist()) == ((value - 5).tolist(), value.tolist())
 
 
 @pytest.mark.parametrize(
@@ -101,6 +109,23 @@ def test_what_cannot_be_written_is_refused_before_anything_is(tmp_path):
     with pytest.raises(OutputError, match="drawn from insecure_seed="):
         write_tables(tmp_path / "out", guessed.public(), guessed)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_else_reads_what_the_custodian_keeps(tmp_path):
+    closed = written(tmp_path, case().custodian()) / "custodian"
+    modes = {path.name: path.stat().st_mode & 0o777 for path in closed.iterdir()}
+    assert {"manifest.json", "manifest.sha256", "tables.json"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_disk_that_gives_up_is_no_saved_release(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sealing, "put_in_place", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        written(tmp_path, case().custodian())
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("made", [True, False])

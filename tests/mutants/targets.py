@@ -68,6 +68,7 @@ GROUPS: dict[str, Group] = {
             f"verify/records/{name}.py"
             for name in (
                 "anonymity",
+                "blanked",
                 "check",
                 "context",
                 "descriptions",
@@ -82,6 +83,7 @@ GROUPS: dict[str, Group] = {
             "tests/battery/test_record_battery.py",
             "tests/attack/test_forged_records.py",
             "tests/verify/records",
+            "tests/records/test_local_suppress.py",
             "tests/records/test_multiplicative_noise.py",
             "tests/records/test_swap.py",
             "tests/verbs/test_protect_records.py",

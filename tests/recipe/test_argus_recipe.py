@@ -55,7 +55,7 @@ def test_costs_of_a_priori_files_hold_in_comparisons_too(tmp_path: Path) -> None
     release = run_recipe(path).release
     table = release.custodian.tables.tables[0]
     secondary = np.flatnonzero(release.custodian.withheld(0) & ~table.unsafe)
-    cells = [";".join(table.spec_codes(table.codes[row].tolist())) for row in secondary]
+    cells = [";".join(table.spec_codes(table.codes[row].tolist())) for row in secondary[:3]]
     (tmp_path / "a.hst").write_text("".join(f"{cell};c;1000000\n" for cell in cells))
     path = recipe(tmp_path, table='apriori = [{ file = "a.hst", separator = ";" }]')
     (dear,) = compare_recipe(path, ["certified"]).totals

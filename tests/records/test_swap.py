@@ -173,6 +173,31 @@ def test_audits_know_what_no_exchange_can_change():
     assert table.unsafe.any()
 
 
+@pytest.mark.parametrize(
+    ("variables", "where", "strata", "pairs", "said"),
+    [
+        (["job"], None, (), False, True),
+        (["job", "sex"], None, (), False, False),
+        (["job", "sex"], "job != 'c'", (), False, True),
+        (["job", "sex"], None, ("kind",), False, True),
+        (["job", "sex"], None, (), True, True),
+    ],
+    ids=["no table shows them", "a table shows them", "of some only", "strata are matched, too", "several persons"],
+)
+def test_audits_say_where_no_table_shows_what_households_were_matched_on(variables, where, strata, pairs, said):
+    """A reader who knows the households of each profile tells more than the tables do, and is not considered."""
+    frame = homes(40)
+    if pairs:  # two persons alike in every home
+        frame = pa.concat_tables([frame, frame])
+    frame = frame.append_column("kind", pa.array([("x", "y")[h % 2] for h in frame["home"].to_pylist()]))
+    by = {"area": AREA, "job": JOB, "sex": SEX}
+    spec = ds.TableSpec(by={v: by[v] for v in ("area", *variables)}, where=where or (), cells="all")
+    table = ds.tabulate(ds.Microdata(frame, strata=list(strata)), specs=[spec]).assess(ds.MinFrequency(3))
+    method = ds.Swap("area", "home", within="region", profile=["sex"], rate=0.5)
+    audit = ds.audit(ds.protect(table, method, key=KEY))
+    assert any("households of each profile" in text for text in audit.not_considered) == said
+
+
 def test_values_are_not_audited():
     frame = homes().append_column("income", pa.array(np.arange(30)))
     spec = ds.TableSpec(by={"area": AREA, "job": JOB}, value="income", cells="all")

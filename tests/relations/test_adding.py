@@ -108,6 +108,11 @@ def test_the_search_finds_all_codes_that_add_up():
     assert subsets(rows((HUGE, HUGE), (HUGE / 3, HUGE / 3), (HUGE * 2 / 3 + 1, HUGE * 2 / 3 + 1))) == [[1, 2]]
 
 
+def test_codes_that_are_too_much_in_one_line_do_not_add_up():
+    """5 + 5 would do in the first line, and 9 + 3 is more than the 10 of the second."""
+    assert subsets(rows((10, 10), (5, 9), (5, 3), (6, 2), (4, 8))) == [[3, 4]]
+
+
 def test_the_search_needs_two_lines_without_negative_values():
     assert subsets(rows((3,), (1,), (2,))) == []
     assert subsets(rows((3, 5), (1, 2), (2, 3), (-1, 0)), 1, 2) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import escape
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ import discreet as ds
 from discreet.errors import ParameterError
 from discreet.model.table import CellStatus
 from discreet.model.tableset import TableSet
+from discreet.relations import build_system
 from discreet.report import custodian_report
 from discreet.report.numbers import TableNumbers
+from discreet.report.structure import structure_part
 from discreet.report.words import count, interval, number, percent
 from discreet.verify import Verdict
 from tests.report.conftest import release_of
@@ -308,3 +311,39 @@ def test_unsafe_zeros_and_unlimited_intervals_have_a_place():
 def test_impossible_length_of_lists_is_refused(small, most):
     with pytest.raises(ParameterError, match="most_cells"):
         custodian_report(small, most_cells=most)
+
+
+def test_structure_stands_at_the_end_folded_and_with_its_links_named(survey):
+    page = custodian_report(survey)
+    found = survey.custodian.tables.structure()
+    assert found.few_links
+    assert page.count("<details>") == 1  # folded: not open
+    section = page[page.index('<section aria-labelledby="structure">') :]
+    assert escape(found.found.summary()) in section
+    assert escape(found.links[0]).replace("&#x27;", "&#39;") in section
+    assert f"and {len(found.links) - 10} more" in section
+    assert '<a href="#structure">' in page
+    assert section.count("<section") == 1
+
+
+def test_tables_without_a_structure_show_none(small):
+    assert "hang together" not in custodian_report(small)
+
+
+def test_large_tables_show_parts_that_nothing_links_and_no_others(survey, monkeypatch):
+    monkeypatch.setattr("discreet.report.structure.SEARCHED_UP_TO", 100)
+    assert "hang together" not in custodian_report(survey)
+    (table,) = survey.custodian.tables
+    apart = TableSet([table.with_(spec=table.spec.with_(period=year, name=year)) for year in ("2024", "2025")])
+    part = structure_part(build_system(apart))
+    assert part is not None
+    assert part.words.startswith("2 blocks")
+    assert part.words.endswith("Nothing links them.")
+    assert part.links == ()
+
+
+def test_altered_tables_show_their_structure_too(survey_table):
+    counts = survey_table.assess(ds.MinContributors(3))
+    page = custodian_report(ds.protect(counts, ds.Round(5, levels=False)))
+    assert page.count("<details>") == 1
+    assert '<a href="#structure">How the tables hang together</a>' in page

@@ -64,7 +64,7 @@ def test_page_says_its_language_and_tables_have_captions_and_scopes(page):
 def test_images_have_words_and_ids_of_their_own(pages):
     read = Page(pages["custodian"])
     images = [a for tag, a in read.tags if tag == "svg" and a.get("aria-hidden") != "true"]
-    assert len(images) == 5
+    assert len(images) == 6
     assert all(a["role"] == "img" and len(a["aria-label"]) > 20 for a in images)
     assert sum(tag == "figcaption" for tag, _ in read.tags) == len(images)
     ids = [a["id"] for _, a in read.tags if "id" in a]

@@ -294,6 +294,28 @@ def test_unknown_is_no_secret():
     assert found == {("r1", "unknown"): (1, 0), ("r1", "sick"): (0, 1)}
 
 
+def test_a_broad_code_may_stand_for_unknown_though_its_parts_do_not():
+    health = ds.Hierarchy.from_nested(
+        {"known": ["sick", "well"], "unknown": ["refused", "lost"]}, total="Total", missing=frozenset(["unknown"])
+    )
+    table = counts({"region": REGION, "health": health}, {("r1", "refused"): 5, ("r2", "sick"): 4, ("r2", "well"): 7})
+    rule = ds.GroupDisclosure("health")
+    found = {cell for cell, (low, _) in by_cell(table, rule).items() if low}
+    assert found == {("r1", "refused"), ("r2", "known")}
+    assert ("r1", "unknown") in by_cell(table, ds.GroupDisclosure("health", unknown=True))
+
+
+@pytest.mark.parametrize("order", [["sick", "b", "a"], ["sick", "a", "b"]])
+def test_a_sum_that_a_table_leaves_out_is_not_taken_for_empty(order):
+    by = {"region": REGION, "health": ds.Hierarchy.flat(order)}
+    whole = counts(by, {("r1", "sick"): 5, ("r2", "sick"): 7})
+    left = [row for row, codes in enumerate(whole.codes.tolist()) if whole.spec_codes(codes) != ("Total", "a")]
+    table = whole.at(np.array(left))
+    assert table.value[-1] == 0
+    partners = {cell for cell, (low, _) in by_cell(table, ds.GroupDisclosure("health")).items() if not low}
+    assert {("r1", "a"), ("r2", "a")} <= partners
+
+
 def test_those_of_an_unknown_group_are_no_group():
     region = ds.Hierarchy.flat(["r1", "unknown"], missing=frozenset(["unknown"]))
     table = counts({"region": region, "health": HEALTH}, {("r1", "sick"): 3, ("r1", "well"): 4, ("unknown", "sick"): 5})

@@ -39,6 +39,25 @@ def test_k_anonymity_counts_what_anybody_would_count(columns, k, size):
     assert found.unsafe.tolist() == unsafe
 
 
+def test_whoever_knows_more_keys_than_there_are_knows_all():
+    data = ds.Microdata(pa.table({"x": ["a", "a", "b", "b"], "y": ["a", "b", "a", "a"]}), keys=["x", "y"])
+    assert data.assess(ds.KAnonymity(2, size=9)).assessment.unsafe == (2,)
+    assert data.assess(ds.KAnonymity(2, size=2)).assessment.unsafe == (2,)
+    assert data.assess(ds.KAnonymity(2, size=1)).assessment.unsafe == (1,)
+
+
+def test_too_many_subsets_are_refused_before_any_is_counted(monkeypatch):
+    data = ds.Microdata(pa.table({f"key {i}": ["a", "a"] for i in range(60)}))
+    with pytest.raises(ParameterError, match=r"60 keys have 118,264,581,564,861,424 subsets of 30; at most 20,000 are"):
+        data.assess(ds.KAnonymity(2, keys=[f"key {i}" for i in range(60)], size=30))
+    few = ds.KAnonymity(2, keys=["key 0", "key 1", "key 2"], size=2)
+    monkeypatch.setattr(rules, "MOST_SUBSETS", 3)
+    assert data.assess(few).assessment.unsafe == (0,)
+    monkeypatch.setattr(rules, "MOST_SUBSETS", 2)
+    with pytest.raises(ParameterError, match="3 keys have 3 subsets of 2; at most 2 are counted"):
+        data.assess(few)
+
+
 def test_many_keys_are_counted_by_sorting(monkeypatch):
     draw = np.random.default_rng(3)
     codes = [(draw.integers(0, 4, 500), 2**40) for _ in range(4)]

@@ -10,7 +10,6 @@ from scipy.sparse import block_diag, csr_array, hstack
 import discreet as ds
 from discreet.relations import build_system
 from discreet.solve.least_moves import in_blocks, least_absolute, least_squares
-from discreet.solve.structure import block_structure
 from tests.tables.rounding.making import table
 
 
@@ -80,17 +79,6 @@ def test_components_solved_in_threads_are_the_answer_of_the_whole():
         assert found.kept
         assert found.cost == pytest.approx(sum(one.cost for one in alone))
         assert np.abs(whole @ found.move).max() < 1e-3
-
-
-def test_the_schur_route_finds_the_same_squares():
-    matrix, lower, upper, weight = problem((6, 6, 5), 9)
-    blocks = block_structure(matrix, 2, form="primal")
-    one, two = (
-        least_squares(matrix, lower, upper, weight),
-        least_squares(matrix, lower, upper, weight, structure=blocks),
-    )
-    assert two.kept
-    assert two.cost == pytest.approx(one.cost, rel=1e-6)
 
 
 def test_where_there_are_no_moves_it_says_so():

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
-from scipy.sparse import block_diag, csr_array, eye_array, kron, vstack
+from scipy.sparse import block_diag, csr_array, eye_array
 from scipy.sparse.linalg import spsolve
 
+from benchmarks.structure import crossed, schur_solve, tree
 from discreet.errors import ParameterError
 from discreet.relations import build_system
-from discreet.solve.structure import Structure, block_structure, link_names, schur_solve
+from discreet.report.structure import structure_image
+from discreet.solve.halving import refine
+from discreet.solve.structure import Structure, block_structure, independent_parts, link_names
 from tests.tables.rounding.making import table
-
-
-def tree(codes: int, parents: int) -> csr_array:
-    """Root 0; the other parents are its children; all other codes are dealt in turn to them and the root."""
-    children: list[list[int]] = [list(range(1, parents)), *([] for _ in range(parents - 1))]
-    for number, code in enumerate(range(parents, codes)):
-        children[(number + 1) % parents].append(code)
-    rows = np.zeros((parents, codes))
-    for parent, mine in enumerate(children):
-        rows[parent, parent], rows[parent, mine] = -1, 1
-    return csr_array(rows)
-
-
-def crossed(*trees: csr_array) -> csr_array:
-    parts = []
-    for k, one in enumerate(trees):
-        whole = csr_array(np.ones((1, 1)))
-        for j, other in enumerate(trees):
-            whole = kron(whole, one if j == k else eye_array(other.shape[1]))
-        parts.append(whole)
-    return csr_array(vstack(parts))
-
 
 TARGUS = crossed(tree(18, 5), tree(9, 1))
 TOY = crossed(tree(10, 1), tree(17, 4), tree(17, 4))
@@ -110,7 +93,7 @@ def test_two_tables_that_share_their_total_have_one_link():
     both[rows:, [0, *range(cells, 2 * cells - 1)]] = one
     found = block_structure(csr_array(both), form="dual")
     assert found.linking.tolist() == [0]
-    assert found.worth_it
+    assert found.few_links
 
 
 def test_more_blocks_have_no_fewer_links_and_the_same_seed_the_same_blocks():
@@ -134,18 +117,112 @@ def test_links_have_names():
     found = block_structure(system.matrix, form="dual")
     assert len(link_names(found, system)) == len(found.linking)
     assert "v0=" in link_names(found, system)[0]
-    assert "link them" in found.summary()
+    assert link_names(found, system, 2) == link_names(found, system)[:2]
+    assert f"{len(found.linking)} cells link them" in found.summary()
+
+
+def fewest(matrix: csr_array, form: str) -> int:
+    """The fewest links of equal halves, by trying all."""
+    members = np.abs(matrix.toarray() if form == "dual" else matrix.toarray().T) > 0
+    size = len(members)
+    sides = np.zeros((sum(1 for _ in combinations(range(size - 1), size // 2)), size), bool)
+    for k, chosen in enumerate(combinations(range(size - 1), size // 2)):
+        sides[k, list(chosen)] = True
+    held, other = sides.astype(int) @ members, (~sides).astype(int) @ members
+    return int(((held > 0) & (other > 0)).sum(axis=1).min())
+
+
+@pytest.mark.parametrize("shape", [((4, 1), (4, 1)), ((4, 2), (4, 2)), ((6, 2), (3, 1))])
+@pytest.mark.parametrize("form", ["dual", "primal"])
+def test_small_tables_have_the_fewest_links_that_there_can_be(shape, form):
+    matrix = crossed(*(tree(codes, parents) for codes, parents in shape))
+    found = block_structure(matrix, 2, form=form, balance=0.0)
+    check(matrix, found)
+    assert len(found.linking) == fewest(matrix, form)
+    assert found.largest <= 0.5 + 1 / matrix.shape[0 if form == "dual" else 1]
+
+
+def test_full_sides_can_still_change_members():
+    # Of 16 cells none can move without a side of 9, which the balance does not allow for good.
+    matrix = crossed(tree(4, 1), tree(4, 1))
+    wrong = np.tile([0, 1], 8).astype(np.int8)
+    pattern = csr_array(matrix.T)
+    nets = pattern.tocsc()
+    members = [a.astype(np.int64) for a in (pattern.indptr, pattern.indices, nets.indptr, nets.indices)]
+    mixed = wrong[np.random.default_rng(3).permutation(16)]
+    before = recount(matrix, Structure("primal", 2, np.zeros(8, np.int64), mixed.astype(np.int64)))
+    cut = refine(*members, np.ones(16, np.int64), mixed, 8)
+    assert np.bincount(mixed).tolist() == [8, 8]
+    assert cut < before
+    assert cut == recount(matrix, Structure("primal", 2, np.zeros(8, np.int64), mixed.astype(np.int64)))
+
+
+@pytest.mark.parametrize("most", [32, 40, 50])
+def test_refinement_never_adds_links_and_keeps_the_limit(most):
+    nets = TARGUS.tocsc()
+    members = [a.astype(np.int64) for a in (TARGUS.indptr, TARGUS.indices, nets.indptr, nets.indices)]
+    for seed in range(5):
+        side = np.random.default_rng(seed).permutation(np.arange(63) % 2).astype(np.int8)
+        before = recount(TARGUS, Structure("dual", 2, side.astype(np.int64), np.zeros(162, np.int64)))
+        assert refine(*members, np.ones(63, np.int64), side, most) <= before
+        assert np.bincount(side).max() <= most
+
+
+def test_parts_that_nothing_links_are_found_exactly_and_largest_first():
+    rng = np.random.default_rng(4)
+    sizes = (crossed(tree(3, 1)), crossed(tree(9, 3), tree(6, 1)), crossed(tree(4, 1), tree(4, 1)))
+    whole = csr_array(block_diag([*sizes, csr_array((0, 2))]))  # two cells stand in no relation
+    whole = csr_array(whole[rng.permutation(whole.shape[0])][:, rng.permutation(whole.shape[1])])
+    found = block_structure(whole)
+    check(whole, found)
+    assert found.blocks == independent_parts(whole).blocks == 3
+    assert found.sizes == [(27, 56), (8, 16), (1, 3)]
+    assert len(found.linking) == 0
+    assert found.summary().endswith("Nothing links them.")
+
+
+def test_entries_that_are_zero_tie_nothing_together_and_stay_where_they_are():
+    two = csr_array((np.array([1, -1, 0, 1, -1]), np.array([0, 1, 2, 2, 3]), np.array([0, 3, 5])), shape=(2, 4))
+    found = block_structure(two)
+    assert (found.blocks, found.sizes) == (2, [(1, 2), (1, 2)])
+    assert two.nnz == 5
+
+
+@pytest.mark.parametrize("matrix", [csr_array((0, 5)), csr_array(np.ones((1, 5))), csr_array((0, 0))])
+def test_what_cannot_be_divided_is_one_block(matrix):
+    found = block_structure(matrix)
+    assert found.sizes == [matrix.shape]
+    assert found.summary().startswith("One block")
+    assert not found.few_links
 
 
 @pytest.mark.parametrize(
-    "options", [{"blocks": 1}, {"blocks": 64}, {"balance": 1.0}, {"form": "triple"}, {"starts": 0}]
+    ("options", "hint"),
+    [
+        ({"blocks": 1}, "Give a whole number from 2 to 63, or leave it out."),
+        ({"blocks": 64}, "Give a whole number from 2 to 63, or leave it out."),
+        ({"blocks": 2.0}, "Give a whole number from 2 to 63, or leave it out."),
+        ({"blocks": True}, "Give a whole number from 2 to 63, or leave it out."),
+        ({"balance": 1.0}, "Give a share from 0 to below 1."),
+        ({"balance": True}, "Give a share from 0 to below 1."),
+        ({"form": "triple"}, "Available: 'dual', 'primal', 'both'."),
+        ({"starts": 0}, "Give a whole number of at least 1."),
+    ],
 )
-def test_impossible_parameters_are_refused(options):
-    with pytest.raises(ParameterError):
+def test_impossible_parameters_are_refused(options, hint):
+    with pytest.raises(ParameterError) as error:
         block_structure(TARGUS, **{"form": "dual", **options})
+    assert hint in str(error.value)
 
 
-def test_the_picture_of_a_structure_is_an_image():
-    from discreet.report.structure import spy_image
+def test_blocks_of_too_few_relations_are_refused():
+    with pytest.raises(ParameterError, match="1 relation and 5 cells cannot be divided; leave it out"):
+        block_structure(csr_array(np.ones((1, 5))), 2)
 
-    assert spy_image(TARGUS, block_structure(TARGUS), "Blocks").startswith("<")
+
+def test_the_picture_stays_small_however_large_the_matrix():
+    found = block_structure(TOY, form="primal")
+    image = structure_image(TOY, found)
+    assert image.startswith("<svg")
+    assert "170 relations link them" in image
+    assert len(image) < 100_000

@@ -224,7 +224,7 @@ def test_who_knows_cells_to_within_some_per_cent_finds_narrower_intervals():
 
 def test_two_together_are_counted_and_named_as_attackers():
     table = marked(survey(0, 40), 0.7)
-    alone, both = ds.audit(table), ds.audit(table, coalitions=True)
+    alone, both = (ds.audit(table, insiders="full", coalitions=both) for both in (False, True))
     assert alone.together is None
     assert both.short_together >= both.short_insiders == alone.short_insiders
     assert both.recoverable_together >= both.recoverable_insiders

@@ -152,7 +152,7 @@ def test_one_call_takes_a_single_rule_several_values_and_methods_for_records():
     assert [table.name for table in release.public.tables] == ["turnover_by_size", "employees_by_size"]
     noise = ds.MultiplicativeNoise("firm", columns=["turnover"], insecure_seed=1)
     noisy = ds.protect(data, [noise, ds.Suppress()], by=["size"], value="turnover", rules=ds.MinContributors(3))
-    assert [evidence.method["kind"] for evidence in noisy.custodian.evidence] == ["multiplicative_noise", "suppress"]
+    assert [evidence.method["method"] for evidence in noisy.custodian.evidence] == ["multiplicative_noise", "suppress"]
 
 
 def test_without_rules_nothing_is_safe_in_one_call_either():

@@ -130,6 +130,7 @@ RELEASES: dict[str, Callable[[], ds.Release]] = {
     ),
     "drop-values": lambda: ds.protect(magnitude(), ds.DropAdd("id", subsample=5), key=KEY),
     "swap": lambda: ds.protect(counts(cells="all", n=25), ds.Swap("area", "id", profile=["half"], rate=0.4), key=KEY),
+    "swap-linked": lambda: ds.protect(linked_counts(), ds.Swap("area", "id", rate=0.4), key=KEY),
     "redistribute": lambda: ds.protect(points(), ds.Redistribute(outliers="redistribute", algorithm="optimal")),
     "redistribute-values": lambda: ds.protect(points(value="sales"), ds.Redistribute(max_share=0.6, p=10)),
 }

@@ -246,14 +246,25 @@ def test_counts_are_the_sums_of_their_inner_cells(column, by):
     refused_for("small-count", forge, f"a {what} count is not the sum of its inner cells")
 
 
-def test_an_inner_cell_that_an_earlier_publication_fixed():
+@pytest.mark.parametrize("by", [-1, 1])
+def test_an_inner_cell_that_an_earlier_publication_fixed(by):
     def forge(f: Forgery) -> None:
         inner = f.evidence.parts["inner"]
         place = f.rows(inner["count"] > BASE)[0]
         codes = [words[int(inner[f"code{k}"][place])] for k, words in enumerate(listing(f))]
-        f.method(pre_rounded=[[*codes, int(inner["rounded"][place]) + 1]])
+        f.method(pre_rounded=[[*codes, int(inner["rounded"][place]) + by]])
 
     refused_for("small-count", forge, "an inner cell is not what an earlier publication fixed")
+
+
+def test_an_inner_cell_that_was_published_as_zero_before():
+    def forge(f: Forgery) -> None:
+        inner = f.evidence.parts["inner"]
+        place = f.rows(inner["rounded"] == BASE)[0]
+        codes = [words[int(inner[f"code{k}"][place])] for k, words in enumerate(listing(f))]
+        f.method(pre_rounded=[[*codes, 0]])
+
+    refused_for("small-count", forge, "an inner cell is not what an earlier publication fixed", alone=True)
 
 
 @pytest.mark.parametrize("base", [1, 0, 4.0, "4"])

@@ -406,3 +406,10 @@ def test_public_numbers_are_read(text, units):
 def test_public_numbers_have_their_decimals_and_fit_into_64_bits(text, decimals):
     with pytest.raises(InputError, match=r"The public file 't\.csv' holds a value that is not a number with"):
         _units(text, decimals, "t.csv")
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_a_release_of_another_format_is_not_judged(closed, number):
+    folder = closed("withheld")
+    with pytest.raises(InputError, match=f"The release has format '{number}'; this version reads 3"):
+        resealed(folder, lambda tree: tree.update(format=number))

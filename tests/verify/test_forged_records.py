@@ -433,6 +433,16 @@ def test_magnitudes_need_their_contributions():
 def test_swaps_are_between_areas_of_every_table():
     message = "there is not one sum for every cell, or a table without the area"
     refused_for("swap", lambda f: f.method(area="nowhere"), message, alone=True)
+    refused_for("swap-linked", lambda f: f.method(area="kind"), message, alone=True)
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_tables_of_swapped_records_add_up(by):
+    def forge(f: Forgery) -> None:
+        f.published[0][f.rows(f.finest() & (f.published[0] > 2))[0]] += by
+        f.part("altered", value=f.published[0].copy())
+
+    refused_for("swap", forge, "published values do not add up", alone=True)
 
 
 def test_weighted_tables_say_how_many_records_there_are():

@@ -215,7 +215,7 @@ def narrow(people: list[tuple[str, int]], others: list[tuple[str, int]]) -> ds.T
 def insider_release(coalitions: bool = False) -> Release:
     people = [("p", 100), ("q", 5), ("r", 3)]
     others = [("q", 50), ("r", 40)] if coalitions else [("q", 90)]
-    return ds.protect(narrow(people, others), ds.Suppress(coalitions=coalitions, accept=ANY))
+    return ds.protect(narrow(people, others), ds.Suppress(insiders="full", coalitions=coalitions, accept=ANY))
 
 
 @pytest.mark.parametrize("coalitions", [False, True])
@@ -244,7 +244,7 @@ def test_a_reason_names_a_contributor_from_whom_the_cell_must_be_hidden():
 
 def test_whoever_has_most_of_a_cell_is_no_reason_downwards():
     people = [("p", 100), ("q", 5)]
-    release = ds.protect(narrow(people, [("p", 90)]), ds.Suppress(accept=ANY))
+    release = ds.protect(narrow(people, [("p", 90)]), ds.Suppress(insiders="full", accept=ANY))
     down = Impossible(DOWN, (Weighted(release.public.tables[0].name, ("a",), "region", 0, Fraction(1)),))
     accepted = [a for a in release.custodian.evidence[0].accepted if a.cell == ("a",)]
     name = accepted[0].table

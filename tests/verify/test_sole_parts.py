@@ -94,16 +94,16 @@ UNSAFE = {("A", "s"), ("a1", "s"), ("a1", "Total")}
 
 def test_a_table_is_publishable_where_the_only_contributor_of_a_part_is_the_largest_of_the_whole():
     """Falling by a tenth would need more than all others have, and is kept only from them."""
-    release = ds.protect(ready_made(ONE_FIRM, UNSAFE), ds.Suppress())
+    release = ds.protect(ready_made(ONE_FIRM, UNSAFE), ds.Suppress(insiders="full"))
     assert release.verify().holds
     audit = ds.audit(release)
     assert (audit.short_insiders, audit.recoverable_insiders) == (0, 0)
-    assert ds.protect(ready_made(ONE_FIRM, UNSAFE), ds.Suppress(coalitions=True)).verify().holds
+    assert ds.protect(ready_made(ONE_FIRM, UNSAFE), ds.Suppress(insiders="full", coalitions=True)).verify().holds
 
 
 def test_the_checker_spares_the_largest_only():
     """Whoever fills another cell that the certificates move sees through them, and is not spared."""
-    release = ds.protect(ready_made(ONE_FIRM, UNSAFE), ds.Suppress())
+    release = ds.protect(ready_made(ONE_FIRM, UNSAFE), ds.Suppress(insiders="full"))
     custodian = release.custodian
     table, evidence = custodian.tables.tables[0], custodian.evidence[0]
     target = table.row(act="A", size="s")

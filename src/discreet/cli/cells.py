@@ -141,7 +141,7 @@ def show_methods(
 
     With ``equal_risk`` each entry of the recipe is tuned to that risk first. Whether the evidence of all verified.
     """
-    _refuse_existing(paths)
+    refuse_existing(paths)
     with progress(as_json):
         found = compare_methods(recipe, **options) if equal_risk is None else _tuned(recipe, options, axes, equal_risk)
     output, plot, report = paths
@@ -170,7 +170,8 @@ def _tuned(recipe: Path, options: dict[str, Any], axes: tuple[str | None, str | 
     return found.comparison
 
 
-def _refuse_existing(paths: Sequence[Path | None]) -> None:
+def refuse_existing(paths: Sequence[Path | None]) -> None:
+    """Refuse to write to files that exist, before any work is done."""
     for path in paths:
         if path is not None and path.exists():
             raise OutputError(f"The file {path.name!r} exists.", hint="Choose another name, or remove it.")
@@ -205,7 +206,7 @@ def show_comparison(
     as_json: bool,
 ) -> None:
     """Compare algorithms on the tables of a recipe, print a line each, and write frame and image where asked."""
-    _refuse_existing((output, plot))
+    refuse_existing((output, plot))
     with progress(as_json):
         found = compare_recipe(recipe, algorithms, allow_outside=allow_outside, already_published=earlier)
     if output is not None:

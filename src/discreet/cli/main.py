@@ -9,21 +9,12 @@ from typing import Any, Literal
 
 import click
 
+from discreet.cli.options import EARLIER, FOLDER, JSON, OUTSIDE, RECIPE
+from discreet.cli.structure import structure
 from discreet.cli.terminal import errors, fail_stopped, patient, progress
 from discreet.room import require_to_start
 from discreet.stopping import Stopped, forget_written, handled
 
-RECIPE = click.argument("recipe", type=click.Path(path_type=Path))
-FOLDER = click.argument("folder", type=click.Path(path_type=Path))
-OUTSIDE = click.option("--allow-outside", is_flag=True, help="Let the recipe use files outside its own folder.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for machines.")
-EARLIER = click.option(
-    "--already-published",
-    "earlier",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="Folder of an earlier release to be protected together with; may be given several times.",
-)
 NOT_AUDITED = 7
 """Exit code of an audit that did not look."""
 
@@ -598,3 +589,6 @@ def schema() -> None:
     from discreet.recipe.schema import recipe_schema
 
     click.echo(json.dumps(recipe_schema(), indent=2))
+
+
+main.add_command(structure)

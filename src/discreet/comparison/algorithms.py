@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.comparison.writing import DONE, ended, standing_alone, write_new
+from discreet.comparison.writing import DONE, ended, write_new
 from discreet.errors import DiscreetError, ParameterError, counted
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools
@@ -19,6 +19,7 @@ from discreet.model.tableset import TableSet, as_set
 from discreet.progress import checkpoint, onwards
 from discreet.relations import System, build_system
 from discreet.report.comparison import comparison_image
+from discreet.report.page import standing_alone
 from discreet.tables.engines.standards import Standards
 from discreet.tables.suppress import Suppress
 from discreet.tables.suppress.classes import CLASSES

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from discreet.comparison.measured import COLUMNS
-from discreet.comparison.writing import DONE, standing_alone, write_new
+from discreet.comparison.writing import DONE, write_new
 from discreet.errors import ParameterError
 from discreet.files.frames import to_frame
 from discreet.report.compared import compared_page
+from discreet.report.page import standing_alone
 from discreet.report.riskmap import DEFAULT, Axis, Point, RiskMap, Spot
 
 ENDS = (2.5, 97.5)

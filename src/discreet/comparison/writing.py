@@ -1,4 +1,4 @@
-"""What all comparisons share: how a try ended, and images that are written once."""
+"""What all comparisons share: how a try ended, and files that are written once."""
 
 from __future__ import annotations
 
@@ -19,12 +19,6 @@ def ended(error: Exception) -> str:
     if isinstance(error, DiscreetError):
         return f"failed: {error.message}"
     return f"failed: {type(error).__name__}, which is a fault of the program; please report it"
-
-
-def standing_alone(drawing: str) -> bytes:
-    """An image of a page as a file of its own."""
-    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    return str(drawing).replace("<svg ", f"<svg {spaces} ", 1).encode()
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.verbs.assess import assess as assess
     from discreet.verbs.audit import audit as audit
     from discreet.verbs.audit import shared_cells as shared_cells
+    from discreet.verbs.prices import prices as prices
     from discreet.verbs.ready_made import table_from_cells as table_from_cells
     from discreet.verbs.redesign import recode as recode
     from discreet.verbs.repair import repair as repair
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from discreet.verbs.show import summary as summary
     from discreet.verbs.show import table_to_frame as table_to_frame
     from discreet.verbs.show import to_frame as to_frame
+    from discreet.verbs.structure import structure as structure
     from discreet.verbs.verify import verify as verify
 
 _HOMES: dict[str, str] = {}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from discreet.model.pattern import Pattern
     from discreet.model.table import Table
     from discreet.verbs.already import Items
+    from discreet.verbs.prices import PriceList
     from discreet.verify import Verdict
 else:
     from typing import TypeVar as _TypeVar
@@ -210,6 +211,29 @@ class Release(Generic[C]):
         """
         return doors.summary(self)
 
+    def prices(self: Release[TableCustodian], *, effort: int | None = None) -> PriceList:
+        """What each promise of a suppressed release costs: weaker and stronger ones are tried on the same tables.
+
+        Parameters
+        ----------
+        effort
+            How many linear programs may be spent on each pattern; as many as the release was allowed where left out,
+            none for tables of more than 20,000 cells.
+
+        Returns
+        -------
+        PriceList
+            Cells withheld and the share of their value, promise by promise.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> [price.promise for price in release.prices().prices if price.here]
+        ['sums of withheld cells are safe, too']
+        """
+        return doors.prices(self, effort=effort)
+
     def verify(self, data: Microdata | None = None) -> Verdict:
         """Re-check every claim of a release with the independent checker.
 
@@ -259,7 +283,7 @@ class Release(Generic[C]):
             What must hold against every contributor who knows its own contributions, for every unsafe cell that it does
             not fill alone: ``"full"``, the cell keeps its level, downwards against all but its largest contributor and
             those whose own contribution leaves no room for it; ``"nonzero"``, it is not known exactly. None leaves
-            insiders out. By default as the release claims it, and ``"full"`` for tables and patterns.
+            insiders out. By default as the release claims it, and ``"nonzero"`` for tables and patterns.
         coalitions
             Whether the same must hold of any two contributors together. By default as the release claims it, and not
             for tables and patterns.

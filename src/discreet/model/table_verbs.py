@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.rules.base import Rule
     from discreet.verbs.already import Items
     from discreet.verbs.repair import Repair
+    from discreet.verbs.structure import TableStructure
 
 
 class TablesVerbs:
@@ -51,7 +52,7 @@ class TablesVerbs:
             What must hold against every contributor who knows its own contributions, for every unsafe cell that it does
             not fill alone: ``"full"``, the cell keeps its level, downwards against all but its largest contributor and
             those whose own contribution leaves no room for it; ``"nonzero"``, it is not known exactly. None leaves
-            insiders out. By default as the release claims it, and ``"full"`` for tables and patterns.
+            insiders out. By default as the release claims it, and ``"nonzero"`` for tables and patterns.
         coalitions
             Whether the same must hold of any two contributors together. By default as the release claims it, and not
             for tables and patterns.
@@ -159,6 +160,52 @@ class TablesVerbs:
         (False, 3)
         """
         return doors.repair(cast("Table | TableSet", self), pattern, method, already_published=already_published)
+
+    def structure(
+        self,
+        blocks: int | None = None,
+        *,
+        form: Literal["dual", "primal", "both"] = "both",
+        balance: float = 0.1,
+        starts: int = 10,
+        seed: int = 1,
+    ) -> TableStructure:
+        """Nearly independent blocks of the relations of tables, and the cells or relations that link them.
+
+        Parameters
+        ----------
+        blocks
+            How many blocks. When left out, the parts that nothing links, where there are several, and otherwise two.
+        form
+            What links blocks: cells (``"dual"``) or relations (``"primal"``); ``"both"`` takes the form with the
+            smaller share of links.
+        balance
+            How far halves may differ: the larger has at most (1 + balance) / 2 of what is halved, or one more than
+            half.
+        starts
+            How many halvings are grown at each step, besides those made by levels; the best is taken.
+        seed
+            Chooses where they grow from; the same seed gives the same blocks.
+
+        Returns
+        -------
+        TableStructure
+            With ``summary()``, ``to_frame()``, ``plot()`` and the ``links`` by name.
+
+        Raises
+        ------
+        ParameterError
+            When a parameter is impossible.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> ds.examples.small_table().structure(form="primal").sizes
+        [(2, 8), (2, 8)]
+        """
+        return doors.structure(
+            cast("Table | TableSet", self), blocks, form=form, balance=balance, starts=starts, seed=seed
+        )
 
 
 class TableVerbs(TablesVerbs):

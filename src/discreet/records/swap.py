@@ -222,11 +222,12 @@ class Swap(Keyed, TablePublisher, RecordMethod):
             movable.append(_values_of(table, some) if known else np.zeros_like(values[-1]))
             checkpoint("swap", number + 2, len(tables) + 1)
         broad = np.array([made.areas.get(code, -1) for code in self._listing(tables)], np.int64)
+        counts = {**made.counts, "strata": len(set(data.strata) - set(self.profile))}
         return {
             "altered": {"value": np.concatenate(values), "movable": np.concatenate(movable)},
             "areas": {"broad": broad},
             "moved": {"persons": made.moved},
-            "households": {name: np.array([count], np.int64) for name, count in made.counts.items()},
+            "households": {name: np.array([count], np.int64) for name, count in counts.items()},
         }
 
     def _refuse_other_tables(self, tables: TableSet) -> None:
@@ -305,9 +306,18 @@ class Swap(Keyed, TablePublisher, RecordMethod):
         same = system.unsafe & (published == system.value)
         chances = CHANCES.format(int(same.sum()), counted(int(system.unsafe.sum()), "unsafe cell", "are"))
         certain = (same, UNCHANGED) if np.array_equal(published, system.value) else None
-        shown = any(set(self.profile) <= set(table.variables) for table in system.tables)
+        households = {name: int(column[0]) for name, column in evidence.parts["households"].items()}
+        shown = any(self._shows_profiles(table, households) for table in system.tables)
         left_out = (chances, NAMED) if shown else (chances, NAMED, PROFILES)
         return Reading(lower, upper, KNOWS, left_out, Whole(whole_steps(system)), certain)
+
+    def _shows_profiles(self, table: Table, households: Mapping[str, int]) -> bool:
+        """Whether a table counts the households of each profile: all records by all that was matched on.
+
+        Of households of several persons no table of persons tells which of them live together.
+        """
+        matched = set(self.profile) <= set(table.variables) and households.get("strata") == 0
+        return matched and not table.spec.where and int(table.value.max(initial=0)) == households["households"]
 
 
 def _telling(records: RecordSet, area: str) -> list[str]:

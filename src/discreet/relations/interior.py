@@ -68,9 +68,9 @@ def interior(system: System) -> Interior:
     place = np.cumsum(~pivot) - 1
     sums = csr_array((sums.data, place[sums.indices], sums.indptr), shape=(size, len(cells)))
     ties = matrix[np.flatnonzero(explains < 0)] @ sums
-    if not ties.data.any():
-        return Interior(cells, cells, sums)
     ties.eliminate_zeros()
+    if not ties.nnz:
+        return Interior(cells, cells, sums)
     free, onto = _untied(ties[np.flatnonzero(np.diff(ties.indptr))])
     return Interior(cells, cells[free], csr_array(sums @ onto))
 

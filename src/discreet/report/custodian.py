@@ -27,6 +27,7 @@ from discreet.report.page import render
 from discreet.report.patterns import pattern_heat
 from discreet.report.repeat import log_text, python_steps, versions
 from discreet.report.riskmap import RiskMap
+from discreet.report.structure import structure_part
 from discreet.report.words import parameters
 from discreet.verify import Verdict, check_release
 
@@ -133,6 +134,7 @@ def _common(release: Release, audit: Audit | None, recipe: str, title: str, verd
         "log": log_text(custodian.log),
         "made_with": str(custodian.log.get("discreet", "unknown")),
         "recipe": recipe,
+        "structure": structure_part(build_system(custodian.tables)),
         "versions": versions(),
     }
 

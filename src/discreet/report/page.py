@@ -25,6 +25,12 @@ def trusted(markup: str) -> str:
     return Markup(markup)
 
 
+def standing_alone(drawing: str) -> bytes:
+    """An image of a page as a file of its own."""
+    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return str(drawing).replace("<svg ", f"<svg {spaces} ", 1).encode()
+
+
 def _environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined

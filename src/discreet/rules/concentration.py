@@ -6,15 +6,16 @@ without a waiver. The exact inequalities and levels stand in docs/design/0002-ru
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import NeedsError, ParameterError, counted
-from discreet.model.arrays import Ints
+from discreet.model.arrays import Bools, Ints
 from discreet.model.table import Contributions, Table
 from discreet.model.units import as_fraction
 from discreet.rules.base import (
@@ -32,9 +33,59 @@ from discreet.rules.base import (
 WEIGHTS = ("once", "ignore")
 
 
+class Excess(NamedTuple):
+    """How far cells are beyond a limit: ``amount / per`` units. Cells at the limit count with ``something`` in them."""
+
+    amount: NDArray[Any]
+    per: int
+    something: NDArray[Any]
+
+
 @dataclass(frozen=True)
 class Concentration(Rule):
     """What rules of concentration have in common: how they take weights, and what they say of the limit itself."""
+
+    @property
+    @abstractmethod
+    def top(self) -> int:
+        """How many of the largest contributions the rule looks at."""
+
+    @abstractmethod
+    def excess(self, found: Contributions) -> Excess:
+        """How far cells of these contributions are beyond the limit, exactly."""
+
+    def breaks(self, found: Contributions) -> Bools:
+        """Which cells of these contributions break the rule, whether a table holds them or not.
+
+        With ``inclusive`` a cell at its limit is unsafe too, if there is something in it.
+        """
+        return self._broken(found, self.excess(found))
+
+    def _broken(self, found: Contributions, excess: Excess) -> Bools:
+        unsafe = np.asarray(excess.amount > 0, np.bool_)
+        if getattr(self, "inclusive", False):
+            unsafe |= np.asarray((excess.amount == 0) & (excess.something > 0), np.bool_)
+        if found.unwaived is not None:
+            unsafe &= found.unwaived >= 0
+        return unsafe
+
+    def evaluate(self, table: Table, profile: str) -> Finding:
+        """Unsafe where the limit is exceeded and somebody does not consent; the excess is the level.
+
+        Absolute contributions are in units of the value: a level of theirs must not shrink where positive and negative
+        contributions cancel out. Only a shadow variable and a sum without weights ask for a proportion.
+        """
+        found = self.look(table, self.top)
+        excess = self.excess(found)
+        refuse_negative(table, found.negative, self)
+        unsafe = self._broken(found, excess)
+        level = np.zeros(len(table), np.int64)
+        rows = np.flatnonzero(unsafe)
+        if table.spec.shadow is None and not (table.spec.weight and getattr(self, "weights", None) == "ignore"):
+            level[rows] = np.maximum(ceiling(excess.amount[rows], excess.per), 1)
+        else:
+            level[rows] = in_proportion(table.value[rows], found.total[rows], excess.amount[rows], excess.per)
+        return Finding(unsafe, level, level)
 
     def look(self, table: Table, top: int) -> Contributions:
         """The contributions that the rule looks at, as it takes weights."""
@@ -71,47 +122,18 @@ def protected_and_coalition(found: Contributions, others: int) -> tuple[Ints, In
     return largest, np.where(in_list, first, largest + found.top[:, :others].sum(axis=1))
 
 
-def _finding(
-    rule: Concentration,
-    table: Table,
-    found: Contributions,
-    excess: NDArray[Any],
-    denominator: int,
-    something: NDArray[Any],
-) -> Finding:
-    """Unsafe where ``excess`` is positive and somebody does not consent; the level is ``excess / denominator``.
-
-    With ``inclusive`` a cell at its limit is unsafe too, if there is something in it. Absolute contributions are in
-    units of the value: a level of theirs must not shrink where positive and negative contributions cancel out. Only a
-    shadow variable and a sum without weights ask for a proportion.
-    """
-    refuse_negative(table, found.negative, rule)
-    unsafe = np.asarray(excess > 0, np.bool_)
-    if getattr(rule, "inclusive", False):
-        unsafe |= np.asarray((excess == 0) & (something > 0), np.bool_)
-    if found.unwaived is not None:
-        unsafe &= found.unwaived >= 0
-    level = np.zeros(len(table), np.int64)
-    rows = np.flatnonzero(unsafe)
-    if table.spec.shadow is None and not (table.spec.weight and getattr(rule, "weights", None) == "ignore"):
-        level[rows] = np.maximum(ceiling(excess[rows], denominator), 1)
-    else:
-        level[rows] = in_proportion(table.value[rows], found.total[rows], excess[rows], denominator)
-    return Finding(unsafe, level, level)
-
-
-def _gap(rule: Concentration, table: Table, found: Contributions, share: Fraction, others: int) -> Finding:
-    """Unsafe where the rest of the cell is less than ``share`` of the protected contribution."""
+def _gap(found: Contributions, share: Fraction, others: int) -> Excess:
+    """Too much where the rest of the cell is less than ``share`` of the protected contribution."""
     largest, together = protected_and_coalition(found, others)
     short = combine((share.numerator, largest), (share.denominator, together), (-share.denominator, found.total))
-    return _finding(rule, table, found, short, share.denominator, largest)
+    return Excess(short, share.denominator, largest)
 
 
-def _dominance(rule: Concentration, table: Table, found: Contributions, share: Fraction, n: int) -> Finding:
-    """Unsafe where the ``n`` largest hold more than ``share`` of the cell."""
+def _dominance(found: Contributions, share: Fraction, n: int) -> Excess:
+    """Too much where the ``n`` largest hold more than ``share`` of the cell."""
     _, together = protected_and_coalition(found, n - 1)
     excess = combine((share.denominator, together), (-share.numerator, found.total))
-    return _finding(rule, table, found, excess, share.numerator, together)
+    return Excess(excess, share.numerator, together)
 
 
 @dataclass(frozen=True)
@@ -156,12 +178,15 @@ class PPercent(Concentration):
         share_of(self.p, "p", self.kind, below_one=self.below_one)
         whole_number(self.coalition, "coalition", self.kind)
 
-    def evaluate(self, table: Table, profile: str) -> Finding:
-        found = self.look(table, self.coalition + 1)
-        return _gap(self, table, found, as_fraction(self.p) / 100, self.coalition)
+    @property
+    def top(self) -> int:
+        return self.coalition + 1
+
+    def excess(self, found: Contributions) -> Excess:
+        return _gap(found, as_fraction(self.p) / 100, self.coalition)
 
     def words(self, table: Table, row: int) -> str:
-        found = self.look(table, self.coalition + 1).at(np.array([row]))
+        found = self.look(table, self.top).at(np.array([row]))
         largest, together = protected_and_coalition(found, self.coalition)
         rest = _percent(int(found.total[0]) - int(together[0]), int(largest[0]))
         who = (
@@ -207,12 +232,15 @@ class PriorPosterior(Concentration):
                 hint="Knowledge after publication (p) cannot be asked to be vaguer than before (q).",
             )
 
-    def evaluate(self, table: Table, profile: str) -> Finding:
-        found = self.look(table, self.coalition + 1)
-        return _gap(self, table, found, as_fraction(self.p) / as_fraction(self.q), self.coalition)
+    @property
+    def top(self) -> int:
+        return self.coalition + 1
+
+    def excess(self, found: Contributions) -> Excess:
+        return _gap(found, as_fraction(self.p) / as_fraction(self.q), self.coalition)
 
     def words(self, table: Table, row: int) -> str:
-        found = self.look(table, self.coalition + 1).at(np.array([row]))
+        found = self.look(table, self.top).at(np.array([row]))
         largest, together = protected_and_coalition(found, self.coalition)
         rest = _percent((int(found.total[0]) - int(together[0])) * as_fraction(self.q) / 100, int(largest[0]))
         return f"(p,q) rule: the largest contribution can be worked out within {rest} (limit {self.p:g} %)"
@@ -250,12 +278,15 @@ class Dominance(Concentration):
         share_of(self.k, "k", self.kind, below_one=self.below_one)
         self.check_common()
 
-    def evaluate(self, table: Table, profile: str) -> Finding:
-        found = self.look(table, self.n)
-        return _dominance(self, table, found, as_fraction(self.k) / 100, self.n)
+    @property
+    def top(self) -> int:
+        return self.n
+
+    def excess(self, found: Contributions) -> Excess:
+        return _dominance(found, as_fraction(self.k) / 100, self.n)
 
     def words(self, table: Table, row: int) -> str:
-        found = self.look(table, self.n).at(np.array([row]))
+        found = self.look(table, self.top).at(np.array([row]))
         _, together = protected_and_coalition(found, self.n - 1)
         held = _percent(int(together[0]), int(found.total[0]))
         who = "the largest contributor holds" if self.n == 1 else f"the {self.n} largest contributors hold"
@@ -288,11 +319,15 @@ class MaxShare(Concentration):
             raise ParameterError(f"max_share: share={self.share!r} is not allowed.", hint="Use more than 0, below 1.")
         self.check_common()
 
-    def evaluate(self, table: Table, profile: str) -> Finding:
-        return _dominance(self, table, self.look(table, 1), as_fraction(self.share), 1)
+    @property
+    def top(self) -> int:
+        return 1
+
+    def excess(self, found: Contributions) -> Excess:
+        return _dominance(found, as_fraction(self.share), 1)
 
     def words(self, table: Table, row: int) -> str:
-        found = self.look(table, 1).at(np.array([row]))
+        found = self.look(table, self.top).at(np.array([row]))
         largest, _ = protected_and_coalition(found, 0)
         held = _percent(int(largest[0]), int(found.total[0]))
         return f"maximum share: one contributor holds {held} of the cell (limit {100 * self.share:g} %)"

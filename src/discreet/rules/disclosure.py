@@ -177,7 +177,7 @@ def _empty_above(table: Table, rows: Ints) -> Ints:
         {code: _containing(h, code) for code in np.unique(table.codes[rows, k]).tolist()}
         for k, h in enumerate(table.spec.hierarchies)
     ]
-    for i in np.flatnonzero((rows >= 0) & (table.value[rows] == 0)).tolist():
+    for i in np.flatnonzero(table.value[rows] == 0).tolist():
         codes = [above[k][code] for k, code in enumerate(table.codes[rows[i]].tolist())]
         cells = np.array(list(product(*codes)), np.int32)
         at = table.find(cells)

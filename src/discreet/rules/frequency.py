@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import NeedsError
 from discreet.model.arrays import Bools, Ints
-from discreet.model.table import Table
+from discreet.model.table import Contributions, Table
 from discreet.model.units import as_fraction
 from discreet.rules.base import (
     Finding,
@@ -97,6 +97,14 @@ class MinContributors(Rule):
         whole_number(self.n, "n", self.kind)
         share_of(self.range, "range", self.kind, high=1000, below_one=self.below_one)
 
+    def breaks(self, found: Contributions) -> Bools:
+        """Which cells of these contributions have too few, whether a table holds them or not."""
+        return self._broken(found, found.count if self.zeros else with_value(found))
+
+    def _broken(self, found: Contributions, some: Ints) -> Bools:
+        few = _too_few(found.count, some, self.n)
+        return few if found.unwaived is None else few & (found.unwaived >= 0)
+
     def _counted(self, table: Table) -> tuple[Ints, Ints]:
         """All contributors, and those that count."""
         found = contributions_for(table, self.level, self)
@@ -104,9 +112,7 @@ class MinContributors(Rule):
 
     def evaluate(self, table: Table, profile: str) -> Finding:
         found = contributions_for(table, self.level, self)
-        few = _too_few(*self._counted(table), self.n)
-        if found.unwaived is not None:
-            few &= found.unwaived >= 0
+        few = self._broken(found, self._counted(table)[1])
         return _few(table, few, found.count, self.n, self.range, profile)
 
     def words(self, table: Table, row: int) -> str:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -98,22 +99,25 @@ class KAnonymity(RecordRule):
 
     def subsets(self) -> Iterator[tuple[str, ...]]:
         """The sets of columns that are counted; smaller ones occur at least as often."""
-        size = len(self.keys) if self.size is None else min(self.size, len(self.keys))
-        return combinations(self.keys, size)
+        return combinations(self.keys, self._known_at_once())
+
+    def _known_at_once(self) -> int:
+        """How many keys of a person readers know at most."""
+        return len(self.keys) if self.size is None else min(self.size, len(self.keys))
 
     def evaluate(self, records: RecordSet) -> RecordFinding:
         """Records in a combination that occurs fewer than ``k`` times."""
         rule = self.resolved(records)
-        sets = list(rule.subsets())
-        if len(sets) > MOST_SUBSETS:
+        many = comb(len(rule.keys), rule._known_at_once())
+        if many > MOST_SUBSETS:
             raise ParameterError(
-                f"{len(rule.keys)} keys have {len(sets):,} subsets of {rule.size}.",
+                f"{len(rule.keys)} keys have {many:,} subsets of {rule.size}; at most {MOST_SUBSETS:,} are counted.",
                 hint="Give fewer keys or a smaller size.",
             )
         codes = {name: code_places(records[name]) for name in rule.keys}
         unsafe = np.zeros(len(records), np.bool_)
         fewest = len(records)
-        for chosen in sets:
+        for chosen in rule.subsets():
             count = group_sizes([codes[name] for name in chosen])
             unsafe |= count < rule.k
             fewest = min(fewest, int(count.min(initial=fewest)))
@@ -131,7 +135,7 @@ def code_places(column: pa.ChunkedArray) -> tuple[Ints, int]:
 
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
     encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64), max(len(encoded.dictionary), 1)
+    return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64), len(encoded.dictionary)
 
 
 def group_sizes(codes: Sequence[tuple[Ints, int]]) -> Ints:

@@ -36,7 +36,12 @@ class Bound:
 def furthest(
     matrix: csr_array, movable: Bools, value: Ints, lower: Ints, upper: Ints, target: int, direction: int
 ) -> Bound | None:
-    """How far a cell can move up (+1) or down (-1) at most, proved; ``None`` where no bound was found."""
+    """How far a cell can move up (+1) or down (-1) at most, proved; ``None`` where no bound was found.
+
+    A cell that may not move needs no relation as a proof.
+    """
+    if not movable[target]:
+        return Bound(Fraction(0), (), ())
     cells = np.flatnonzero(movable)
     part = matrix[:, cells].tocsc()
     scale = max(float(np.abs(value[cells]).max(initial=1)), 1.0)

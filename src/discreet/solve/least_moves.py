@@ -20,12 +20,9 @@ from discreet.jit import kernel
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations.components import components
-from discreet.solve.structure import schur_solve
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-    from discreet.solve.structure import Structure
 
 UNLIMITED = 1e14
 """Moves of this size count as not limited."""
@@ -77,8 +74,7 @@ class _State:
 class _Problem:
     """Relations by cell, and limits of each cell."""
 
-    def __init__(self, matrix: csr_array, lower: Floats, upper: Floats, structure: Structure | None = None) -> None:
-        self.matrix, self.structure = matrix, structure
+    def __init__(self, matrix: csr_array, lower: Floats, upper: Floats) -> None:
         columns = matrix.tocsc()
         self.start, self.row = columns.indptr.astype(np.int64), columns.indices.astype(np.int64)
         self.times = columns.data.astype(np.float64)
@@ -107,23 +103,10 @@ class _Problem:
                 break
             cells = np.flatnonzero(state.inside)
             damping = typical * (DAMPING * min(1.0, off / self.size) + 1e-8)
-            if self.structure is None:
-                accuracy = min(0.05, max(1e-4, 0.3 * wanted / off))
-                _conjugate(
-                    self.start,
-                    self.row,
-                    self.times,
-                    pull,
-                    cells,
-                    damping,
-                    state.missing,
-                    direction,
-                    accuracy,
-                    CONJUGATE,
-                )
-            else:
-                weight = np.where(state.inside, pull, 0.0)
-                direction = schur_solve(self.matrix, self.structure, -state.missing, damping, weight)
+            accuracy = min(0.05, max(1e-4, 0.3 * wanted / off))
+            _conjugate(
+                self.start, self.row, self.times, pull, cells, damping, state.missing, direction, accuracy, CONJUGATE
+            )
             rise, length = float(-(state.missing @ direction)), 1.0
             while True:
                 tried = self.at(state.price + length * direction, centre, pull, dead)
@@ -143,7 +126,6 @@ def least_squares(
     weight: Floats,
     *,
     steps: int = NEWTON_ALONE,
-    structure: Structure | None = None,
 ) -> LeastMoves:
     """Moves with the least weighted sum of squares that keep relations and limits.
 
@@ -157,9 +139,6 @@ def least_squares(
         What the square of a move costs; above zero.
     steps
         Newton's method ends after so many, whether relations are kept or not.
-    structure
-        A primal structure of the relations (:func:`discreet.solve.structure.block_structure`): the equations of each
-        step are then solved block by block and exactly, which pays where conjugate gradients are slow.
 
     Examples
     --------
@@ -168,7 +147,7 @@ def least_squares(
     >>> least_squares(relation, np.array([3.0, -9, -9]), np.array([9.0, 9, 9]), np.ones(3)).move.round(6)
     array([ 3. , -1.5,  1.5])
     """
-    problem = _Problem(matrix, lower, upper, structure)
+    problem = _Problem(matrix, lower, upper)
     nothing = np.zeros(problem.cells)
     pull = 0.5 / weight
     wanted = NEAR_ENOUGH * problem.size

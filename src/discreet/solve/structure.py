@@ -2,34 +2,39 @@
 
 In the dual form relations are shared out to blocks, and a cell that stands in relations of several blocks links them.
 In the primal form cells are shared out, and a relation between cells of several blocks links them. Connected components
-come first, because they are exact. What is left is halved again and again, from parts grown from several seeds and by
-levels: pairs that share most links are merged until few are left, these are halved, and the pairs part again. Each
-start is refined by moving single members while fewer links remain (Fiduccia and Mattheyses), and the best is taken. A
-maintained partitioner was measured and brought little (docs/design/0005). Source: Castro and Baena (2006).
+come first, because they are exact. What is left is halved again and again, from parts grown from several seeds, from
+the order that it came in, and by levels: pairs that share most links are merged until few are left, these are halved,
+and the pairs part again. Each start is refined by moving single members while fewer links remain (Fiduccia and
+Mattheyses), and the best is taken. A maintained partitioner was measured and brought little (docs/design/0005).
+Source: Castro and Baena (2006).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import ParameterError, unknown_name
-from discreet.model.arrays import Floats, Ints
+from discreet.errors import ParameterError, counted, unknown_name
+from discreet.model.arrays import Ints
+from discreet.relations.components import components
 from discreet.solve.halving import grown, matched, refine
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from discreet.relations import System
+
 FORMS = ("dual", "primal", "both")
-WORTH_IT = 0.2
-"""Blocks are worth using where links are at most this share of cells or relations."""
+FEW = 0.2
+"""Links are few where they are at most this share: of the cells in the dual form, of the relations in the primal."""
 LINKING = -1
 LEVELLED, COARSEST, COARSE_STARTS, ENOUGH = 4, 60, 10, 0.95
 """So many halvings are made by levels; pairs are made down to so many rows, or until a round of pairs leaves more than
 this share of them; the coarsest rows are halved from so many starts."""
+SIZES_SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,11 @@ class Structure:
     column_block: Ints
 
     @property
+    def link(self) -> str:
+        """What links blocks, in a word: ``"cell"`` or ``"relation"``."""
+        return "cell" if self.form == "dual" else "relation"
+
+    @property
     def linking(self) -> Ints:
         """Numbers of the cells (dual) or relations (primal) that link blocks."""
         return np.flatnonzero((self.column_block if self.form == "dual" else self.row_block) == LINKING)
@@ -69,7 +79,17 @@ class Structure:
     @property
     def sizes(self) -> list[tuple[int, int]]:
         """Relations and cells of each block."""
-        return [(int((self.row_block == b).sum()), int((self.column_block == b).sum())) for b in range(self.blocks)]
+        rows, columns = (
+            np.bincount(block[block != LINKING], minlength=self.blocks).tolist()
+            for block in (self.row_block, self.column_block)
+        )
+        return list(zip(rows, columns, strict=True))
+
+    @property
+    def largest(self) -> float:
+        """The largest block as a share of what is shared out: relations in the dual form, cells in the primal."""
+        mine = [size[0 if self.form == "dual" else 1] for size in self.sizes]
+        return max(mine) / max(sum(mine), 1)
 
     @property
     def share_of_cells(self) -> float:
@@ -82,25 +102,30 @@ class Structure:
         return len(self.linking) / max(len(self.row_block), 1)
 
     @property
-    def worth_it(self) -> bool:
-        """Whether few enough links remain for solving block by block to pay."""
+    def few_links(self) -> bool:
+        """Whether there are several blocks and links are at most a fifth: of cells (dual) or of relations (primal)."""
         share = self.share_of_cells if self.form == "dual" else self.share_of_relations
-        return share <= WORTH_IT
+        return self.blocks > 1 and share <= FEW
 
     def summary(self) -> str:
         """The blocks in words."""
-        kind = "cells" if self.form == "dual" else "relations"
-        sizes = ", ".join(f"{m:,} x {n:,}" for m, n in self.sizes)
+        if self.blocks == 1:
+            relations, cells = self.sizes[0]
+            return f"One block: {counted(relations, 'relation')}, {counted(cells, 'cell')}."
+        shown = ", ".join(f"{m:,} x {n:,}" for m, n in self.sizes[:SIZES_SHOWN])
+        more = f" and {self.blocks - SIZES_SHOWN:,} more" if self.blocks > SIZES_SHOWN else ""
+        sizes = f"{self.blocks:,} blocks (relations x cells): {shown}{more}."
+        if not len(self.linking):
+            return f"{sizes} Nothing links them."
         return (
-            f"{self.blocks} blocks of relations x cells: {sizes}; {len(self.linking):,} {kind} link them "
-            f"({self.share_of_cells:.1%} of cells, {self.share_of_relations:.1%} of relations). "
-            + ("Solving block by block pays." if self.worth_it else "Too many links for solving block by block.")
+            f"{sizes} {counted(len(self.linking), self.link, 'link')} them ({self.share_of_cells:.1%} of cells, "
+            f"{self.share_of_relations:.1%} of relations)."
         )
 
 
 def block_structure(
     matrix: csr_array,
-    blocks: int = 2,
+    blocks: int | None = None,
     *,
     form: Literal["dual", "primal", "both"] = "both",
     balance: float = 0.1,
@@ -114,7 +139,7 @@ def block_structure(
     matrix
         Relations; only where it is not zero matters.
     blocks
-        How many blocks.
+        How many blocks. When left out, the parts that nothing links, where there are several, and otherwise two.
     form
         Which things link; ``"both"`` takes the form with the smaller share of links.
     balance
@@ -132,19 +157,73 @@ def block_structure(
     >>> found.linking, found.sizes
     (array([2]), [(1, 2), (1, 2)])
     """
-    if form not in FORMS:
-        raise ParameterError(unknown_name("form", str(form), FORMS))
-    if not 0 <= balance < 1:
-        raise ParameterError(f"balance={balance!r} is not allowed.", hint="Give a share from 0 to below 1.")
-    members = matrix.shape[0] if form == "dual" else min(matrix.shape)
-    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 2 <= blocks <= members:
-        raise ParameterError(f"blocks={blocks!r} is not allowed.", hint=f"Give a whole number from 2 to {members}.")
-    if starts < 1:
-        raise ParameterError(f"starts={starts!r} is not allowed.", hint="Give a whole number of at least 1.")
+    _refuse(matrix, blocks, form, balance, starts)
+    matrix = _without_zeros(matrix)
+    if blocks is None:
+        parts = independent_parts(matrix, form)
+        if parts.blocks > 1 or min(matrix.shape) < 2:
+            return parts
+        blocks = 2
     if form == "both":
         dual, primal = (_reordered(matrix, blocks, f, balance, starts, seed) for f in ("dual", "primal"))
         return dual if dual.share_of_cells <= primal.share_of_relations else primal
     return _reordered(matrix, blocks, form, balance, starts, seed)
+
+
+def independent_parts(matrix: csr_array, form: str = "dual") -> Structure:
+    """The parts of a relation matrix that nothing links, largest first. Cells in no relation go to the first.
+
+    Parameters
+    ----------
+    matrix
+        Relations; only where it is not zero matters.
+    form
+        What the result calls itself; there are no links in any form.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> independent_parts(csr_array(np.array([[1, -1, 0, 0, 0], [0, 0, 1, 1, -1]]))).sizes
+    [(1, 3), (1, 2)]
+    """
+    matrix = _without_zeros(matrix)
+    rows, columns = matrix.shape
+    _, label = components(matrix, np.arange(columns))
+    row_label = np.zeros(rows, np.int64)
+    some = np.flatnonzero(np.diff(matrix.indptr) > 0)
+    row_label[some] = label[matrix.indices[matrix.indptr[some]]]
+    related = np.unique(row_label[some])
+    cells = np.bincount(label, minlength=1)[related] if columns else np.zeros(0, np.int64)
+    rank = np.zeros(max(columns, 1), np.int64)
+    rank[related[np.argsort(-cells, kind="stable")]] = np.arange(len(related))
+    chosen = "dual" if form == "both" else form
+    return Structure(chosen, max(len(related), 1), rank[row_label], rank[label])
+
+
+def _without_zeros(matrix: csr_array) -> csr_array:
+    """The matrix without entries that are stored and zero; the caller's stays as it is."""
+    if matrix.count_nonzero() == matrix.nnz:
+        return matrix
+    cleaned = matrix.copy()
+    cleaned.eliminate_zeros()
+    return cleaned
+
+
+def _refuse(matrix: csr_array, blocks: object, form: str, balance: float, starts: int) -> None:
+    if form not in FORMS:
+        raise ParameterError(unknown_name("form", str(form), FORMS))
+    if isinstance(balance, bool) or not isinstance(balance, int | float) or not 0 <= balance < 1:
+        raise ParameterError(f"balance={balance!r} is not allowed.", hint="Give a share from 0 to below 1.")
+    if isinstance(starts, bool) or not isinstance(starts, int) or starts < 1:
+        raise ParameterError(f"starts={starts!r} is not allowed.", hint="Give a whole number of at least 1.")
+    if blocks is None:
+        return
+    rows, columns = matrix.shape
+    members = {"dual": rows, "primal": columns, "both": min(rows, columns)}[form]
+    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 2 <= blocks <= members:
+        allowed = f"Give a whole number from 2 to {members}, or leave it out."
+        few = f"{counted(rows, 'relation')} and {counted(columns, 'cell')} cannot be divided; leave it out."
+        raise ParameterError(f"blocks={blocks!r} is not allowed.", hint=allowed if members >= 2 else few)
 
 
 def _in_order(block: Ints) -> Ints:
@@ -155,7 +234,6 @@ def _reordered(matrix: csr_array, blocks: int, form: str, balance: float, starts
     from scipy.sparse import csr_array
 
     pattern = csr_array(matrix if form == "dual" else matrix.T)
-    pattern.eliminate_zeros()
     block = np.zeros(pattern.shape[0], np.int64)
     rng = np.random.default_rng(seed)
     for new in range(1, blocks):
@@ -183,6 +261,7 @@ def _halved(pattern: csr_array, balance: float, starts: int, rng: np.random.Gene
     if not (tried and refine(start, net, pins, pin, alone, tried[0].copy(), most) == 0):
         tried += [grown(start, net, pins, pin, int(first)) for first in rng.integers(0, size, starts)]
         tried += [_by_levels(pattern, alone, most, rng) for _ in range(LEVELLED)]
+        tried.append((np.arange(size) >= size // 2).astype(np.int8))  # tables come in an order that means something
     found = []
     for side in tried:
         _evened(side, most)
@@ -257,62 +336,7 @@ def _evened(side: NDArray[np.int8], most: int) -> None:
             side[members[most:]] = 1 - mine
 
 
-def schur_solve(
-    matrix: csr_array, structure: Structure, right: Floats, epsilon: float, weight: Floats | None = None
-) -> Floats:
-    """Solve (A W A' + epsilon I) x = right block by block, for a primal structure of A.
-
-    Each block is factorised for itself, in threads; linking relations are solved by the Schur complement.
-
-    Parameters
-    ----------
-    matrix, structure
-        Relations and their primal structure.
-    right
-        The right side.
-    epsilon
-        Above zero: relations of tables imply each other, so that without it there is no single answer.
-    weight
-        The diagonal of W; ones when left out.
-    """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from scipy.linalg import cho_factor, cho_solve
-    from scipy.sparse import csr_array, eye_array
-    from scipy.sparse.linalg import splu
-
-    if structure.form != "primal" or epsilon <= 0:
-        raise ParameterError("The Schur route needs a primal structure and an epsilon above zero.")
-    scaled = csr_array(matrix.astype(np.float64))
-    if weight is not None:
-        scaled = scaled.copy()
-        scaled.data *= np.sqrt(weight)[scaled.indices]
-    links = structure.linking
-    border = scaled[links]
-    parts = [np.flatnonzero(structure.row_block == b) for b in range(structure.blocks)]
-
-    def eliminated(rows: Ints) -> tuple[Any, Any, Any]:
-        mine = scaled[rows]
-        factor = splu((mine @ mine.T + epsilon * eye_array(len(rows))).tocsc())
-        across = (mine @ border.T).toarray()
-        return factor, across, factor.solve(np.column_stack((across, right[rows])))
-
-    with ThreadPoolExecutor() as pool:
-        done = list(pool.map(eliminated, parts))
-    answer = np.zeros(len(right))
-    if len(links):
-        schur = (border @ border.T).toarray() + epsilon * np.eye(len(links))
-        side = right[links].astype(np.float64)
-        for _, across, solved in done:
-            schur -= across.T @ solved[:, :-1]
-            side -= across.T @ solved[:, -1]
-        answer[links] = cho_solve(cho_factor(schur), side)
-    for rows, (_, _, solved) in zip(parts, done, strict=True):
-        answer[rows] = solved[:, -1] - solved[:, :-1] @ answer[links]
-    return answer
-
-
-def link_names(structure: Structure, system: Any) -> list[str]:
-    """The linking cells or relations of a system in words."""
+def link_names(structure: Structure, system: System, most: int | None = None) -> list[str]:
+    """The linking cells or relations of a system in words, the first ``most`` of them."""
     name = system.cell_name if structure.form == "dual" else system.relation_name
-    return [name(int(number)) for number in structure.linking]
+    return [name(number) for number in structure.linking[:most].tolist()]

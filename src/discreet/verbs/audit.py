@@ -64,7 +64,7 @@ def audit(
         What must hold against every contributor who knows its own contributions, for every unsafe cell that it does
         not fill alone: ``"full"``, the cell keeps its level, downwards against all but its largest contributor and
         those whose own contribution leaves no room for it; ``"nonzero"``, it is not known exactly. None leaves
-        insiders out. By default as the release claims it, and ``"full"`` for tables and patterns.
+        insiders out. By default as the release claims it, and ``"nonzero"`` for tables and patterns.
     coalitions
         Whether the same must hold of any two contributors together. By default as the release claims it, and not for
         tables and patterns.
@@ -166,7 +166,7 @@ INTERVALS_KNOWN = "that every published interval holds the true value"
 class _Claimed(NamedTuple):
     """The attackers that a release names; those that tables are audited against where nobody says otherwise."""
 
-    insiders: Literal["full", "nonzero"] | None = "full"
+    insiders: Literal["full", "nonzero"] | None = "nonzero"
     coalitions: bool = False
     known_within: float | None = None
     joint: bool = True

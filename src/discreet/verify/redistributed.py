@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import counted
 from discreet.model.arrays import Ints
 from discreet.model.claims.noise import noise_claim, redistributed_statement
 from discreet.model.evidence import Evidence
@@ -174,17 +173,11 @@ def _check_magnitudes(verdict: Verdict, evidence: Evidence, old: Ints, new: Ints
 def _check_repaired(
     verdict: Verdict, evidence: Evidence, held: Mapping[int, Mapping[int, int]], old: Ints, new: Ints, threshold: int
 ) -> None:
-    """Places that broke a rule show something else than the truth; where some do not, the verdict says so."""
-    broke = [
-        place
-        for place, amounts in ((place, _largest_first(who)) for place, who in held.items())
-        if new[place] > 0 and (len(amounts) < threshold or _dominated(amounts, evidence.method))
-    ]
-    same = sum(bool(old[place] == new[place]) for place in broke)
-    if broke and same == len(broke):
-        verdict.refuse(KIND, "every place that broke a rule shows its true value")
-    elif same:
-        verdict.asserted.append(f"that {same} of {counted(len(broke), 'place')} that broke a rule may show the truth")
+    """Places that broke a rule show something else than the truth."""
+    for place, amounts in ((place, _largest_first(who)) for place, who in held.items()):
+        broke = 0 < len(amounts) < threshold or (bool(amounts) and _dominated(amounts, evidence.method))
+        if broke and new[place] == old[place]:
+            verdict.refuse(KIND, "a place that broke a rule shows its true value")
 
 
 def _held(part: Mapping[str, Ints]) -> dict[int, dict[int, int]]:

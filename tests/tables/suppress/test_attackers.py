@@ -80,6 +80,8 @@ def alternative_of(rng: np.random.Generator, size: int) -> Alternative:
 class Plain:
     """The definitions, one cell at a time and in fractions."""
 
+    several: frozenset[int] = frozenset()
+
     def __init__(self, cells: Cells, insiders: str | None, integral: np.ndarray) -> None:
         self.cells, self.insiders, self.integral = cells, insiders, integral
 
@@ -118,7 +120,8 @@ class Plain:
     def falling(self, alternative: Alternative, sign: int, target: int) -> Iterator[tuple[int, Fraction]]:
         """Cells of several that fall, and by how much; the target may do so in smaller steps."""
         for cell, amount in zip(alternative.cells.tolist(), alternative.amount.tolist(), strict=True):
-            smaller = cell == target and self.insiders == "full" and not self.whole(alternative)
+            one = cell == target and cell not in self.several
+            smaller = one and self.insiders == "full" and not self.whole(alternative)
             if sign * amount < 0 and self.bounded(cell) and not smaller and self.count(cell) != 1:
                 yield cell, Fraction(sign * amount, alternative.denominator)
 
@@ -239,6 +242,20 @@ def test_who_rules_out_an_alternative(insiders):
             assert attackers.against(alternative, sign, target) == expected
             outcomes.add("everybody" if expected is EVERYBODY else len(expected))
     assert {"everybody", 0, 1, 2} <= outcomes
+
+
+def test_a_target_that_stands_for_twins_is_not_spared():
+    differs = 0
+    for attackers, plain, rng in drawn(Attackers, "full", 600):
+        twins = rng.random(len(plain.cells)) < 0.5
+        attackers.several, plain.several = twins, frozenset(np.flatnonzero(twins).tolist())
+        alternative = alternative_of(rng, len(plain.cells))
+        target = int(rng.choice(alternative.cells))
+        expected = plain.against(alternative, -1, target)
+        assert attackers.against(alternative, -1, target) == expected
+        plain.several = frozenset()
+        differs += expected != plain.against(alternative, -1, target)
+    assert differs > 3
 
 
 @pytest.mark.parametrize("insiders", ["full", "nonzero"])

@@ -143,6 +143,8 @@ def test_what_a_pair_always_finds_fails_the_release_and_says_who():
     table = tabulated(frame, 2).marked({("r0", "c0"): "U", ("r0", "Total"): "P"}).assess(ds.PPercent(10))
     assert ds.protect(table, ds.Suppress()).verify().holds
     with pytest.raises(ProtectionError, match="for two contributors together it cannot move"):
+        ds.protect(table, ds.Suppress(insiders="full", coalitions=True))
+    with pytest.raises(ProtectionError, match="no certificate upwards against two contributors together was found"):
         ds.protect(table, ds.Suppress(coalitions=True))
 
 

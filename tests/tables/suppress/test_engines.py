@@ -18,7 +18,7 @@ ACCEPT = [{"class": kind, "reason": "as every year", "name": "table officer"} fo
 
 
 def protected(algorithm: str, **options) -> ds.Release:
-    return ds.protect(sparse(), ds.Suppress(algorithm=algorithm, **options))
+    return ds.protect(sparse(), ds.Suppress(algorithm=algorithm, **{"insiders": "full", **options}))
 
 
 @pytest.mark.parametrize("algorithm", SETTINGS)

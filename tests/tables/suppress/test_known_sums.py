@@ -81,6 +81,18 @@ def test_totals_are_resolved_in_one_variable_although_they_vanish_in_all():
     assert found == sums("a/all b/all", inner, inner[:13], inner[14:])
 
 
+def test_totals_are_resolved_in_all_variables_one_after_the_other():
+    acts, regs = ("a", "b", "a1", "a2", "b1", "b2"), ("all", "x", "y")
+    withheld = " ".join(f"{act}/{reg}" for act in acts for reg in regs)
+    found = known(every_cell(act=TREE, reg=FLAT), withheld, "a1/x")
+    assert sums(" ".join(f"{act}/{reg}" for act in ("a1", "a2", "b1", "b2") for reg in ("x", "y"))) <= found
+
+
+def test_a_total_of_one_part_alone_is_the_same_cell():
+    tree = ds.Hierarchy.from_parents({"a1": "a", "b1": "b", "b2": "b", "a": "T", "b": "T"})
+    assert known(every_cell(act=tree), "a a1 b b1", "b1") == sums("a b1")
+
+
 def test_a_difference_is_no_total():
     """From 'net = A - B' nobody learns that B is made up of A."""
     codes = ds.Hierarchy.flat(["A", "B", "C"]).with_grouping("net", ["A"], minus=["B"]).with_grouping("BC", ["B", "C"])

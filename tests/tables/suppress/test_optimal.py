@@ -438,3 +438,41 @@ def test_a_limit_of_iterations_leaves_a_pattern_that_meets_all_demands():
         assert hasty.bound <= whole.cost <= hasty.cost
         assert hasty.effort["simplex_iterations"] <= whole.effort["simplex_iterations"]
     assert any(case.solve(max_iterations=0).effort["rounds"] < case.solve().effort["rounds"] for case in cases)
+
+
+def test_a_limit_of_programs_leaves_a_pattern_that_meets_all_demands():
+    cases = [case for case in (Case((3, 4), seed) for seed in range(10)) if case.feasible(case.movable)]
+    stopped = 0
+    for case in cases:
+        whole = case.solve()
+        assert whole.struck_at is None
+        hasty = case.solve(max_programs=whole.effort["linear_programs"] // 2)
+        assert case.feasible(hasty.withheld)
+        assert hasty.bound <= whole.cost <= hasty.cost
+        stopped += hasty.struck_at is not None and hasty.effort["linear_programs"] < whole.effort["linear_programs"]
+    assert stopped > 1
+
+
+@pytest.mark.parametrize(("effort", "struck", "proven"), [(0, 0, 0), (5, 7, 0), (20, 21, 0), (100, None, 1)])
+def test_effort_limits_the_search_for_the_optimum(effort, struck, proven):
+    """Thirteen programs make the certified pattern, 26 more prove that it is the cheapest; effort= was not asked."""
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    release = ds.protect(table, ds.Suppress(algorithm="optimal", effort=effort))
+    assert release.verify().holds
+    found = release.custodian.evidence[0].effort
+    assert (found.get("limit_struck_at"), found["proven"]) == (struck, proven)
+    assert found["least_cost"] <= found["cost"] == 230
+
+
+def test_a_replay_stops_where_the_time_struck(monkeypatch):
+    """The clock strikes in the search for the optimum; the replay counts linear programs."""
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    ticks = itertools.count(0, 150)
+    with monkeypatch.context() as clock:
+        clock.setattr("discreet.tables.suppress.search.time.monotonic", lambda: float(next(ticks)))
+        release = ds.protect(table, ds.Suppress(algorithm="optimal", time_limit=1000.0))
+    struck = release.custodian.evidence[0].effort
+    assert struck["limit_struck_at"] > struck["linear_programs"]
+    assert not struck["proven"]
+    again = ds.replay(release)
+    assert again.custodian.evidence[0].effort == struck

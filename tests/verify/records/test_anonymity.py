@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from discreet.verify.records import anonymity
 from discreet.verify.records.anonymity import check_rule
 from discreet.verify.verdict import Verdict
 
@@ -48,3 +49,16 @@ def test_keys_are_columns_of_the_public_file_each_once(keys):
 
 def test_a_rule_that_the_checker_does_not_know_is_refused():
     assert refused(THREE, kind="l_diversity") == ["a rule 'l_diversity' is stated, which this checker does not know"]
+
+
+@pytest.mark.parametrize(("most", "found"), [(3, []), (2, ["3 keys have more subsets of 2 than this checker counts"])])
+def test_more_subsets_than_can_be_counted_are_refused(monkeypatch, most, found):
+    monkeypatch.setattr(anonymity, "MOST_SUBSETS", most)
+    columns = {"x": ["a"] * 3, "y": ["b"] * 3, "z": ["c"] * 3}
+    assert refused(columns, keys=["x", "y", "z"], size=2) == found
+
+
+def test_a_forged_rule_with_countless_subsets_is_refused_at_once():
+    columns = {f"key {i}": ["a"] * 3 for i in range(60)}
+    (message,) = refused(columns, keys=list(columns), size=30)
+    assert message == "60 keys have more subsets of 30 than this checker counts"

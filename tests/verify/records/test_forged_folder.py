@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
+from discreet.errors import InputError
 from discreet.model.claims.base import Claim
 from discreet.model.records import ColumnInfo, RecordSet
 from discreet.model.release import RecordCustodian
 from discreet.verify.records.check import check_claims
+from discreet.verify.records.files import _read_arrow
 from discreet.verify.verdict import Verdict
-from tests.attack.forged_records import Folder, edit_both, edit_json, read_arrow, write_arrow
 from tests.attack.forging import reseal
+from tests.attack.record_folders import Folder, edit_both, edit_json, read_arrow, write_arrow
 
 # ---- in memory --------------------------------------------------------------------------------------------------
 
@@ -51,6 +54,13 @@ def test_rows_that_keep_their_order_do():
     assert refused(replace(custodian(), keeps_order=True, order=np.arange(24))) == []
 
 
+def test_every_rule_that_is_stated_is_counted_anew():
+    rule = {"kind": "k_anonymity", "k": 12, "keys": ["kind"], "missing": "category"}
+    assert refused(replace(custodian(), rules=(rule,))) == []
+    few = "2 combinations occur fewer than 13 times"
+    assert refused(replace(custodian(), rules=(rule, {**rule, "k": 13}))) == [few]
+
+
 def test_something_is_left_to_be_seen():
     assert refused(custodian(roles={"kind": "identifier"})) == ["no column is left that may be seen"]
 
@@ -66,9 +76,9 @@ def test_nearly_unique_columns_without_a_role_and_keys_are_found(role, make):
     assert refused(custodian(roles={"who": "sensitive"}, who=values)) == []
 
 
-@pytest.mark.parametrize(("alone", "found"), [(12, []), (13, NAMED)])
-def test_half_may_stand_alone_and_no_more(alone, found):
-    assert refused(custodian(who=[*(f"n{i}" for i in range(alone)), *["same"] * (24 - alone)])) == found
+@pytest.mark.parametrize(("rows", "alone", "found"), [(24, 12, []), (24, 13, NAMED), (25, 12, []), (25, 13, NAMED)])
+def test_half_may_stand_alone_and_no_more(rows, alone, found):
+    assert refused(custodian(rows, who=[*(f"n{i}" for i in range(alone)), *["same"] * (rows - alone)])) == found
 
 
 @pytest.mark.parametrize(("rows", "found"), [(19, []), (20, NAMED)])
@@ -158,6 +168,14 @@ def arrow(name: str, edit: Callable[[pa.Table], pa.Table]) -> Callable[[Any], No
     return forge
 
 
+def beside(name: str) -> Callable[[Any], None]:
+    def forge(folder: Any) -> None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("Ann 3 lives in N1")
+
+    return forge
+
+
 def with_note(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata({"who": "Ann 3 lives in N1"})
 
@@ -200,6 +218,8 @@ OTHER_COLUMNS = "has other columns than the release says"
         (arrow("order.arrow", lambda t: pa.table({"row": pa.array([None, *range(1, len(t))])})), "has gaps"),
         (lambda folder: (folder / "custodian" / "step_2.arrow").write_bytes(b"ARROW1"), "is not well formed"),
         (lambda folder: (folder / "public" / "records.csv").unlink(), "the public file is missing"),
+        (beside("custodian/step_9.arrow"), "a custodian file is not one that the release speaks of"),
+        (beside("restricted/records.csv"), "a release of records has no restricted files"),
     ],
 )
 def test_every_lie_of_a_folder_has_its_refusal(saved, forge, message):
@@ -209,3 +229,25 @@ def test_every_lie_of_a_folder_has_its_refusal(saved, forge, message):
 def test_an_untouched_folder_holds(saved):
     assert verdict_of(saved, lambda folder: None) == "holds"
     assert json.loads((saved.folder / "custodian" / "records.json").read_text())["kind"] == "records"
+
+
+def packed(path: Path, length: int) -> tuple[int, int]:
+    """Write a compressed file; how large its data is in memory, and the file."""
+    table = pa.table({"x": ["a" * length]})
+    with pa.OSFile(str(path), "wb") as sink:
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+    return read_arrow(path).nbytes, path.stat().st_size
+
+
+def test_a_file_that_unfolds_to_more_than_its_size_is_refused(tmp_path):
+    path = tmp_path / "original.arrow"
+    lengths = range(1, 2000)
+    just = next(n for n in lengths if (sizes := packed(path, n))[0] == sizes[1])
+    packed(path, just)
+    assert _read_arrow(path, {"x": "string"}, 1).num_rows == 1
+    more = next(n for n in lengths if (sizes := packed(path, n))[0] == sizes[1] + 1)
+    packed(path, more)
+    with pytest.raises(InputError, match="has other rows than the release says"):
+        _read_arrow(path, {"x": "string"}, 1)

@@ -13,14 +13,16 @@ import pytest
 
 import discreet as ds
 from discreet.model.claims.records import multiplied_claim, swapped_claim
+from discreet.model.records import RecordSet
 from discreet.model.release import RecordCustodian
 from discreet.verify import Verdict, check_records
+from tests.attack.forged_moves import truly_multiplied, truly_swapped
 
 KEY = ds.Key(bytes(range(32)))
 CLAIMS = {"swap": swapped_claim, "multiplicative_noise": multiplied_claim}
 
 
-def records(homes: int = 60) -> ds.Microdata:
+def records(homes: int = 60, *, told: bool = False) -> ds.Microdata:
     draw = np.random.default_rng(7)
     home = np.repeat(np.arange(homes), draw.integers(1, 4, homes))
     area = np.array(["N1", "N2", "S1", "S2"])[draw.integers(0, 4, homes)][home]
@@ -37,11 +39,14 @@ def records(homes: int = 60) -> ds.Microdata:
             "tax": np.round(draw.uniform(1, 900, rows), 2),
         }
     )
+    if told:
+        table = table.append_column("town", pa.array([code.lower() for code in area]))
     return ds.Microdata(table, identifier="id", household="home", numeric=["income", "tax"], strata=["band"])
 
 
 STEPS: dict[str, Callable[[], ds.Method]] = {
     "swap": lambda: ds.Swap("area", "home", within="region", profile=["sex"], rate=0.5),
+    "swap-told": lambda: ds.Swap("area", "home", within="region", profile=["sex"], rate=0.5),
     "noise": lambda: ds.MultiplicativeNoise("id", 1.1, 1.2),
     "noise-apart": lambda: ds.MultiplicativeNoise("id", 1.1, 1.2, factors="variable"),
 }
@@ -49,7 +54,7 @@ STEPS: dict[str, Callable[[], ds.Method]] = {
 
 @cache
 def release(name: str) -> ds.Release[RecordCustodian]:
-    return ds.protect(records(), STEPS[name](), key=KEY)
+    return ds.protect(records(told=name == "swap-told"), STEPS[name](), key=KEY)
 
 
 class Forgery:
@@ -72,6 +77,11 @@ class Forgery:
         column = pa.array(self.old[name], columns[name].type)
         columns = columns.set_column(columns.column_names.index(name), name, column)
         self.custodian = replace(self.custodian, original=replace(self.custodian.original, columns=columns))
+
+    @property
+    def truth(self) -> RecordSet:
+        """What the columns are."""
+        return self.custodian.original
 
     def homes(self) -> dict[int, list[int]]:
         """Rows of every household."""
@@ -181,6 +191,22 @@ def test_numbers_of_households_that_are_not_there(facts, message):
 @pytest.mark.parametrize("name", ["households", "moved", "alone", "profile", "telling"])
 def test_a_number_that_is_missing(name):
     refused("swap", lambda f: f.facts.pop(name), "cannot be used (KeyError)", alone=False)
+
+
+@pytest.mark.parametrize("named", [[], ["band"], ["town", "town"]])
+def test_a_column_that_tells_the_area_is_named(named):
+    assert release("swap-told").custodian.steps[0].evidence.facts["telling"] == ["town"]
+    refused("swap-told", lambda f: f.facts.update(telling=named), "that tell the area are not those that are named")
+
+
+@pytest.mark.parametrize("name", ["swap", "noise"])
+def test_a_claim_of_something_else(name):
+    done = release(name).custodian
+    step = done.steps[0]
+    claim = replace(step.evidence.claim, statement="Nobody can be recognised.")
+    told = replace(done, steps=(replace(step, evidence=replace(step.evidence, claim=claim)),))
+    (refusal,) = check_records(told, told.public()).refused
+    assert refusal.message == f"{claim.method} does not claim what it may"
 
 
 def test_more_moved_than_the_rate_says():
@@ -428,40 +454,6 @@ def test_a_household_number_that_was_multiplied():
 
 
 # ---- anything else ------------------------------------------------------------------------------------------
-
-
-def truly_swapped(f: Forgery) -> bool:
-    """Whether households that agree can be paired so that each pair exchanged its areas, and as many as stated."""
-    waiting: dict[tuple[Any, ...], int] = {}
-    moved = 0
-    for rows in f.homes().values():
-        before, after = ({column["area"][row] for row in rows} for column in (f.old, f.changed))
-        if len(before) > 1 or len(after) > 1:
-            return False
-        here, there = before.pop(), after.pop()
-        if here == there:
-            continue
-        moved += 1
-        like = (f.old["region"][rows[0]], len(rows), str(profile(f, rows, "sex", "band")))
-        if waiting.get((*like, there, here), 0):
-            waiting[(*like, there, here)] -= 1
-        else:
-            waiting[(*like, here, there)] = waiting.get((*like, here, there), 0) + 1
-    return not any(waiting.values()) and moved == f.facts["moved"] > 0
-
-
-def truly_multiplied(f: Forgery) -> bool:
-    """Whether every value moved by a tenth to a fifth, rounded up to a unit, and households one way."""
-    ways: dict[int, set[bool]] = {}
-    for name, unit in (("income", 1), ("tax", 100)):
-        for home, old, new in zip(f.old["home"], f.old[name], f.changed[name], strict=True):
-            if new is None or new != round(new * unit) / unit:
-                return False
-            own, far = round(old * unit), round(new * unit) - round(old * unit)
-            if not -(-own // 10) <= abs(far) <= -(-own // 5):
-                return False
-            ways.setdefault(home, set()).update({far > 0} if far else ())
-    return all(len(way) < 2 for way in ways.values())
 
 
 @pytest.mark.parametrize(("name", "truth"), [("swap", truly_swapped), ("noise", truly_multiplied)])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.model.public import PublicRelease
+from discreet.model.public import PublicRelease, PublicTable
 from discreet.model.release import RecordCustodian
 from discreet.verify import check_records
 from tests.battery.record_cases import people
@@ -19,6 +20,14 @@ from tests.battery.record_cases import people
 def release() -> ds.Release[RecordCustodian]:
     data = people(60, keys=(), missing_codes={"sex": ["x"]})
     return ds.protect(data.with_(sensitive=("health", "age", "sex", "region")), ds.Recode("age", intervals=[50]))
+
+
+def test_rows_that_keep_their_order_are_said_to():
+    kept = ds.protect(people(60, keys=()), ds.Recode("age", intervals=[50]), keep_order=True)
+    assert check_records(kept.custodian, kept.public).holds
+    denied = PublicRelease((), replace(kept.public.records, keeps_order=False))
+    (refusal,) = check_records(kept.custodian, denied).refused
+    assert refusal.message == "the public file says something else of its name or of the order of its rows"
 
 
 def refused(public: PublicRelease) -> list[str]:
@@ -41,7 +50,8 @@ def test_the_true_public_part_holds():
 
 
 def test_there_is_one_file_of_records_and_no_table():
-    table = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress()).public.tables[0]
+    one = np.ones(1, np.int64)
+    table = PublicTable("t", ("sex",), (("m",),), ({},), np.zeros((1, 1), np.int32), one, 0, one > 0, one > 1)
     message = ["the public part is not one file of records"]
     assert refused(PublicRelease(())) == message
     assert refused(PublicRelease((table,), release().public.records)) == message

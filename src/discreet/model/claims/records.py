@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.errors import counted, listed
@@ -20,6 +20,27 @@ ATTRIBUTES = "what readers learn of everybody in a group whose members all have 
 def recoded_claim(method: Mapping[str, Any], _facts: Mapping[str, Any]) -> Claim:
     """What a recoding claims, from the method as plain data."""
     return Claim("recode", recoded_statement(method))
+
+
+def blanked_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
+    """What local suppression claims, from the method as plain data.
+
+    ``facts`` are the keys, the number of fields of each that were emptied, the numbers of records, what it cost, and
+    what it must cost at least.
+    """
+    emptied = [f"{number:,} of {name}" for name, number in zip(facts["keys"], facts["blanks"], strict=True) if number]
+    what = (
+        f"Fields were emptied in {facts['records']:,} of {counted(facts['rows'], 'record')} ({', '.join(emptied)})"
+        if emptied
+        else "No field had to be emptied"
+    )
+    rule = (
+        f"Every combination of values of {_combined(facts['keys'], method['size'])} then occurred at least "
+        f"{method['k']} times; an empty field is a value of its own."
+    )
+    price = "fields" if not method["importance"] else "units of importance"
+    least = f"Whoever reaches this empties at least {facts['least']:,.6g} {price}; here it was {facts['cost']:,.6g}."
+    return Claim("local_suppress", f"{what}, and nothing else changed. {rule} {least}")
 
 
 def swapped_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
@@ -94,9 +115,11 @@ ENDS = (("top", "above"), ("bottom", "below"))
 
 def anonymity_statement(rule: Mapping[str, Any]) -> str:
     """What k-anonymity says of a public file, from the rule as plain data."""
-    keys, size = rule["keys"], rule.get("size")
-    what = listed(keys) if size is None or size >= len(keys) else f"any {size} of {listed(keys)}"
     return (
-        f"Every combination of values of {what} that occurs in the public file occurs at least {rule['k']} times; an "
-        "empty field is a value of its own."
+        f"Every combination of values of {_combined(rule['keys'], rule.get('size'))} that occurs in the public file "
+        f"occurs at least {rule['k']} times; an empty field is a value of its own."
     )
+
+
+def _combined(keys: Sequence[str], size: int | None) -> str:
+    return listed(keys) if size is None or size >= len(keys) else f"any {size} of {listed(keys)}"

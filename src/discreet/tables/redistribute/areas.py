@@ -7,12 +7,15 @@ total less what any of the places beside it must have held, whether the rest is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.arrays import Bools, Ints
+from discreet.rules.base import combine
+from discreet.rules.contributors import contributions_by_group
+from discreet.tables.redistribute.limits import MapRules
 
 
 def parts_of_map(places: int, areas: Sequence[Ints]) -> Ints:
@@ -21,11 +24,6 @@ def parts_of_map(places: int, areas: Sequence[Ints]) -> Ints:
     for k, area in enumerate(areas):
         member[area, k] = True
     return np.unique(member, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
-
-
-NEAR = 10.0
-"""A sensitive value is told when a remainder comes closer than so many per cent of its largest contribution, unless the
-p% rule of the map says how close."""
 
 
 def told_small(part: Ints, before: Ints, after: Ints, received: Ints, threshold: int, *, kept: bool = False) -> Bools:
@@ -116,12 +114,7 @@ def regions_of_map(places: int, areas: Sequence[Ints]) -> list[Bools]:
 
 
 def told_values(
-    regions: Sequence[Bools],
-    before: Ints,
-    after: Ints,
-    given: Mapping[str, Ints],
-    sensitive: Callable[[Floats], bool],
-    near: float = NEAR,
+    regions: Sequence[Bools], before: Ints, after: Ints, given: Mapping[str, Ints], rules: MapRules
 ) -> Bools:
     """Places of a map of magnitudes whose value the totals of regions tell although it is sensitive.
 
@@ -133,10 +126,8 @@ def told_values(
         True and published values.
     given
         True contributions: ``place``, ``contributor`` and ``value``.
-    sensitive
-        Whether the values of contributors, one each, break a rule.
-    near
-        How close to a sensitive value a remainder may not come, in per cent of its largest contribution.
+    rules
+        The rules of the map, which also say how close to a sensitive value a remainder may not come.
 
     Notes
     -----
@@ -145,55 +136,36 @@ def told_values(
     what the map shows of the others is too close to the truth.
     """
     there, off = before > 0, before - after
-    own = np.zeros(len(before), np.bool_)
-    own[_sensitive(given["place"], given, sensitive)] = True
-    largest = _largest(given, given["place"], len(before))
+    own = rules.sensitive(*_columns(given), len(before))
+    largest = contributions_by_group(*_columns(given), len(before), 1).top[:, 0]
     told: Bools = np.zeros(len(before), np.bool_)
     for region in regions:
         error = int(off[region].sum())
         if error:  # otherwise the remainder is what the map shows of the place
-            told |= region & own & (100 * np.abs(error - off) < near * largest)
+            told |= region & own & _closer(error - off, largest, rules)
         gone = region & there & (after == 0)
-        for group, close in ((region, None), (region & there & (off != 0), None), (gone, near)):
+        for group, remainder in ((region, False), (region & there & (off != 0), False), (gone, True)):
             inside = _only(given, group)
-            nowhere = np.zeros(len(inside["place"]), np.int64)
-            if not len(_sensitive(nowhere, inside, sensitive)):
+            if not rules.sensitive(*inside, 1)[0]:
                 continue
-            rest = abs(error - int(off[group].sum()))
-            if close is None or 100 * rest < close * int(_largest(inside, nowhere, 1)[0]):
+            rest = np.array([error - int(off[group].sum())])
+            if not remainder or _closer(rest, contributions_by_group(*inside, 1, 1).top[:, 0], rules)[0]:
                 told |= group & there
     return told
 
 
-def _only(given: Mapping[str, Ints], places: Bools) -> dict[str, Ints]:
-    """Contributions to some places."""
+def _closer(distance: Ints, largest: Ints, rules: MapRules) -> Bools:
+    """Where a value is missed by less than the share of its largest contribution that the rules allow, exactly."""
+    near = rules.near
+    missing = combine((near.denominator, np.abs(distance)), (-near.numerator, largest))
+    return np.asarray(missing < 0, np.bool_)
+
+
+def _columns(given: Mapping[str, Ints]) -> tuple[Ints, Ints, Ints]:
+    return given["place"], given["contributor"], given["value"]
+
+
+def _only(given: Mapping[str, Ints], places: Bools) -> tuple[Ints, Ints, Ints]:
+    """Contributions to some places, taken together as one."""
     rows = places[given["place"]]
-    return {name: column[rows] for name, column in given.items()}
-
-
-def _largest(given: Mapping[str, Ints], group: Ints, groups: int) -> Ints:
-    """The largest contribution of one contributor to each group."""
-    pairs, number = np.unique(np.stack([group, given["contributor"]]), axis=1, return_inverse=True)
-    held = np.zeros(pairs.shape[1], np.int64)
-    np.add.at(held, number.ravel(), given["value"])
-    result = np.zeros(groups, np.int64)
-    np.maximum.at(result, pairs[0], held)
-    return result
-
-
-def _sensitive(group: Ints, given: Mapping[str, Ints], sensitive: Callable[[Floats], bool]) -> Ints:
-    """Groups of contributions whose contributors break a rule."""
-    order = np.lexsort((given["contributor"], group))
-    group, who, value = group[order], given["contributor"][order], given["value"][order]
-    new = np.ones(len(group), np.bool_)
-    new[1:] = (np.diff(group) != 0) | (np.diff(who) != 0)
-    starts = np.flatnonzero(new)
-    held = np.add.reduceat(value, starts).astype(np.float64) if len(starts) else np.zeros(0)
-    owner = group[starts]
-    ends = np.append(np.flatnonzero(np.diff(owner)) + 1, len(owner))
-    found, first = [], 0
-    for end in ends.tolist():
-        if end > first and held[first:end].sum() > 0 and sensitive(held[first:end]):
-            found.append(int(owner[first]))
-        first = end
-    return np.array(found, np.int64)
+    return np.zeros(int(rows.sum()), np.int64), given["contributor"][rows], given["value"][rows]

@@ -2,111 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, ProtectionError, counted
-from discreet.model.arrays import Bools, Floats, Ints
+from discreet.errors import InputError, ProtectionError, counted
+from discreet.model.arrays import Bools, Ints
 from discreet.tables.redistribute.counts import Outliers, outlier_cells
 from discreet.tables.redistribute.grid import FAR, Geometry
-
-
-@dataclass(frozen=True)
-class MapRules:
-    """When a cell of a map of magnitudes is sensitive; what is left out is not tested.
-
-    Parameters
-    ----------
-    threshold
-        Least number of contributors.
-    max_share
-        A largest contributor above this share is too much.
-    dominance
-        (n, k): the n largest together reach the share k.
-    p
-        p% rule: the remainder without the two largest is below p per cent of the largest.
-    tolerance
-        Relative slack of all comparisons, so that a repaired cell on its limit is not called sensitive.
-    margin
-        How far below its limit the (n, k) rule is repaired, because it fails on the limit already.
-    """
-
-    threshold: int = 3
-    max_share: float | None = None
-    dominance: tuple[int, float] | None = None
-    p: float | None = None
-    tolerance: float = 1e-12
-    margin: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if self.threshold < 2:
-            raise ParameterError(f"threshold={self.threshold} must be at least 2.")
-        if self.max_share is not None and not 0 < self.max_share < 1:
-            raise ParameterError(f"max_share={self.max_share} must lie between 0 and 1.")
-        if self.dominance is not None and (self.dominance[0] < 1 or not 0 < self.dominance[1] < 1):
-            raise ParameterError(f"dominance={self.dominance} must be (n >= 1, 0 < k < 1).")
-        if self.p is not None and not 0 < self.p <= 100:
-            raise ParameterError(f"p={self.p} must lie in (0, 100].")
-        if not 0 <= self.tolerance < self.margin:
-            raise ParameterError("margin must exceed tolerance.")
-
-    def broken(self, values: Floats) -> str:
-        """The first dominance rule that a cell breaks, or nothing: ``share``, ``dominance`` or ``p``."""
-        v = np.sort(values)[::-1]
-        total = float(v.sum())
-        if total <= 0:
-            return ""
-        if self.max_share is not None and v[0] > self.max_share * total * (1 + self.tolerance):
-            return "share"
-        if self.dominance is not None:
-            n, k = self.dominance
-            if v[:n].sum() >= k * total * (1 - self.tolerance):
-                return "dominance"
-        if self.p is not None:
-            rest = total - float(v[:2].sum())
-            if rest < self.p / 100 * v[0] * (1 - self.tolerance):
-                return "p"
-        return ""
-
-    def sensitive(self, values: Floats) -> bool:
-        """Whether a cell of these contributions has too few of them or breaks another rule."""
-        return int((values > 0).sum()) < self.threshold or self.broken(values) != ""
-
-    def hopeless(self, contributors: int) -> str:
-        """Why a cell of so many contributors cannot be repaired by value, if it cannot."""
-        if self.max_share is not None and self.max_share < 1 / contributors:
-            return f"{contributors} equal contributors already exceed the share of {self.max_share:g}"
-        if self.dominance is not None and self.dominance[1] <= self.dominance[0] / contributors:
-            return f"the {self.dominance[0]} largest of {contributors} equal contributors reach {self.dominance[1]:g}"
-        if self.p is not None and contributors < 3:
-            return "the p% rule needs three contributors"
-        return ""
-
-    def repaired(self, values: Floats, rule: str) -> Floats:
-        """Values with the dominating ones reduced to their limit; the others stay.
-
-        Examples
-        --------
-        >>> MapRules(max_share=0.5).repaired(np.array([48.0, 7, 4, 9, 6]), "share").tolist()
-        [26.0, 7.0, 4.0, 9.0, 6.0]
-        """
-        order = np.argsort(-values, kind="stable")
-        total = float(values.sum())
-        result = values.copy()
-        if rule == "share" and self.max_share is not None:
-            result[order[0]] = self.max_share / (1 - self.max_share) * (total - values[order[0]])
-        elif rule == "dominance" and self.dominance is not None:
-            n, k = self.dominance
-            largest = order[:n]
-            together = float(values[largest].sum())
-            wanted = k / (1 - k) * (total - together) * (1 - self.margin)
-            result[largest] = values[largest] * (wanted / together)
-        elif rule == "p" and self.p is not None:
-            result[order[0]] = 100 / self.p * (total - float(values[order[:2]].sum()))
-        return result
+from discreet.tables.redistribute.limits import MapRules, reduced, spread
 
 
 class ContributorMove(NamedTuple):
@@ -115,7 +22,7 @@ class ContributorMove(NamedTuple):
     contributor: int
     source: int
     target: int
-    value: float
+    value: int
     steps: int
 
 
@@ -124,7 +31,7 @@ class ValueMove(NamedTuple):
 
     source: int
     target: int
-    value: float
+    value: int
     rule: str
 
 
@@ -133,7 +40,7 @@ class RepairedMap(NamedTuple):
 
     cell: Ints
     contributor: Ints
-    value: Floats
+    value: Ints
     contributor_moves: list[ContributorMove]
     value_moves: list[ValueMove]
     unresolved: dict[int, str]
@@ -146,26 +53,33 @@ class RepairedMap(NamedTuple):
     @property
     def share_moved(self) -> float:
         """Value handed over, as a share of the total."""
-        total = float(self.value.sum())
+        total = int(self.value.sum())
         return sum(move.value for move in self.value_moves) / total if total else 0.0
 
 
 class _CellContributors:
-    """Contributors of every cell, which may move; one identity counts once in a cell."""
+    """Contributors of every cell, which may move; one identity counts once in a cell, and nobody has nothing."""
 
-    def __init__(self, cell: Ints, contributor: Ints, value: Floats) -> None:
-        self.members: dict[int, dict[int, float]] = {}
+    def __init__(self, cell: Ints, contributor: Ints, value: Ints) -> None:
+        self.members: dict[int, dict[int, int]] = {}
         for c, who, amount in zip(cell.tolist(), contributor.tolist(), value.tolist(), strict=True):
-            inside = self.members.setdefault(c, {})
-            inside[who] = inside.get(who, 0.0) + amount
-        self.members = {c: m for c, m in self.members.items() if sum(m.values()) > 0}
+            if amount:
+                inside = self.members.setdefault(c, {})
+                inside[who] = inside.get(who, 0) + amount
 
-    def values(self, cell: int) -> tuple[list[int], Floats]:
-        ids = sorted(self.members[cell])
-        return ids, np.array([self.members[cell][who] for who in ids])
+    def values(self, cell: int) -> list[int]:
+        """Contributions of a cell, by identity."""
+        return [amount for _, amount in sorted(self.members[cell].items())]
 
-    def set_values(self, cell: int, ids: list[int], values: Floats) -> None:
-        self.members[cell] = dict(zip(ids, values.tolist(), strict=True))
+    def set_values(self, cell: int, values: Sequence[int]) -> None:
+        """Give the contributors of a cell other values, by identity."""
+        self.members[cell] = dict(zip(sorted(self.members[cell]), values, strict=True))
+
+    def columns(self) -> tuple[Ints, Ints, Ints]:
+        """Cell, contributor and value of all contributions."""
+        rows = [(c, who, v) for c, inside in sorted(self.members.items()) for who, v in sorted(inside.items())]
+        made = np.array(rows, np.int64).reshape(-1, 3)
+        return made[:, 0].copy(), made[:, 1].copy(), made[:, 2].copy()
 
 
 class MovedContributions(NamedTuple):
@@ -173,23 +87,21 @@ class MovedContributions(NamedTuple):
 
     cell: Ints
     contributor: Ints
-    value: Floats
+    value: Ints
     outlier: Bools
     moves: list[ContributorMove]
 
 
-def contributors_of(cell: Ints, contributor: Ints, value: Floats, cells: int) -> Ints:
-    """How many contributors every cell has; none where nothing is contributed."""
+def contributors_of(cell: Ints, contributor: Ints, cells: int) -> Ints:
+    """How many contributors every cell has."""
     pairs = np.unique(np.stack([cell, contributor]), axis=1)
-    count = np.bincount(pairs[0], minlength=cells).astype(np.int64)
-    count[np.bincount(cell, value, cells) <= 0] = 0
-    return count
+    return np.bincount(pairs[0], minlength=cells).astype(np.int64)
 
 
 def without_outliers(
     cell: Ints,
     contributor: Ints,
-    value: Floats,
+    value: Ints,
     geometry: Geometry,
     *,
     threshold: int,
@@ -198,9 +110,10 @@ def without_outliers(
 ) -> MovedContributions:
     """Contributions of a map whose outliers, cells with few contributors far from all others, are removed or moved.
 
-    ``"redistribute"`` moves each contributor of an outlier to another of the closest cells, smaller ones first.
+    Values are above zero. ``"redistribute"`` moves each contributor of an outlier to another of the closest cells,
+    smaller ones first.
     """
-    counts = contributors_of(cell, contributor, value, len(geometry))
+    counts = contributors_of(cell, contributor, len(geometry))
     outlier = np.zeros(len(geometry), np.bool_)
     if outliers != "none":
         outlier = outlier_cells(counts, geometry, threshold, outlier_distance)
@@ -221,14 +134,21 @@ def without_outliers(
         for k, one in enumerate(np.lexsort((who, held)).tolist()):
             at = int(order[k % len(order)])
             moved[rows[contributor[rows] == who[one]]] = targets[at]
-            moves.append(ContributorMove(int(who[one]), c, int(targets[at]), float(held[one]), int(steps[at])))
+            moves.append(ContributorMove(int(who[one]), c, int(targets[at]), int(held[one]), int(steps[at])))
     return MovedContributions(moved, contributor, value, outlier, moves)
 
 
 def repaired_map(
-    cell: Ints, contributor: Ints, value: Floats, geometry: Geometry, rules: MapRules, *, most_repairs: int = 1000
+    cell: Ints,
+    contributor: Ints,
+    value: Ints,
+    geometry: Geometry,
+    rules: MapRules,
+    *,
+    never: Mapping[int, int] | None = None,
+    most_repairs: int = 1000,
 ) -> RepairedMap:
-    """Move contributors, then value, until no cell is sensitive.
+    """Move contributors, then value, until no cell is sensitive, in whole units.
 
     Parameters
     ----------
@@ -242,32 +162,23 @@ def repaired_map(
         Where the cells lie.
     rules
         What makes a cell sensitive.
+    never
+        What some cells must not hold in the end: the true values of sensitive ones.
     most_repairs
         How often one cell is repaired before it is given up.
     """
-    if len(value) and (not np.isfinite(value).all() or value.min() < 0):
+    if len(value) and value.min() < 0:
         raise InputError("Contributions must be numbers of at least zero.")
     if len(cell) and (cell.min() < 0 or cell.max() >= len(geometry)):
         raise InputError("A contribution lies in a cell that the map does not have.")
     cells = _CellContributors(cell, contributor, value)
     contributor_moves = _fill_up(cells, geometry, rules.threshold)
-    value_moves: list[ValueMove] = []
-    unresolved: dict[int, str] = {}
-    there = np.array(sorted(cells.members), np.int64)
-    # What a cell takes in changes no rule's outcome there, so that it is known beforehand which ones are repaired.
-    broken = np.array([c for c in there.tolist() if rules.broken(cells.values(c)[1])], np.int64)
-    for c, steps in _with_distances(broken, there, geometry):
-        _repair(c, cells, there, steps, rules, most_repairs, value_moves, unresolved)
-    rows = [(c, who, amount) for c, inside in sorted(cells.members.items()) for who, amount in sorted(inside.items())]
-    columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
-    return RepairedMap(
-        np.array(columns[0], np.int64),
-        np.array(columns[1], np.int64),
-        np.array(columns[2], np.float64),
-        contributor_moves,
-        value_moves,
-        unresolved,
-    )
+    repair = _ValueRepair(cells, rules, never or {}, len(geometry))
+    for c, steps in _with_distances(np.array(sorted(repair.broken), np.int64), repair.there, geometry):
+        repair.mend(c, steps, most_repairs)
+    for c, steps in _with_distances(np.array(repair.true_cells(), np.int64), repair.there, geometry):
+        repair.leave_truth(c, steps)
+    return RepairedMap(*cells.columns(), contributor_moves, repair.moves, repair.unresolved)
 
 
 def _fill_up(cells: _CellContributors, geometry: Geometry, threshold: int) -> list[ContributorMove]:
@@ -304,8 +215,8 @@ def _with_distances(some: Ints, there: Ints, geometry: Geometry) -> Iterator[tup
 
 
 def _nearest_offer(
-    c: int, members: Mapping[int, Mapping[int, float]], there: Ints, steps: Ints
-) -> tuple[int, float, int, int] | None:
+    c: int, members: Mapping[int, Mapping[int, int]], there: Ints, steps: Ints
+) -> tuple[int, int, int, int] | None:
     """Distance, value, cell and identity of the smallest contributor of the nearest cells that is not there already."""
     left = steps.copy()
     while (away := int(left.min())) < FAR:
@@ -317,54 +228,82 @@ def _nearest_offer(
     return None
 
 
-def _repair(
-    c: int,
-    cells: _CellContributors,
-    there: Ints,
-    steps: Ints,
-    rules: MapRules,
-    most_repairs: int,
-    moves: list[ValueMove],
-    unresolved: dict[int, str],
-) -> None:
-    ids, values = cells.values(c)
-    rule = rules.broken(values)
-    if not rule:
-        return
-    reason = rules.hopeless(int((values > 0).sum()))
-    target = None if reason else _receiver(cells, there, steps, rules)
-    if target is None:
-        unresolved[c] = reason or "no other cell can take value"
-        return
-    handed: dict[str, float] = {}
-    before = values.copy()
-    for _ in range(most_repairs):
-        new = rules.repaired(values, rule)
-        handed[rule] = handed.get(rule, 0.0) + float((values - new).sum())
-        values = new
-        rule = rules.broken(values)
-        if not rule:
-            break
-    else:
-        unresolved[c] = f"still sensitive after {most_repairs} repairs"
-        return
-    if values.sum() <= 0:
-        unresolved[c] = "nothing would remain"
-        return
-    cells.set_values(c, ids, values)
-    # In proportion, so that no rule's outcome changes where the value goes.
-    other_ids, others = cells.values(target)
-    cells.set_values(target, other_ids, others * (1 + float((before - values).sum()) / float(others.sum())))
-    moves.extend(ValueMove(c, target, amount, name) for name, amount in handed.items())
+class _ValueRepair:
+    """Cells with large contributors hand value to cells close by.
 
-
-def _receiver(cells: _CellContributors, there: Ints, steps: Ints, rules: MapRules) -> int | None:
-    """The neighbour that takes the value: one that breaks no rule if there is one, with the smallest contributor.
-
-    Where no neighbour is occupied, the nearest cells are taken for neighbours.
+    What a cell takes in changes no rule's outcome there, so that it is known beforehand which ones are repaired.
     """
-    away = np.where(steps > 0, steps, FAR)
-    if int(away.min()) >= FAR:
-        return None
-    near = there[away == away.min()].tolist()
-    return int(min(near, key=lambda d: (rules.broken(cells.values(d)[1]) != "", min(cells.members[d].values()), d)))
+
+    def __init__(self, cells: _CellContributors, rules: MapRules, never: Mapping[int, int], size: int) -> None:
+        self.cells, self.rules, self.never = cells, rules, never
+        self.there = np.array(sorted(cells.members), np.int64)
+        self.broken: set[int] = set(np.flatnonzero(rules.dominated(*cells.columns(), size)).tolist())
+        self.moves: list[ValueMove] = []
+        self.unresolved: dict[int, str] = {}
+
+    def mend(self, c: int, steps: Ints, most_repairs: int) -> None:
+        """Reduce what is too large in a cell, and hand it to another one."""
+        values = self.cells.values(c)
+        reason = self.rules.hopeless(len(values)) or ("" if len(self.there) > 1 else "no other cell can take value")
+        handed: dict[str, int] = {}
+        for _ in range(most_repairs if not reason else 0):
+            rule = self.rules.broken(values)
+            if rule is None:
+                break
+            new = reduced(values, rule)
+            handed[rule.kind] = handed.get(rule.kind, 0) + sum(values) - sum(new)
+            values = new
+        else:
+            reason = reason or f"still sensitive after {most_repairs} repairs"
+        target = None if reason else self._receiver(c, sum(handed.values()), steps)
+        if target is None:
+            self.unresolved[c] = reason or "no cell can take its value in whole units"
+            return
+        self.cells.set_values(c, values)
+        self.cells.set_values(target, spread(self.cells.values(target), sum(handed.values())))
+        self.broken.discard(c)
+        self.moves.extend(ValueMove(c, target, amount, name) for name, amount in handed.items())
+
+    def _receiver(self, c: int, amount: int, steps: Ints) -> int | None:
+        """The neighbour that takes the value: one that breaks no rule if there is one, with the smallest contributor.
+
+        Where no neighbour is occupied, or none can take the amount, the next nearest cells are taken for neighbours.
+        """
+        return next((d for d in self._nearest(c, steps) if self._may_hold(d, self._with(d, amount))), None)
+
+    def _nearest(self, c: int, steps: Ints) -> Iterator[int]:
+        """Other cells, nearest first, and those first that break no rule."""
+        away = np.where((steps < FAR) & (self.there != c), steps, FAR)
+        for distance in np.unique(away[away < FAR]).tolist():
+            near = self.there[away == distance].tolist()
+            yield from sorted(near, key=lambda d: (d in self.broken, min(self.cells.members[d].values()), d))
+
+    def _with(self, cell: int, amount: int) -> list[int]:
+        return spread(self.cells.values(cell), amount)
+
+    def _may_hold(self, cell: int, values: list[int]) -> bool:
+        """Whether a cell may hold these values: they break no rule, unless it is to be repaired anyway."""
+        return min(values) > 0 and (cell in self.broken or self.rules.broken(values) is None)
+
+    def true_cells(self) -> list[int]:
+        """Cells that hold what they must not, though all rules are kept."""
+        return [] if self.unresolved else [c for c in self.never if c in self.cells.members and self._is_true(c)]
+
+    def _is_true(self, c: int, more: int = 0) -> bool:
+        return sum(self.cells.members[c].values()) + more == self.never.get(c, -1)
+
+    def leave_truth(self, c: int, steps: Ints) -> None:
+        """Hand value on, or take some, where a cell came back to its true value by chance."""
+        held = self.cells.values(c)
+        enough = max(math.ceil(self.rules.near * max(held)), 1)
+        for d, amount in product(self._nearest(c, steps), (enough, 1)):
+            for more in (amount, -amount):
+                if min(sum(held) - more, sum(self.cells.values(d)) + more) <= 0 or self._is_true(d, more):
+                    continue
+                mine, theirs = self._with(c, -more), self._with(d, more)
+                if self._may_hold(c, mine) and self._may_hold(d, theirs):
+                    self.cells.set_values(c, mine)
+                    self.cells.set_values(d, theirs)
+                    self.moves.append(ValueMove(*((c, d) if more > 0 else (d, c)), amount, "true value"))
+                    return
+        self.unresolved[c] = "it would show its true value"

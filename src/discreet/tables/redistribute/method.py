@@ -25,18 +25,12 @@ from discreet.model.tableset import TableSet
 from discreet.parameters import AtLeastOne
 from discreet.progress import checkpoint
 from discreet.relations import System
-from discreet.tables.redistribute.areas import NEAR, parts_of_map, regions_of_map, told_small, told_values
+from discreet.tables.redistribute.areas import parts_of_map, regions_of_map, told_small, told_values
 from discreet.tables.redistribute.counts import MovedUnits, Redistributed, outlier_cells, redistributed
 from discreet.tables.redistribute.grid import Geometry, Hexagons, Neighbours, coarser_grid, occupied_hexagons
-from discreet.tables.redistribute.magnitudes import (
-    MapRules,
-    RepairedMap,
-    contributors_of,
-    repaired_map,
-    without_outliers,
-)
+from discreet.tables.redistribute.limits import MapRules
+from discreet.tables.redistribute.magnitudes import RepairedMap, contributors_of, repaired_map, without_outliers
 from discreet.tables.redistribute.reading import held_before, total_before
-from discreet.tables.redistribute.whole import in_whole_units
 
 ALGORITHMS = ("nearest", "equal", "optimal")
 OUTLIERS = ("suppress", "redistribute", "none")
@@ -147,7 +141,7 @@ class Redistribute(TableMethod):
         who = np.arange(len(x)) if given is None else companies(encoded(table), np.arange(len(x), dtype=np.int64))
 
         def works(hexagons: Hexagons, number: Ints) -> bool:
-            counts = contributors_of(number, who, np.ones(len(who)), len(hexagons))
+            counts = contributors_of(number, who, len(hexagons))
             if self.outliers != "none":
                 gone = outlier_cells(counts, hexagons, self.threshold, self.outlier_distance)
                 counts = np.where(gone & (self.outliers == "suppress"), 0, counts)
@@ -249,23 +243,31 @@ class Redistribute(TableMethod):
         placed = without_outliers(
             given["place"],
             given["contributor"],
-            given["value"].astype(np.float64),
+            given["value"],
             geometry,
             threshold=self.threshold,
             outlier_distance=self.outlier_distance,
             outliers=self.outliers,
         )
-        found: RepairedMap = repaired_map(placed.cell, placed.contributor, placed.value, geometry, self.rules)
+        # The true value of a place that breaks a rule is what nobody may see.
+        broke = np.flatnonzero(self.rules.sensitive(given["place"], given["contributor"], given["value"], len(totals)))
+        found: RepairedMap = repaired_map(
+            placed.cell,
+            placed.contributor,
+            placed.value,
+            geometry,
+            self.rules,
+            never=dict(zip(broke.tolist(), totals[broke].tolist(), strict=True)),
+        )
         if found.unresolved:
             names = listed((f"{codes[c]} ({why})" for c, why in found.unresolved.items()), SHOWN)
             raise ProtectionError(
                 f"{counted(len(found.unresolved), 'place')} of the map cannot be repaired: {names}.",
-                hint="Use a coarser grid, or weaker rules.",
+                hint="Use a coarser grid, weaker rules, or state values in smaller units.",
             )
         lost = int(totals[placed.outlier].sum()) if self.outliers == "suppress" else 0
-        whole = in_whole_units(found.cell, found.value, int(totals.sum()) - lost, self.rules)
         after = np.zeros(len(totals), np.int64)
-        np.add.at(after, found.cell, whole)
+        np.add.at(after, found.cell, found.value)
         facts = {
             "moved": len(found.contributor_moves),
             "steps": found.distance,
@@ -274,7 +276,7 @@ class Redistribute(TableMethod):
             "lost": lost,
             "repairs": len(found.value_moves),
         }
-        repaired = {"place": found.cell, "contributor": found.contributor, "value": whole}
+        repaired = {"place": found.cell, "contributor": found.contributor, "value": found.value}
         return after, {"repaired": repaired}, facts
 
     # ---- what it tells -------------------------------------------------------------------------------------
@@ -321,9 +323,7 @@ class Redistribute(TableMethod):
         areas = self._areas(codes)
         part = parts_of_map(len(codes), areas)
         if "contributions" in parts:
-            near = NEAR if self.p is None else self.p
-            regions = regions_of_map(len(codes), areas)
-            told = told_values(regions, counts, after, parts["contributions"], self.rules.sensitive, near)
+            told = told_values(regions_of_map(len(codes), areas), counts, after, parts["contributions"], self.rules)
         else:
             received = np.zeros(len(codes), np.int64)
             np.add.at(received, parts["outlier_moves"]["target"], parts["outlier_moves"]["units"])

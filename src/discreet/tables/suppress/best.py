@@ -23,17 +23,38 @@ def improve_to_optimum(
     cost: Floats,
     attackers: Attackers,
     start: CertifiedPattern,
-    seconds: float | None,
+    limits: EffortLimits,
     solver: Literal["highs", "scip"] = "highs",
 ) -> CertifiedPattern:
     """The cheaper of a certified pattern and the optimum against outsiders, completed for insiders and certified.
 
-    The effort says what the cheapest pattern costs at least (``least_cost``, in whole units of the cost), what this one
-    costs (``cost``), and whether the optimum against outsiders was proven (``proven``).
+    What the first pattern took counts for the limits, too; where they struck meanwhile, it is kept. The effort says
+    what the cheapest pattern costs at least (``least_cost``, in whole units of the cost), what this one costs
+    (``cost``), and whether the optimum against outsiders was proven (``proven``).
     """
+    spent = start.effort["linear_programs"]
+    if "limit_struck_at" in start.effort or limits.struck(spent):
+        price_now = int(np.ceil(price(system, cost, start)))
+        said = {"least_cost": 0, "cost": price_now, "proven": 0, "limit_struck_at": spent}
+        return replace(start, effort={**said, **start.effort})
+    left = None if limits.effort is None else limits.effort - spent
     required = system.unsafe | system.given
-    found = _optimum(system, cost, attackers, start, required, movable_cells(system), seconds=seconds, solver=solver)
-    best = _certified(system, cost, attackers, found, start)
+    found = _optimum(
+        system,
+        cost,
+        attackers,
+        start,
+        required,
+        movable_cells(system),
+        seconds=limits.seconds_left,
+        solver=solver,
+        max_programs=left,
+    )
+    if found.struck_at is not None:
+        left = 0
+    elif left is not None:
+        left = max(left - found.effort["linear_programs"], 0)
+    best = _certified(system, cost, attackers, found, start, left)
     effort = {
         **best.effort,
         **{f"optimal_{name}": number for name, number in found.effort.items()},
@@ -41,6 +62,9 @@ def improve_to_optimum(
         "cost": int(np.ceil(price(system, cost, best))),
         "proven": int(found.proven),
     }
+    effort.pop("limit_struck_at", None)
+    if found.struck_at is not None:
+        effort["limit_struck_at"] = spent + found.struck_at
     return replace(best, effort=effort)
 
 
@@ -70,12 +94,15 @@ def merged(
 
 
 def _certified(
-    system: System, cost: Floats, attackers: Attackers, found: Optimum, start: CertifiedPattern
+    system: System, cost: Floats, attackers: Attackers, found: Optimum, start: CertifiedPattern, left: int | None = None
 ) -> CertifiedPattern:
-    """The pattern of an optimum against outsiders, certified against everybody; or the first one, if cheaper."""
+    """The pattern of an optimum against outsiders, certified against everybody; or the first one, if cheaper.
+
+    ``left`` linear programs may be spent on it.
+    """
     # Within the optimum first; where that is not enough for insiders, with its cells for free.
     for allowed, charged in ((found.withheld, cost), (None, np.where(found.withheld, 0.0, cost))):
-        pattern = certify(system, charged, attackers, EffortLimits(), allowed)
+        pattern = certify(system, charged, attackers, EffortLimits(left), allowed)
         if not set(pattern.unprotected) - set(start.unprotected):
             return min(start, pattern, key=lambda p: price(system, cost, p))
     return start
@@ -99,6 +126,7 @@ def _optimum(
     max_nodes: int = MOST_NODES,
     max_rounds: int = MOST_ROUNDS,
     max_iterations: int | None = None,
+    max_programs: int | None = None,
 ) -> Optimum:
     targets = np.array(sorted(start.families), np.int64)
     up, down = needed_levels(system)
@@ -122,4 +150,5 @@ def _optimum(
         max_nodes=max_nodes,
         max_rounds=max_rounds,
         max_iterations=max_iterations,
+        max_programs=max_programs,
     )

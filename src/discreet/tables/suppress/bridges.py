@@ -32,7 +32,7 @@ class Bridges:
         nothing = np.zeros(self.count)
         self._highs = program(columns, nothing, nothing, presolve="off", simplex_strategy=PRIMAL)
         self._index = np.arange(self.count, dtype=np.int32)
-        self.solved = 0
+        self.solved = self.iterations = 0
 
     def cuts(self, x: Floats, settled: Bools) -> list[Cut]:
         """Violated cuts at a point, one a cell at most."""

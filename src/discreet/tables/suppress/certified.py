@@ -66,6 +66,11 @@ class EffortLimits:
                 self.struck_at = effort
         return self.struck_at is not None
 
+    @property
+    def seconds_left(self) -> float | None:
+        """How long there is still time."""
+        return None if self.seconds is None else max(self.seconds - (monotonic() - self.started), 0.0)
+
 
 @dataclass
 class CertifiedPattern:

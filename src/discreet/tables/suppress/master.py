@@ -47,7 +47,7 @@ class Master:
         self.lower = settled.astype(np.float64)
         self.upper = np.ones(len(cost))
         self.cuts: list[Cut] = []
-        self.iterations = 0
+        self.solved = self.iterations = 0
         self._idle = np.zeros(0, np.int64)
         self._keys: set[bytes] = set()
         model = highspy.HighsLp()
@@ -98,6 +98,7 @@ class Master:
 
         highs = self._highs
         highs.run()
+        self.solved += 1
         self.iterations += int(highs.getInfo().simplex_iteration_count)
         if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
             return Relaxed(self._low, np.inf, np.zeros(len(self.cost)), np.zeros(len(self.cost), np.bool_))
@@ -129,6 +130,7 @@ class Master:
         for share in (1.0, 0.0):
             highs.changeColBounds(cell, share, share)
             highs.run()
+            self.solved += 1
             self.iterations += int(highs.getInfo().simplex_iteration_count)
             if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
                 found.append(np.inf)

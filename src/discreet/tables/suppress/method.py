@@ -28,6 +28,7 @@ from discreet.tables.engines import check_settings, propose
 from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.best import improve_to_optimum
+from discreet.tables.suppress.certified import EffortLimits
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
 from discreet.tables.suppress.coalitions import Coalitions
 from discreet.tables.suppress.complete import complete
@@ -70,10 +71,10 @@ class Suppress(TableMethod):
     prefer_share
         What a preferred cell costs, as a share of its cost.
     insiders
-        Contributors know their own contribution in every cell. ``"full"``: each of them finds every unsafe cell that
-        it does not fill alone at its full level; ``"nonzero"``: none of them can work such a cell out exactly;
-        ``None``: outsiders only, which the release then says. So it does of tables that do not say how many
-        contributors a cell has.
+        Contributors know their own contribution in every cell. ``"nonzero"``: none of them can work out exactly an
+        unsafe cell that it does not fill alone, the field's own standard; ``"full"``: each of them finds such a cell at
+        its full level, which withholds more; ``None``: outsiders only, which the release then says. So it does of
+        tables that do not say how many contributors a cell has.
     coalitions
         Whether the same must hold of any two contributors together, who put what they know into one; a cell that the
         two fill alone is known to them. Needs ``insiders``, and contributors that are named.
@@ -118,7 +119,7 @@ class Suppress(TableMethod):
     kind: ClassVar[str] = "suppress"
     cost: str = "value"
     exponent: Positive = 1.0
-    insiders: Literal["full", "nonzero"] | None = "full"
+    insiders: Literal["full", "nonzero"] | None = "nonzero"
     known_within: Positive | None = None
     effort: Natural | None = None
     time_limit: Positive | None = None
@@ -183,6 +184,7 @@ class Suppress(TableMethod):
         twins = self._twins(whole)
         system, hidden, cost, notes, attackers, unit = self._among_twins(whole, twins)
         insiders = attackers.insiders
+        limits = EffortLimits(self.effort, self.time_limit)
         proposed = self._proposed(hidden, cost, attackers)
         if proposed is not None:
             pattern = proposed.pattern
@@ -191,7 +193,7 @@ class Suppress(TableMethod):
             pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
         coalitions = isinstance(attackers, Coalitions)
         if self.algorithm == "optimal":
-            pattern = improve_to_optimum(hidden, cost, attackers, pattern, self.time_limit, self.solver)
+            pattern = improve_to_optimum(hidden, cost, attackers, pattern, limits, self.solver)
         withheld, stuck = self._with_safe_sums(whole, pattern.withheld, twins)
         failures = classify(system, attackers, pattern.unprotected, stuck)
         as_proposed = proposed is not None and not self.repair

@@ -10,7 +10,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -46,6 +46,8 @@ class Optimum:
         Whether cost and bound differ by no more than the gap that was asked for, or by no more than a millionth.
     effort
         Counts of what was done.
+    struck_at
+        After how many linear programs time or effort was up; None where they sufficed.
     """
 
     withheld: Bools
@@ -53,6 +55,7 @@ class Optimum:
     bound: float
     proven: bool
     effort: dict[str, int]
+    struck_at: int | None = None
 
 
 def optimal(
@@ -70,6 +73,7 @@ def optimal(
     max_nodes: int = MOST_NODES,
     max_rounds: int = MOST_ROUNDS,
     max_iterations: int | None = None,
+    max_programs: int | None = None,
     time_limit: float | None = None,
     solver: Literal["highs", "scip"] = "highs",
     cuts: Sequence[Cut] = (),
@@ -94,8 +98,8 @@ def optimal(
         Stop when the pattern is proved to cost at most this share more than the cheapest one.
     max_nodes, max_rounds
         Most nodes of all integer programs, and most rounds of cuts.
-    max_iterations
-        Most iterations of all linear programs, after which the best pattern so far is given.
+    max_iterations, max_programs
+        Most iterations of all linear programs, and most programs, after which the best pattern so far is given.
     time_limit
         Most seconds by the clock; the answer then depends on the machine.
     solver
@@ -126,7 +130,7 @@ def optimal(
     if solver == "scip":
         refuse_without_scip()
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    limits = SearchLimits(gap, max_nodes, max_rounds, deadline, max_iterations)
+    limits = SearchLimits(gap, max_nodes, max_rounds, deadline, max_iterations, max_programs)
     mobile = _mobile(matrix, value, lower, upper, movable)
     cells = np.flatnonzero(mobile)
     label = np.full(len(value), -1, np.int64)
@@ -155,7 +159,7 @@ def optimal(
         search.run()
         withheld[inside] = search.best
         bound += search.lower_bound
-    return _optimum(withheld, cost, required, bound, gap, effort)
+    return replace(_optimum(withheld, cost, required, bound, gap, effort), struck_at=limits.struck_at)
 
 
 def _mobile(matrix: csr_array, value: Ints, lower: Ints, upper: Ints, movable: Bools) -> Bools:

@@ -41,23 +41,38 @@ IDLE = 8
 """A cut that was slack in so many rounds on end is dropped."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class SearchLimits:
-    """When to stop: at a gap, after so many nodes, rounds and iterations of linear programs, or at a time."""
+    """When to stop: at a gap, after so many nodes and rounds, linear programs or their iterations, or at a time.
+
+    ``struck_at`` is the number of linear programs after which one of the last three struck.
+    """
 
     gap: float
     max_nodes: int
     max_rounds: int
     deadline: float | None
     max_iterations: int | None = None
+    max_programs: int | None = None
+    struck_at: int | None = None
+    seen: int = -1
 
     def seconds(self) -> float | None:
         """How long there is still time."""
         return None if self.deadline is None else self.deadline - time.monotonic()
 
-    def over(self) -> bool:
-        """Whether time is up."""
-        return self.deadline is not None and time.monotonic() >= self.deadline
+    def struck(self, programs: int, iterations: int) -> bool:
+        """Whether time or effort is up after so many linear programs and iterations of them.
+
+        The clock counts only where another program was solved, so that as many programs end a replay at the same place.
+        """
+        if self.struck_at is None:
+            late = self.deadline is not None and programs > self.seen and time.monotonic() >= self.deadline
+            self.seen = programs
+            spent = self.max_programs is not None and programs >= self.max_programs
+            if late or spent or (self.max_iterations is not None and iterations >= self.max_iterations):
+                self.struck_at = programs
+        return self.struck_at is not None
 
 
 def impossible(k: int) -> ValueError:
@@ -110,7 +125,7 @@ class PatternSearch:
         # What costs nothing may as well be withheld; prune leaves out what is not needed in the end.
         self.settled = required | (cost <= 0)
         self._required, self._names = required, names
-        self._working: list[CutPrograms | Patterns | Master] = [attackers]
+        self._working: list[CutPrograms | Patterns | Master | Bridges] = [attackers]
         self.patterns = Patterns(attackers, cost, self.settled, self.over)
         self._working.append(self.patterns)
         order = np.lexsort((np.arange(len(attackers.demands)), -attackers.demands.level))
@@ -125,6 +140,7 @@ class PatternSearch:
             self.master.add([*cuts, *self.patterns.found])
             self.best = first
             self.bridges = Bridges(attackers.columns)
+            self._working.append(self.bridges)
 
     def _started(self, start: Bools) -> Bools:
         """A first pattern that meets all demands."""
@@ -140,12 +156,14 @@ class PatternSearch:
             self._relax()
             self._branch()
             self.effort["simplex_iterations"] += self.master.iterations
-            self.effort["linear_programs"] += self.bridges.solved
+            for part in (self.master, self.bridges):
+                self.effort["linear_programs"] += part.solved
+                part.solved = 0
             self.effort["cuts"] += len(self.master.cuts)
         self._publish_needless()
-        for part in (self.attackers, self.patterns):
-            self.effort["linear_programs"] += part.solved
-            self.effort["simplex_iterations"] += part.iterations
+        for asked in (self.attackers, self.patterns):
+            self.effort["linear_programs"] += asked.solved
+            self.effort["simplex_iterations"] += asked.iterations
 
     def _publish_needless(self) -> None:
         """Publish cells that cost nothing and serve nothing."""
@@ -172,13 +190,17 @@ class PatternSearch:
     def over(self) -> bool:
         """Report how much of the cost is proved, and say whether time or effort is up."""
         checkpoint("optimum", int(PARTS * self.bound / max(self.cutoff, self.bound)) if self.bound else 0, PARTS)
-        most = self.limits.max_iterations
-        return self.limits.over() or (most is not None and self._iterations >= most)
+        return self.limits.struck(self._programs, self._iterations)
 
     @property
     def _iterations(self) -> int:
         """Iterations of all linear programs so far, of this search and of those before it."""
         return self.effort["simplex_iterations"] + sum(part.iterations for part in self._working)
+
+    @property
+    def _programs(self) -> int:
+        """Linear programs so far, of this search and of those before it."""
+        return self.effort["linear_programs"] + sum(part.solved for part in self._working)
 
     @property
     def _stopped(self) -> bool:

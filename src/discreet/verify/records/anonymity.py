@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import counted
@@ -12,6 +13,9 @@ from discreet.verify.verdict import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MOST_SUBSETS = 20_000
+"""So many sets of keys are counted; no true release has more."""
 
 
 def check_rule(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any]) -> None:
@@ -25,9 +29,12 @@ def check_rule(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any]) -> N
     if absent or not keys or len(set(keys)) < len(keys):
         verdict.refuse("rules", "the keys of k-anonymity are not columns of the public file", ", ".join(absent))
         return
-    k, size = int(rule["k"]), rule.get("size")
+    k, size = int(rule["k"]), min(int(rule.get("size", len(keys))), len(keys))
+    if comb(len(keys), size) > MOST_SUBSETS:
+        verdict.refuse("rules", f"{len(keys)} keys have more subsets of {size} than this checker counts")
+        return
     rarest = public.num_rows
-    for chosen in combinations(keys, len(keys) if size is None else min(int(size), len(keys))):
+    for chosen in combinations(keys, size):
         counts = public.select(list(chosen)).group_by(list(chosen)).aggregate([([], "count_all")])["count_all"]
         least = min(counts.to_pylist(), default=k)
         rarest = min(rarest, least)

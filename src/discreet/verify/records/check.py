@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from discreet.model.claims.records import release_left_out
 from discreet.model.release import RecordCustodian
 from discreet.verify.records.anonymity import check_rule
+from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
 from discreet.verify.records.multiplied_records import check_multiplied_records
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.model.public import PublicRelease
 
 METHODS: dict[str, Callable[[CheckedStep], None]] = {
+    "local_suppress": check_blanked,
     "multiplicative_noise": check_multiplied_records,
     "recode": check_recoded,
     "swap": check_swapped_records,

@@ -57,6 +57,15 @@ KEYED: dict[str, Shape] = {
 }
 """Parameters of methods that draw at random."""
 METHODS: dict[str, Shape] = {
+    "local_suppress": record(
+        {
+            "method": one_of("local_suppress"),
+            "k": whole(2),
+            "keys": many(SOME),
+            "size": optional(whole(1)),
+            "importance": by_name(number()),
+        }
+    ),
     "multiplicative_noise": record(
         {
             "method": one_of("multiplicative_noise"),

@@ -90,7 +90,7 @@ def _custodian(folder: Path, description: Mapping[str, Any], log: Mapping[str, A
             facts=dict(entry["facts"]),
             findings=tuple(entry["findings"]),
         )
-        steps.append(RecordStep(evidence, _read_arrow(closed / entry["file"], changed, rows)))
+        steps.append(RecordStep(evidence, _read_arrow(closed / entry["file"], changed, rows if changed else 0)))
     order = _read_arrow(closed / "order.arrow", {"row": "int64"}, rows)["row"]
     key = closed / "key.txt"
     found = replace(Key.from_file(key), made=True) if key.is_file() else None
