@@ -575,7 +575,7 @@ def argus(
 def links(files: tuple[Path, ...], equations: tuple[str, ...], as_json: bool) -> None:
     """Say which tables share cells and must be protected together, from their metadata.
 
-    FILES are csv files with one table a line, recipes (.toml) or batch files (.arb).
+    FILES are csv files with one table per line, recipes (.toml) or batch files (.arb).
     """
     from discreet.cli.argus import show_links
 

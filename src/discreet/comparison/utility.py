@@ -54,7 +54,7 @@ class Utility:
         raise ParameterError(unknown_name("measure", name, dict.fromkeys(line.measure.name for line in self.lines)))
 
     def columns(self) -> dict[str, list[Any]]:
-        """One row a table, level and measure."""
+        """One row per table, level and measure."""
         plain = [line.measure for line in self.lines]
         return {
             "table": [line.table for line in self.lines],

@@ -305,7 +305,7 @@ class NoiseTable:
         return doors.shuffled(self, key, largest=largest, version=version)
 
     def image(self, label: str = "Probability of each change") -> str:
-        """Probabilities as shades, one row a count and one column a change, as an inline ``svg`` element.
+        """Probabilities as shades, one row per count and one column per change, as an inline ``svg`` element.
 
         Parameters
         ----------

@@ -118,7 +118,7 @@ def dropped_and_added(
     Parameters
     ----------
     codes
-        Code of every record of the universe, one column a variable, from 0.
+        Code of every record of the universe, one column per variable, from 0.
     shape
         Number of codes of each variable.
     numbers

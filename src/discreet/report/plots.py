@@ -46,7 +46,7 @@ EMPTY = Fill("empty", "#ffffff", "||")
 
 
 def status_image(tables: Sequence[TableNumbers], label: str) -> str:
-    """Shares of cells, and of value at the lowest level, by status: two bars a table."""
+    """Shares of cells, and of value at the lowest level, by status: two bars per table."""
     rows = [
         row
         for t in tables
