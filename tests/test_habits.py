@@ -62,3 +62,19 @@ def test_a_class_name_stands_for_one_thing():
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(path.relative_to(ROOT).as_posix())
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+MOST_LINES, MOST_LONG = 60, 6
+"""Lines of a function beside its docstring, and how many functions have more: kernels that are one loop."""
+
+
+def test_few_functions_are_long():
+    long = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first, last = node.body[0], node.end_lineno or node.lineno
+                said = (first.end_lineno or 0) - first.lineno + 1 if ast.get_docstring(node) is not None else 0
+                if last - node.lineno + 1 - said > MOST_LINES:
+                    long.append(f"{path.relative_to(ROOT).as_posix()}: {node.name}")
+    assert len(long) <= MOST_LONG, long

@@ -6,17 +6,12 @@ Nouns are ``Hierarchy``, ``Microdata``, ``Table``, ``TableSet``, ``Pattern`` and
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.methods.registry import METHODS
 from discreet.model.doors import add_doors
-from discreet.model.microdata import Microdata
-from discreet.model.noise_table import NoiseTable
-from discreet.model.pattern import Pattern
-from discreet.model.release import Release
-from discreet.model.table import Table
-from discreet.model.tableset import TableSet
 
 if TYPE_CHECKING:
     from discreet import attack, generate, measures
@@ -42,8 +37,13 @@ if TYPE_CHECKING:
     from discreet.model.figure import Figure
     from discreet.model.geography import Adjacency, HexGrid
     from discreet.model.hierarchy import Grouping, Hierarchy
+    from discreet.model.microdata import Microdata
+    from discreet.model.noise_table import NoiseTable
+    from discreet.model.pattern import Pattern
+    from discreet.model.release import Release
     from discreet.model.spec import TableSpec
-    from discreet.model.tableset import VariableEquation
+    from discreet.model.table import Table
+    from discreet.model.tableset import TableSet, VariableEquation
     from discreet.recipe.batch import convert_batch, run_batch
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
@@ -89,9 +89,11 @@ if TYPE_CHECKING:
     from discreet.verbs.structure import structure
     from discreet.verbs.tabulate import tabulate
     from discreet.verify import check_folder
+    from discreet.watching import show_progress
 
 _HOME = {
     "discreet.recipe.batch": ("convert_batch", "run_batch"),
+    "discreet.watching": ("show_progress",),
     "discreet.errors": ("DiscreetError",),
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),
@@ -104,8 +106,13 @@ _HOME = {
     "discreet.model.figure": ("Figure",),
     "discreet.model.geography": ("Adjacency", "HexGrid"),
     "discreet.model.hierarchy": ("Grouping", "Hierarchy"),
+    "discreet.model.microdata": ("Microdata",),
+    "discreet.model.noise_table": ("NoiseTable",),
+    "discreet.model.pattern": ("Pattern",),
+    "discreet.model.release": ("Release",),
     "discreet.model.spec": ("TableSpec",),
-    "discreet.model.tableset": ("VariableEquation",),
+    "discreet.model.table": ("Table",),
+    "discreet.model.tableset": ("TableSet", "VariableEquation"),
     "discreet.rules": (
         "Dominance",
         "GroupDisclosure",
@@ -263,6 +270,7 @@ __all__ = [
     "run_batch",
     "run_recipe",
     "save",
+    "show_progress",
     "sign",
     "statistical_metadata",
     "structure",
@@ -283,6 +291,7 @@ add_doors(
         "discreet.engine.prepared": ("prepared",),
         "discreet.files.pattern": ("write_pattern",),
         "discreet.files.published": ("write_public",),
+        "discreet.files.text_records": ("as_text",),
         "discreet.model.pattern": ("pattern_of",),
         "discreet.report.maps": ("map_image",),
         "discreet.report.noise": ("noise_image",),
@@ -299,11 +308,14 @@ add_doors(
         "discreet.verbs.replay": ("replay",),
         "discreet.verbs.save": ("save",),
         "discreet.verbs.structure": ("structure",),
-        "discreet.verbs.show": ("summary", "table_to_frame", "to_frame"),
+        "discreet.verbs.show": ("pivot_to_frame", "public_to_frame", "summary", "table_to_frame", "to_frame"),
         "discreet.comparison.utility": ("utility",),
         "discreet.verbs.verify": ("verify",),
     }
 )
+
+if "IPython" in sys.modules:  # maybe the kernel of a notebook, where work shows its progress
+    import_module("discreet.notebook_bar").watch()
 
 
 def __getattr__(name: str) -> Any:

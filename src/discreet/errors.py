@@ -8,9 +8,11 @@ terminal and nowhere else.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class DiscreetError(Exception):
@@ -22,6 +24,8 @@ class DiscreetError(Exception):
         What went wrong, in public words.
     hint
         What to do next.
+    recipe_hint
+        The same for whoever wrote a recipe, where it is not the hint with parameters spelt as keys.
     details
         For the custodian only: may hold confidential values.
 
@@ -37,18 +41,19 @@ class DiscreetError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, hint: str = "", details: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", details: str = "", recipe_hint: str = "") -> None:
         self.message = message
         self.hint = hint
         self.details = details
+        self.recipe_hint = recipe_hint
         super().__init__(f"{message} {hint}".strip())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.message, self.hint))
+        return (_rebuild, (type(self), self.message, self.hint, self.recipe_hint))
 
 
-def _rebuild(kind: type[DiscreetError], message: str, hint: str) -> DiscreetError:
-    return kind(message, hint=hint)
+def _rebuild(kind: type[DiscreetError], message: str, hint: str, recipe_hint: str) -> DiscreetError:
+    return kind(message, hint=hint, recipe_hint=recipe_hint)
 
 
 class InputError(DiscreetError):
@@ -98,8 +103,10 @@ class Cancelled(DiscreetError):
 
     exit_code = 130
 
-    def __init__(self, message: str = "Cancelled.", *, hint: str = "", details: str = "") -> None:
-        super().__init__(message, hint=hint or "Nothing was written.", details=details)
+    def __init__(
+        self, message: str = "Cancelled.", *, hint: str = "", details: str = "", recipe_hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint or "Nothing was written.", details=details, recipe_hint=recipe_hint)
 
 
 def listed(names: Iterable[object], most: int = 12) -> str:
@@ -146,6 +153,15 @@ def unknown_name(kind: str, name: str, available: Iterable[str], where: str = ""
 def unknown_column(name: str, available: Iterable[str], where: str = "the data") -> InputError:
     """Error for a column that the data do not have."""
     return InputError(unknown_name("column", name, available, where))
+
+
+def one_at(items: Sequence[T], place: int, where: str) -> T:
+    """The item at a place, counted from 0, or from the end when negative; an error that says how many there are."""
+    if not -len(items) <= place < len(items):
+        raise ParameterError(
+            f"There is no table number {place} in {where}.", hint=f"It has {counted(len(items), 'table')}, from 0 on."
+        )
+    return items[place]
 
 
 def spelt(code: str) -> str:

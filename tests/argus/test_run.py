@@ -163,8 +163,11 @@ def test_statuses_of_totals_stay_only_when_asked(ready: Path) -> None:
 @pytest.mark.parametrize("method", ["GH(1,100)", "OPT(1,1)", "NET(1)"])
 def test_every_method_of_suppression_runs(ready: Path, method: str) -> None:
     ready.write_text(TAB_BATCH.format(mode=0, method=method, options=""))
-    assert run_batch(ready).runs[0].verdict.holds
+    done = run_batch(ready)
+    assert done.runs[0].verdict.holds
     assert '"x","a",x' in (ready.parent / "safe.txt").read_text()
+    if method.startswith("OPT"):
+        assert "the optimum against outsiders alone" in done.log
 
 
 def test_rounding_and_adjustment_change_values(ready: Path) -> None:

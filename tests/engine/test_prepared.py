@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +14,9 @@ import pyarrow.parquet
 import pytest
 
 import discreet as ds
+from discreet.engine import encode
 from discreet.engine import prepared as module
+from discreet.engine.record_keys import MadeKeys
 from discreet.errors import DiscreetError, InputError, ParameterError
 from tests.engine.brute_force import assert_same_table
 from tests.engine.test_protocol import AREA, KEY, KIND, firms, spec, written
@@ -134,3 +140,78 @@ def test_duckdb_keeps_nothing_in_memory(tmp_path: Path) -> None:
     data = ds.Microdata(written(firms(), tmp_path / "firms.parquet"), engine="duckdb")
     with pytest.raises(ParameterError, match="keeps records in memory"):
         data.prepared()
+
+
+def asked_by_threads(
+    prepared: ds.Microdata, questions: Sequence[ds.TableSpec], threads: int = 8
+) -> list[list[ds.Table]]:
+    """Answers to some questions, asked by threads that start together, each beginning with another question."""
+    together = Barrier(threads)
+
+    def ask(number: int) -> list[ds.Table]:
+        turn = number % len(questions)
+        order = [*questions[turn:], *questions[:turn]]
+        together.wait()
+        found = [ds.tabulate(prepared, specs=[question]).tables[0] for question in order]
+        return [*found[len(found) - turn :], *found[: len(found) - turn]]
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(ask, range(threads)))
+
+
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    """Threads that take turns after every few steps."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_threads_that_ask_together_read_every_column_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    original = module.read_columns
+
+    def watched(source, columns, **options):
+        read.extend(columns)
+        return original(source, columns, **options)
+
+    monkeypatch.setattr(module, "read_columns", watched)
+    prepared = ds.Microdata(written(firms(), tmp_path / "firms.parquet"), contributor="holding").prepared()
+    asked_by_threads(prepared, QUESTIONS)
+    assert sorted(read) == sorted({"area", "kind", "holding", "sales", "w"})
+
+
+@pytest.mark.usefixtures("impatient")
+def test_threads_get_the_answers_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With room for one universe and one column, threads take from each other what they have just encoded.
+    monkeypatch.setattr(module, "MOST_UNIVERSES", 1)
+    monkeypatch.setattr(encode, "MOST_ENCODED", 1)
+    plain = ds.Microdata(firms(), contributor="holding")
+    wanted = [ds.tabulate(plain, specs=[question]).tables[0] for question in QUESTIONS]
+    for answers in asked_by_threads(plain.prepared(), QUESTIONS):
+        for found, right in zip(answers, wanted, strict=True):
+            assert_same_table(found, right)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_keys_are_made_once_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    original = module.record_keys
+
+    def watched(ids, secret, **options):
+        made.append(options["version"])
+        return original(ids, secret, **options)
+
+    monkeypatch.setattr(module, "record_keys", watched)
+    kept = ds.Microdata(firms()).prepared().encoded
+    keys, together = MadeKeys("id", bytes(32), 1, None), Barrier(8)
+
+    def ask(_: int) -> object:
+        together.wait()
+        return kept.keyed(keys)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(map(id, pool.map(ask, range(8))))) == 1
+    assert made == [1]

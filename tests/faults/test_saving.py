@@ -44,19 +44,19 @@ with staged(Path(sys.argv[1])) as staging:
 
 def test_what_a_killed_saver_left_goes_with_the_next_save_and_a_live_saver_keeps_its_own(releases, tmp_path):
     out = tmp_path / "out"
-    releases[0].save(out)
+    releases[0].save(out, replace=True)
     dead, alive = (python("-c", SAVER, out) for _ in range(2))
     assert [process.stdout.readline() for process in (dead, alive)] == ["writing\n", "writing\n"]
     assert len(beside(out)) == 2
     os.kill(dead.pid, signal.SIGKILL)
     dead.wait()
-    releases[1].save(out)
+    releases[1].save(out, replace=True)
     left = beside(out)
     assert len(left) == 1, "the live saver's folder and nothing else"
     assert {path.name for path in (tmp_path / left[0]).iterdir()} == {"public", "custodian"}
     os.kill(alive.pid, signal.SIGKILL)
     alive.wait()
-    releases[0].save(out)
+    releases[0].save(out, replace=True)
     assert beside(out) == []
     assert ds.check_folder(out).holds
 
@@ -71,7 +71,7 @@ def test_a_folder_of_somebody_else_with_such_a_name_is_left_alone(releases, tmp_
 
 def test_an_old_release_that_was_moved_aside_by_a_saver_that_died_comes_back(releases, tmp_path):
     out = tmp_path / "out"
-    releases[0].save(out)
+    releases[0].save(out, replace=True)
     aside = tmp_path / ".out.abc.previous"
     aside.mkdir(mode=0o700)
     out.rename(aside / "out")
@@ -83,11 +83,11 @@ def test_an_old_release_that_was_moved_aside_by_a_saver_that_died_comes_back(rel
 @pytest.mark.parametrize("reader", [ds.check_folder, ds.load])
 def test_a_reader_sees_one_release_though_another_is_saved_in_the_middle(releases, tmp_path, monkeypatch, reader):
     out = tmp_path / "out"
-    releases[0].save(out)
+    releases[0].save(out, replace=True)
     read = checker.read_with_intervals
 
     def saved_meanwhile(folder: Path):
-        releases[1].save(out)
+        releases[1].save(out, replace=True)
         return read(folder)
 
     monkeypatch.setattr(checker, "read_with_intervals", saved_meanwhile)
@@ -95,18 +95,18 @@ def test_a_reader_sees_one_release_though_another_is_saved_in_the_middle(release
     assert found.holds if reader is ds.check_folder else found.to_frame().equals(releases[0].to_frame())
     monkeypatch.undo()
     assert ds.load(out).to_frame().equals(releases[1].to_frame())
-    releases[0].save(out)
+    releases[0].save(out, replace=True)
     assert beside(out) == [], "the folder that was read meanwhile goes with the next save"
 
 
 def test_without_locks_a_reader_reads_again_what_was_replaced_meanwhile(releases, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    releases[0].save(out)
+    releases[0].save(out, replace=True)
     read, saved = checker.read_with_intervals, []
 
     def saved_once(folder: Path):
         if not saved:
-            saved.append(releases[1].save(out))
+            saved.append(releases[1].save(out, replace=True))
         return read(folder)
 
     monkeypatch.setattr(folders, "locked", lambda *_, **__: None)
@@ -114,7 +114,9 @@ def test_without_locks_a_reader_reads_again_what_was_replaced_meanwhile(releases
     monkeypatch.setattr(checker, "read_with_intervals", saved_once)
     assert ds.check_folder(out).holds
     monkeypatch.setattr(folders, "TRIES", 4)
-    monkeypatch.setattr(checker, "read_with_intervals", lambda folder: (releases[0].save(out), read(folder))[1])
+    monkeypatch.setattr(
+        checker, "read_with_intervals", lambda folder: (releases[0].save(out, replace=True), read(folder))[1]
+    )
     with pytest.raises(InputError, match="replaced again and again"):
         ds.check_folder(out)
 
@@ -137,7 +139,7 @@ def test_savers_at_once_leave_one_whole_release(releases, tmp_path, monkeypatch,
 
     def save(number: int) -> None:
         try:
-            seals.extend(releases[(number + k) % 2].save(out) for k in range(4))
+            seals.extend(releases[(number + k) % 2].save(out, replace=True) for k in range(4))
         except BaseException as error:
             failed.append(error)
 
@@ -150,7 +152,7 @@ def test_savers_at_once_leave_one_whole_release(releases, tmp_path, monkeypatch,
     assert len(seals) == 16
     assert ds.check_folder(out).holds
     assert (out / "custodian" / "manifest.sha256").read_text().strip() in seals
-    releases[0].save(out)
+    releases[0].save(out, replace=True)
     assert beside(out) == []
 
 
@@ -203,7 +205,7 @@ def test_a_folder_that_somebody_else_made_meanwhile_is_not_replaced(releases, tm
 
     monkeypatch.setattr(sealing, "_seal", taken)
     with pytest.raises(OutputError, match="made by somebody else"):
-        releases[0].save(out)
+        releases[0].save(out, replace=True)
     assert (out / "thesis.txt").read_text() == "mine"
     assert beside(out) == []
 

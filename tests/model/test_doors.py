@@ -12,10 +12,14 @@ import pytest
 
 import discreet as ds
 from discreet.model import doors
-from discreet.model.public import PublicRelease
+from discreet.model.pivot import Pivot
+from discreet.model.public import PublicRelease, PublicTable
 from discreet.verify import check_release
 
-NOUNS = (ds.Table, ds.TableSet, ds.Microdata, ds.Pattern, ds.NoiseTable, PublicRelease, ds.Release)
+NOUNS = (
+    *(ds.Table, ds.TableSet, ds.Microdata, ds.Pattern, ds.NoiseTable, ds.Release),
+    *(PublicRelease, PublicTable, Pivot),
+)
 ONLY_FOR_TABLES = {"profile", "missing_safe", "manual_range", "unrelated"}
 """Options of ``ds.assess`` that records do not have."""
 Case = tuple[type, str, str]

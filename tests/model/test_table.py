@@ -12,7 +12,7 @@ import discreet as ds
 from discreet import Hierarchy, Table, TableSpec
 from discreet.errors import InputError, ParameterError
 from discreet.model.arrays import NO_LOWER, NO_UPPER
-from discreet.model.table import CellStatus, cell_keys, unit_number
+from discreet.model.table import CellStatus, cell_numbers, unit_number
 
 
 @pytest.fixture
@@ -66,12 +66,12 @@ def test_rows_of_absent_cells_are_minus_one():
 
 def test_cell_numbers_follow_the_order_of_the_codes():
     codes = np.array([[0, 0], [0, 4], [1, 0], [2, 3]], np.int32)
-    assert cell_keys(codes, (3, 5)).tolist() == [0, 4, 5, 13]
+    assert cell_numbers(codes, (3, 5)).tolist() == [0, 4, 5, 13]
 
 
 def test_too_many_possible_cells_are_refused():
     with pytest.raises(InputError, match=r"2000000000 x 2000000000 x 2 possible cells is too large"):
-        cell_keys(np.zeros((0, 3), np.int32), (2_000_000_000, 2_000_000_000, 2))
+        cell_numbers(np.zeros((0, 3), np.int32), (2_000_000_000, 2_000_000_000, 2))
 
 
 # ---- what cells are ------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def test_text_shows_counts_and_the_first_cells(table):
     assert lines[1].split() == [
         "trade", "region", "value", "contributors", "status", "lower_protection", "upper_protection",
     ]  # fmt: skip
-    assert lines[-1] == "... 4 more cells"
+    assert lines[-1] == "... 4 more cells (to_frame() shows all)"
     assert len(lines) == 2 + 12 + 1
     assert repr(table) == str(table)
 
@@ -247,8 +247,8 @@ def test_html_escapes_codes_and_names():
     table = ds.Table.from_cells(frame, {"r": Hierarchy.flat(["<b>&", "x"])}, name="<script>alert(1)</script>")
     html = table._repr_html_()
     assert "<script>" not in html
-    assert "<caption>&lt;script&gt;alert(1)&lt;/script&gt;</caption>" in html
-    assert "<td>&lt;b&gt;&amp;</td><td>1.25</td>" in html
+    assert "<strong>&lt;script&gt;alert(1)&lt;/script&gt;: 3 cells by r</strong>" in html
+    assert '&lt;b&gt;&amp;</span></th><td class="n">1.25</td>' in html
     assert html.count("<tr>") == 4
 
 
@@ -256,5 +256,5 @@ def test_html_of_a_large_table_says_how_much_is_not_shown():
     codes = [f"c{i}" for i in range(40)]
     frame = pa.table({"r": ["", *codes], "value": [40, *[1] * 40]})
     html = ds.Table.from_cells(frame, {"r": Hierarchy.flat(codes)})._repr_html_()
-    assert html.count("<tr>") == 31
-    assert html.endswith("<p>11 more cells</p>")
+    assert html.count("<tr>") == 1 + 25
+    assert "16 more rows (pivot().to_frame() shows all)" in html

@@ -80,7 +80,9 @@ def test_a_set_shows_its_tables_and_equations():
     assert repr(whole) == "TableSet(home: 3 cells, <i>: 3 cells)"
     assert str(whole).startswith("2 tables\nEquation home = <i>\nTable home: 3 cells by region")
     html = whole._repr_html_()
-    assert html.startswith("<p>home = &lt;i&gt;</p><table><caption>home</caption>")
+    assert "<strong>2 tables protected together</strong>" in html
+    assert "<li>home = &lt;i&gt;</li>" in html
+    assert html.index("home: 3 cells") < html.index("&lt;i&gt;: 3 cells")
     assert "<i>" not in html
 
 

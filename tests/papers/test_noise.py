@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.measures.noise import noise_errors
-from discreet.records.noise import NoiseZone, cell_noise, needed_protection
+from discreet.records.noise import NoiseZone
+from tests.records.noise_in_floats import cell_noise, needed_protection
 
 
 def test_the_worked_example():

@@ -104,15 +104,15 @@ def test_the_log_holds_recipe_and_digests_of_the_inputs(folder):
     [
         ("contributor =", "contributorr =", r"no key 'contributorr' in \[data\].*mean 'contributor'"),
         ("[output]", "[outputt]", r"no key 'outputt' in the recipe.*mean 'output'"),
-        ("value =", "valuee =", r"no key 'valuee' in \[tables\].*mean 'value'"),
+        ("value =", "valuee =", r"no key 'valuee' in \[\[tables\]\].*mean 'value'"),
         ("p = 10", "q = 10", r"no parameter 'q' in rule 'p_percent'"),
         ("p = 10", "p = 0", r"p_percent: p=0 is not allowed"),
         ('kind = "p_percent"', 'kind = "ppercent"', r"no rule 'ppercent'.*mean 'p_percent'"),
         ('method = "suppress"', 'method = "suppresss"', r"no method 'suppresss'.*mean 'suppress'"),
         ('method = "suppress"', 'method = "suppress"\ncost = "valuee"', r"no cost 'valuee'.*mean 'value'"),
-        ("version = 1", "version = 2", r"cannot be used.*version"),
+        ("version = 1", "version = 2", r"has version = 2, and this version of discreet reads"),
         ("version = 1", "version = ", r"not valid TOML"),
-        ('file = "input/records.csv"', "", r"either file .* or cells"),
+        ('file = "input/records.csv"', "", r"has no file.*cells ="),
         ('activity = "input', 'activty = "input', r"no variable 'activty' in any table"),
         ('value = "turnover"', 'value = "turnovr"', r"no column 'turnovr'.*mean 'turnover'"),
         ('by = ["activity", "region"]', "by = []", r"empty by.*at least one variable"),
@@ -121,7 +121,11 @@ def test_the_log_holds_recipe_and_digests_of_the_inputs(folder):
         ("input/activity.hrc", "input/nace.hrc", r"no file 'input/nace.hrc'"),
         ("p = 10", 'p = 10\ntables = ["turnovr"]', r"no table 'turnovr'.*mean 'turnover'"),
         ('value = "turnover"', 'value = "turnover"\nfilter = "region = 1"', r"Cannot read the filter"),
-        ('directory = "out"', 'directory = "out"\nformats = ["xlxs"]', r"cannot be used.*formats"),
+        (
+            'directory = "out"',
+            'directory = "out"\nformats = ["xlxs"]',
+            r"formats in .output. holds .xlxs., which",
+        ),
     ],
 )
 def test_a_mistake_is_an_error_that_says_what_to_do(folder, old, new, message):

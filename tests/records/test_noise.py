@@ -10,16 +10,8 @@ from scipy import integrate, stats
 
 from discreet.errors import InputError, ParameterError
 from discreet.measures.noise import noise_errors
-from discreet.records.noise import (
-    NoiseZone,
-    balanced_directions,
-    cell_noise,
-    directions,
-    multipliers,
-    needed_protection,
-    noisy_contributions,
-    surely_protected,
-)
+from discreet.records.noise import NoiseZone, balanced_directions, directions, multipliers
+from tests.records.noise_in_floats import cell_noise, noisy_contributions, surely_protected
 
 KEY = bytes(range(32))
 D1, D2 = NoiseZone(1.1, 1.2), NoiseZone(1.05, 1.15)
@@ -94,7 +86,7 @@ def test_known_weights_can_leave_a_cell_short():
     assert found.needed[0] == pytest.approx(30)
     assert found.change[0] == pytest.approx(20)
     assert found.unprotected[0]
-    assert not surely_protected(D1, 10, np.array([3.0]), np.array([3.0]))[0]
+    assert not surely_protected(D1, 10, np.array([3.0]), known_weight=3.0)[0]
 
 
 def test_noisy_tables_add_up_and_keep_their_expectation():
@@ -135,15 +127,6 @@ def test_balanced_directions_let_noise_cancel():
 def test_zones_that_cannot_be_are_refused(a, b):
     with pytest.raises(ParameterError, match="1 < a < b < 2"):
         NoiseZone(a, b)
-
-
-def test_bad_records_are_refused():
-    with pytest.raises(InputError, match="at least zero"):
-        noisy_contributions(np.array([-1.0]), np.ones(1), np.ones(1))
-    with pytest.raises(InputError, match="not positive"):
-        noisy_contributions(np.ones(1), np.zeros(1), np.ones(1))
-    with pytest.raises(ParameterError, match="p=0"):
-        needed_protection(np.ones(1), np.ones(1), np.ones(1), p=0)
 
 
 def test_alpha_and_beta_at_their_ends():

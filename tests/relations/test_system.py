@@ -13,7 +13,7 @@ import pytest
 import discreet as ds
 from discreet.errors import InputError, NeedsError
 from discreet.model.arrays import LARGEST
-from discreet.relations import System, build_system
+from discreet.relations import System, build_system, figures
 from discreet.relations import build as building
 from discreet.relations.build import _equation_slack, _known, _matrix, _same_entries, _table_rows, distinct_rows
 from discreet.relations.system import FIGURE
@@ -306,11 +306,11 @@ def test_cells_that_only_earlier_tables_hold_are_given_unless_they_were_publishe
 def test_a_figure_may_divide_by_what_is_known_or_empty(square, monkeypatch):
     seen = []
 
-    def hidden_sums(figures, tables, of, value, known, decimals):
+    def hidden_sums(given, tables, of, value, known, decimals):
         seen.append(np.flatnonzero(known).tolist())
         return []
 
-    monkeypatch.setattr(building, "hidden_sums", hidden_sums)
+    monkeypatch.setattr(figures, "hidden_sums", hidden_sums)
     cells = np.arange(9)
     already: Any = SimpleNamespace(figures=("a figure",))
     system = building._with_figures(replace(square, known=cells == 1, empty=cells == 2, already=already))

@@ -28,6 +28,7 @@ class Page(HTMLParser):
         self.headings: list[tuple[int, str]] = []
         self.tables: list[ReadTable] = []
         self.blocks: list[str] = []
+        self.scripts: list[str] = []
         self.text = ""
         self.opened: list[str] = []
         self._into: list[str] | None = None
@@ -66,7 +67,8 @@ class Page(HTMLParser):
         self._into = None
 
     def handle_data(self, data: str) -> None:
-        if self.opened and self.opened[-1] == "style":
+        if self.opened and self.opened[-1] in ("style", "script"):
+            self.scripts += [data] if self.opened[-1] == "script" else []
             return
         self.text += data
         if self._into is not None:

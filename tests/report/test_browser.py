@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -185,4 +186,144 @@ def test_the_page_prints(browser, pages, tmp_path):
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.pdf(path=tmp_path / "page.pdf").startswith(b"%PDF")
+    page.close()
+
+
+# ---- search, sort, point, fold --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole_survey(tmp_path_factory, survey, survey_audit) -> str:
+    """The survey with all its lists."""
+    file = tmp_path_factory.mktemp("survey") / "report.html"
+    file.write_text(custodian_report(survey, audit=survey_audit), encoding="utf-8")
+    return file.as_uri()
+
+
+@pytest.fixture
+def opened(browser, whole_survey):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(whole_survey)
+    yield page
+    assert complaints == []
+    page.close()
+
+
+def test_a_folded_list_opens_and_can_be_searched(opened):
+    part = opened.locator("details", has_text="Unsafe cells in survey").first
+    assert not part.locator("table").is_visible()
+    part.locator("summary").click()
+    rows = part.locator("tbody tr")
+    before = rows.count()
+    first = rows.first.locator("th").first.text_content().split()[0]
+    part.locator("input[type=search]").fill(first)
+    shown = part.locator("tbody tr:visible").count()
+    assert 0 < shown < before
+    assert part.locator("[role=status]").text_content().strip() == f"{shown} of {before} rows"
+    part.locator("input[type=search]").fill("nothing has this name")
+    assert part.locator("tbody tr:visible").count() == 0
+
+
+def test_a_column_of_numbers_is_sorted_as_numbers_both_ways(opened):
+    part = opened.locator("details", has_text="Unsafe cells in survey").first
+    part.locator("summary").click()
+    head = part.locator("th", has_text="Value").first
+
+    def numbers() -> list[float]:
+        cells = part.locator("tbody tr > td:nth-child(3)").all_text_contents()
+        return [float(text.replace(",", "")) for text in cells]
+
+    largest_first = numbers()
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert numbers() == sorted(largest_first)
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert numbers() == sorted(largest_first, reverse=True)
+
+
+def test_pointing_at_a_cell_of_the_pattern_tells_what_it_is(opened, survey):
+    table, status = survey.custodian.tables.tables[0], survey.custodian.status[0]
+    row = int(np.flatnonzero(status == CellStatus.SECONDARY)[0])
+    down, across = table.codes[row].tolist()
+    line = opened.locator("svg.heat .row").nth(down)
+    line.scroll_into_view_if_needed()
+    box = line.bounding_box()
+    columns = len(table.spec.hierarchies[1].codes)
+    opened.mouse.move(box["x"] + box["width"] * (across + 0.5) / columns, box["y"] + box["height"] / 2)
+    codes = table.spec_codes((down, across))
+    assert opened.locator(".tip").first.text_content() == f"{codes[0]} × {codes[1]}: withheld besides"
+
+
+def test_unsafe_has_one_colour_on_all_pictures_light_and_dark(browser, whole_survey):
+    found = {}
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+        page = context.new_page()
+        page.goto(whole_survey)
+        bars = page.evaluate(
+            "[...document.querySelectorAll('svg.follows path')].filter(p => p.style.fill.includes('--unsafe'))"
+            ".map(p => getComputedStyle(p).fill)"
+        )
+        boxes = page.evaluate("getComputedStyle(document.querySelector('svg.heat .b1')).stroke")
+        paper = page.evaluate("getComputedStyle(document.querySelector('svg.follows path')).fill")
+        assert len(bars) > 3
+        assert set(bars) == {boxes}
+        assert paper == page.evaluate("getComputedStyle(document.body).backgroundColor")
+        found[scheme] = boxes
+        context.close()
+    assert found["light"] != found["dark"]
+
+
+def test_on_a_narrow_screen_no_column_is_off_it(browser, whole_survey):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(whole_survey)
+    for summary in page.locator("summary").all():
+        if not summary.locator("..").get_attribute("open"):
+            summary.click()
+    page.wait_for_function("document.querySelectorAll('details table.cards').length >= 2")
+    beyond = page.evaluate(
+        "[...document.querySelectorAll('td, tbody th')].filter(c => c.getBoundingClientRect().right > 390).length"
+    )
+    assert beyond == 0
+    reason = page.locator("td.why").first
+    assert reason.get_attribute("data-head") == "Why unsafe"
+    page.close()
+
+
+def test_every_method_of_a_comparison_is_on_the_screen(browser, tmp_path):
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    methods = {f"method {i}": ds.Round(base=3 + i, rule="unbiased", levels=False) for i in range(8)}
+    ds.compare(table, methods, runs=2).page(tmp_path / "compare.html")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto((tmp_path / "compare.html").as_uri())
+    for box in page.locator(".scroll").all():
+        assert box.evaluate("b => b.scrollWidth <= b.clientWidth")
+    page.close()
+
+
+def test_an_axis_on_which_all_methods_have_nothing_has_one_tick(browser, tmp_path):
+    table = ds.examples.small_table().assess(ds.PPercent(10))
+    found = ds.compare(table, [ds.Suppress(), ds.Adjust()])
+    assert all(point.spots["risk"].mean == 0 for point in found.risk_map.points)
+    found.page(tmp_path / "compare.html")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto((tmp_path / "compare.html").as_uri())
+    texts = page.locator(".riskmap svg text").all_text_contents()
+    zeros = [text for text in texts if text == "0 %"]
+    assert len(zeros) == 2  # one on each axis
+    page.close()
+    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", found.plot())
+    assert drawn[:1] == ["0"]  # the ticks of the risk stand first
+    assert drawn[1].startswith("risk: ")
+
+
+def test_printed_pages_open_what_is_folded(browser, whole_survey):
+    page = browser.new_page()
+    page.goto(whole_survey)
+    assert page.evaluate("document.querySelectorAll('details:not([open])').length") > 0
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.querySelectorAll('details:not([open])').length") == 0
     page.close()

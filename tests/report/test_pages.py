@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import matplotlib
@@ -11,9 +14,14 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.attack.insiders import WorstInsider
 from discreet.errors import NeedsError
+from discreet.model.claims.suppression import INSIDERS
 from discreet.model.tableset import TableSet
 from discreet.report import custodian_report, public_report
+from discreet.report.page import script
+from discreet.report.words import plain_number
+from discreet.verify import Verdict
 from tests.report.conftest import release_of
 from tests.report.reader import Page
 
@@ -32,7 +40,7 @@ def page(request, pages) -> str:
 
 def test_nothing_is_fetched_from_anywhere(page):
     tags = Page(page).tags
-    assert not {"script", "link", "iframe", "object", "embed", "base", "form", "img"} & {tag for tag, _ in tags}
+    assert not {"link", "iframe", "object", "embed", "base", "form", "img"} & {tag for tag, _ in tags}
     for _, attributes in tags:
         assert not [name for name in attributes if name in ("src", "srcset", "action") or name.startswith("on")]
         for name in ("href", "xlink:href"):
@@ -40,9 +48,17 @@ def test_nothing_is_fetched_from_anywhere(page):
     assert not re.search(r"https?:|@import|url\((?!#)", page)
 
 
-def test_policy_forbids_scripts_and_requests(page):
-    policy = next(a["content"] for tag, a in Page(page).tags if a.get("http-equiv") == "Content-Security-Policy")
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+def test_policy_forbids_requests_and_all_scripts_but_the_one_of_the_page(page):
+    read = Page(page)
+    policy = next(a["content"] for tag, a in read.tags if a.get("http-equiv") == "Content-Security-Policy")
+    (text,) = read.scripts
+    allowed = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    assert policy == (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    assert text == script("page.js")
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(|XMLHttp", text)
 
 
 def test_headings_go_down_step_by_step(page):
@@ -99,7 +115,8 @@ def test_hostile_names_stay_words(hostile):
     custodian = custodian_report(hostile, audit=ds.audit(hostile), recipe=EVIL, title=EVIL)
     for text in (custodian, public_report(hostile.public, title=EVIL, notes=[EVIL])):
         read = Page(text)
-        assert not {"script", "img"} & {tag for tag, _ in read.tags}
+        assert "img" not in {tag for tag, _ in read.tags}
+        assert read.scripts == [script("page.js")]
         assert not [name for _, a in read.tags for name in a if name.startswith("on")]
         assert read.headings[0] == (1, EVIL)
         assert read.text.count(EVIL) > 5
@@ -158,3 +175,117 @@ def test_page_of_a_large_table_stays_small():
     page = custodian_report(release_of(TableSet([table]), status))
     assert f"{side**2 // 3 - 50:,} more stand in the custodian’s cell file" in page
     assert len(page) < 250_000
+
+
+# ---- what readers look for first ------------------------------------------------------------------------------
+
+
+def tiles(page: str) -> list[str]:
+    return [" ".join(re.sub(r"<[^>]+>", " ", tile).split()) for tile in re.findall(r"<li[^>]*><b>.*?</li>", page)]
+
+
+def test_headline_numbers_and_a_picture_stand_in_the_first_section(pages):
+    first = pages["custodian"].split('<section aria-labelledby="summary">')[0]
+    shown = tiles(first)
+    assert re.fullmatch(r"\d+ cells", shown[0])
+    assert [re.sub(r"[\d.,]+", "n", tile) for tile in shown[1:4]] == [
+        "n unsafe n %",
+        "n withheld besides n for each unsafe cell",
+        "n published n %",
+    ]
+    assert shown[-1] == "0 unsafe cells known too closely by the audit"
+    assert first.count("<svg") == 1
+    assert first.index('class="tiles"') < first.index("<svg") < first.index("<h3>Proved</h3>")
+
+
+def test_headline_says_what_nobody_looked_at(small, broken):
+    assert tiles(custodian_report(small))[-1] == "0 unsafe cells known too closely proved, not audited"
+    nothing = tiles(custodian_report(small, verdict=Verdict()))[-1]
+    assert nothing == "? unsafe cells known too closely nothing is proved and nothing audited"
+    assert tiles(custodian_report(broken))[-1] == nothing
+
+
+def test_headline_counts_what_an_audit_found(broken):
+    found = ds.audit(broken)
+    assert tiles(custodian_report(broken, audit=found))[-1] == "1 unsafe cells known too closely by the audit"
+
+
+def test_headline_counts_what_insiders_know(small):
+    found = ds.audit(small)
+    worst = np.full(len(found.intervals.cells), WorstInsider.KEPT, np.int8)
+    assert found.known_too_closely == 0
+    worst[0] = WorstInsider.SHORT
+    levels = replace(found, insiders=worst, attackers=(*found.attackers, INSIDERS["full"]))
+    assert (levels.known_too_closely, levels.holds) == (1, False)
+    assert tiles(custodian_report(small, audit=levels))[-1] == "1 unsafe cells known too closely by the audit"
+    exactly = replace(found, insiders=worst)  # only what is known exactly counts where no levels were asked for
+    assert exactly.known_too_closely == 0
+    worst[0] = WorstInsider.RECOVERABLE
+    assert replace(found, insiders=worst).known_too_closely == 1
+    assert replace(found, together=worst).known_too_closely == 1
+
+
+def test_headline_is_never_good_where_a_sum_is_unsafe(small):
+    found = replace(ds.audit(small), sums=("a sum",))
+    page = custodian_report(small, audit=found)
+    assert tiles(page)[-1] == "0 unsafe cells known too closely by the audit, and 1 unsafe sum"
+    assert 'class="is-good"' not in page
+
+
+def test_headline_of_altered_values(small):
+    table = small.custodian.tables.tables[0]
+    rounded = ds.protect(table, ds.Round(base=7, rule="conventional", levels=False))
+    page = custodian_report(rounded)
+    assert tiles(page)[:2] == ["16 cells", "1 unsafe 6.2 %"]
+    assert tiles(page)[-1] == "? unsafe cells known too closely not audited"
+    assert 'class="heat"' in page.split('<section aria-labelledby="changes">')[0]
+
+
+def test_long_lists_are_folded_and_short_ones_are_open(pages, small):
+    assert re.search(r"<details>\s*<summary>Unsafe cells in survey: \d+", pages["custodian"])
+    assert re.search(r"<details open>\s*<summary>Unsafe cells in turnover: 1 listed", custodian_report(small))
+
+
+def test_charts_name_their_colours_and_one_stands_for_unsafe(pages):
+    images = re.findall(r"<svg role=.*?</svg>", pages["custodian"], re.DOTALL)
+    drawn = [image for image in images if 'class="follows"' in image]
+    assert len(drawn) == 4  # all but the pattern, which the style colours
+    for image in drawn:
+        bare = re.sub(r"var\(--[a-z]+, #[0-9a-f]{6}\)", "", image)
+        assert not re.search(r'(style="[^"]*|fill=")#[0-9a-f]{6}', bare)
+    assert ".b1 { stroke: var(--unsafe); }" in pages["custodian"]
+    assert sum("var(--unsafe, #b3361f)" in image for image in drawn) == 3
+
+
+def test_words_in_a_chart_are_not_taken_for_colours(small):
+    from discreet.report.plots import drawn
+
+    image = drawn(lambda figure: figure.text(0.1, 0.5, 'a: #b3361f; fill="#b3361f"'), 1.0, "words")
+    assert "a: #b3361f" in image
+
+
+def test_a_chart_with_other_colours_stays_on_white_paper():
+    from discreet.report.plots import drawn
+
+    image = drawn(lambda figure: figure.text(0.1, 0.5, "x", color="#12ab34"), 1.0, "green")
+    assert "follows" not in image
+    assert "var(" not in image
+
+
+def test_a_cell_of_one_contributor_is_not_said_to_have_a_second():
+    import pyarrow as pa
+
+    firms = pa.table({"r": ["a", "b", "b", "b"], "v": [9, 5, 4, 4], "f": [1, 2, 3, 4]})
+    table = ds.tabulate(firms, by={"r": ds.Hierarchy.flat(["a", "b"])}, value="v", contributor="f")
+    table = table.assess(ds.PPercent(10))
+    assert table.reasons(table.row(r="a")) == [
+        "p% rule: there is one contributor, and the cell's value is its contribution (limit 10 %)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(79718.4, "79,718"), (999.96, "1,000"), (999.4, "999.4"), (-2.5, "−2.5"), (0.0, "0"), (-0.00001, "> −0.0001")],
+)
+def test_measured_numbers_have_no_exponent(value, text):
+    assert plain_number(value) == text

@@ -81,11 +81,11 @@ def beside(out: Path) -> int:
 def kills(count: int, folder: Path) -> Counter[str]:
     """Kill savers at any moment: the folder holds one release or the other, and the next save leaves nothing else."""
     out, found, pair = folder / "out", Counter[str](), releases()
-    seals = {one.save(out) for one in pair}
+    seals = {one.save(out, replace=True) for one in pair}
 
     def save() -> int:
         for k in range(10_000):
-            pair[k % 2].save(out)
+            pair[k % 2].save(out, replace=True)
         return 0
 
     for number in range(count):
@@ -98,7 +98,7 @@ def kills(count: int, folder: Path) -> Counter[str]:
         found["one whole release" if good else "FAILED: no whole release"] += 1
         closed = all(path.stat().st_mode & 0o077 == 0 for path in folder.rglob("custodian"))
         found["FAILED: custodian open to others"] += not closed
-        pair[number % 2].save(out)
+        pair[number % 2].save(out, replace=True)
         found["FAILED: left after the next save"] += beside(out)
     return found
 
@@ -171,14 +171,14 @@ def disks(count: int, folder: Path) -> Counter[str]:
     import resource
 
     out, found, pair = folder / "out", Counter[str](), releases()
-    pair[0].save(out)
+    pair[0].save(out, replace=True)
     for number in range(count):
         before, limit = seal_of(out), random.choice([0, *(int(10 ** random.uniform(0, 4.6)) for _ in range(9))])
         formats = random.sample(FORMATS, random.randint(1, 3))
         most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most[1]))
         try:
-            pair[number % 2].save(out, formats=formats)
+            pair[number % 2].save(out, formats=formats, replace=True)
             ending = "saved"
         except OutputError:
             ending = "refused by an error of ours"
@@ -208,7 +208,7 @@ def small_disk(folder: Path, pair: tuple[ds.Release, ds.Release], count: int) ->
             with contextlib.suppress(OSError):  # full is full
                 filling.write_bytes(b"0" * (random.randint(40, 240) * 1024))
             try:
-                pair[number % 2].save(place / "out", formats=FORMATS)
+                pair[number % 2].save(place / "out", formats=FORMATS, replace=True)
                 ending = "small disk: saved"
             except OutputError:
                 ending = "small disk: refused by an error of ours"
@@ -227,12 +227,12 @@ def small_disk(folder: Path, pair: tuple[ds.Release, ds.Release], count: int) ->
 def saves(count: int, folder: Path) -> Counter[str]:
     """Two savers and two readers of one folder."""
     out, found, pair = folder / "out", Counter[str](), releases()
-    seals = {one.save(out) for one in pair}
+    seals = {one.save(out, replace=True) for one in pair}
     ready, go = os.pipe()
 
     def save() -> int:
         for k in range(count // 2):
-            pair[(k + os.getpid()) % 2].save(out)
+            pair[(k + os.getpid()) % 2].save(out, replace=True)
         return 0
 
     def read() -> int:
@@ -261,7 +261,7 @@ def saves(count: int, folder: Path) -> Counter[str]:
     found["FAILED: savers or readers failed"] = sum(code != 0 for code in codes)
     found["FAILED: no whole release"] = not (ds.check_folder(out).holds and seal_of(out) in seals)
     found["left behind"] = beside(out)
-    pair[0].save(out)
+    pair[0].save(out, replace=True)
     found["FAILED: left after the next save"] = beside(out)
     return found
 

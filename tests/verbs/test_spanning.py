@@ -121,7 +121,7 @@ def test_rules_come_as_a_list_too():
     table = ds.tabulate(pa.table(FIRMS), by=["region", "size"], value="sales")
     rules = [ds.MinContributors(2), ds.PPercent(10)]
     assert table.assess(rules).unsafe.tolist() == table.assess(*rules).unsafe.tolist()
-    with pytest.raises(ParameterError, match="PPercent is a rule without its figures"):
+    with pytest.raises(ParameterError, match="rules for tables, and PPercent is a class"):
         table.assess(ds.PPercent)
     with pytest.raises(ParameterError, match="rules for tables, not a KAnonymity"):
         table.assess([ds.KAnonymity(3)])

@@ -8,16 +8,23 @@ Examples
 (True, 1)
 """
 
-from discreet.attack.audit import Audit
-from discreet.attack.averaging import Averaged, answers_needed, average_answers, least_squares_attack
-from discreet.attack.coalitions import attack_by_pairs
-from discreet.attack.differencing import RegionDifferences, difference_releases
-from discreet.attack.insiders import WorstInsider, attack_by_insiders
-from discreet.attack.intervals import AttackIntervals, External, attack_intervals
-from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
-from discreet.attack.slivers import Slivers, sliver_attack
-from discreet.attack.uniqueness import Entry, EntryBounds, attainable_values, unique_entries
-from discreet.attack.withholding import MarginChoice, margins_to_withhold
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.lazy import names_from
+
+if TYPE_CHECKING:
+    from discreet.attack.audit import Audit
+    from discreet.attack.averaging import Averaged, answers_needed, average_answers, least_squares_attack
+    from discreet.attack.coalitions import attack_by_pairs
+    from discreet.attack.differencing import RegionDifferences, difference_releases
+    from discreet.attack.insiders import WorstInsider, attack_by_insiders
+    from discreet.attack.intervals import AttackIntervals, External, attack_intervals
+    from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
+    from discreet.attack.slivers import Slivers, sliver_attack
+    from discreet.attack.uniqueness import Entry, EntryBounds, attainable_values, unique_entries
+    from discreet.attack.withholding import MarginChoice, margins_to_withhold
 
 __all__ = [
     "AttackIntervals",
@@ -46,3 +53,20 @@ __all__ = [
     "two_way_disclosure",
     "unique_entries",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_from(
+        __name__,
+        {
+            "audit": ["Audit"],
+            "averaging": ["Averaged", "answers_needed", "average_answers", "least_squares_attack"],
+            "coalitions": ["attack_by_pairs"],
+            "differencing": ["RegionDifferences", "difference_releases"],
+            "insiders": ["WorstInsider", "attack_by_insiders"],
+            "intervals": ["AttackIntervals", "External", "attack_intervals"],
+            "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
+            "slivers": ["Slivers", "sliver_attack"],
+            "uniqueness": ["Entry", "EntryBounds", "attainable_values", "unique_entries"],
+            "withholding": ["MarginChoice", "margins_to_withhold"],
+        },
+    )

@@ -14,6 +14,7 @@ from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools, Ints, Status
 from discreet.model.claims.base import CONTRIBUTORS, EXTERNAL
 from discreet.model.claims.suppression import COALITIONS, INSIDERS, NOT_JOINT, TOGETHER
+from discreet.model.notebook import Chip, items, listing, page, sentence
 from discreet.relations import System
 
 WORDS = {
@@ -125,6 +126,21 @@ class Audit:
         return int((self.intervals.short | exact).sum())
 
     @property
+    def known_too_closely(self) -> int:
+        """How many unsafe cells somebody who was considered knows more closely than allowed, each counted once.
+
+        Cells that nobody settled count too, and so do those that were published.
+        """
+        found = self.intervals.short | (self.intervals.recoverable & self.system.unsafe[self.intervals.cells])
+        for worst, levels in ((self.insiders, INSIDERS["full"]), (self.together, TOGETHER["full"])):
+            if worst is not None:
+                least = WorstInsider.SHORT if levels in self.attackers else WorstInsider.RECOVERABLE
+                found = found | (worst >= least)
+        for mask in (None if self.certain is None else self.certain[0], self.unsettled):
+            found = found if mask is None else found | mask
+        return int(found.sum()) + len(self.published) + self.revealed
+
+    @property
     def recoverable(self) -> int:
         """How many withheld cells can be worked out exactly."""
         return int(self.intervals.recoverable.sum())
@@ -213,47 +229,87 @@ class Audit:
                     *(f"  not considered: {text}" for text in self.not_considered),
                 ]
             )
-        sampled = count["looked_at"] < count["unsafe"]
-        lines = [
+        return "\n".join(
+            [
+                self.headline(),
+                *(f"  NOT JUDGED: no rule says which cells of table {name} are unsafe" for name in self._unjudged()),
+                *(f"  {words}: {number:,}" for words, number in self._findings()),
+                *(f"  attacker: {attacker}" for attacker in self.attackers),
+                *(f"  together with {text}" for text in self.system.already.together_with()),
+                *(f"  not considered: {text}" for text in self._left_out()),
+            ]
+        )
+
+    def headline(self) -> str:
+        """What was audited, in one line."""
+        count = self.counts()
+        return (
             f"Audit of {counted(count['withheld'], f'distinct {self.hidden} cell')} ({count['unsafe']:,} unsafe), "
             f"all {counted(self.system.matrix.shape[0], 'relation')} together:"
-        ]
-        unjudged = [table.name for table in self.system.tables.tables[: self.system.present] if not table.judged]
-        lines += [f"  NOT JUDGED: no rule says which cells of table {name} are unsafe" for name in unjudged]
-        if sampled:
-            lines.append(f"  looked at: a random sample of {counted(count['looked_at'], 'unsafe cell')}")
-        if len(self.published):
-            lines.append(f"  unsafe cells that are published: {len(self.published):,}")
-        lines += [
-            f"  unsafe cells short of their level: {self.short:,}",
-            f"  {'unsafe' if sampled else self.hidden} cells that can be worked out exactly: {self.recoverable:,}",
+        )
+
+    def _unjudged(self) -> list[str]:
+        return [table.name for table in self.system.tables.tables[: self.system.present] if not table.judged]
+
+    def _findings(self) -> list[tuple[str, int]]:
+        """What was counted, in words, and how often it was found."""
+        looked_at, unsafe = self.sampled
+        judged = "unsafe" if looked_at < unsafe else self.hidden
+        said = [("unsafe cells that are published", len(self.published))] if len(self.published) else []
+        said += [
+            ("unsafe cells short of their level", self.short),
+            (f"{judged} cells that can be worked out exactly", self.recoverable),
         ]
         if self.certain is not None:
-            lines.append(f"  unsafe cells that {self.certain[1]}: {self.told:,}")
+            said.append((f"unsafe cells that {self.certain[1]}", self.told))
         if self.undecided:
-            lines.append(f"  unsafe cells that are not settled, and must count as short: {self.undecided:,}")
+            said.append(("unsafe cells that are not settled, and must count as short", self.undecided))
         if INSIDERS["full"] in self.attackers:
-            lines.append(f"  unsafe cells short of their level against an insider: {self.short_insiders:,}")
+            said.append(("unsafe cells short of their level against an insider", self.short_insiders))
         if self.insiders is not None:
-            lines.append(f"  unsafe cells that an insider can work out exactly: {self.recoverable_insiders:,}")
+            said.append(("unsafe cells that an insider can work out exactly", self.recoverable_insiders))
         if TOGETHER["full"] in self.attackers:
-            lines.append(f"  unsafe cells short of their level against two together: {self.short_together:,}")
+            said.append(("unsafe cells short of their level against two together", self.short_together))
         if self.together is not None:
-            lines.append(f"  unsafe cells that two together can work out exactly: {self.recoverable_together:,}")
+            said.append(("unsafe cells that two together can work out exactly", self.recoverable_together))
         if self.sums is not None:
-            lines.append(f"  known sums of withheld cells that are unsafe themselves: {len(self.sums):,}")
+            said.append(("known sums of withheld cells that are unsafe themselves", len(self.sums)))
         if self.revealed:
-            lines.append(f"  unsafe cells that were published before: {self.revealed:,}")
-        lines += [f"  attacker: {attacker}" for attacker in self.attackers]
-        lines += [f"  together with {text}" for text in self.system.already.together_with()]
-        if self.why_no_insiders:
-            lines.append(f"  not considered: {CONTRIBUTORS} ({self.why_no_insiders})")
-        if self.insiders is not None and self.together is None:
-            lines.append(f"  not considered: {COALITIONS}")
-        if self.sums is None:
-            lines.append(f"  not considered: {NOT_JOINT}")
-        lines += [f"  not considered: {text}" for text in self.not_considered]
-        return "\n".join(lines)
+            said.append(("unsafe cells that were published before", self.revealed))
+        return said
+
+    def _left_out(self) -> list[str]:
+        """What was not considered, in words."""
+        said = [f"{CONTRIBUTORS} ({self.why_no_insiders})"] if self.why_no_insiders else []
+        said += [COALITIONS] if self.insiders is not None and self.together is None else []
+        said += [NOT_JOINT] if self.sums is None else []
+        return [*said, *self.not_considered]
+
+    def _repr_html_(self) -> str:
+        if self.not_audited:
+            title = "Not audited: nobody knows what readers can work out"
+            left_out = items("Not considered", self.not_considered, "warn")
+            return page(title, [Chip("not audited", "warn")], sentence(f"Why: {self.not_audited}"), left_out)
+        unjudged = self._unjudged()
+        looked_at, unsafe = self.sampled
+        state = Chip("every level is kept against the attackers below", "good")
+        if not self.holds:
+            state = Chip("not every unsafe cell is kept", "u")
+        elif unjudged:
+            state = Chip("not judged: no rule says what is unsafe", "warn")
+        elif looked_at < unsafe:
+            state = Chip(f"a sample: {looked_at:,} of {unsafe:,} unsafe cells were looked at and are kept", "warn")
+        found = self._findings()
+        return page(
+            self.headline().rstrip(":"),
+            [state],
+            listing({"what": [words for words, _ in found], "cells": [number for _, number in found]}),
+            items("Not judged", [f"no rule says which cells of table {name} are unsafe" for name in unjudged], "warn"),
+            items("Attackers", self.attackers),
+            items("Together with", self.system.already.together_with()),
+            items("Not considered", self._left_out(), "warn"),
+            sentence("to_frame() has the interval of every cell."),
+        )
 
     __repr__ = summary
 

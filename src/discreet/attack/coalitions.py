@@ -16,11 +16,12 @@ from discreet.attack.insiders import SOLE_TOLL, TOLL, WIDTH, RequiredMove, Worst
 from discreet.attack.intervals import TOLERANCE, External, Reporter
 from discreet.attack.knowledge import NOBODY, InsiderKnowledge
 from discreet.attack.moves import DOWN, FAR, UP, PossibleMoves, parts
-from discreet.attack.pairs import EVERYBODY, Coalition, Rulers, Spared, narrowed
+from discreet.attack.pairs import Coalition, Rulers, Spared, narrowed
 from discreet.attack.region import Region
 from discreet.attack.settle import SIZES
 from discreet.model.arrays import NO_LOWER, Bools, Floats, Ints, Status, ranges
 from discreet.relations import System
+from discreet.relations.insiders import EVERYBODY
 
 SLIP = 1e-7
 """Share of a value by which a cell may fall too far without anybody noticing: what programs are wrong by."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -14,17 +13,6 @@ from discreet.model.arrays import NO_LOWER, Bools, Floats, Ints, ranges
 from discreet.relations import Filling, System
 
 NOBODY = -1
-
-
-def known_bounds(system: System, within: float | None) -> tuple[Ints, Ints]:
-    """Bounds of every cell for everybody, who may know it to within some per cent of its value."""
-    lower, upper = system.lower_bound, system.upper_bound
-    if within is None:
-        return lower, upper
-    share = Fraction(str(within)) / 100
-    size = np.abs(system.value).astype(object) * share.numerator // share.denominator
-    off = np.minimum(size, 2**61).astype(np.int64)
-    return np.maximum(lower, system.value - off), np.minimum(upper, system.value + off)
 
 
 @dataclass(frozen=True, eq=False)

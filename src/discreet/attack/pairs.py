@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from discreet.relations.insiders import EVERYBODY
+
 Coalition = frozenset[int]
-EVERYBODY = None
-"""Where nobody can be named, anybody may rule an alternative out."""
 
 
 @dataclass

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from discreet.cli.terminal import progress
+from discreet.cli.terminal import progress, result, say
 from discreet.errors import ParameterError
 from discreet.files.argus.rda import read_metadata
 from discreet.files.new_file import OPEN, new_file
@@ -29,7 +29,7 @@ def show_batch(
         releases = [{"folder": str(run.folder), "seal": run.seal, **run.verdict.to_dict()} for run in done.runs]
         click.echo(json.dumps({"releases": releases, "files": [str(file) for file in done.files]}))
         return
-    click.echo(done.log, nl=False)
+    say(done.log.removesuffix("\n"))
 
 
 def convert(source: Path, output: Path | None, data: Path | None, strict: bool, allow_outside: bool) -> None:
@@ -49,17 +49,15 @@ def convert(source: Path, output: Path | None, data: Path | None, strict: bool, 
     for name, text in texts.items():
         with new_file(folder / name, OPEN) as stream:
             stream.write(text.encode())
-        click.echo(f"Written: {name}")
+        say(f"Written: {name}")
 
 
 def show_links(files: Sequence[Path], equations: Sequence[str], as_json: bool) -> None:
     """Print which tables must be protected together."""
     found = [table for file in files for table in _tables(file, len(files) > 1)]
     clusters = linked_clusters(found, equations)
-    if as_json:
-        click.echo(json.dumps({"groups": clusters.groups, "links": [asdict(link) for link in clusters.links]}))
-        return
-    click.echo(clusters.summary())
+    told = {"groups": clusters.groups, "links": [asdict(link) for link in clusters.links]}
+    result(told, clusters.summary(), as_json)
 
 
 def _tables(file: Path, several: bool) -> list[TableMetadata]:

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import click
 
-from discreet.cli.terminal import progress
+from discreet.cli.brief import brief_audit, brief_release, brief_verdict
+from discreet.cli.terminal import coloured, progress, result, say
 from discreet.comparison.result import Comparison
 from discreet.errors import OutputError, ParameterError, listed, unknown_name
 from discreet.files.new_file import new_file
@@ -32,7 +33,7 @@ from discreet.recipe.schema import PatternPart, read_recipe, recipe_text
 from discreet.report.riskmap import DEFAULT, FAIR
 from discreet.verbs.load import load
 from discreet.verbs.proposals import propose_recodes
-from discreet.verbs.show import summary, table_to_frame
+from discreet.verbs.show import table_to_frame
 
 TOGETHER = "together"
 """Name of the file with the patterns of all offices as one."""
@@ -43,23 +44,30 @@ def show_run(done: Run, as_json: bool) -> None:
     if as_json:
         public = done.release.public.tables
         tables = [{"name": t.name, "cells": len(t), "shown": int(t.shown.sum())} for t in public]
-        result = {"folder": str(done.folder), "seal": done.seal, "tables": tables, **done.verdict.to_dict()}
+        told = {"folder": str(done.folder), "seal": done.seal, "tables": tables, **done.verdict.to_dict()}
+        told["notes"] = list(done.release.custodian.log.get("notes", ()))
         closed = closed_to_others(done.folder)
         if closed:
-            result["note"] = closed
+            told["note"] = closed
         if done.repair is not None:
             pattern = {**done.repair.audit.counts(), "held": done.repair.held, "added": done.repair.added.num_rows}
-            result["pattern"] = pattern
-        click.echo(json.dumps(result))
+            told["pattern"] = pattern
+        click.echo(json.dumps(told))
         return
-    click.echo(summary(done.release) if done.repair is None else done.repair.summary())
+    say(brief_release(done.release) if done.repair is None else done.repair.summary())
     if done.audit is not None:
-        click.echo(done.audit.summary())
-    click.echo(str(done.verdict))
-    click.echo(f"Saved in {done.folder} (seal {done.seal[:16]})")
+        say(brief_audit(done.audit, after_run=True))
+    say(brief_verdict(done.verdict))
+    say(f"Saved in {_from_here(done.folder)} (seal {done.seal[:16]})")
     closed = closed_to_others(done.folder)
     if closed:
-        click.echo(f"note: {closed}")
+        say(f"{coloured('note:', 'yellow')} {closed}")
+
+
+def _from_here(folder: Path) -> Path:
+    """A folder as one would name it here."""
+    here = Path.cwd()
+    return folder.relative_to(here) if here in folder.parents else folder
 
 
 def export_table(folder: Path, file: Path, form: str | None, table: str | None) -> None:
@@ -67,7 +75,6 @@ def export_table(folder: Path, file: Path, form: str | None, table: str | None) 
     if file.exists():
         raise OutputError(f"The file {file.name!r} exists.", hint="Choose another name, or remove it.")
     write_public(load(folder).public, file, form, table=table)
-    click.echo(f"Written: {file.name}")
 
 
 def repair_pattern(
@@ -78,18 +85,24 @@ def repair_pattern(
     allow_outside: bool,
     earlier: Sequence[Path],
     as_json: bool,
+    replace: bool = False,
 ) -> bool:
     """Complete a pattern, or only audit it; whether that ended well."""
     if audit_only:
         with progress(as_json):
             found = audit_pattern(recipe, pattern=pattern, allow_outside=allow_outside, already_published=earlier)
-        click.echo(json.dumps({**found.counts(), "held": found.holds}) if as_json else found.summary())
+        result({**found.counts(), "held": found.holds}, brief_audit(found), as_json, failed=not found.holds)
         return found.holds
     if added is not None and added.exists():
         raise OutputError(f"The file {added.name!r} exists.", hint="Choose another name, or remove it.")
     with progress(as_json):
         done = run_recipe(
-            recipe, pattern=pattern, repairing=True, allow_outside=allow_outside, already_published=earlier
+            recipe,
+            pattern=pattern,
+            repairing=True,
+            allow_outside=allow_outside,
+            already_published=earlier,
+            replace=replace,
         )
     if added is not None and done.repair is not None:
         write_new(added, done.repair.added)
@@ -119,14 +132,16 @@ def _column_names(pairs: Sequence[str]) -> dict[str, str]:
     return {theirs: ours for theirs, _, ours in (pair.rpartition("=") for pair in pairs)}
 
 
-def show_tables(recipe: Path, allow_outside: bool, output: Path | None) -> None:
+def show_tables(recipe: Path, allow_outside: bool, output: Path | None, as_json: bool) -> None:
     """Print the assessed tables of a recipe, and write them where asked."""
-    tables = prepare(RecipeJob(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside))
+    with progress(as_json):
+        tables = prepare(RecipeJob(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside))
     for table in tables:
-        click.echo(str(table))
         if output is not None:
             place = output if len(tables) == 1 else output.with_stem(f"{output.stem}_{table.name}")
             write_new(place, table_to_frame(table))
+    counts = [{"name": t.name, "cells": len(t), "unsafe": int(t.unsafe.sum())} for t in tables]
+    result({"tables": counts}, "\n".join(str(table) for table in tables), as_json)
 
 
 def show_methods(
@@ -152,7 +167,7 @@ def show_methods(
         found.plot(plot, *axes)
     if report is not None:
         found.page(report, title=f"Methods compared: {recipe.name}")
-    click.echo(json.dumps(found.to_frame().to_pylist()) if as_json else f"{found.summary()}\n\n{drawn}")
+    result(found.to_frame().to_pylist(), f"{found.summary()}\n\n{drawn}", as_json, failed=bool(found.flags))
     return not found.flags
 
 
@@ -192,8 +207,8 @@ def show_proposal(
     if output is not None:
         found.write(output)
     unsafe = [int(table.unsafe.sum()) for table in (found.before, found.table)]
-    result = {"unsafe": unsafe, "recodes": found.code_maps, "steps": [str(step) for step in found.steps]}
-    click.echo(json.dumps(result) if as_json else found.summary())
+    told = {"unsafe": unsafe, "recodes": found.code_maps, "steps": [str(step) for step in found.steps]}
+    result(told, found.summary(), as_json)
 
 
 def show_comparison(
@@ -213,7 +228,7 @@ def show_comparison(
         write_new(output, found.to_frame())
     if plot is not None:
         found.plot(plot)
-    click.echo(json.dumps([dict(row) for row in found.rows]) if as_json else found.summary())
+    result([dict(row) for row in found.rows], found.summary(), as_json)
 
 
 def show_coordination(
@@ -235,8 +250,9 @@ def show_coordination(
             raise OutputError(f"Cannot make {folder.name!r}: {error.strerror}.") from None
         for office, pattern in {**done.patterns, TOGETHER: done.pattern}.items():
             write_pattern(pattern, folder / f"{quote(office, safe=' ')}.csv")
-    click.echo(json.dumps({**done.counts(), "cells_open": list(done.open)}) if as_json else done.summary())
-    return not done.open and not len(done.found.missed)
+    held = not done.open and not len(done.found.missed)
+    result({**done.counts(), "cells_open": list(done.open)}, done.summary(), as_json, failed=not held)
+    return held
 
 
 def write_new(path: Path, frame: Any) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from discreet.cli.cells import write_new
+from discreet.cli.terminal import result
 from discreet.errors import ParameterError
 from discreet.files.foreign import MARKS
 from discreet.files.hrc import read_hierarchy
@@ -75,7 +73,5 @@ def show_output(found: OutputCheck, output: Path | None, as_json: bool) -> None:
     """Print the verdict, and write the intervals where asked."""
     if output is not None:
         write_new(output, found.to_frame())
-    if as_json:
-        click.echo(json.dumps({**found.verdict.to_dict(), "recomputed": int(found.recomputed.sum())}))
-    else:
-        click.echo(found.summary())
+    told = {**found.verdict.to_dict(), "recomputed": int(found.recomputed.sum())}
+    result(told, found.summary(), as_json, failed=not found.holds)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from discreet.cli.brief import brief_audit, brief_verdict
+from discreet.cli.terminal import progress, say
 from discreet.errors import OutputError, counted
 from discreet.generate import business_survey, census_population
 from discreet.model.hierarchy import Hierarchy
@@ -28,6 +33,7 @@ from discreet.verbs.tabulate import tabulate
 if TYPE_CHECKING:
     from discreet.generate import Generated
 
+Tell = Callable[[str], None]
 RECODES = 9
 """How many recodes the survey's table gets: half of its withheld cells become values, a fifth of its cells goes."""
 
@@ -143,25 +149,35 @@ report = true
 PERSON_COLUMNS = ["person", "area", "age", "sex", "labour", "education", "income"]
 
 
-def run_demo(directory: Path, firms: int, persons: int) -> None:
+def run_demo(directory: Path, firms: int, persons: int, as_json: bool = False) -> None:
     """Protect a survey's table, a census table and a file of persons, and say what to look at."""
     marker = directory / "survey" / "recipe.toml"
     if directory.exists() and any(directory.iterdir()) and not marker.is_file():
         raise OutputError(
-            f"The folder {directory.name!r} exists and is not a demonstration.", hint="Give another --directory."
+            f"The folder {directory.resolve().name!r} exists and is not a demonstration.",
+            hint="Give another --directory.",
         )
-    _survey(directory / "survey", firms)
-    _census(directory / "census", persons)
+    tell = _silent if as_json else say
+    runs = [_survey(directory / "survey", firms, tell), *_census(directory / "census", persons, tell)]
+    if as_json:
+        told = [{"folder": str(run.folder), "seal": run.seal, **run.verdict.to_dict()} for run in runs]
+        click.echo(json.dumps({"releases": told}))
+        return
     _where_to_look(directory)
 
 
-def _survey(folder: Path, firms: int) -> None:
+def _silent(_: str) -> None:
+    """Say nothing: machines get one object at the end."""
+
+
+def _survey(folder: Path, firms: int, tell: Tell) -> Run:
     """Turnover by activity and region: made a little coarser, then cells are withheld and the rest is proved safe."""
     survey = business_survey(firms, regions=(3, 8))
     _write(survey, folder)
-    click.echo(f"1. A business survey: turnover of {firms:,} firms by activity and region")
-    found = _redesigned(survey)
-    click.echo(f"   In full detail {_share(int(found.before.unsafe.sum()), len(found.before), 'cell')} are unsafe.")
+    tell(f"1. A business survey: turnover of {firms:,} firms by activity and region")
+    with progress(tell is _silent):
+        found = _redesigned(survey)
+    tell(f"   In full detail {_share(int(found.before.unsafe.sum()), len(found.before), 'cell')} are unsafe.")
     lines = ""
     if found.steps:
         parts = [f'{name} = "recodes/{name}_recode.csv"' for name in found.code_maps]
@@ -172,18 +188,17 @@ def _survey(folder: Path, firms: int) -> None:
             written(path)
         lines = f"recode = {{ {', '.join(parts)} }}    # proposed by: discreet redesign recipe.toml\n"
         unsafe, cells = int(found.table.unsafe.sum()), len(found.table)
-        click.echo(f"   {len(found.steps)} proposed recodes leave {_share(unsafe, cells, 'cell')}; the first two:")
+        tell(f"   {len(found.steps)} proposed recodes leave {_share(unsafe, cells, 'cell')}; the first two:")
         for step in found.steps[:2]:
-            click.echo(f"     {step}")
-    done = _run(folder / "recipe.toml", SURVEY.format(recode=lines))
+            tell(f"     {step}")
+    done = _run(folder / "recipe.toml", SURVEY.format(recode=lines), tell)
     public = done.release.public.tables[0]
     shown = int(public.shown.sum())
-    click.echo(f"   Released: {_share(shown, len(public), 'cell')} with their values; the others are withheld.")
+    tell(f"   Released: {_share(shown, len(public), 'cell')} with their values; the others are withheld.")
     if done.audit is not None:
-        short = counted(done.audit.short, "unsafe cell", "are")
-        click.echo(f"   Attacked by linear programs: {short} found too closely.")
-    click.echo("   What the independent checker says:\n")
-    click.echo(f"{done.verdict}\n")
+        tell(f"   {brief_audit(done.audit, after_run=True)}")
+    tell(indent(brief_verdict(done.verdict), "   ") + "\n")
+    return done
 
 
 def _redesigned(survey: Generated) -> Redesign:
@@ -193,28 +208,29 @@ def _redesigned(survey: Generated) -> Redesign:
     return propose_recodes(assess(table, PPercent(10), MinContributors(3)), most=RECODES)
 
 
-def _census(folder: Path, persons: int) -> None:
+def _census(folder: Path, persons: int, tell: Tell) -> tuple[Run, Run]:
     """The same persons twice: a table of counts with noise, and a file of records."""
     census = census_population(persons)
     _write(census, folder)
     pa.parquet.write_table(census.records.select(PERSON_COLUMNS), folder / "input" / "persons.parquet")
     written(folder / "input" / "persons.parquet")
-    click.echo(f"2. A census: counts of {persons:,} persons by area, age and labour status, with cell keys")
-    counts = _run(folder / "counts.toml", COUNTS)
-    click.echo(f"   Released: {_change(counts)}")
-    click.echo(f"   {counts.verdict.headline()} The noise is as stated; that is no proof of safety.\n")
-    click.echo("3. The same persons as a file of records, recoded and with single fields emptied")
+    tell(f"2. A census: counts of {persons:,} persons by area, age and labour status, with cell keys")
+    counts = _run(folder / "counts.toml", COUNTS, tell)
+    tell(f"   Released: {_change(counts)}")
+    tell(f"   {counts.verdict.headline()} The noise is as stated; that is no proof of safety.\n")
+    tell("3. The same persons as a file of records, recoded and with single fields emptied")
     unsafe = assess(Microdata(census.records, keys=["area", "age", "sex"]), KAnonymity(3)).assessment
-    click.echo(f"   Before: {unsafe}.")
-    records = _run(folder / "persons.toml", PERSONS)
+    tell(f"   Before: {unsafe}.")
+    records = _run(folder / "persons.toml", PERSONS, tell)
     public = records.release.public.records
     assert public is not None
     emptied = records.release.custodian.evidence[-1].claim.statement.partition(", and")[0]
-    click.echo(f"   Released: {len(public):,} records; altered columns: {', '.join(public.altered)}. {emptied}.")
+    tell(f"   Released: {len(public):,} records; altered columns: {', '.join(public.altered)}. {emptied}.")
     for text in records.verdict.proved:
         if text.startswith("Every combination"):
-            click.echo(f"   Proved: {text}")
-    click.echo(f"   {records.verdict.headline()}\n")
+            tell(f"   Proved: {text}")
+    tell(f"   {records.verdict.headline()}\n")
+    return counts, records
 
 
 def _change(run: Run) -> str:
@@ -232,10 +248,11 @@ def _write(data: Generated, folder: Path) -> None:
         written(path)
 
 
-def _run(recipe: Path, text: str) -> Run:
+def _run(recipe: Path, text: str, tell: Tell) -> Run:
     recipe.write_text(text, encoding="utf-8")
     written(recipe)
-    return run_recipe(recipe)
+    with progress(tell is _silent):
+        return run_recipe(recipe)
 
 
 def _share(part: int, whole: int, noun: str) -> str:
@@ -257,5 +274,5 @@ def _where_to_look(directory: Path) -> None:
         ("", census / "persons.toml"),
     ]
     for head, path in lines:
-        click.echo(f"{head:<24}{path}")
-    click.echo(f"{'Check one again':<24}{shown} -m discreet verify {quote(str(survey / 'release'))}")
+        say(f"{head:<24}{path}")
+    say(f"{'Check one again':<24}{shown} -m discreet verify {quote(str(survey / 'release'))}")

@@ -9,37 +9,13 @@ from typing import Any, Literal
 
 import click
 
-from discreet.cli.options import EARLIER, FOLDER, JSON, OUTSIDE, RECIPE
+from discreet.cli.group import Commands
+from discreet.cli.options import EARLIER, FOLDER, JSON, OUTSIDE, RECIPE, REPLACE
 from discreet.cli.structure import structure
-from discreet.cli.terminal import errors, fail_stopped, patient, progress
-from discreet.room import require_to_start
-from discreet.stopping import Stopped, forget_written, handled
+from discreet.cli.terminal import errors, progress, result
 
 NOT_AUDITED = 7
 """Exit code of an audit that did not look."""
-
-
-class Commands(click.Group):
-    """The commands, stopped by signals alone and not by whoever closes the pipe that they print to."""
-
-    def main(self, *args: Any, **options: Any) -> Any:
-        """Run a command."""
-        forget_written()
-        with handled(), patient():
-            try:
-                with errors(False):  # what goes wrong before a command has looked at its options
-                    return super().main(*args, **options)
-            except Stopped as stop:
-                fail_stopped(stop)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; one that loads compiled code needs room for it, which is looked at before."""
-        name, command, rest = super().resolve_command(ctx, args)
-        if name != "schema" and not ctx.resilient_parsing and not {"-h", "--help"} & set(rest):
-            require_to_start()
-        return name, command, rest
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,12 +28,13 @@ def main() -> None:
 @click.option("--directory", type=click.Path(path_type=Path), default=Path("discreet-demo"), show_default=True)
 @click.option("--firms", type=int, default=20_000, show_default=True, help="How many firms the survey has.")
 @click.option("--persons", type=int, default=10_000, show_default=True, help="How many persons the census has.")
-def demo(directory: Path, firms: int, persons: int) -> None:
+@JSON
+def demo(directory: Path, firms: int, persons: int, as_json: bool) -> None:
     """Protect a made-up survey and a made-up census, from records to verified releases."""
     from discreet.cli.demo import run_demo
 
-    with errors(False), progress(False):
-        run_demo(directory, firms, persons)
+    with errors(as_json):
+        run_demo(directory, firms, persons, as_json)
 
 
 @main.command()
@@ -65,15 +42,28 @@ def demo(directory: Path, firms: int, persons: int) -> None:
 @click.option("--format", "formats", multiple=True, help="A further format of the public files; may be given often.")
 @OUTSIDE
 @EARLIER
+@REPLACE
 @JSON
-def run(recipe: Path, formats: tuple[str, ...], allow_outside: bool, earlier: tuple[Path, ...], as_json: bool) -> None:
-    """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save."""
+def run(
+    recipe: Path,
+    formats: tuple[str, ...],
+    allow_outside: bool,
+    earlier: tuple[Path, ...],
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save.
+
+    Run again, it replaces what it made before; the release of another recipe only with --replace.
+    """
     from discreet.cli.cells import show_run
     from discreet.recipe.run import run_recipe
 
     with errors(as_json):
         with progress(as_json):
-            done = run_recipe(recipe, allow_outside=allow_outside, already_published=earlier, formats=formats)
+            done = run_recipe(
+                recipe, allow_outside=allow_outside, already_published=earlier, formats=formats, replace=replace
+            )
         show_run(done, as_json)
 
 
@@ -82,15 +72,17 @@ def run(recipe: Path, formats: tuple[str, ...], allow_outside: bool, earlier: tu
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--format", "form", help="The format, where the name of the file does not say it.")
 @click.option("--table", help="Which table, where the release has several.")
-def export(folder: Path, file: Path, form: str | None, table: str | None) -> None:
+@JSON
+def export(folder: Path, file: Path, form: str | None, table: str | None, as_json: bool) -> None:
     """Write a public table of the saved release in FOLDER to FILE: csv, xlsx, SDMX, JSON-stat, px, Parquet, sav, dta.
 
     The release is verified first.
     """
     from discreet.cli.cells import export_table
 
-    with errors(False):
+    with errors(as_json):
         export_table(folder, file, form, table)
+        result({"file": str(file)}, f"Written: {file.name}", as_json)
 
 
 @main.command()
@@ -99,6 +91,10 @@ def export(folder: Path, file: Path, form: str | None, table: str | None) -> Non
 @click.option("--contributor", help="Their column of contributors.")
 @click.option("--weight", help="Their column of weights.")
 @click.option("--record-key", help="Their column of record keys.")
+@click.option("--delimiter", default=",", show_default=True, help="Separator of their csv file.")
+@click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Its decimal sign.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Its encoding.")
+@click.option("--sheet", help="Their sheet in an xlsx file; its first when left out.")
 @click.option("--seal", help="The seal of the release as you kept it: refuse one that was changed and sealed anew.")
 @click.option(
     "--public-key", type=click.Path(path_type=Path), help="The office's public key: refuse what it did not sign."
@@ -113,8 +109,10 @@ def verify(
     seal: str | None,
     public_key: Path | None,
     as_json: bool,
+    **written: Any,
 ) -> None:
     """Re-check a saved release in FOLDER with the independent checker."""
+    from discreet.cli.brief import brief_verdict
     from discreet.folders import as_one
     from discreet.verify import Verdict, check_folder
     from discreet.verify.folder import refuse_unsaved
@@ -127,39 +125,16 @@ def verify(
         from discreet.verbs.load import load
         from discreet.verbs.with_records import check_with_records
 
-        records = Microdata(data, contributor=contributor, weight=weight, record_key=record_key)
+        records = Microdata(data, contributor=contributor, weight=weight, record_key=record_key, **written)
         return check_with_records(verdict, load(place), records)
 
     with errors(as_json):
         refuse_unsaved(folder)
-        verdict = as_one(folder, check)
-        click.echo(json.dumps(verdict.to_dict()) if as_json else str(verdict))
+        with progress(as_json):
+            verdict = as_one(folder, check)
+        result(verdict.to_dict(), brief_verdict(verdict), as_json, failed=not verdict.holds)
         if not verdict.holds:
             sys.exit(5)
-
-
-@main.command("signing-key")
-@click.argument("file", type=click.Path(path_type=Path))
-def signing_key(file: Path) -> None:
-    """Make a key to sign releases with in FILE, and its public key in FILE.pub."""
-    from discreet.trust import make_keys
-
-    with errors(False):
-        public = make_keys(file)
-        click.echo(f"{file} signs; keep it secret. {file}.pub checks signatures; give it to anybody.")
-        click.echo(f"Fingerprint of the public key: {public.fingerprint}")
-
-
-@main.command()
-@FOLDER
-@click.option("--key", type=click.Path(path_type=Path), required=True, help="The signing key.")
-def sign(folder: Path, key: Path) -> None:
-    """Sign the saved release in FOLDER, once it is verified."""
-    from discreet.verbs.save import sign as sign_saved
-
-    with errors(False):
-        sign_saved(folder, key)
-        click.echo(f"Signed: {folder}/custodian/manifest.sig")
 
 
 @main.command()
@@ -180,6 +155,7 @@ def sign(folder: Path, key: Path) -> None:
 @click.option("--added", type=click.Path(path_type=Path), help="Write the added cells to this csv file (confidential).")
 @OUTSIDE
 @EARLIER
+@REPLACE
 @JSON
 def repair(
     recipe: Path,
@@ -194,6 +170,7 @@ def repair(
     added: Path | None,
     allow_outside: bool,
     earlier: tuple[Path, ...],
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Audit a given pattern for the tables of a RECIPE, complete it to a certified one, verify, save.
@@ -211,7 +188,7 @@ def repair(
     }
     with errors(as_json):
         given = pattern_part(pattern, columns, options)
-        if not repair_pattern(recipe, given, audit_only, added, allow_outside, earlier, as_json):
+        if not repair_pattern(recipe, given, audit_only, added, allow_outside, earlier, as_json, replace):
             sys.exit(5)
 
 
@@ -384,12 +361,13 @@ def coordinate(
 @RECIPE
 @OUTSIDE
 @click.option("--output", type=click.Path(path_type=Path), help="Write the cells to this csv file (confidential).")
-def tabulate(recipe: Path, allow_outside: bool, output: Path | None) -> None:
+@JSON
+def tabulate(recipe: Path, allow_outside: bool, output: Path | None, as_json: bool) -> None:
     """Build and assess the tables of a RECIPE without protecting or publishing them. The result is confidential."""
     from discreet.cli.cells import show_tables
 
-    with errors(False), progress(False):
-        show_tables(recipe, allow_outside, output)
+    with errors(as_json):
+        show_tables(recipe, allow_outside, output, as_json)
 
 
 @main.command()
@@ -461,6 +439,7 @@ def audit(
     The exit code is 5 where attackers find unsafe cells too closely, and 7 where nobody looked, because the method does
     not say what its readers can tell.
     """
+    from discreet.cli.brief import brief_audit
     from discreet.cli.cells import write_new
     from discreet.verbs.audit import AS_RELEASED
     from discreet.verbs.audit import audit as audit_release
@@ -477,7 +456,8 @@ def audit(
             )
         if output is not None:
             write_new(output, found.to_frame())
-        click.echo(json.dumps(found.counts()) if as_json else found.summary())
+        failed = bool(found.not_audited or found.recoverable or not found.holds)
+        result(found.counts(), brief_audit(found), as_json, failed=failed)
         if found.not_audited:
             sys.exit(NOT_AUDITED)
         if found.recoverable or not found.holds:

@@ -17,3 +17,4 @@ EARLIER = click.option(
     multiple=True,
     help="Folder of an earlier release to be protected together with; may be given several times.",
 )
+REPLACE = click.option("--replace", is_flag=True, help="Let the release replace another one, with its evidence.")

@@ -14,61 +14,61 @@ from typing import Any, NoReturn, TextIO, cast
 
 import click
 
-from discreet.errors import DiscreetError, OutputError, ResourceError, listed
-from discreet.progress import Step, reporting
+from discreet.errors import Cancelled, DiscreetError, OutputError, ResourceError, listed
+from discreet.progress import reporting
 from discreet.room import available_bytes, in_words
 from discreet.stopping import Stopped, ignore, sentence, what_was_written
+from discreet.watching import can_move, log_lines, moving_line, wanted
+
+QUIET, VERBOSE = "discreet.quiet", "discreet.verbose"
+"""Where the options of the running command are kept."""
+
+
+def asked_for(key: str) -> bool:
+    """Whether the running command was told to be quiet, or to tell everything."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(key))
+
+
+def say(text: str, *, failed: bool = False) -> None:
+    """Print a result, unless nobody wants to read it; what went wrong is always printed."""
+    if failed or not asked_for(QUIET):
+        click.echo(text)
+
+
+def result(found: Any, text: str, as_json: bool, *, failed: bool = False) -> None:
+    """Print a result, for machines or for people."""
+    if as_json:
+        click.echo(json.dumps(found))
+    else:
+        say(text, failed=failed)
+
+
+def coloured(text: str, colour: str, bold: bool = False) -> str:
+    """Text in a colour; a terminal shows it unless ``NO_COLOR`` is set, and pipes and files never get it."""
+    return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour, bold=bold or None)
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[None]:
-    """Show the progress of the work inside the block: a bar on a terminal, a line a stage elsewhere."""
-    if quiet:
+def progress(silent: bool) -> Iterator[None]:
+    """Show the progress of the work in the block: a line that moves on a terminal, now and then a line elsewhere."""
+    if silent or asked_for(QUIET) or not wanted():
         yield
-    elif sys.stderr.isatty():
-        with _bar():
+    elif can_move(sys.stderr):
+        with moving_line(sys.stderr):
             yield
     else:
-        with reporting(_lines()):
+        with reporting(log_lines(lambda text: click.echo(text, err=True))):
             yield
-
-
-@contextmanager
-def _bar() -> Iterator[None]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def listen(step: Step) -> None:
-            if step.stage not in tasks:
-                tasks[step.stage] = bar.add_task(step.stage, total=step.total or None)
-            bar.update(tasks[step.stage], completed=step.done, total=step.total or None)
-
-        with reporting(listen):
-            yield
-
-
-def _lines() -> Any:
-    """A line when a stage begins and at each quarter of it."""
-    shown: dict[str, int] = {}
-
-    def listen(step: Step) -> None:
-        quarter = 4 * step.done // step.total if step.total else 0
-        if shown.get(step.stage, -1) < quarter and step.total > 1:
-            shown[step.stage] = quarter
-            click.echo(f"{step.stage}: {step.done} of {step.total}", err=True)
-
-    return listen
 
 
 @contextmanager
 def errors(as_json: bool) -> Iterator[None]:
     """Turn errors into a message and an exit code; a signal into a clean stop that says what was written."""
     try:
-        yield
+        # Somebody listens, so that verbs outside of ``progress`` do not show their own on the terminal.
+        with reporting(lambda _: None):
+            yield
         sys.stdout.flush()
     except DiscreetError as error:
         _fail(error, as_json)
@@ -177,14 +177,19 @@ def patient() -> Iterator[None]:
 
 
 def _fail(error: DiscreetError, as_json: bool) -> NoReturn:
-    done = what_was_written()
+    from discreet.cli.wording import advice  # after what can run out of memory has been imported, or not
+
+    done, hint = what_was_written(), advice(error)
     if as_json:
-        told = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
+        told = {"error": type(error).__name__, "message": error.message, "hint": hint}
         click.echo(json.dumps({**told, "written": done} if done else told))
     else:
-        click.echo(f"Error: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"  What to do: {error.hint}", err=True)
+        if isinstance(error, Cancelled):
+            click.echo(str(error), err=True)
+            sys.exit(error.exit_code)
+        click.echo(f"{coloured('Error:', 'red', bold=True)} {error.message}", err=True)
+        if hint:
+            click.echo(f"  What to do: {hint}", err=True)
         if done:
             click.echo(f"  Written before that: {listed(Path(path).name for path in done)}", err=True)
         if error.details and sys.stderr.isatty():

@@ -26,6 +26,7 @@ from discreet.tables.suppress.classes import CLASSES
 from discreet.verbs.already import Items, gather
 from discreet.verbs.cost_variables import with_cost_variable
 from discreet.verbs.protect import refuse_unassessed
+from discreet.watching import watched
 
 ALGORITHMS = ("certified", "hypercube", "modular", "network", "gauss")
 FINDINGS = ("short", "recoverable", "short_insiders", "recoverable_insiders")
@@ -79,6 +80,7 @@ class AlgorithmComparison:
     __repr__ = summary
 
 
+@watched
 def compare_algorithms(
     tables: Table | TableSet, algorithms: Chosen = ALGORITHMS, *, already_published: Items = None
 ) -> AlgorithmComparison:

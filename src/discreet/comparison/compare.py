@@ -41,10 +41,12 @@ from discreet.verbs.protect import protect, refuse_unassessed
 from discreet.verbs.tabulate import tabulate
 from discreet.verify import check_folder, check_release
 from discreet.verify.folder import read_custodian, refuse_unsaved
+from discreet.watching import watched
 
 Tried = TablePublisher | Release | str | Path
 
 
+@watched
 def compare(
     data: Any,
     methods: Sequence[Tried] | Mapping[str, Tried],

@@ -12,8 +12,9 @@ import numpy as np
 
 from discreet.comparison.measured import COLUMNS
 from discreet.comparison.writing import DONE, write_new
-from discreet.errors import ParameterError
+from discreet.errors import NeedsError, ParameterError, counted
 from discreet.files.frames import to_frame
+from discreet.model.notebook import Chip, items, listing, page, sentence
 from discreet.report.compared import compared_page
 from discreet.report.page import standing_alone
 from discreet.report.riskmap import DEFAULT, Axis, Point, RiskMap, Spot
@@ -136,6 +137,36 @@ class Comparison:
         return "\n".join(lines)
 
     __repr__ = summary
+
+    def _repr_html_(self) -> str:
+        found = self.risk_map
+        risk, loss = found.axes_to_show()
+        axes = [found.axis(risk, "risk"), found.axis(loss, "loss")]
+        axes += [axis for axis in found.axes if axis.name == "withheld" and axis not in axes]
+        best = self.frontier()
+        columns: dict[str, list[Any]] = {"": [], "method": [], **{axis.words: [] for axis in axes}, "ended": []}
+        for point in found.points:
+            columns[""].append(found.letters[point.name])
+            columns["method"].append(point.name)
+            for axis in axes:
+                columns[axis.words].append(_spot_text(axis, point) if axis.name in point.spots else "–")
+            columns["ended"].append("on the frontier" if point.name in best else point.status)
+        return page(
+            f"{counted(len(found.points), 'method')} compared; smaller is better",
+            [Chip(f"beware: {flag}", "u") for flag in self.flags],
+            _picture(found) if found.placed(risk, loss) else "",
+            listing(columns),
+            items("Notes", self.notes),
+            sentence("page('compare.html') lets you choose the axes; to_frame() has every measure."),
+        )
+
+
+def _picture(found: RiskMap) -> str:
+    """The map on white paper; nothing where the package that draws it is not installed."""
+    try:
+        return f'<div class="paper">{found.image()}</div>'
+    except NeedsError:
+        return ""
 
 
 def _point(name: str, rows: Sequence[Mapping[str, Any]], axes: Sequence[Axis]) -> Point:

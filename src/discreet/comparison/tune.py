@@ -15,6 +15,7 @@ from discreet.methods.base import TablePublisher
 from discreet.model.spec import TableSpec
 from discreet.report.riskmap import Point
 from discreet.rules.base import Rule
+from discreet.watching import watched
 
 
 def family(method: TablePublisher, **values: Iterable[Any]) -> list[TablePublisher]:
@@ -88,6 +89,7 @@ class Tuned:
     __repr__ = summary
 
 
+@watched
 def tune(
     data: Any,
     families: Mapping[str, Sequence[TablePublisher]],

@@ -16,6 +16,7 @@ from discreet.measures.grid import Grid
 from discreet.measures.imputation import Imputation, check_imputation, imputed
 from discreet.measures.suite import GROUPS, SMALL, Measure, table_measures
 from discreet.model.arrays import Bools, Codes, Floats, Ints
+from discreet.model.notebook import Chip, items, listing, page, sentence
 from discreet.model.public import PublicTable, in_rows_of
 from discreet.model.release import Release
 from discreet.model.table import Table
@@ -78,12 +79,31 @@ class Utility:
             lines.append(f"NOT VERIFIED: the evidence of this release does not hold ({self.refused[0]}).")
         for line in self.lines:
             if line.level == FINEST:
-                value = "not defined" if np.isnan(line.measure.value) else f"{line.measure.value:.6g}"
                 note = f" ({line.measure.note})" if line.measure.note else ""
-                lines.append(f"{line.table}: {line.measure.name} {value}{note}")
+                lines.append(f"{line.table}: {line.measure.name} {_said(line.measure.value)}{note}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     __repr__ = summary
+
+    def _repr_html_(self) -> str:
+        finest = [line for line in self.lines if line.level == FINEST]
+        columns: dict[str, list[Any]] = {
+            "table": [line.table for line in finest],
+            "measure": [line.measure.name for line in finest],
+            "value": [_said(line.measure.value) for line in finest],
+            "note": [line.measure.note for line in finest],
+        }
+        return page(
+            "What readers lose, at the finest level",
+            [Chip(f"not verified: {self.refused[0]}", "u")] if self.refused else [],
+            listing(columns),
+            items("Notes", self.notes),
+            sentence("to_frame() has every level."),
+        )
+
+
+def _said(number: float) -> str:
+    return "not defined" if np.isnan(number) else f"{number:.6g}"
 
 
 def _or_none(number: float) -> float | None:

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.errors import InputError, counted
 from discreet.model.arrays import Codes, Ints, pointers, ranges
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.table import cell_keys
+from discreet.model.table import cell_numbers
 from discreet.room import require
 
 DENSE_CELLS = 2**25
@@ -36,7 +36,7 @@ class LeafCells(NamedTuple):
 
 def strides_of(shape: Sequence[int]) -> list[int]:
     """By how much a cell's key grows with each variable's code; an error when there are too many keys."""
-    cell_keys(np.zeros((0, len(shape)), np.int32), shape)
+    cell_numbers(np.zeros((0, len(shape)), np.int32), shape)
     return [int(np.prod(shape[k + 1 :], dtype=np.int64)) for k in range(len(shape))]
 
 

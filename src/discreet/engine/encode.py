@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,13 +26,14 @@ from discreet.engine.contributions import ContributorRecords
 from discreet.engine.identities import identities_of
 from discreet.engine.plan import ColumnPlan, Scale
 from discreet.engine.protocol import KeyedAmounts, OpenedRecords
-from discreet.errors import DiscreetError, unknown_codes
+from discreet.errors import DiscreetError, InputError, unknown_codes, unknown_name
 from discreet.files.frames import PLACE, code_text, exact_numbers, flags, numbers, read_columns, rows_of_file
 from discreet.model.arrays import Bools, Codes, Ints, Status
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
-from discreet.model.units import choose_decimals, decimals_of, to_units
+from discreet.model.units import MANY_DECIMALS, choose_decimals, decimals_of, to_units, written_exactly
+from discreet.progress import during
 from discreet.room import require
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ SMALL_BATCH = 2**14
 MOST_ENCODED = 256
 """Columns of codes that are kept encoded, by hierarchy."""
 NUMBER_BYTES = 8
+KEPT = ("weight", "_contributors", "identities", "key_modulus")
+"""What is worked out once of records, and stays as it is when further columns are added."""
 
 
 class Amounts(NamedTuple):
@@ -86,13 +90,17 @@ class Numbered(NamedTuple):
 
 @dataclass(eq=False)
 class Records(OpenedRecords):
-    """Encoded records of one universe in memory; columns are encoded when first asked for."""
+    """Encoded records of one universe in memory; columns are encoded when first asked for.
+
+    Several threads may ask at once: the frame never changes, and what is encoded is kept under a lock.
+    """
 
     frame: pa.Table
     data: Microdata
     weight_name: str | None
     _codes: dict[tuple[str, int], tuple[Hierarchy, list[CodeColumn]]] = field(default_factory=dict)
     _amounts: dict[str | None, Amounts] = field(default_factory=dict)
+    _lock: RLock = field(default_factory=RLock, repr=False)
 
     def __post_init__(self) -> None:
         # Each batch costs some work of its own; many small ones are put together.
@@ -106,22 +114,32 @@ class Records(OpenedRecords):
     def _batches(self) -> list[pa.RecordBatch]:
         return list(self.frame.to_batches())
 
-    def add_column(self, name: str, column: pa.ChunkedArray) -> None:
-        """Add a column that a further question needs, in the same pieces as the others."""
-        self.frame = self.frame.append_column(name, column)
-        self.__dict__.pop("_batches", None)
+    def with_columns(self, columns: Mapping[str, pa.ChunkedArray]) -> Records:
+        """The same with columns that a further question needs, in the same pieces as the others.
+
+        What is encoded is shared. Whoever works with these records goes on with the columns that it has.
+        """
+        frame = self.frame
+        for name, column in columns.items():
+            frame = frame.append_column(name, column)
+        found = Records(frame, self.data, self.weight_name, self._codes, self._amounts, self._lock)
+        for name in KEPT:
+            if name in self.__dict__:
+                found.__dict__[name] = self.__dict__[name]
+        return found
 
     def codes(self, variable: str, hierarchy: Hierarchy) -> list[CodeColumn]:
         """Codes of a variable, batch by batch."""
         key = (variable, id(hierarchy))
-        if key not in self._codes:
-            columns = [batch.column(variable) for batch in self._batches]
-            missing, recode = self.data.missing.get(variable), self.data.recode.get(variable, {})
-            # The hierarchy is kept with its codes: another one could have its number once it is gone.
-            self._codes[key] = hierarchy, encode_codes(columns, variable, hierarchy, missing, recode)
-            if len(self._codes) > MOST_ENCODED:
-                del self._codes[next(iter(self._codes))]
-        return self._codes[key][1]
+        with self._lock:
+            if key not in self._codes:
+                columns = [batch.column(variable) for batch in self._batches]
+                missing, recode = self.data.missing.get(variable), self.data.recode.get(variable, {})
+                # The hierarchy is kept with its codes: another one could have its number once it is gone.
+                self._codes[key] = hierarchy, encode_codes(columns, variable, hierarchy, missing, recode)
+                if len(self._codes) > MOST_ENCODED:
+                    del self._codes[next(iter(self._codes))]
+            return self._codes[key][1]
 
     def blocks(self, by: Mapping[str, Hierarchy]) -> Iterator[Block]:
         """All records in blocks that stay in the processor's cache; a block's arrays are used again for the next."""
@@ -142,9 +160,10 @@ class Records(OpenedRecords):
 
     def amounts(self, variable: str | None) -> Amounts:
         """Amounts of a variable; ``None`` counts every record once."""
-        if variable not in self._amounts:
-            self._amounts[variable] = self._encode_amounts(variable)
-        return self._amounts[variable]
+        with self._lock:
+            if variable not in self._amounts:
+                self._amounts[variable] = self._encode_amounts(variable)
+            return self._amounts[variable]
 
     def scale(self, variable: str | None) -> Scale:
         """Decimals of a variable; ``None`` counts records."""
@@ -155,19 +174,20 @@ class Records(OpenedRecords):
 
     def _encode_amounts(self, variable: str | None) -> Amounts:
         if variable is None:
-            own, decimals = np.ones(len(self), np.int64), 0
+            own, decimals, exact = np.ones(len(self), np.int64), 0, True
         else:
             raw = exact_numbers(self.frame, variable)
             decimals = decimals_of(raw, variable)
             own = to_units(raw, decimals, variable)
+            exact = decimals <= MANY_DECIMALS or raw.dtype.kind != "f" or written_exactly([raw], decimals)
         if self.weight is None:
             refuse_large_sums(variable, float(np.abs(own).sum(dtype=np.float64)))
-            return Amounts(own, np.zeros(0, np.int64), Scale(decimals, decimals))
+            return Amounts(own, np.zeros(0, np.int64), Scale(decimals, decimals, exact))
         weight, weight_decimals = self.weight
         unit = np.int64(10**weight_decimals)
         magnitude = np.abs(own.astype(np.float64))
         refuse_large_sums(variable, float((magnitude * weight).sum()), float(magnitude.sum()) * float(unit))
-        return Amounts(own * unit, own * weight, Scale(decimals + weight_decimals, decimals))
+        return Amounts(own * unit, own * weight, Scale(decimals + weight_decimals, decimals, exact))
 
     @cached_property
     def weight(self) -> tuple[Ints, int] | None:
@@ -309,15 +329,16 @@ def read_records(data: Microdata, specs: Sequence[TableSpec], weight: str | None
     columns = [*codes, *numeric, *([data.contributor] if data.contributor else [])]
     placed = not data.contributor and any(spec.holders for spec in specs)
     require_room(data, len(columns))
-    table = read_columns(
-        data.source,
-        columns,
-        text=codes,
-        where=specs[0].where,
-        delimiter=data.delimiter,
-        placed=placed,
-        unified=False,
-    )
+    with during("read"):
+        table = read_columns(
+            data.source,
+            columns,
+            text=codes,
+            where=specs[0].where,
+            delimiter=data.delimiter,
+            placed=placed,
+            unified=False,
+        )
     return Records(table, data, weight)
 
 
@@ -384,6 +405,11 @@ def position_of_gaps(variable: str, hierarchy: Hierarchy, missing: str | None, g
         return -1
     if missing is None:
         raise empty_codes(variable, gaps)
+    if str(missing) not in hierarchy.index:
+        raise InputError(
+            unknown_name("code", str(missing), hierarchy.codes, f"the hierarchy of {variable!r} (missing)"),
+            hint="Empty fields are counted under a base code of the hierarchy: add this one, or name another.",
+        )
     place = hierarchy.position(str(missing))
     if not hierarchy.base[place]:
         raise unknown_codes(variable, {str(missing): gaps})

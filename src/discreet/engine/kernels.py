@@ -264,6 +264,33 @@ def contributions_in_finest(
 _ABOVE, _CELLS = "i8[::1], i4[::1], i4[::1]", "i8[:,::1], i8[:,::1]"
 
 
+@kernel(f"i8(i8, i8, i8, i8, {_ABOVE}, i8[:,::1], b1[::1], i8[::1], i8)")
+def _add_upwards(
+    leaf: int,
+    amount: int,
+    weighted: int,
+    value: int,
+    up_start: Ints,
+    above: Codes,
+    sign: Codes,
+    sums: Ints,
+    seen: Bools,
+    touched: Ints,
+    n: int,
+) -> int:
+    """Add a record to the sums of all cells above it; how many cells were touched so far."""
+    for u in range(up_start[leaf], up_start[leaf + 1]):
+        cell = above[u]
+        if not seen[cell]:
+            seen[cell] = True
+            touched[n] = cell
+            n += 1
+        sums[cell, 0] += sign[u] * amount
+        sums[cell, 1] += sign[u] * weighted
+        sums[cell, 2] += sign[u] * value
+    return n
+
+
 @kernel(f"void(i8[::1], i8[::1], {_RECORDS}, {_ABOVE}, b1, b1, i8, {_CELLS}, {_CELLS})")
 def contributions(
     start: Ints,
@@ -298,8 +325,7 @@ def contributions(
     for c in range(len(start) - 1):
         if start[c] == start[c + 1]:
             continue
-        consents, asked = True, 0
-        alone, first = merge, leaf[order[start[c]]]
+        consents, asked, alone, first = True, 0, merge, leaf[order[start[c]]]
         total, total_weighted, total_value = 0, 0, 0
         for at in range(start[c], start[c + 1]):
             record = order[at]
@@ -319,16 +345,10 @@ def contributions(
         for at in range(start[c], start[c + 1]):
             record = order[at]
             weighted = weighted_amount[record] if len(weighted_amount) else 0
-            for u in range(up_start[leaf[record]], up_start[leaf[record] + 1]):
-                cell = above[u]
-                if not seen[cell]:
-                    seen[cell] = True
-                    touched[n] = cell
-                    n += 1
-                sums[cell, 0] += sign[u] * amount[record]
-                sums[cell, 1] += sign[u] * weighted
-                if len(value):
-                    sums[cell, 2] += sign[u] * value[record]
+            adds = value[record] if len(value) else 0
+            n = _add_upwards(
+                leaf[record], amount[record], weighted, adds, up_start, above, sign, sums, seen, touched, n
+            )
         for t in range(n):
             cell = touched[t]
             adds = sums[cell, 2] if len(value) else sums[cell, 1] if len(weighted_amount) else sums[cell, 0]

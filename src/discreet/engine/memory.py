@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from discreet.engine.encode import Records, needed_columns, read_records, require_room
-from discreet.engine.prepared import Prepared
-from discreet.engine.record_keys import MADE_KEY, MadeKeys, record_keys
 from discreet.files.frames import read_columns
 from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
@@ -16,6 +14,9 @@ from discreet.model.spec import TableSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.engine.prepared import Prepared
+    from discreet.engine.record_keys import MadeKeys
 
 
 class MemoryEngine:
@@ -58,12 +59,18 @@ ENGINE = MemoryEngine()
 def _prepared(data: Microdata) -> Prepared | None:
     """What was read and encoded before of the same records with the same roles."""
     kept = data.encoded
+    if kept is None:
+        return None
+    from discreet.engine.prepared import Prepared
+
     return kept if isinstance(kept, Prepared) and kept.fits(data) else None
 
 
 def _with_keys(data: Microdata, specs: Sequence[TableSpec], weight: str | None, keys: MadeKeys) -> Records:
     """Records with keys made of identifiers; those of the whole file are looked at, whatever the universe."""
     import pyarrow as pa
+
+    from discreet.engine.record_keys import MADE_KEY, record_keys
 
     plain = data.with_(record_key=None)
     codes, numeric = needed_columns(plain, specs, weight)

@@ -48,7 +48,7 @@ from discreet.model.condition import Condition
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
-from discreet.model.units import choose_decimals_of, to_units
+from discreet.model.units import MANY_DECIMALS, choose_decimals_of, to_units, written_exactly
 from discreet.progress import checkpoint
 
 if TYPE_CHECKING:
@@ -150,6 +150,7 @@ class FileRecords(OpenedRecords):
         self._numeric = {name: f"n{i}" for i, name in enumerate(numeric)}
         self._codes: dict[tuple[str, int], str] = {}
         self._decimals: dict[str, int] = {}
+        self._exact: dict[str, bool] = {}
         self._refuse_text()
         if keys is not None:
             self._refuse_bad_identifiers(keys.identifier)
@@ -377,7 +378,14 @@ class FileRecords(OpenedRecords):
     def scale(self, variable: str | None) -> Scale:
         """Decimals of a variable; ``None`` counts records."""
         decimals = 0 if variable is None else self._decimals_of(variable)
-        return Scale(decimals + self._weight_decimals, decimals)
+        exact = variable is None or decimals <= MANY_DECIMALS or self._writes(variable, decimals)
+        return Scale(decimals + self._weight_decimals, decimals, exact)
+
+    def _writes(self, name: str, decimals: int) -> bool:
+        """Whether so many decimals write a column exactly."""
+        if name not in self._exact:
+            self._exact[name] = written_exactly(self._pieces(self._numeric[name]), decimals)
+        return self._exact[name]
 
     @property
     def lightest(self) -> float | None:

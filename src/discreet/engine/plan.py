@@ -10,10 +10,12 @@ import numpy as np
 from discreet.engine.cells import Above, LeafCells, RowFinder, all_cells, cells_above, rolled_up, row_finder
 from discreet.engine.contributions import ContributorRecords, contributions_of, kept_of, one_each
 from discreet.engine.rollup import rolled_up_by_variable, signed
+from discreet.errors import counted
 from discreet.model.arrays import Ints
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
 from discreet.model.table import Contributions, Holders, Table
+from discreet.model.units import sensible_decimals
 
 Feed = Callable[[str, RowFinder], Iterator[ContributorRecords]]
 """Gives the records for a level (holding or record), each with the row of its finest cell."""
@@ -24,6 +26,8 @@ class Scale(NamedTuple):
 
     decimals: int
     shown: int
+    exact: bool = True
+    """Whether these decimals write the column; thirds and the like are cut somewhere."""
 
 
 class Encoded(Protocol):
@@ -85,12 +89,13 @@ class ColumnPlan:
             whole = rolled_up(self._with_counts(leaf), above, len(cells), modulus)
         sums = dict(zip(self.columns, whole.sums, strict=True))
         amounts = records.scale(spec.value)
+        shown, notes = self._shown_decimals(amounts, sums[spec.value])
         contributions, holders = self._contributors(whole.records, sums[spec.value], above, leaf.keys, shape, feed)
         return Table(
             spec=spec.with_(
                 weight=records.weight_name or False,
-                decimals=self._shown_decimals(amounts),
-                fewest=spec.decimals is None or spec.fewest,
+                decimals=shown,
+                fewest=(spec.decimals is None and not notes) or spec.fewest,
             ),
             codes=codes_of_keys(cells, np.array(shape, np.int64)),
             value=sums[spec.value],
@@ -106,18 +111,27 @@ class ColumnPlan:
             key_sum=whole.key_sum if records.data.record_key else None,
             key_modulus=modulus,
             cost=sums[spec.cost] / 10.0 ** records.scale(spec.cost).decimals if spec.cost else None,
+            notes=notes,
             source=records.data,
         )
 
-    def _shown_decimals(self, amounts: Scale) -> int:
-        """Decimals to publish, at most.
+    def _shown_decimals(self, amounts: Scale, value: Ints) -> tuple[int, tuple[str, ...]]:
+        """Decimals to publish, at most, and what there is to say about them.
 
         Weighted sums are rounded, and what they are rounded to must not follow from records that nobody is shown: whole
-        numbers, unless somebody declares otherwise. Sums without weights are exact, and have as few as they need.
+        numbers, unless somebody declares otherwise. Sums without weights are exact, and have as few as they need; sums
+        of fractions that no decimals write have six digits.
         """
         if self.spec.decimals is not None:
-            return self.spec.decimals
-        return 0 if self.weighted else amounts.shown
+            return self.spec.decimals, ()
+        if self.weighted or amounts.exact:
+            return 0 if self.weighted else amounts.shown, ()
+        shown = sensible_decimals(float(np.abs(value).max(initial=0)) / 10.0**amounts.decimals)
+        note = (
+            f"values of {self.spec.value!r} have more digits than any decimals write, and are published rounded to "
+            f"{counted(shown, 'decimal')}; decimals= chooses another number"
+        )
+        return shown, (note,)
 
     @property
     def _one_each(self) -> bool:

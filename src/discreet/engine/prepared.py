@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -40,7 +41,8 @@ class Prepared:
     """Columns of some records, each read once and in one piece, and the encoded records of some universes.
 
     Columns are read when a question first needs them. Decimals, contributors and codes are found for every universe, as
-    they are without preparation, so that answers and refusals are the same.
+    they are without preparation, so that answers and refusals are the same. Several threads may ask at once: one of
+    them reads and encodes, and the others wait for it.
     """
 
     data: Microdata
@@ -50,6 +52,7 @@ class Prepared:
     _keyed: dict[MadeKeys, Prepared] = field(default_factory=dict)
     _made_key: pa.ChunkedArray | None = None
     _stamp: tuple[int, int] | None = None
+    _lock: RLock = field(default_factory=RLock, repr=False)
 
     def __post_init__(self) -> None:
         self._stamp = self._stamp or _stamp(self.data)
@@ -63,13 +66,17 @@ class Prepared:
         """The same with record keys made of identifiers, those of the whole file."""
         import pyarrow as pa
 
-        if keys not in self._keyed:
-            ids = self.columns([keys.identifier], set(), ())[keys.identifier]
-            made = record_keys(ids, keys.secret, version=keys.version, modulus=keys.modulus)
-            column = pa.chunked_array([pa.array(made)])
-            data = self.data.with_(record_key=MADE_KEY)
-            self._keyed[keys] = Prepared(data, self._columns, _made_key=column, _stamp=self._stamp)
-        return self._keyed[keys]
+        with self._lock:
+            if keys not in self._keyed:
+                ids = self.columns([keys.identifier], set(), ())[keys.identifier]
+                made = record_keys(ids, keys.secret, version=keys.version, modulus=keys.modulus)
+                column = pa.chunked_array([pa.array(made)])
+                data = self.data.with_(record_key=MADE_KEY)
+                # The columns are shared, and so is the lock on them.
+                self._keyed[keys] = Prepared(
+                    data, self._columns, _made_key=column, _stamp=self._stamp, _lock=self._lock
+                )
+            return self._keyed[keys]
 
     # ---- records ------------------------------------------------------------------------------------------
 
@@ -80,21 +87,21 @@ class Prepared:
         names = [*codes, *numeric, *([self.data.contributor] if self.data.contributor else [])]
         wanted = {name: name in codes for name in names}
         key = (where, weight)
-        found = self._universes.pop(key, None)
-        if found is None or any(found.text.get(name, text) != text for name, text in wanted.items()):
-            # A column that was text before and is a number now makes another set of records.
-            table = self.columns(list(wanted), set(codes), where, placed=True)
-            found = Universe(Records(table, self.data, weight), wanted)
-        new = {name: text for name, text in wanted.items() if name not in found.text}
-        if new:
-            further = self.columns(list(new), {name for name, text in new.items() if text}, where)
-            for name in new:
-                found.records.add_column(name, further[name])
-            found.text.update(new)
-        self._universes[key] = found
-        if len(self._universes) > MOST_UNIVERSES:
-            del self._universes[next(iter(self._universes))]
-        return found.records
+        with self._lock:
+            found = self._universes.pop(key, None)
+            if found is None or any(found.text.get(name, text) != text for name, text in wanted.items()):
+                # A column that was text before and is a number now makes another set of records.
+                table = self.columns(list(wanted), set(codes), where, placed=True)
+                found = Universe(Records(table, self.data, weight), wanted)
+            new = {name: text for name, text in wanted.items() if name not in found.text}
+            if new:
+                further = self.columns(list(new), {name for name, text in new.items() if text}, where)
+                added = {name: further[name] for name in new}
+                found = Universe(found.records.with_columns(added), {**found.text, **new})
+            self._universes[key] = found
+            if len(self._universes) > MOST_UNIVERSES:
+                del self._universes[next(iter(self._universes))]
+            return found.records
 
     # ---- columns ------------------------------------------------------------------------------------------
 
@@ -102,11 +109,12 @@ class Prepared:
         """Columns of the records of a universe; with their places in the file where others were left out."""
         import pyarrow as pa
 
-        self._read(names, text)
-        found = {name: self._column(name, name in text) for name in names}
-        if not where:
-            return pa.table(found)
-        mask = self._mask(where)
+        with self._lock:
+            self._read(names, text)
+            found = {name: self._column(name, name in text) for name in names}
+            if not where:
+                return pa.table(found)
+            mask = self._mask(where)
         found = {name: column.filter(mask) for name, column in found.items()}
         if placed:
             found[PLACE] = pa.chunked_array([pa.array(np.flatnonzero(np.asarray(mask.to_numpy(), np.bool_)))])

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from discreet.engine.cells import LeafCells, RowFinder
 from discreet.engine.contributions import ContributorRecords
 from discreet.engine.plan import ColumnPlan, Scale
-from discreet.engine.record_keys import MadeKeys
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.engine.encode import Records
+    from discreet.engine.record_keys import MadeKeys
 
 HOMES = {"memory": "discreet.engine.memory", "duckdb": "discreet.engine.outofcore"}
 """Modules of the engines by name; one is imported when it is first asked for."""

@@ -152,6 +152,8 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
             raise InputError(
                 f"{equal} of {counted(n, 'record key')} occur more than once; chance gives about {expected:.0f}.",
                 hint="Keys with few digits or drawn per group protect little; make them with record_keys().",
+                recipe_hint="Keys with few digits or drawn per group protect little; name a column of stable "
+                'identifiers instead (identifier = "..." of the method), of which keys are made.',
             )
         return
     if n < 20 * space:
@@ -164,4 +166,6 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
         raise InputError(
             f"The {n:,} record keys are not spread evenly over 0 .. {space - 1}.",
             hint="Check that the modulus is that of the keys, or make them with record_keys(modulus=).",
+            recipe_hint="Check that modulus is that of the keys, or name a column of stable identifiers instead "
+            '(identifier = "..." of the method), of which keys are made.',
         )

@@ -12,8 +12,9 @@ import numpy as np
 
 from discreet.engine.draws import draws
 from discreet.engine.identities import doubles, identities_of
+from discreet.engine.protocol import columns_of
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_column
-from discreet.files.frames import column_names, hint_for_text, no_records, read_columns
+from discreet.files.frames import column_names, hint_for_text, nearest_floats, no_records
 from discreet.files.records.parquet import column_words
 from discreet.files.statistical import (
     StatisticalMetadata,
@@ -22,6 +23,7 @@ from discreet.files.statistical import (
     statistical_metadata,
 )
 from discreet.files.statistical_child import ZERO_PADDED
+from discreet.files.text_columns import is_text_table
 from discreet.model.arrays import Ints
 from discreet.model.microdata import Microdata
 from discreet.model.records import (
@@ -75,6 +77,7 @@ def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet
             missing=tuple((code, code) for code in data.missing_codes.get(name, ()))
             or _missing(about, name, table[name]),
             format=about.formats.get(name, ""),
+            measure=about.measures.get(name, ""),
         )
         for name in names
     }
@@ -126,9 +129,9 @@ def _read(data: Microdata, names: Sequence[str], numeric: Collection[str], about
         if not table.num_rows:
             raise no_records()
         return table
-    is_csv = isinstance(source, Path) and source.suffix.lower() != ".parquet"
+    is_csv = (isinstance(source, Path) and source.suffix.lower() != ".parquet") or is_text_table(source)
     text = [name for name in names if name not in numbers] if is_csv else []
-    return read_columns(source, names, text=text, delimiter=data.delimiter)
+    return columns_of(data, names, text)
 
 
 def _plain(table: pa.Table, data: Microdata) -> pa.Table:
@@ -146,7 +149,9 @@ def _plain(table: pa.Table, data: Microdata) -> pa.Table:
                 hint="Give text, numbers, true/false, dates or times.",
             )
         try:
-            made[name] = _without_nan(column.cast(kind), name)
+            made[name] = _without_nan(
+                _exact(column, name) if pa.types.is_decimal(column.type) else column.cast(kind), name
+            )
         except pa.ArrowException as error:
             raise InputError(f"Column {name!r} cannot be read exactly ({str(error)[:80]}).") from None
         if data.roles.get(name) in NUMBERS and not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
@@ -156,6 +161,24 @@ def _plain(table: pa.Table, data: Microdata) -> pa.Table:
                 hint=hint_for_text(made[name]) if text else "Correct its role, or its values.",
             )
     return pa.table(made)
+
+
+def _exact(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Decimal numbers as the floating-point ones that show the same digits; where there are none, that is an error."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    floats = nearest_floats(column)
+    try:
+        same = pc.all(pc.equal(floats.cast(pa.string()).cast(column.type), column)).as_py()
+    except pa.ArrowException:
+        same = False
+    if same is False:
+        raise InputError(
+            f"Column {name!r} holds decimal numbers with more digits than files of records can have (about 15).",
+            hint="Round them, or give them as text where they are codes.",
+        )
+    return floats
 
 
 def _plain_type(kind: Any) -> Any:

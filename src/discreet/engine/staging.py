@@ -23,7 +23,7 @@ from discreet.files.frames import (
     numbers,
 )
 from discreet.files.statistical import is_statistical
-from discreet.model.condition import Condition
+from discreet.model.condition import GAPS, Condition
 from discreet.model.units import SURE_DIGITS
 from discreet.progress import checkpoint
 
@@ -276,6 +276,9 @@ class Source:
             condition_mask(
                 self._no_records(condition.column), condition
             )  # refuses text where numbers are and the reverse
+            if condition.operator in GAPS:
+                parts.append(self._gap(condition))
+                continue
             names = [f"value{len(parameters) + i}" for i in range(len(condition.values))]
             parameters.update(zip(names, condition.values, strict=True))
             column = self.column(condition.column)
@@ -288,6 +291,14 @@ class Source:
                 part += f" AND NOT coalesce(isnan({column}), false)"  # duckdb takes it for the largest number
             parts.append(part)
         return " AND ".join(parts), parameters
+
+    def _gap(self, condition: Condition) -> str:
+        """Whether a field is empty, or holds what is not a number, in SQL."""
+        column = self.column(condition.column)
+        gap = f"{column} IS NULL"
+        if self.kinds[condition.column] == "float":
+            gap = f"({gap} OR coalesce(isnan({column}), false))"
+        return gap if condition.operator == "is null" else f"NOT ({gap})"
 
     def _no_records(self, name: str) -> Any:
         import pyarrow as pa

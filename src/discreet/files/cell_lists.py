@@ -95,7 +95,7 @@ def _number(text: str, field: str, record: int) -> float:
 
 def _read_yaml(path: Path) -> tuple[dict[str, Any], ...]:
     if not path.is_file():
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}")
     if path.stat().st_size > LARGEST_TEXT:
         raise InputError(f"The file {path.name!r} is too large.", hint="Write a csv file instead.")
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import OutputError
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
 from discreet.model.layout import FLAG, FLOAT, IDENTITY, LETTER, CellColumn
 from discreet.model.table import CellStatus
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
 
 CHUNK = 250_000
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def refuse_markup(text: str) -> str:
+    """The same text, unless xlsxwriter would take it for the inside of a cell and write it as markup, unescaped."""
+    if text.startswith("<r>") and text.endswith("</r>"):
+        raise OutputError(
+            "A workbook cannot hold a text that begins with <r> and ends with </r>.",
+            hint="Change the code or label, or leave 'xlsx' out of the formats.",
+        )
+    return text
 
 
 def safe_code(code: str) -> str:

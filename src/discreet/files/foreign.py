@@ -129,11 +129,11 @@ def _lines(source: Any, delimiter: str, sheet: str | None) -> Iterator[list[Any]
         return iter([names, *(list(row) for row in rows)])
     path = Path(source)
     if not path.is_file():
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}")
     if path.stat().st_size > LARGEST_FILE:
         raise InputError(f"The file {path.name!r} is larger than 200 MiB.", hint="Check it in parts.")
     if path.suffix.lower() == ".xlsx":
-        return _xlsx(path, sheet)
+        return workbook_rows(path, sheet)
     if sheet is not None:
         raise ParameterError("Only xlsx files have sheets.", hint="Leave sheet= out.")
     try:
@@ -143,7 +143,8 @@ def _lines(source: Any, delimiter: str, sheet: str | None) -> Iterator[list[Any]
     return csv_rows(io.StringIO(text), path.name, delimiter)
 
 
-def _xlsx(path: Path, sheet: str | None) -> Iterator[list[Any]]:
+def workbook_rows(path: Path, sheet: str | None) -> Iterator[list[Any]]:
+    """Rows of a sheet of an xlsx file; of its first when none is named."""
     try:
         from openpyxl import load_workbook
     except ModuleNotFoundError:

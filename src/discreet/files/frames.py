@@ -12,8 +12,9 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, counted, listed, missing_extra, unknown_column
 from discreet.files.csv_rows import csv_rows
 from discreet.files.statistical import is_statistical, read_statistical, statistical_metadata
+from discreet.files.text_columns import is_text_table, with_numbers
 from discreet.model.arrays import Bools, Floats
-from discreet.model.condition import Condition
+from discreet.model.condition import GAPS, Condition
 from discreet.model.units import MOST_DECIMALS, detect_decimals
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def read_columns(
         table = _read_file(Path(source), wanted, codes, delimiter, set(exact))
     else:
         table = _from_frame(source, wanted)
+        if is_text_table(table):
+            table = with_numbers(table, codes)
     if table.num_rows == 0:
         raise no_records()
     if placed and where:
@@ -89,7 +92,7 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
             f"delimiter={delimiter!r} is not allowed.", hint=f"Give one character: {listed(DELIMITERS)}."
         )
     if not path.is_file():
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}")
     if path.stat().st_size == 0:
         raise InputError(f"The file {path.name!r} is empty.", hint="Check that it was written completely.")
     if is_statistical(path):
@@ -315,18 +318,22 @@ def not_utf8(path: Path) -> InputError:
     with path.open("rb") as stream:
         known = "UTF-16" if stream.read(2) in UTF_16 else ""
     what = "It is UTF-16, which Excel calls Unicode text. Save" if known else "Save"
+    encoding = (known or "latin-1").lower()
     return InputError(
         f"The file {path.name!r} is not UTF-8 text.",
-        hint=f"{what} it as UTF-8, for example: iconv -f {known or 'LATIN1'} -t UTF-8 old.csv > new.csv; or give the "
-        f"frame of pandas.read_csv({path.name!r}, encoding={(known or 'latin1').lower()!r}, dtype=str).",
+        hint=f"Records may say their encoding: Microdata({path.name!r}, encoding={encoding!r}). {what} other files as "
+        f"UTF-8, for example: iconv -f {known or 'LATIN1'} -t UTF-8 old.csv > new.csv",
+        recipe_hint=f'Records may say their encoding: encoding = "{encoding}" in [data]. {what} other files as UTF-8, '
+        f"for example: iconv -f {known or 'LATIN1'} -t UTF-8 old.csv > new.csv",
     )
 
 
 def a_workbook(path: Path) -> InputError:
     """Error for a file of Excel where records are read."""
     return InputError(
-        f"The file {path.name!r} is a workbook, and records are not read from workbooks.",
-        hint=f"Save the sheet as csv (UTF-8), or give the frame of pandas.read_excel({path.name!r}, dtype=str).",
+        f"The file {path.name!r} is a workbook, and is not read here.",
+        hint="Save the sheet as csv (UTF-8). Records are read from xlsx files: ds.Microdata('records.xlsx').",
+        recipe_hint="Save the sheet as csv (UTF-8). Records are read from files that are called .xlsx.",
     )
 
 
@@ -335,8 +342,8 @@ def hint_for_text(column: Any) -> str:
     words = [str(item) for item in column.to_pylist()[:10_000] if item is not None]
     if any("," in word for word in words) and all(DECIMAL_COMMA.fullmatch(word) for word in words):
         return (
-            "These look like numbers with a decimal comma. Write a point, or give the frame of pandas.read_csv(..., "
-            'sep=";", decimal=",", dtype={...}), with str as the dtype of codes.'
+            "These look like numbers with a decimal comma. Say so: Microdata(delimiter=';', decimal=','), or write "
+            "a point."
         )
     return "Remove the text, or mark missing values as empty fields and filter those records out."
 
@@ -387,14 +394,18 @@ def condition_mask(table: pa.Table, condition: Condition) -> Any:
     import pyarrow.compute as pc
 
     column = table[condition.column]
+    if condition.operator in GAPS:
+        # Data frames fill gaps of numbers with what is not a number.
+        gap = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+        return gap if condition.operator == "is null" else pc.invert(gap)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
+    if pa.types.is_decimal(column.type):
+        column = nearest_floats(column)
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    is_number = (
-        pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
-    )
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     if any(not (is_text if isinstance(value, str) else is_number) for value in condition.values):
         kind = "text" if is_text else "numbers" if is_number else f"neither text nor numbers ({column.type})"
         raise ParameterError(
@@ -418,6 +429,13 @@ def condition_mask(table: pa.Table, condition: Condition) -> Any:
     return pc.fill_null(compare(column, condition.values[0]), False)
 
 
+def nearest_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decimal numbers as floating-point ones: through text, because the direct cast does not give the nearest."""
+    import pyarrow as pa
+
+    return column.cast(pa.string()).cast(pa.float64())
+
+
 def coordinates(table: pa.Table, name: str) -> Floats:
     """A column of coordinates; a gap is not a number."""
     import pyarrow as pa
@@ -435,8 +453,7 @@ def numbers(table: pa.Table, name: str) -> Any:
     column = table[name]
     kind = column.type
     if pa.types.is_decimal(kind):
-        # Through text, because the direct cast does not give the nearest floating-point number.
-        column, kind = column.cast(pa.string()).cast(pa.float64()), pa.float64()
+        column, kind = nearest_floats(column), pa.float64()
     if pa.types.is_null(kind):
         raise bad_numbers(name, len(column), 0, "are empty")
     if pa.types.is_dictionary(kind) or not (

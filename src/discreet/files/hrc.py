@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.files.argus.text import LONGEST_LINE, wrong
 from discreet.files.csv_rows import csv_rows
+from discreet.files.level_columns import LevelEntry, level_columns
 from discreet.model.hierarchy import Hierarchy
 
 
@@ -19,12 +20,15 @@ def read_hierarchy(
 ) -> Hierarchy:
     """Read a hierarchy from an ``.hrc`` file: one code per line, its depth the number of leading ``@``.
 
+    A csv file with columns ``levels`` (``@``, ``@@``, ...) and ``codes``, as sdcTable and GaussSuppression have it, is
+    read too; its first code is the total.
+
     Parameters
     ----------
     path
         The file.
     total
-        Code of the grand total, which the file does not list.
+        Code of the grand total, which the file does not list; a csv file with levels names its own.
     lead
         The string that stands for one level of depth.
     notes
@@ -51,20 +55,15 @@ def read_hierarchy(
     path = Path(path)
     if not lead:
         raise ParameterError("lead='' is not allowed.", hint="Give the string that stands for one level, such as '@'.")
+    lines = read_lines(path, notes)
+    entries = level_columns(path.name, lines, lead)
+    if entries is None:
+        entries = _indented(path.name, lines, lead)
+    elif [depth for _, depth, _ in entries].count(0) == 1:
+        total, entries = entries[0][2], [(number, depth - 1, code) for number, depth, code in entries[1:]]
     root = _IndentedCode(total, 0)
     above = [root]
-    for number, line in enumerate(read_lines(path, notes), start=1):
-        text = line.rstrip()
-        if not text.strip():
-            continue
-        depth = 0
-        while text.startswith(lead):
-            text = text[len(lead) :]
-            depth += 1
-        if not text:
-            raise InputError(
-                f"{path.name}, line {number}: there is no code after {lead * depth!r}.", hint="Remove the line."
-            )
+    for number, depth, text in entries:
         if depth >= len(above):
             before = f"the code before it only {len(above) - 2}" if root.parts else "no code stands before it"
             raise InputError(
@@ -81,6 +80,25 @@ def read_hierarchy(
         return Hierarchy.from_parents(parents, total, **options)
     except InputError as error:
         raise InputError(f"The hierarchy file {path.name!r}: {error.message}", hint=error.hint) from None
+
+
+def _indented(file: str, lines: Sequence[str], lead: str) -> list[LevelEntry]:
+    """Lines of an ``.hrc`` file."""
+    entries = []
+    for number, line in enumerate(lines, start=1):
+        text = line.rstrip()
+        if not text.strip():
+            continue
+        depth = 0
+        while text.startswith(lead):
+            text = text[len(lead) :]
+            depth += 1
+        if not text:
+            raise InputError(
+                f"{file}, line {number}: there is no code after {lead * depth!r}.", hint="Remove the line."
+            )
+        entries.append((number, depth, text))
+    return entries
 
 
 @dataclass(eq=False)
@@ -296,10 +314,13 @@ def _text(path: Path, notes: list[str] | None) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}") from None
+        raise InputError(
+            f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}"
+        ) from None
     except OSError as error:
         raise InputError(
-            f"The file {path.name!r} cannot be read ({error.strerror}).", hint=f"Looked for: {path}"
+            f"The file {path.name!r} cannot be read ({error.strerror}).",
+            hint=f"Check the name and the folder. Looked for: {path}",
         ) from None
     except UnicodeDecodeError:
         if notes is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from discreet.errors import InputError, ParameterError, listed, unknown_name
 from discreet.files.celltext import FORMULA, quoted, safe_code, write_text_columns
 from discreet.files.frames import code_text, column_names, read_columns
 from discreet.files.new_file import new_file
-from discreet.model.arrays import Codes, Status
+from discreet.model.arrays import Codes, Ints, Status
 from discreet.model.pattern import WORDS, Pattern, PatternTable
 from discreet.model.spec import RESERVED
 from discreet.model.table import CellStatus
@@ -127,28 +127,32 @@ def read_pattern(
     frame = read_columns(source, needed, text=needed, delimiter=delimiter)
     status = _status(frame, status_column, letters, all_are)
     encoded = [_encoded(frame, column) for column in code_columns]
-    place = np.zeros(frame.num_rows, np.int64)
-    found: tuple[str, ...] = (table,)
-    if table_column is not None:
-        found, coded = _encoded(frame, table_column)
-        place = coded.astype(np.int64)
     parts = []
-    for number, their_name in enumerate(found):
-        rows = np.flatnonzero(place == number)
-        if not len(rows):
-            continue
-        parts.append(
-            PatternTable(
-                name=(tables or {}).get(their_name, their_name),
-                variables=tuple(wanted),
-                code_lists=tuple(codes for codes, _ in encoded),
-                codes=np.column_stack([coded[rows] for _, coded in encoded]),
-                status=status[rows],
-            )
+    for their_name, rows in _by_table(frame, table_column, table):
+        part = PatternTable(
+            name=(tables or {}).get(their_name, their_name),
+            variables=tuple(wanted),
+            code_lists=tuple(codes for codes, _ in encoded),
+            codes=np.column_stack([coded[rows] for _, coded in encoded]),
+            status=status[rows],
         )
-        parts[-1].refuse_twice()
+        part.refuse_twice()
+        parts.append(part)
     shown = name or (Path(source).name if isinstance(source, str | Path) else "pattern")
     return Pattern(tuple(parts), shown, one_name)
+
+
+def _by_table(frame: pa.Table, column: str | None, name: str) -> Iterator[tuple[str, Ints]]:
+    """The rows of every table that a file lists; all of them where no column says which."""
+    names: tuple[str, ...] = (name,)
+    place = np.zeros(frame.num_rows, np.int64)
+    if column is not None:
+        names, coded = _encoded(frame, column)
+        place = coded.astype(np.int64)
+    for number, found in enumerate(names):
+        rows = np.flatnonzero(place == number)
+        if len(rows):
+            yield found, rows
 
 
 def is_own(names: Sequence[str]) -> bool:
@@ -168,6 +172,8 @@ def _variables(variables: Sequence[str] | None, names: Sequence[str], own: bool)
         raise InputError(
             f"Which columns of the pattern hold codes is not known; it has {listed(names)}.",
             hint="Name them: read_pattern(..., variables=table.variables). Columns of values are never read.",
+            recipe_hint="Name them: --variable NAME for each, or variables in [pattern] of the recipe. Columns of "
+            "values are never read.",
         )
     inner = list(names[1:-1])
     odd = [column for column in inner if RESERVED.fullmatch(column)]
@@ -223,6 +229,8 @@ def _status(frame: pa.Table, column: str | None, letters: str | Mapping[str, str
         raise InputError(
             f"The pattern has statuses that are not known: {', '.join(odd[:10])}.",
             hint=f"{advice}Say what they mean: letters={{'theirs': 'published', 'unsafe', 'secondary' or 'forced'}}.",
+            recipe_hint=f"{f'--letters {fits[0]} would fit. ' if fits else ''}Say what they mean, in [pattern] of the "
+            'recipe: letters = { "theirs" = "published" }, or "unsafe", "secondary", "forced".',
         )
     return np.array([WORDS[word] for word in words if word is not None], np.int8)[coded]
 

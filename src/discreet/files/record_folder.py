@@ -27,6 +27,8 @@ def write_records(
     extra: Mapping[str, str] | None = None,
     formats: Sequence[str] = ("csv",),
     sign: SigningKey | None = None,
+    *,
+    replace: bool = False,
 ) -> str:
     """Write a release of records into ``folder`` and return its seal.
 
@@ -55,7 +57,7 @@ def write_records(
             RECORD_FORMATS[format].write(shown / f"{name}{RECORD_FORMATS[format].suffix}", records)
         _fill(staging, custodian, extra or {})
 
-    return write_sealed(folder, fill, custodian.key, sign)
+    return write_sealed(folder, fill, custodian.key, sign, replace)
 
 
 def _fill(staging: Path, custodian: RecordCustodian, extra: Mapping[str, str]) -> None:
@@ -81,6 +83,7 @@ def _fill(staging: Path, custodian: RecordCustodian, extra: Mapping[str, str]) -
                 "value_labels": dict(original.about(name).value_labels),
                 "missing": [list(ends) for ends in original.about(name).missing],
                 "format": original.about(name).format,
+                "measure": original.about(name).measure,
             }
             for name in original.names
         ],

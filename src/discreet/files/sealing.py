@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import OutputError, listed
+from discreet.files.replacing import refuse_another
 from discreet.files.whole_folder import Place, put_in_place, staged, what_stands_at
 from discreet.keys import Key
 from discreet.model.evidence import Evidence
@@ -26,7 +27,9 @@ KEY_FILE = "key.txt"
 """A key that was made for the release; keys from elsewhere are not copied."""
 
 
-def write_sealed(folder: Path, fill: Callable[[Path], None], key: Key | None, sign: SigningKey | None) -> str:
+def write_sealed(
+    folder: Path, fill: Callable[[Path], None], key: Key | None, sign: SigningKey | None, replace: bool
+) -> str:
     """Write a release into ``folder`` and return its seal.
 
     Everything is written beside the folder first and put in its place in one step, so that a full disk, an
@@ -42,6 +45,8 @@ def write_sealed(folder: Path, fill: Callable[[Path], None], key: Key | None, si
         The key that was drawn with; a release that was drawn from a seed is not written.
     sign
         The office's key, which signs the list of files.
+    replace
+        Whether another release may be replaced; the same one, made again, always is.
     """
     folder = Path.cwd() / folder
     refuse_foreign(folder)
@@ -52,11 +57,14 @@ def write_sealed(folder: Path, fill: Callable[[Path], None], key: Key | None, si
         )
     try:
         with staged(folder) as staging:
+            checkpoint("save", 0, 1)
             fill(staging)
             seal = _seal(staging)
             if sign is not None:
                 _sign(staging, sign)
-            checkpoint("save", 1, 1)
+            if not replace:
+                refuse_another(staging, folder)
+            checkpoint("save", 1, 1)  # the last moment to cancel: afterwards it is written
             put_in_place(staging, folder)
     except OSError as error:
         raise _cannot_write(folder, error) from error
@@ -83,7 +91,7 @@ def refuse_foreign(folder: Path) -> None:
         return  # another saver is just putting its release there; whoever puts a folder in place looks again
     if held is not None:
         raise OutputError(
-            f"The folder {folder.name!r} exists and is not a release of ours (it holds {listed(held, 4)}).",
+            f"The folder {folder.resolve().name!r} exists and is not a release of ours (it holds {listed(held, 4)}).",
             hint="Choose another output folder, or empty this one yourself.",
         )
     if os.path.lexists(folder):

@@ -43,6 +43,8 @@ class StatisticalMetadata:
         Per variable the codes that stand for "unknown" as ranges of codes: (lowest, highest), numbers or text.
     formats
         Per variable the format that the package shows it in.
+    measures
+        Per variable of an SPSS file its level of measurement: ``"nominal"``, ``"ordinal"`` or ``"scale"``.
     """
 
     columns: tuple[str, ...]
@@ -50,6 +52,7 @@ class StatisticalMetadata:
     value_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     missing: Mapping[str, tuple[tuple[Any, Any], ...]] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
+    measures: Mapping[str, str] = field(default_factory=dict)
 
     def missing_codes(self, variable: str, codes: Iterable[str]) -> list[str]:
         """Which of some codes of a variable stand for "unknown"."""
@@ -75,7 +78,7 @@ def statistical_metadata(path: str | Path) -> StatisticalMetadata:
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}")
     state = path.stat()
     return _metadata(path.resolve(), state.st_mtime_ns, state.st_size)
 

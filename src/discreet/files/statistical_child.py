@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 READERS = {".sav": "read_sav", ".zsav": "read_sav", ".dta": "read_dta", ".sas7bdat": "read_sas7bdat"}
 LETTERED = (".dta", ".sas7bdat")
 """Files whose missing numbers may have a letter: ``.a`` to ``.z``."""
+MEASURES = ("nominal", "ordinal", "scale")
+"""Levels of measurement that SPSS knows."""
 ZERO_PADDED = re.compile(r"(?:N|Z|%0)(\d+)")
 """Formats that show numbers with leading zeros: N3 of SPSS, Z3. of SAS, %03.0f of Stata."""
 DURATION = re.compile("D?TIME[0-9]|%tc[HhMmSs]")
@@ -67,6 +69,7 @@ def metadata(path: Path) -> dict[str, Any]:
         "value_labels": words,
         "missing": missing,
         "formats": formats,
+        "measures": {name: level for name, level in about.variable_measure.items() if level in MEASURES},
     }
 
 

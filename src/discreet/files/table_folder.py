@@ -34,6 +34,8 @@ def write_tables(
     restricted: Sequence[str] = (),
     heading: Heading | None = None,
     sign: SigningKey | None = None,
+    *,
+    replace: bool = False,
 ) -> str:
     """Write a release into ``folder`` and return its seal.
 
@@ -68,7 +70,7 @@ def write_tables(
         _transmit(staging, custodian, restricted, heading)
         _fill(staging, custodian, extra, heading)
 
-    return write_sealed(folder, fill, custodian.key, sign)
+    return write_sealed(folder, fill, custodian.key, sign, replace)
 
 
 def _publish(

@@ -89,6 +89,11 @@ class TablePublisher(Method):
         """
         return True
 
+    @property
+    def cost_variable(self) -> str | None:
+        """The variable that says what withholding a cell costs, where the method names one."""
+        return None
+
     @abstractmethod
     def publish(self, system: System, key: Key | None = None) -> TableOutcome:
         """What is published of the cells of a system; a secret method draws with the key."""

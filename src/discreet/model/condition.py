@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from discreet.errors import ParameterError, counted, listed
 
-Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
+Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is null", "is not null"]
+GAPS = ("is null", "is not null")
+"""Operators that look for empty fields and compare with nothing."""
 Literal_ = str | int | float
 
 _TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
@@ -19,6 +21,7 @@ _SHAPE = re.compile(
     r"\s*(?P<value>.+?)\s*$",
     re.DOTALL,
 )
+_GAP = re.compile(r"\s*(?P<column>`[^`]+`|[^\s<>=!`]+)\s+is\s+(?P<not>not\s+)?(?:null|missing|None)\s*", re.I)
 _LIST = re.compile(rf"\[\s*(?P<inner>(?:{_TEXT}|[^,\s'\"]+)(?:\s*,\s*(?:{_TEXT}|[^,\s'\"]+))*)?\s*,?\s*\]", re.DOTALL)
 
 
@@ -42,10 +45,15 @@ class Condition:
         allowed = get_args(Operator)
         if self.operator not in allowed:
             raise ParameterError(f"A filter cannot compare with {self.operator!r}.", hint=f"Use {listed(allowed)}.")
-        if not self.values or (len(self.values) > 1 and self.operator not in ("in", "not in")):
+        several = self.operator in ("in", "not in")
+        if self.operator in GAPS:
+            fits = not self.values
+        else:
+            fits = bool(self.values) and (several or len(self.values) == 1)
+        if not fits:
             raise ParameterError(
                 f"The filter on {self.column!r} compares '{self.operator}' with {counted(len(self.values), 'value')}.",
-                hint="Give one value; 'in' and 'not in' take a list of at least one.",
+                hint="Give one value; 'in' and 'not in' take a list of at least one, 'is null' none.",
             )
         for value in self.values:
             if (
@@ -61,11 +69,17 @@ class Condition:
     @classmethod
     def parse(cls, text: str) -> Condition:
         """Read ``column operator value``; values are numbers, quoted text, or a list of them in brackets."""
+        gap = _GAP.fullmatch(text)
+        if gap is not None:
+            return cls(gap["column"].strip("`"), "is not null" if gap["not"] else "is null", ())
         match = _SHAPE.match(text)
         if match is None:
+            equal = re.fullmatch(r"\s*([^\s<>=!]+)\s*=\s*([^=].*)", text)
+            meant = f"Did you mean {equal[1]!s} == {equal[2]}? " if equal else ""
             raise ParameterError(
                 f"Cannot read the filter {text!r}.",
-                hint="Write: column operator value, for example \"employees >= 10\" or \"region in ['N', 'S']\".",
+                hint=f'{meant}Write: column operator value, for example "employees >= 10" or '
+                "\"region in ['N', 'S']\".",
             )
         inner = match["value"]
         if match["word"]:
@@ -94,15 +108,31 @@ class Condition:
         shown = ", ".join(_written(value) for value in self.values)
         plain = re.fullmatch(r"[^\s<>=!`'\"\[\]]+", self.column)
         name = self.column if plain else f"`{self.column}`"
+        if self.operator in GAPS:
+            return f"{name} {self.operator}"
         return f"{name} {self.operator} " + (f"[{shown}]" if self.operator in ("in", "not in") else shown)
 
 
-def parse_conditions(where: str | Condition | list[str] | tuple[str | Condition, ...] | None) -> tuple[Condition, ...]:
-    """One filter or several (all must hold), in a canonical order."""
+def parse_conditions(where: Any) -> tuple[Condition, ...]:
+    """One filter or several (all must hold), in a canonical order: text, or expressions of polars or narwhals."""
+    from discreet.model.expressions import conditions_of, is_expression  # needs Condition
+
     if where is None:
         return ()
-    several = [where] if isinstance(where, str | Condition) else list(where)
-    parsed = {item if isinstance(item, Condition) else Condition.parse(item) for item in several}
+    several = list(where) if isinstance(where, list | tuple | set | frozenset) else [where]
+    parsed: set[Condition] = set()
+    for item in several:
+        if isinstance(item, Condition):
+            parsed.add(item)
+        elif isinstance(item, str):
+            parsed.add(Condition.parse(item))
+        elif is_expression(item):
+            parsed.update(conditions_of(item))
+        else:
+            raise ParameterError(
+                f"A filter is a {type(item).__name__}.",
+                hint='Write text, such as where="employees >= 10", or an expression of polars or narwhals.',
+            )
     return tuple(sorted(parsed, key=str))
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from discreet.engine.prepared import prepared as prepared
     from discreet.files.pattern import write_pattern as write_pattern
     from discreet.files.published import write_public as write_public
+    from discreet.files.text_records import as_text as as_text
     from discreet.model.pattern import pattern_of as pattern_of
     from discreet.report.maps import map_image as map_image
     from discreet.report.noise import noise_image as noise_image
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from discreet.verbs.repair import repair as repair
     from discreet.verbs.replay import replay as replay
     from discreet.verbs.save import save as save
+    from discreet.verbs.show import pivot_to_frame as pivot_to_frame
+    from discreet.verbs.show import public_to_frame as public_to_frame
     from discreet.verbs.show import summary as summary
     from discreet.verbs.show import table_to_frame as table_to_frame
     from discreet.verbs.show import to_frame as to_frame

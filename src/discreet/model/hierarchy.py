@@ -21,6 +21,7 @@ import numpy as np
 from discreet.errors import InputError, counted, listed, unknown_name
 from discreet.model.alike import refuse_alike
 from discreet.model.arrays import Bools, Codes, Ints, Status, pointers
+from discreet.model.code_lists import columns_of, is_missing, plain_codes
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Hierarchy:
     @classmethod
     def flat(cls, codes: Iterable[str], total: str | None = "Total", **options: Any) -> Hierarchy:
         """A list of codes under one total (or under none with ``total=None``)."""
-        listing = [str(code) for code in codes]
+        listing = plain_codes(codes, "The list of codes")
         _refuse_empty(listing, "The list of codes")
         _refuse_repeated(listing if total is None else [total, *listing], "The list of codes")
         if total is None:
@@ -137,6 +138,12 @@ class Hierarchy:
                 )
             items = below.items() if isinstance(below, Mapping) else ((code, None) for code in below or ())
             for code, deeper in items:
+                if isinstance(code, Sequence | Mapping | set) and not isinstance(code, str):
+                    raise InputError(
+                        f"Under {parent!r} stands a {type(code).__name__} where a code is expected.",
+                        hint="Give what has parts as a dictionary: {'North': ['N1', 'N2'], 'South': ['S1']}.",
+                    )
+                plain_codes([code], f"What stands under {parent!r}")
                 seen.append(str(code))
                 children.setdefault(parent, []).append(str(code))
                 walk(str(code), deeper)
@@ -176,11 +183,22 @@ class Hierarchy:
         return cls.from_parents(parents, total, **options)
 
     @classmethod
-    def from_columns(cls, levels: Sequence[Sequence[str | None]], total: str = "Total", **options: Any) -> Hierarchy:
+    def from_columns(
+        cls, levels: Sequence[Sequence[str | None]] | Any, total: str = "Total", **options: Any
+    ) -> Hierarchy:
         """A tree from level columns, coarsest first: row by row the codes of one base code's ancestors.
 
-        A branch that ends early repeats its last code or has ``None`` in the deeper columns.
+        ``levels`` is a list of columns, or a data frame with just these columns. A branch that ends early repeats its
+        last code or has ``None`` in the deeper columns.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> areas = pa.table({"region": ["N", "N", "S"], "town": ["N1", "N2", "S1"]})
+        >>> Hierarchy.from_columns(areas).base_codes
+        ('N1', 'N2', 'S1')
         """
+        levels = columns_of(levels)
         lengths = [len(column) for column in levels]
         if len(set(lengths)) != 1:
             raise InputError(
@@ -191,13 +209,14 @@ class Hierarchy:
         for row in dict.fromkeys(zip(*levels, strict=True)):
             above: str = total
             for item in row:
-                if item is None or item != item or str(item) in ("", above):  # data frames fill gaps with NaN
+                if is_missing(item) or str(item) in ("", above):
                     continue
                 code = str(item)
                 if parents.setdefault(code, above) != above:
                     raise InputError(
                         f"Code {code!r} stands under both {parents[code]!r} and {above!r}.",
                         hint="Give each code one parent; add further sums with with_grouping().",
+                        recipe_hint="Give each code one parent.",
                     )
                 above = code
         return cls.from_parents(parents, total, **options)
@@ -414,6 +433,11 @@ class Hierarchy:
             f"{counted(levels, 'level')}, total {self.total!r})"
         )
 
+    def _repr_html_(self) -> str:
+        from discreet.model.pages import hierarchy_page
+
+        return hierarchy_page(self)
+
     # ---- checks -------------------------------------------------------------------------------------------
 
     def _check_groupings(self) -> None:
@@ -540,4 +564,5 @@ def _refuse_repeated(codes: list[str], what: str) -> None:
         raise InputError(
             f"{what} has codes more than once: {listed(repeated)}.",
             hint="Each code may stand in one place, the total= above all; add further sums with with_grouping().",
+            recipe_hint="Each code may stand in one place, the total above all.",
         )

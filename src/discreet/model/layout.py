@@ -206,19 +206,6 @@ def table_from(description: Mapping[str, Any], codes: NDArray[np.int32], data: M
         levels=tuple(description["levels"]),
         holders=description["holders"],
     )
-    assessment = None
-    if description["rules"] is not None:
-        status = data["status"]
-        assessment = Assessment(
-            rules=tuple(description["rules"]),
-            profile=description["profile"],
-            options=description["options"],
-            unsafe=(status == CellStatus.UNSAFE) | ((status == CellStatus.FORCED) & (data["hits"] > 0)),
-            hits=data["hits"],
-            lower=data["lower_protection"],
-            upper=data["upper_protection"],
-            sliding=data["sliding_protection"],
-        )
     manual = data.get("manual")
     return Table(
         spec=spec,
@@ -244,9 +231,25 @@ def table_from(description: Mapping[str, Any], codes: NDArray[np.int32], data: M
         upper_bound=data.get("upper_bound"),
         cost=data.get("cost"),
         slack=description["slack"],
-        assessment=assessment,
+        assessment=_assessment_from(description, data),
         from_records=description["from_records"],
         notes=tuple(description["notes"]),
+    )
+
+
+def _assessment_from(description: Mapping[str, Any], data: Mapping[str, NDArray[Any]]) -> Assessment | None:
+    if description["rules"] is None:
+        return None
+    status = data["status"]
+    return Assessment(
+        rules=tuple(description["rules"]),
+        profile=description["profile"],
+        options=description["options"],
+        unsafe=(status == CellStatus.UNSAFE) | ((status == CellStatus.FORCED) & (data["hits"] > 0)),
+        hits=data["hits"],
+        lower=data["lower_protection"],
+        upper=data["upper_protection"],
+        sliding=data["sliding_protection"],
     )
 
 

@@ -53,7 +53,7 @@ class Microdata:
     Parameters
     ----------
     source
-        A data frame (pandas, polars, pyarrow, duckdb) or the path of a csv, Parquet, SPSS (sav), Stata
+        A data frame (pandas, polars, pyarrow, duckdb) or the path of a csv, Parquet, xlsx, SPSS (sav), Stata
         (dta) or SAS (sas7bdat) file.
     contributor
         Column that says who a record belongs to (firm, holding); records of one contributor add up before
@@ -72,6 +72,12 @@ class Microdata:
         Per variable a map of old codes to new ones (changes between periods).
     delimiter
         Separator of a csv file.
+    decimal
+        Sign before decimals in a csv file: ``"."`` or ``","``. With a comma, thousands may stand apart (``1.234,5``).
+    encoding
+        Encoding of a csv file, such as ``"latin-1"``.
+    sheet
+        Sheet of an xlsx file; its first when left out.
     keys
         Columns by which somebody may be recognised (age, sex, region): readers are taken to know them.
     sensitive
@@ -112,6 +118,9 @@ class Microdata:
     missing: Mapping[str, str] = field(default_factory=dict)
     recode: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     delimiter: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    sheet: str | None = None
     keys: Names = ()
     sensitive: Names = ()
     numeric: Names = ()
@@ -131,6 +140,8 @@ class Microdata:
             raise ParameterError("Microdata needs a data frame or the path of a file.")
         if isinstance(self.source, str):
             object.__setattr__(self, "source", Path(self.source))
+        if isinstance(self.source, Path) and needs_text(self.source, self.decimal, self.encoding, self.sheet):
+            object.__setattr__(self, "source", self.as_text())
         for name in ("keys", "sensitive", "numeric", "identifier", "strata"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         if self.engine not in get_args(EngineName):
@@ -171,8 +182,9 @@ class Microdata:
         """
         others: dict[str, Microdata] = self.__dict__.setdefault("_others", {self.engine: self})
         if engine not in others:
-            others[engine] = replace(self, engine=engine)
-            others[engine].__dict__["_others"] = others
+            made = replace(self, engine=engine)
+            made.__dict__["_others"] = others
+            others.setdefault(engine, made)  # another thread may have been first
         return others[engine]
 
     def assess(self, *rules: RecordRule | Sequence[RecordRule]) -> Microdata:
@@ -193,6 +205,24 @@ class Microdata:
         """
         return doors.assess(self, *rules)
 
+    def as_text(self) -> Any:
+        """All columns of the file as text, in an Arrow table; what is a number is found out when it is asked for.
+
+        Files with a decimal comma, in another encoding or of Excel are read this way as soon as they are named.
+
+        Examples
+        --------
+        >>> import tempfile, discreet as ds
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "firms.csv")
+        ...     size = file.write_text("region;sales\\n01;1.234,5\\n")
+        ...     firms = ds.Microdata(file, delimiter=";", decimal=",")
+        >>> ds.tabulate(firms, by={"region": ds.Hierarchy.flat(["01"])}, value="sales").values.tolist()
+        [1234.5, 1234.5]
+        """
+        return doors.as_text(self)
+
     def prepared(self) -> Microdata:
         """The same records, read and encoded once however many questions are asked of them.
 
@@ -209,11 +239,26 @@ class Microdata:
         """
         return doors.prepared(self)
 
+    def roles_given(self) -> list[tuple[str, str | Names]]:
+        """The roles that were given, and the columns that have them."""
+        return [(role, given) for role in ROLES if (given := getattr(self, role))]
+
     def __repr__(self) -> str:
-        roles = {role: given for role in ROLES if (given := getattr(self, role))}
-        words = ", ".join(f"{k}={(v if isinstance(v, str) else ', '.join(v))!r}" for k, v in roles.items())
+        roles = self.roles_given()
+        words = ", ".join(f"{k}={(v if isinstance(v, str) else ', '.join(v))!r}" for k, v in roles)
         what = self.source.name if isinstance(self.source, Path) else type(self.source).__name__
         return f"Microdata({what}, {words or 'no roles'})"
+
+    def _repr_html_(self) -> str:
+        from discreet.model.pages import microdata_page
+
+        return microdata_page(self)
+
+
+def needs_text(path: Path, decimal: str, encoding: str, sheet: str | None) -> bool:
+    """Whether a file is read as text as a whole, because of how it is written."""
+    plain = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
+    return path.suffix.lower() == ".xlsx" or sheet is not None or decimal != "." or not plain
 
 
 def _names(argument: str, given: Any) -> tuple[str, ...]:

@@ -14,9 +14,9 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, counted, listed, unknown_name
 from discreet.model import doors
 from discreet.model.arrays import Bools, Codes, Ints, Status
-from discreet.model.display import html_of_columns, text_of_columns
+from discreet.model.display import text_of_columns
 from discreet.model.release import Release
-from discreet.model.table import CellStatus, Table, cell_keys
+from discreet.model.table import CellStatus, Table, cell_numbers
 from discreet.model.tableset import TableSet, as_set
 
 WORDS = {
@@ -78,7 +78,7 @@ class PatternTable:
 
     def refuse_twice(self) -> None:
         """Refuse a cell that stands in the pattern twice."""
-        keys = cell_keys(self.codes, [len(codes) for codes in self.code_lists])
+        keys = cell_numbers(self.codes, [len(codes) for codes in self.code_lists])
         order = np.argsort(keys, kind="stable")
         again = np.flatnonzero(np.diff(keys[order]) == 0)
         if not len(again):
@@ -207,6 +207,7 @@ class Pattern:
             if part.name
             else f"The pattern does not say which of the tables it is for: {listed(names)}.",
             hint="Name its tables as yours: pattern.renamed({'theirs': 'ours'}), or read_pattern(..., table='ours').",
+            recipe_hint='Give --table NAME, or tables = { "theirs" = "ours" } in [pattern] of the recipe.',
         )
 
     def columns(self, most: int | None = None) -> dict[str, list[Any]]:
@@ -252,10 +253,12 @@ class Pattern:
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.count(word):,} {word}" for word in WORDS)
         head = f"Pattern {self.name}: {counted(len(self), 'cell')} ({counts})"
-        return f"{head}\n{text_of_columns(self.columns(12), len(self))}"
+        return f"{head}\n{text_of_columns(self.columns(12), len(self), see='columns()')}"
 
     def _repr_html_(self) -> str:
-        return html_of_columns(self.columns(30), len(self), f"Pattern {self.name}")
+        from discreet.model.pages import pattern_page
+
+        return pattern_page(self)
 
 
 def rows_of(table: Table, variables: Sequence[str], lists: Sequence[Sequence[str]], codes: Codes) -> Ints:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, ProtectionError, counted, unknown_name
+from discreet.errors import InputError, ParameterError, ProtectionError, counted, one_at, unknown_name
 from discreet.model import doors
 from discreet.model.arrays import LARGEST, Bools, Codes, Ints
-from discreet.model.display import html_of_columns, text_of_columns
+from discreet.model.display import text_of_columns
 from discreet.model.records import PublicRecords
 from discreet.model.table import Table, unit_number
 
 if TYPE_CHECKING:
     from discreet.files.published.heading import Heading
+    from discreet.model.pivot import Pivot
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +81,44 @@ class PublicTable:
 
     def __repr__(self) -> str:
         what = "altered" if self.altered else f"{int((~self.shown & ~self.empty).sum()):,} withheld"
-        head = f"{self.name}: {counted(len(self), 'cell')}, {what}"
-        return f"{head}\n{text_of_columns(self.columns(12), len(self))}"
+        lines = [f"{self.name}: {counted(len(self), 'cell')}, {what}"]
+        if self.zeros_left_out:
+            lines.append(f"{counted(self.zeros_left_out, 'zero', 'are')} not listed; pivot() fills them in")
+        return "\n".join([*lines, text_of_columns(self.columns(12), len(self), see="to_frame()")])
+
+    @property
+    def zeros_left_out(self) -> int:
+        """How many combinations of its codes a table of altered values does not list, because they are zero."""
+        return prod(len(codes) for codes in self.code_lists) - len(self) if self.altered else 0
+
+    def to_frame(self, backend: str = "pyarrow") -> Any:
+        """A public table as a data frame: codes, value, status.
+
+        Parameters
+        ----------
+        backend
+            ``"pyarrow"``, ``"pandas"``, ``"polars"`` or ``"duckdb"``.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.public.tables[0].to_frame().column_names
+        ['trade', 'region', 'value', 'status']
+        """
+        return doors.public_to_frame(self, backend)
+
+    def pivot(self, rows: str | None = None, columns: str | None = None, at: Mapping[str, str] | None = None) -> Pivot:
+        """Cells as rows by columns; see :meth:`Release.pivot`."""
+        from discreet.model.pages import public_source
+        from discreet.model.pivot import pivoted
+
+        return pivoted(public_source(self), rows, columns, at)
 
     def _repr_html_(self) -> str:
-        return html_of_columns(self.columns(30), len(self), self.name)
+        from discreet.model.pages import public_page
+
+        return public_page(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +128,10 @@ class PublicRelease:
     tables: tuple[PublicTable, ...]
     records: PublicRecords | None = None
 
-    def __getitem__(self, name: str) -> PublicTable:
+    def __getitem__(self, name: str | int) -> PublicTable:
+        """A table by its name, or by its place from 0."""
+        if isinstance(name, int):
+            return one_at(self.tables, name, "the release")
         for table in self.tables:
             if table.name == name:
                 return table
@@ -200,7 +237,9 @@ class PublicRelease:
         return "\n".join(repr(part) for part in self._shown)
 
     def _repr_html_(self) -> str:
-        return "".join(part._repr_html_() for part in self._shown)
+        from discreet.model.pages import several
+
+        return several([part._repr_html_() for part in self._shown])
 
 
 def public_table(table: Table, withheld: Bools) -> PublicTable:

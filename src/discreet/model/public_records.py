@@ -61,6 +61,7 @@ def public_records(
             missing=() if household else _missing(table[column], about.missing) if column in altered else about.missing,
             format="" if household or column in altered else about.format,
             role=about.role if about.role in TOLD else "",
+            measure="" if household or column in altered else about.measure,
         )
     return PublicRecords(name, table.combine_chunks(), info, keeps_order)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import counted, unknown_column
 from discreet.model.arrays import Ints
-from discreet.model.display import html_of_columns, text_of_columns
+from discreet.model.display import text_of_columns
 from discreet.model.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class ColumnInfo:
         Codes that stand for "unknown", as ranges.
     format
         How a statistical package shows it.
+    measure
+        Its level of measurement (``"nominal"``, ``"ordinal"``, ``"scale"``) where a file of SPSS states it.
     """
 
     role: str = ""
@@ -79,6 +81,7 @@ class ColumnInfo:
     value_labels: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[MissingRange, ...] = ()
     format: str = ""
+    measure: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +154,7 @@ class PublicColumn:
     missing: tuple[MissingRange, ...] = ()
     format: str = ""
     role: str = ""
+    measure: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +191,12 @@ class PublicRecords:
     def __repr__(self) -> str:
         what = f"altered: {', '.join(self.altered)}" if self.altered else "no column altered"
         head = f"{self.name}: {counted(len(self), 'record')}, {what}"
-        return f"{head}\n{text_of_columns(self.shown(12), len(self), 'record')}"
+        return f"{head}\n{text_of_columns(self.shown(12), len(self), 'record', 'shown()')}"
 
     def _repr_html_(self) -> str:
-        return html_of_columns(self.shown(30), len(self), self.name, "record")
+        from discreet.model.pages import records_page
+
+        return records_page(self)
 
 
 @dataclass(frozen=True)
@@ -211,3 +217,8 @@ class RecordAssessment:
 
     def __str__(self) -> str:
         return "\n".join(self.words) or "No rule was given."
+
+    def _repr_html_(self) -> str:
+        from discreet.model.pages import record_assessment_page
+
+        return record_assessment_page(self)

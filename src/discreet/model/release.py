@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import numpy as np
 
+from discreet.errors import ParameterError, listed
 from discreet.keys import Key
-from discreet.model import doors
+from discreet.model import doors, pages
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Bools, Ints, Status
 from discreet.model.evidence import Evidence
+from discreet.model.pivot import Pivot, pivoted
 from discreet.model.public import PublicRelease, altered_table, public_table
 from discreet.model.public_records import public_records
 from discreet.model.records import RecordSet
@@ -43,7 +45,7 @@ else:
         return _TypeVar(name)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableCustodian:
     """What must not leave the house: the original cells, why they are unsafe, and the proof.
 
@@ -106,16 +108,25 @@ class TableCustodian:
                 shown.append(altered_table(table, self.published[number], self.decimals, ends, self.coverage))
         return PublicRelease(tuple(shown))
 
+    def __repr__(self) -> str:
+        return pages.custodian_text(pages.custodian_lines(self))
 
-@dataclass(frozen=True, eq=False)
+    def _repr_html_(self) -> str:
+        return pages.custodian_page(pages.custodian_lines(self), "Ask for tables, status, evidence, already or log.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RecordStep:
     """What one method did to records: the columns it changed, and the evidence for it."""
 
     evidence: Evidence
     changed: pa.Table
 
+    def __repr__(self) -> str:
+        return f"RecordStep({self.evidence.claim.method}, changed {listed(self.changed.column_names) or 'nothing'})"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RecordCustodian:
     """What must not leave the house of a release of records: the original, every step from it, and the order of rows.
 
@@ -170,6 +181,12 @@ class RecordCustodian:
         altered = {name for step in self.steps for name in step.changed.column_names}
         return PublicRelease((), public_records(self.name, self.released, self.order, altered, self.keeps_order))
 
+    def __repr__(self) -> str:
+        return pages.custodian_text(pages.record_custodian_lines(self))
+
+    def _repr_html_(self) -> str:
+        return pages.custodian_page(pages.record_custodian_lines(self), "Ask for original, released, steps or log.")
+
 
 C = TypeVar("C", bound="TableCustodian | RecordCustodian", default="TableCustodian")
 
@@ -197,7 +214,7 @@ class Release(Generic[C]):
         return repr(self.public)
 
     def _repr_html_(self) -> str:
-        return self.public._repr_html_()
+        return pages.release_page(self)
 
     def summary(self) -> str:
         """What was done, in a few lines, without confidential values.
@@ -402,6 +419,62 @@ class Release(Generic[C]):
         """
         return doors.to_frame(self, table, backend)
 
+    def to_pandas(self, table: str | None = None) -> Any:
+        """The public part of a release as a pandas frame.
+
+        Parameters
+        ----------
+        table
+            Which table, where there are several.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.to_pandas().status.value_counts().to_dict()
+        {'V': 12, 'X': 4}
+        """
+        return self.to_frame(table, "pandas")
+
+    def pivot(
+        self: Release[TableCustodian],
+        rows: str | None = None,
+        columns: str | None = None,
+        at: Mapping[str, str] | None = None,
+        *,
+        table: str | None = None,
+    ) -> Pivot:
+        """A public table as rows by columns, with its totals; withheld cells are marked ``X``.
+
+        A table with altered values lists no zeros; here they are filled in, and the pivot says how many.
+
+        Parameters
+        ----------
+        rows, columns
+            Variables that go down and across; by default the first two, the longer one down.
+        at
+            The code at which each other variable stands; by default its total.
+        table
+            Which table, where there are several.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+        >>> release.pivot()
+        turnover: trade by region
+        trade     Total  North  East  South
+        Total       920    250   250    420
+          retail    400      X    80      X
+          food      300     90    60    150
+          crafts    220      X   110      X
+        """
+        if not self.public.tables:
+            raise ParameterError("A release of records has no table to pivot.", hint="to_frame() gives its records.")
+        chosen = self.public.tables[0] if table is None else self.public[table]
+        kind = pages.kind_of_table(self.custodian.tables.tables[0])
+        return pivoted(pages.public_source(chosen, kind), rows, columns, at)
+
     def pattern(self: Release[TableCustodian], name: str = "") -> Pattern:
         """Which cells are withheld, unsafe or forced: codes and statuses, never a value.
 
@@ -471,11 +544,13 @@ class Release(Generic[C]):
         restricted: Sequence[str] = (),
         heading: Heading | None = None,
         sign: str | Path | None = None,
+        replace: bool = False,
     ) -> str:
         """Write a release: ``public/`` for the world, ``custodian/`` (mode 0700) for the house.
 
         All or nothing: what was in the folder before stays until the new release is complete, and a folder that is
-        not a release of ours is never touched.
+        not a release of ours is never touched. The same release, made again, takes the place of the one that is there;
+        another one does so only with ``replace=True``.
 
         Parameters
         ----------
@@ -494,6 +569,8 @@ class Release(Generic[C]):
         sign
             File of the office's signing key (``discreet signing-key`` makes one): the release is signed with it, so
             that nobody else can change it unnoticed.
+        replace
+            Let it take the place of another release, whose evidence goes with it.
 
         Returns
         -------
@@ -511,7 +588,14 @@ class Release(Generic[C]):
         True
         """
         return doors.save(
-            self, folder, report=report, formats=formats, restricted=restricted, heading=heading, sign=sign
+            self,
+            folder,
+            report=report,
+            formats=formats,
+            restricted=restricted,
+            heading=heading,
+            sign=sign,
+            replace=replace,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -117,7 +117,7 @@ class TableSpec:
         object.__setattr__(self, "by", dict(self.by))
         object.__setattr__(self, "where", parse_conditions(self.where))
         if not self.name:
-            object.__setattr__(self, "name", "_by_".join([self.value or "count", "_".join(self.by)]))
+            object.__setattr__(self, "name", default_name(self.value, self.by))
         object.__setattr__(self, "period", str(self.period))
         universe = " and ".join(sorted({condition.canonical() for condition in self.where}))
         object.__setattr__(self, "identity_", (self.value or "", universe, self.period, self.weight or ""))
@@ -140,3 +140,8 @@ class TableSpec:
     def with_(self, **changes: Any) -> TableSpec:
         """The same spec with some fields changed."""
         return replace(self, **changes)
+
+
+def default_name(value: str | None, variables: Iterable[str]) -> str:
+    """The name of a table that nobody gave one."""
+    return "_by_".join([value or "count", "_".join(variables)])

@@ -141,7 +141,8 @@ class Table(TableVerbs):
 
     Made by ``ds.tabulate`` from records or by ``ds.Table.from_cells`` from a ready-made table. Cells stand in
     the canonical order of their codes. ``value`` holds integers in units of ``10 ** -decimals``. ``slack`` is how
-    far a relation may be from adding up, in units; -1 stands for half a unit for each of its cells.
+    far a relation may be from adding up, in units; -1 stands for half a unit for each of its cells. ``came_as`` is the
+    package of the data frame that ready-made cells came in.
 
     Examples
     --------
@@ -176,6 +177,7 @@ class Table(TableVerbs):
     from_records: bool = True
     notes: tuple[str, ...] = ()
     source: Any = field(default=None, repr=False)
+    came_as: str = field(default="", repr=False)
 
     # ---- identity and look-up -----------------------------------------------------------------------------
 
@@ -195,7 +197,7 @@ class Table(TableVerbs):
     @cached_property
     def keys(self) -> Ints:
         """One number per cell, in canonical order."""
-        return cell_keys(self.codes, self.shape)
+        return cell_numbers(self.codes, self.shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -204,7 +206,7 @@ class Table(TableVerbs):
 
     def find(self, codes: Codes) -> Ints:
         """Row of each code tuple, -1 where the table has no such cell."""
-        wanted = cell_keys(codes, self.shape)
+        wanted = cell_numbers(codes, self.shape)
         if not len(self):
             return np.full(len(wanted), -1, np.int64)
         rows = np.minimum(np.searchsorted(self.keys, wanted), len(self) - 1)
@@ -425,31 +427,37 @@ class Table(TableVerbs):
     def __str__(self) -> str:
         from discreet.model.display import text_of_columns
 
-        judged = self.assessment is not None
-        words = {status: status.name.lower() for status in CellStatus}
-        if not judged:
-            words[CellStatus.SAFE] = "not assessed"
-        counts = ", ".join(
-            f"{int((self.status == status).sum())} {word}"
-            for status, word in words.items()
-            if (self.status == status).any()
-        )
         lines = [
-            f"Table {self.name}: {counted(len(self), 'cell')} by {' x '.join(self.variables)} ({counts or 'none'})"
+            f"Table {self.name}: {counted(len(self), 'cell')} by {' x '.join(self.variables)} "
+            f"({', '.join(self.counts_in_words()) or 'none'})",
+            *self.remarks(),
         ]
-        if self.assessment is not None:
-            if not self.assessment.rules:
-                lines.append("No rule was given: nothing but marks by hand says which cells are unsafe.")
-            lines += self.assessment.resting()
-        head = "\n".join(lines)
-        return f"{head}\n{text_of_columns(self.at(np.arange(min(len(self), 12))).columns(), len(self))}"
+        shown = self.at(np.arange(min(len(self), 12))).columns()
+        return "\n".join([*lines, text_of_columns(shown, len(self), see="to_frame()")])
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        from discreet.model.display import html_of_columns
+    def counts_in_words(self) -> list[str]:
+        """How many cells there are of each status."""
+        words = {status: status.name.lower() for status in CellStatus}
+        if self.assessment is None:
+            words[CellStatus.SAFE] = "not assessed"
+        found = {status: int((self.status == status).sum()) for status in words}
+        return [f"{found[status]} {word}" for status, word in words.items() if found[status]]
 
-        return html_of_columns(self.at(np.arange(min(len(self), 30))).columns(), len(self), self.name)
+    def remarks(self) -> list[str]:
+        """What to know of the statuses beside their numbers."""
+        if self.assessment is None:
+            return []
+        said = self.assessment.resting()
+        if self.assessment.rules:
+            return said
+        return ["No rule was given: nothing but marks by hand says which cells are unsafe.", *said]
+
+    def _repr_html_(self) -> str:
+        from discreet.model.pages import table_page
+
+        return table_page(self)
 
 
 PER_CELL = (
@@ -464,7 +472,7 @@ def unit_number(units: int, decimals: int) -> int | float:
     return units if decimals == 0 else float(unit_text(units, decimals))
 
 
-def cell_keys(codes: Codes, shape: Sequence[int]) -> Ints:
+def cell_numbers(codes: Codes, shape: Sequence[int]) -> Ints:
     """One number per code tuple, ordered as the tuples are."""
     if float(np.prod([float(n) for n in shape])) >= 2**62:
         raise InputError(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from discreet.methods.base import TablePublisher
     from discreet.model.hierarchy import Hierarchy
     from discreet.model.pattern import Pattern
+    from discreet.model.pivot import Pivot
     from discreet.model.table import Table
     from discreet.model.tableset import TableSet
     from discreet.rules.base import Rule
@@ -390,13 +391,13 @@ class TableVerbs(TablesVerbs):
         """
         return doors.recode(cast("Table", self), variable, codes, hierarchy)
 
-    def to_frame(self, backend: str = "pyarrow") -> Any:
+    def to_frame(self, backend: str | None = None) -> Any:
         """The cells of a table as a data frame; for the custodian's eyes.
 
         Parameters
         ----------
         backend
-            ``"pyarrow"``, ``"pandas"`` or ``"polars"``.
+            ``"pyarrow"``, ``"pandas"``, ``"polars"`` or ``"duckdb"``; by default what the data came in.
 
         Examples
         --------
@@ -405,3 +406,40 @@ class TableVerbs(TablesVerbs):
         ['trade', 'region', 'value', 'contributors', 'status']
         """
         return doors.table_to_frame(cast("Table", self), backend)
+
+    def to_pandas(self) -> Any:
+        """The cells of a table as a pandas frame; for the custodian's eyes.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> ds.examples.small_table().to_pandas().shape
+        (16, 5)
+        """
+        return self.to_frame("pandas")
+
+    def pivot(self, rows: str | None = None, columns: str | None = None, at: Mapping[str, str] | None = None) -> Pivot:
+        """The cells of a table as rows by columns, with their totals and statuses; for the custodian's eyes.
+
+        Parameters
+        ----------
+        rows, columns
+            Variables that go down and across; by default the first two, the longer one down.
+        at
+            The code at which each other variable stands; by default its total.
+
+        Examples
+        --------
+        >>> import discreet as ds
+        >>> ds.examples.small_table().assess(ds.PPercent(10)).pivot("region", "trade")
+        turnover: region by trade
+        region   Total  retail  food  crafts
+        Total      920     400   300     220
+          North    250     120    90      40
+          East     250      80    60     110
+          South    420   200 U   150      70
+        """
+        from discreet.model.pages import table_source
+        from discreet.model.pivot import pivoted
+
+        return pivoted(table_source(cast("Table", self)), rows, columns, at)

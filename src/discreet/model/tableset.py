@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
-from discreet.errors import ParameterError, counted, listed, unknown_name
+from discreet.errors import ParameterError, counted, listed, one_at, unknown_name
 from discreet.model import doors
 from discreet.model.table import Table
 from discreet.model.table_verbs import TablesVerbs
@@ -124,7 +123,10 @@ class TableSet(TablesVerbs):
     def __len__(self) -> int:
         return len(self.tables)
 
-    def __getitem__(self, name: str) -> Table:
+    def __getitem__(self, name: str | int) -> Table:
+        """A table by its name, or by its place from 0."""
+        if isinstance(name, int):
+            return one_at(self.tables, name, "the set")
         for table in self.tables:
             if table.name == name:
                 return table
@@ -196,8 +198,9 @@ class TableSet(TablesVerbs):
         return "\n".join([counted(len(self), "table"), *equations, *(str(table) for table in self.tables)])
 
     def _repr_html_(self) -> str:
-        equations = "".join(f"<p>{escape(str(equation))}</p>" for equation in self.equations)
-        return equations + "".join(table._repr_html_() for table in self.tables)
+        from discreet.model.pages import set_page
+
+        return set_page(self)
 
 
 def as_set(tables: Table | TableSet) -> TableSet:

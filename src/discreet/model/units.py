@@ -19,6 +19,9 @@ from discreet.model.arrays import LARGEST, Floats, Ints
 
 MOST_DECIMALS = 9
 SIGNIFICANT_DIGITS = 10
+SHOWN_DIGITS = 6
+MANY_DECIMALS = 4
+"""Columns with more are looked at: they may hold fractions such as thirds, which no decimals write."""
 SURE_DIGITS = 15
 """Floating point holds decimal numbers of so many digits without loss, and noise shows behind them."""
 PIECE = 2**16
@@ -85,6 +88,29 @@ def _near_decimals(pieces: Callable[[], Iterable[Floats]], largest: float) -> in
         if all(_near(piece * scale) for piece in pieces()):
             return decimals
     return None
+
+
+def written_exactly(pieces: Iterable[Floats], decimals: int) -> bool:
+    """Whether so many decimals write values exactly, but for the noise of floating-point sums.
+
+    Examples
+    --------
+    >>> written_exactly([np.array([0.1 + 0.2])], 1), written_exactly([np.array([1 / 3])], 10)
+    (True, False)
+    """
+    return all(_near(piece * 10.0**decimals) for piece in pieces)
+
+
+def sensible_decimals(largest: float) -> int:
+    """Decimals to publish values with that no number of decimals writes exactly: six digits of the largest.
+
+    Examples
+    --------
+    >>> sensible_decimals(2.0), sensible_decimals(1234.5), sensible_decimals(8e9)
+    (5, 2, 0)
+    """
+    digits = int(np.floor(np.log10(largest))) + 1 if largest > 0 else 0
+    return min(max(SHOWN_DIGITS - digits, 0), SHOWN_DIGITS)
 
 
 def _near(scaled: Floats) -> bool:

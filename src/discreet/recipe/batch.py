@@ -18,6 +18,7 @@ from discreet.recipe.job import RecipeJob
 from discreet.recipe.run import Run, prepare, run_job
 from discreet.recipe.schema import read_recipe
 from discreet.verbs.show import summary
+from discreet.watching import watched
 
 CODES = {3: 3}
 """Exit codes of the program itself: 3 for what cannot be read, 2 for everything else."""
@@ -34,6 +35,7 @@ class BatchRun:
     log: str
 
 
+@watched
 def run_batch(
     path: str | Path,
     *,
@@ -79,7 +81,7 @@ def run_batch(
         book.say(*translation.notes)
         return _run(path, translation, book, allow_outside or data_folder is not None)
     except DiscreetError as error:
-        book.say(f"ERROR: {error.message}", *([f"What to do: {error.hint}"] if error.hint else []))
+        book.say(f"ERROR: {error.message}", *([f"What to do: {error.recipe_hint or error.hint}"] if error.hint else []))
         raise
     finally:
         for place in places:
@@ -153,7 +155,7 @@ def _do(
         parts = recipe.recipe.output.argus
         book.say(f"{table.name}: {counted(len(table), 'cell')}, {int(table.unsafe.sum()):,} unsafe, not protected")
         return tuple(write_argus(table, recipe.path(p.file), p.kind, options=p.options) for p in parts)
-    done = run_job(text, recipe)
+    done = run_job(text, recipe, replace_other=True)  # the folder has the name of the batch
     runs.append(done)
     book.done(done)
     return done.files
@@ -171,7 +173,12 @@ def _refuse_twice(path: Path, translation: Translation) -> None:
 
 def _placed(file: str, line: int, error: DiscreetError) -> DiscreetError:
     """The same error with the place of the batch that it belongs to."""
-    return type(error)(f"{file}, line {line}: {error.message}", hint=error.hint, details=error.details)
+    return type(error)(
+        f"{file}, line {line}: {error.message}",
+        hint=error.hint,
+        details=error.details,
+        recipe_hint=error.recipe_hint,
+    )
 
 
 def version_text() -> str:

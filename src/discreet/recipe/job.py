@@ -17,6 +17,7 @@ from discreet.files.frames import code_text, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
 from discreet.files.pattern import is_own, read_pattern
 from discreet.files.statistical import is_statistical, statistical_metadata
+from discreet.files.text_records import read_text_records
 from discreet.keys import Key
 from discreet.methods.base import Method, TablePublisher
 from discreet.methods.registry import METHODS
@@ -24,7 +25,7 @@ from discreet.model.already import AlreadyPublished, PublishedCells
 from discreet.model.figure import Figure
 from discreet.model.geography import Adjacency, Geography, HexGrid
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.microdata import Microdata
+from discreet.model.microdata import Microdata, needs_text
 from discreet.model.pattern import Pattern
 from discreet.model.release import Release
 from discreet.model.table import Table
@@ -59,6 +60,7 @@ class RecipeJob:
         self.folder = folder.resolve()
         self.allow_outside = allow_outside
         self.inputs: dict[str, str] = {}
+        self._records: Any = None
         self.argus = ArgusJob(self, shared)
 
     def path(self, name: str) -> Path:
@@ -91,7 +93,15 @@ class RecipeJob:
         """The file of records or cells; the records themselves where metadata describe them."""
         if self.argus.described:
             return self.argus.frame()
-        return self.input(str(self.recipe.data.file or self.recipe.data.cells))
+        data = self.recipe.data
+        path = self.input(str(data.file or data.cells))
+        if not needs_text(path, data.decimal, data.encoding, data.sheet):
+            return path
+        if self._records is None:
+            self._records = read_text_records(
+                path, delimiter=data.delimiter, decimal=data.decimal, encoding=data.encoding, sheet=data.sheet
+            )
+        return self._records
 
     def dimension(self, variable: str, source: Any) -> Hierarchy | Geography:
         """The hierarchy of a variable, or where its codes lie."""
@@ -150,8 +160,9 @@ class RecipeJob:
             levels = list(dict.fromkeys([*part.columns, variable]))
             columns = [self._distinct(source, levels)[name] for name in levels]
             return Hierarchy.from_columns(columns, part.total, **options)
-        codes = sorted({c for c in self._distinct(source, [variable])[variable] if c is not None})
-        codes = [code for code in codes if code != part.total]
+        unknown = self.recipe.data.missing.get(variable)
+        found = {unknown if c is None else c for c in self._distinct(source, [variable])[variable]}
+        codes = sorted(code for code in found if code is not None and code != part.total)
         options = self._described(variable, source, codes, options)
         if part.digits is not None:
             return Hierarchy.from_digits(codes, part.digits, part.total, **options)

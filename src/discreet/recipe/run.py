@@ -19,8 +19,9 @@ from discreet.comparison.tune import Tuned, tune
 from discreet.errors import ParameterError, VerificationError, counted, listed, unknown_name
 from discreet.files.published import check_formats
 from discreet.files.records import check_record_formats
+from discreet.files.replacing import refuse_another_recipe
 from discreet.files.sealing import refuse_foreign
-from discreet.methods.base import TablePublisher
+from discreet.methods.base import Method, TablePublisher
 from discreet.model.claims.altered import KNOWN_LEVELS
 from discreet.model.claims.base import NO_LEVELS
 from discreet.model.condition import parse_conditions
@@ -28,10 +29,10 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.pattern import Pattern
 from discreet.model.release import Release
-from discreet.model.spec import TableSpec
+from discreet.model.spec import TableSpec, default_name
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
-from discreet.progress import checkpoint
+from discreet.progress import during
 from discreet.recipe.argus_job import refuse_argus_keys
 from discreet.recipe.job import RecipeJob
 from discreet.recipe.schema import (
@@ -54,14 +55,15 @@ from discreet.verbs.audit import audit
 from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.proposals import Redesign
 from discreet.verbs.protect import protect_tables
-from discreet.verbs.protect_records import UNTOUCHED, changed_microdata, compared, protect_records
+from discreet.verbs.protect_records import changed_microdata, compared, protect_records
 from discreet.verbs.ready_made import table_from_cells
 from discreet.verbs.repair import Repair, repair
 from discreet.verbs.save import save
-from discreet.verbs.steps import Keys, as_steps
+from discreet.verbs.steps import UNTOUCHED, Keys, as_steps
 from discreet.verbs.tabulate import tabulate
 from discreet.verbs.verify import verify
 from discreet.verify import Verdict, check_folder
+from discreet.watching import watched
 
 AUDITED_WITHOUT_ASKING = 2_000
 """Releases with at most this many withheld cells are audited for the report unless the recipe says otherwise."""
@@ -196,6 +198,7 @@ def _looks_at(rule: Rule) -> int:
     return int(getattr(rule, "coalition", 1)) + 1
 
 
+@watched
 def run_recipe(
     path: str | Path,
     *,
@@ -204,8 +207,12 @@ def run_recipe(
     allow_outside: bool = False,
     already_published: Sequence[Item] = (),
     formats: Sequence[str] = (),
+    replace: bool = False,
 ) -> Run:
     """Run a recipe file from data to a saved and verified release.
+
+    Run again, every night or after a change, it replaces what it made before. A release of other tables, or one that no
+    recipe made, is replaced only with ``replace=True``.
 
     Parameters
     ----------
@@ -221,6 +228,8 @@ def run_recipe(
         Further releases, cells or figures that are out already, besides those that the recipe names.
     formats
         Further formats of the public files, besides those that the recipe names.
+    replace
+        Let the release take the place of another one, whose evidence goes with it.
 
     Raises
     ------
@@ -255,7 +264,15 @@ def run_recipe(
     (True, ['V', 'X', 'V', 'X'])
     """
     text, job = _opened(path, allow_outside)
-    return run_job(text, job, pattern, repairing=repairing, already_published=already_published, formats=formats)
+    return run_job(
+        text,
+        job,
+        pattern,
+        repairing=repairing,
+        already_published=already_published,
+        formats=formats,
+        replace_other=replace,
+    )
 
 
 def run_job(
@@ -266,42 +283,25 @@ def run_job(
     repairing: bool = False,
     already_published: Sequence[Item] = (),
     formats: Sequence[str] = (),
+    replace_other: bool = False,
 ) -> Run:
     """Run a recipe whose text is at hand; :func:`run_recipe` says what the parameters are."""
     recipe = job.recipe
     if recipe.records is not None:
-        return _run_records(text, job, recipe.records, formats)
-    checkpoint("read", 0, 1)
+        return _run_records(text, job, recipe.records, formats, replace_other)
     folder = job.path(recipe.output.directory)
     refuse_foreign(folder)
+    if not replace_other:
+        refuse_another_recipe(folder, [part.name or default_name(part.value, part.by) for part in recipe.tables])
     formats = check_formats([*recipe.output.formats, *formats])
     steps, given = as_steps(job.methods()), _given(job, pattern)
     if repairing and given is None:
         raise no_pattern()
-    *before, publisher = steps
-    if not isinstance(publisher, TablePublisher):
-        raise ParameterError(
-            f"{publisher.kind!r} changes records, and does not say what is published of tables.",
-            hint="Let a method for tables follow, or publish the records: [records] in place of [[tables]].",
-        )
-    if before and recipe.data.cells is not None:
-        raise ParameterError(
-            f"{before[0].kind!r} changes records, and the cells are given.", hint="Give file = ..., or leave it out."
-        )
-    if before and given is not None:
-        raise ParameterError(
-            f"A pattern is given for tables as they are, and {before[0].kind!r} changes the records before.",
-            hint="Leave one of them out.",
-        )
-    data: Microdata | None = None
-    earlier = UNTOUCHED
-    key = job.key(steps)
+    before, publisher = _divided(recipe, steps, given)
+    key, data, earlier = job.key(steps), None, UNTOUCHED
     if before:
-        named = (name for part in recipe.tables for name in (part.value, part.shadow, part.cost, part.weight))
-        numbers = [name for name in named if name]
-        numbers += [name for part in recipe.tables for name in compared(parse_conditions(part.filter))]
         keys = Keys(key)
-        data, earlier = changed_microdata(job.microdata(), before, numbers, keys)
+        data, earlier = changed_microdata(job.microdata(), before, _numbers(recipe), keys)
         key = keys.of(publisher)
     tables = prepare(job, publisher, data)
     publisher = job.argus.hinted(publisher)
@@ -317,19 +317,11 @@ def run_job(
     log["notes"] = [*job.argus.notes, *log.get("notes", ())]
     release = Release(release.public, custodian.with_log(log))
     verdict = verify(release).require()
-    withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(tables)))
-    wanted = withheld <= AUDITED_WITHOUT_ASKING if recipe.output.audit == "auto" else recipe.output.audit
-    found = audit(release) if wanted else None
-    claimed = not {KNOWN_LEVELS, NO_LEVELS} & set(verdict.not_considered)
-    short = 0 if found is None or not claimed else _short_unaccepted(found, release)
-    if short:
-        raise VerificationError(
-            f"The audit finds {counted(short, 'unsafe cell')} short of the level, against the certificates.",
-            hint="Nothing is published; please report the table's shape.",
-        )
+    found = _audited(release, verdict, recipe.output.audit)
     page: str | bool = False
     if recipe.output.report:
-        page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
+        with during("report"):
+            page = custodian_report(release, audit=found, recipe=text, verdict=verdict)
     job.argus.refuse_bad_places(folder)
     seal = save(
         release,
@@ -338,18 +330,66 @@ def run_job(
         formats=formats,
         restricted=recipe.output.restricted,
         heading=recipe.output.heading,
+        replace=True,
     )
-    verdict = check_folder(folder).require()
+    with during("check"):
+        verdict = check_folder(folder).require()
     files = job.argus.write(release, found)
     return Run(release, verdict, folder, seal, found, repaired, files)
 
 
-def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence[str]) -> Run:
+def _divided(recipe: Recipe, steps: Sequence[Method], given: Pattern | None) -> tuple[list[Method], TablePublisher]:
+    """The methods that change records, and the one that publishes tables."""
+    *before, publisher = steps
+    if not isinstance(publisher, TablePublisher):
+        raise ParameterError(
+            f"{publisher.kind!r} changes records, and does not say what is published of tables.",
+            hint="Let a method for tables follow, or publish the records: [records] in place of [[tables]].",
+        )
+    if before and recipe.data.cells is not None:
+        raise ParameterError(
+            f"{before[0].kind!r} changes records, and the cells are given.", hint="Give file = ..., or leave it out."
+        )
+    if before and given is not None:
+        raise ParameterError(
+            f"A pattern is given for tables as they are, and {before[0].kind!r} changes the records before.",
+            hint="Leave one of them out.",
+        )
+    return before, publisher
+
+
+def _numbers(recipe: Recipe) -> list[str]:
+    """Columns of records that the tables of a recipe take numbers from."""
+    named = (name for part in recipe.tables for name in (part.value, part.shadow, part.cost, part.weight))
+    return [
+        *(name for name in named if name),
+        *(name for part in recipe.tables for name in compared(parse_conditions(part.filter))),
+    ]
+
+
+def _audited(release: Release, verdict: Verdict, asked: bool | str) -> Audit | None:
+    """The audit of a release, where it is asked for or takes little; one against the certificates is an error."""
+    custodian = release.custodian
+    withheld = sum(int(custodian.withheld(number).sum()) for number in range(len(custodian.tables)))
+    wanted = withheld <= AUDITED_WITHOUT_ASKING if asked == "auto" else asked
+    found = audit(release) if wanted else None
+    claimed = not {KNOWN_LEVELS, NO_LEVELS} & set(verdict.not_considered)
+    short = 0 if found is None or not claimed else _short_unaccepted(found, release)
+    if short:
+        raise VerificationError(
+            f"The audit finds {counted(short, 'unsafe cell')} short of the level, against the certificates.",
+            hint="Nothing is published; please report the table's shape.",
+        )
+    return found
+
+
+def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence[str], replace_other: bool) -> Run:
     """Run a recipe that publishes records."""
     recipe = job.recipe
-    checkpoint("read", 0, 1)
     folder = job.path(recipe.output.directory)
     refuse_foreign(folder)
+    if not replace_other:
+        refuse_another_recipe(folder, [part.name])
     formats = check_record_formats([*recipe.output.formats, *formats])
     methods = job.methods()
     source = job.source()
@@ -366,8 +406,10 @@ def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence
     release = Release(release.public, release.custodian.with_log(log))
     verdict = verify(release).require()
     page = records_report(release, recipe=text, verdict=verdict) if recipe.output.report else False
-    seal = save(release, folder, report=page, formats=formats)
-    return Run(release, check_folder(folder).require(), folder, seal, None)
+    seal = save(release, folder, report=page, formats=formats, replace=True)
+    with during("check"):
+        verdict = check_folder(folder).require()
+    return Run(release, verdict, folder, seal, None)
 
 
 def audit_pattern(

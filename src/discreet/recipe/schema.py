@@ -16,6 +16,7 @@ from discreet.files.published import Heading
 from discreet.methods.base import Method, TablePublisher
 from discreet.methods.registry import METHODS, method_from_record
 from discreet.model.microdata import EngineName
+from discreet.recipe.mistakes import explained, without_kind
 from discreet.rules.assess import MANUAL_RANGE
 from discreet.rules.base import REGISTRY, Rule, rule_from_record
 from discreet.rules.records import RECORD_RULES, record_rule_from_record
@@ -34,6 +35,9 @@ class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     request: str | None = None
     record_key: str | None = None
     delimiter: str = ","
+    decimal: Literal[".", ","] = "."
+    encoding: str = "utf-8"
+    sheet: str | None = None
     engine: EngineName = "memory"
     keys: list[str] = []
     sensitive: list[str] = []
@@ -238,7 +242,9 @@ LONGEST_RECIPE = 16 * 2**20
 def recipe_text(path: Path) -> str:
     """The text of a recipe file."""
     if not path.is_file():
-        raise InputError(f"There is no recipe {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(
+            f"There is no recipe {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}"
+        )
     try:
         with path.open("rb") as stream:
             content = stream.read(LONGEST_RECIPE + 1)
@@ -259,13 +265,20 @@ def read_recipe(text: str) -> Recipe:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ParameterError(f"The recipe is not valid TOML: {error}.") from None
+        raise ParameterError(
+            f"The recipe is not valid TOML: {error}.",
+            hint="Correct it there: text needs quotes, lists need brackets.",
+        ) from None
     try:
         recipe = msgspec.convert(raw, Recipe)
     except msgspec.ValidationError as error:
-        raise _explained(str(error)) from None
+        raise explained(str(error), raw, Recipe) from None
     if (recipe.data.file is None) == (recipe.data.cells is None):
-        raise ParameterError("The recipe's [data] needs either file (records) or cells (a ready-made table).")
+        what = "no file" if recipe.data.file is None else "both file and cells"
+        raise ParameterError(
+            f"[data] of the recipe has {what}.",
+            hint='Write file = "records.csv" for records, or cells = "cells.csv" for a ready-made table.',
+        )
     if bool(recipe.tables) == (recipe.records is not None):
         raise ParameterError(
             f"The recipe has {'both [[tables]] and' if recipe.tables else 'neither [[tables]] nor'} [records].",
@@ -356,6 +369,8 @@ UNFIT = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 def _made(record: Mapping[str, Any], tag: str, kinds: Mapping[str, type], make: Callable[[Mapping[str, Any]], T]) -> T:
     """Make a rule or method; a value of another kind than its parameter takes is an error that names both."""
+    if tag not in record:
+        raise without_kind(record, tag, "rules" if tag == "kind" else "protect", list(kinds))
     try:
         made = make(record)
     except UNFIT:
@@ -400,30 +415,6 @@ def preferred(record: Mapping[str, Any]) -> PatternPart | None:
         raise ParameterError(
             f"prefer of the recipe cannot be used: {error}.", hint=f"It takes {listed(PatternPart.__struct_fields__)}."
         ) from None
-
-
-def _explained(message: str) -> ParameterError:
-    """A validation error with what is allowed beside what was found."""
-    known = {
-        "": Recipe,
-        "data": DataPart,
-        "tables": RecipeTable,
-        "records": RecordsPart,
-        "output": OutputPart,
-        "assess": AssessPart,
-        "links": LinkPart,
-        "already_published": PublishedPart,
-        "hierarchies": HierarchyPart,
-        "pattern": PatternPart,
-    }
-    if "contains unknown field" in message:
-        name = message.split("`")[1]
-        place = message.rsplit("`$", 1)[1].strip("`. ").split("[")[0] if "`$" in message else ""
-        part = known.get(place.split(".")[0], Recipe)
-        return ParameterError(
-            unknown_name("key", name, part.__struct_fields__, f"[{place}] of the recipe" if place else "the recipe")
-        )
-    return ParameterError(f"The recipe cannot be used: {message}.", hint="Compare with: discreet schema")
 
 
 def recipe_schema() -> dict[str, Any]:

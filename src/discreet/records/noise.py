@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from discreet.engine.draws import draws, fractions
 from discreet.errors import InputError, ParameterError, counted
 from discreet.jit import kernel
-from discreet.model.arrays import Bools, Floats, Ints, Status, pointers
+from discreet.model.arrays import Floats, Ints, Status, pointers
 from discreet.model.units import as_fraction
 
 Shape = Literal["triangular", "uniform", "ramp"]
@@ -159,176 +159,6 @@ def _ceiling(own: Ints, share: Fraction) -> Ints:
         result: Ints = -(-own * share.numerator // share.denominator)
         return result
     return np.array([-(-x * share.numerator // share.denominator) for x in own.tolist()], np.int64)
-
-
-class NoisyValues(NamedTuple):
-    """What records contribute to tables: with noise, and without; how many were cut at zero."""
-
-    noisy: Floats
-    plain: Floats
-    clipped: int
-
-
-def noisy_contributions(value: Floats, weight: Floats, multiplier: Floats) -> NoisyValues:
-    """Contributions with noise: the respondent's own share is multiplied, what he stands for by his weight is not.
-
-    ``value * (multiplier + weight - 1)`` instead of ``value * weight``. Zero stays zero.
-
-    Raises
-    ------
-    InputError
-        For values below zero and weights that are not positive.
-    """
-    if len(value) and (not np.isfinite(value).all() or value.min() < 0):
-        raise InputError("Values must be numbers of at least zero.", hint="Values with signs need another method.")
-    if len(weight) and (not np.isfinite(weight).all() or weight.min() <= 0):
-        raise InputError(f"{int((~(weight > 0)).sum())} weights are not positive.")
-    plain = value * weight
-    noisy = value * (multiplier + weight - 1)
-    below = noisy < 0
-    return NoisyValues(np.maximum(noisy, 0.0), plain, int(below.sum()))
-
-
-class CellNoise(NamedTuple):
-    """Per cell: estimate before and after, largest two companies, number of companies, protection needed.
-
-    ``needed`` is the change that the extended p% rule asks for; above zero the cell is sensitive.
-    """
-
-    plain: Floats
-    noisy: Floats
-    first: Floats
-    second: Floats
-    companies: Ints
-    needed: Floats
-
-    @property
-    def sensitive(self) -> Bools:
-        """Cells that the rule calls sensitive."""
-        found: Bools = self.needed > 0
-        return found
-
-    @property
-    def change(self) -> Floats:
-        """How far each estimate moved."""
-        moved: Floats = np.abs(self.noisy - self.plain)
-        return moved
-
-    @property
-    def unprotected(self) -> Bools:
-        """Sensitive cells that moved less than they must."""
-        found: Bools = self.sensitive & (self.change < self.needed * (1 - 1e-12))
-        return found
-
-    def too_noisy(self, limit: float) -> Bools:
-        """Cells that moved by more than a share of their value, to be flagged."""
-        found: Bools = self.change > limit * np.abs(self.plain)
-        return found
-
-
-def needed_protection(
-    plain: Floats, first: Floats, second: Floats, *, p: float, round_unit: float | None = None
-) -> Floats:
-    """The change that the extended p% rule asks for; zero or less where a cell is safe.
-
-    Parameters
-    ----------
-    plain
-        Weighted estimate of each cell.
-    first, second
-        The two largest companies, with the weights that users know.
-    p
-        Per cent.
-    round_unit
-        Unit that publication rounds to, which protects too.
-
-    Examples
-    --------
-    >>> needed_protection(np.array([3.4e6]), np.array([3e6]), np.array([3.5e5]), p=10, round_unit=1e6).tolist()
-    [150000.0]
-    """
-    if not 0 < p < 100:
-        raise ParameterError(f"p={p} must lie between 0 and 100.")
-    if round_unit is not None and round_unit <= 0:
-        raise ParameterError(f"round_unit={round_unit} must be greater than zero.")
-    rest = plain - first - second
-    if round_unit is not None:
-        half = round_unit / 2
-        rest = rest + np.abs(half - np.abs(plain - round_unit * np.floor(plain / round_unit + 0.5)))
-    result: Floats = p / 100 * first - rest
-    return result
-
-
-def cell_noise(
-    cell: Ints,
-    company: Ints,
-    value: Floats,
-    weight: Floats,
-    multiplier: Floats,
-    *,
-    p: float,
-    known_weight: Floats | None = None,
-    round_unit: float | None = None,
-    cells: int | None = None,
-) -> CellNoise:
-    """What noise did to the cells of one table, and what the extended p% rule asks for.
-
-    Parameters
-    ----------
-    cell
-        Number of each record's cell.
-    company, value, weight, multiplier
-        Columns of the records.
-    p, round_unit
-        See :func:`needed_protection`.
-    known_weight
-        Product of the weights that users know; 1 when left out.
-    cells
-        How many cells there are; the largest number and one when left out.
-    """
-    size = int(cell.max(initial=-1)) + 1 if cells is None else cells
-    contributions = noisy_contributions(value, weight, multiplier)
-    known = value if known_weight is None else value * known_weight
-    order = np.lexsort((company, cell))
-    sorted_cell, sorted_company = cell[order], company[order]
-    new = np.ones(len(order), np.bool_)
-    new[1:] = (np.diff(sorted_cell) != 0) | (np.diff(sorted_company) != 0)
-    starts = np.flatnonzero(new)
-    held = np.add.reduceat(known[order], starts) if len(starts) else np.zeros(0)
-    first, second = np.zeros(size), np.zeros(size)
-    largest_two(sorted_cell[starts], held, first, second)
-    plain = _sums(cell, contributions.plain, size)
-    return CellNoise(
-        plain,
-        _sums(cell, contributions.noisy, size),
-        first,
-        second,
-        np.bincount(sorted_cell[starts], minlength=size),
-        needed_protection(plain, first, second, p=p, round_unit=round_unit),
-    )
-
-
-@kernel("void(i8[::1], f8[::1], f8[::1], f8[::1])")
-def largest_two(cell: Ints, held: Floats, first: Floats, second: Floats) -> None:
-    """The two largest amounts of each cell."""
-    for i in range(len(cell)):
-        c, amount = cell[i], held[i]
-        if amount > first[c]:
-            second[c] = first[c]
-            first[c] = amount
-        elif amount > second[c]:
-            second[c] = amount
-
-
-def surely_protected(zone: NoiseZone, p: float, weight: Floats, known_weight: Floats | None = None) -> Bools:
-    """Records of which a cell of their company alone is sure to move as far as the p% rule asks.
-
-    True where ``a - 1 >= (1 + p / 100) * known_weight - weight``; with unknown weights of at least 1 and
-    ``a >= 1 + p / 100`` that is every record.
-    """
-    known = np.ones(len(weight)) if known_weight is None else known_weight
-    result: Bools = zone.a - 1 >= (1 + p / 100) * known - weight - 1e-12
-    return result
 
 
 def balanced_directions(

@@ -16,15 +16,15 @@ from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation, as_set
 from discreet.model.units import unit_text
 from discreet.relations.equations import Equations, table_equations
-from discreet.relations.figures import hidden_sums
 from discreet.relations.identity import cell_identities, stands_alone
 from discreet.relations.insiders import Insiders
 from discreet.relations.relating import Relating, Relations
 from discreet.relations.system import FIGURE, System
-from discreet.relations.variables import Places, VariableRows, places, variable_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from discreet.relations.variables import Places, VariableRows
 
 
 FEW = 4_000
@@ -81,6 +81,8 @@ def _relations(tables: TableSet, of: list[Ints], size: int, scales: list[int]) -
     """All relations of tables and of equations between variables, each once."""
     parts = [_table_rows(number, *given) for number, given in enumerate(zip(tables, of, scales, strict=True))]
     if tables.equations:
+        from discreet.relations.variables import places
+
         where = places(tables)
         parts += [_equation_rows(number, tables, of, scales, where) for number in range(len(tables.equations))]
     rows = parts[0] if len(parts) == 1 else _together(parts)
@@ -133,6 +135,8 @@ def _known(
 def _with_figures(system: System) -> System:
     """The system with a cell and a relation for every sum that a figure tells something of."""
     from scipy.sparse import csr_array, vstack
+
+    from discreet.relations.figures import hidden_sums
 
     sums = hidden_sums(
         system.already.figures, system.tables, system.of, system.value, system.known | system.empty, system.decimals
@@ -210,6 +214,8 @@ def _table_rows(number: int, table: Table, cells: Ints, scale: int) -> _Rows:
 
 
 def _equation_rows(number: int, tables: TableSet, of: list[Ints], scales: list[int], where: Places) -> _Rows:
+    from discreet.relations.variables import variable_rows
+
     equation = tables.equations[number]
     found = variable_rows(equation, tables, of, where)
     rows = len(found.total)

@@ -17,6 +17,9 @@ from discreet.relations.relating import Relating
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+EVERYBODY = None
+"""Where nobody can be named, anybody may rule an alternative out."""
+
 
 class Contributing(NamedTuple):
     """How many contributors every cell has, the largest of them, and what they contribute."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from discreet.model.evidence import Parts
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.model.units import unit_text
-from discreet.relations.distance import distance_in_relations
 from discreet.relations.filling import Filling, parts_filled_alone
 from discreet.relations.insiders import Insiders
 from discreet.relations.relating import Relating
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 
 FIGURE = -2
 """Stands for the variable of a relation that a figure makes."""
+
+
+def known_bounds(system: System, within: float | None) -> tuple[Ints, Ints]:
+    """Bounds of every cell for everybody, who may know it to within some per cent of its value."""
+    lower, upper = system.lower_bound, system.upper_bound
+    if within is None:
+        return lower, upper
+    share = Fraction(str(within)) / 100
+    size = np.abs(system.value).astype(object) * share.numerator // share.denominator
+    off = np.minimum(size, 2**61).astype(np.int64)
+    return np.maximum(lower, system.value - off), np.minimum(upper, system.value + off)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +227,8 @@ class System:
         The last is how many relations away the nearest unsafe cell is. Cells that are not published now cost nothing.
         """
         if kind == "distance":
+            from discreet.relations.distance import distance_in_relations
+
             return np.where(self.now, distance_in_relations(self.matrix, np.flatnonzero(self.unsafe)), 0.0)
         result = np.zeros(len(self), np.float64)
         for table, of in list(zip(self.tables, self.of, strict=True))[: self.present]:

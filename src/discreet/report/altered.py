@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.attack import Audit
+from discreet.errors import counted
 from discreet.model.arrays import Ints
 from discreet.model.claims.altered import KNOWN_LEVELS
 from discreet.model.claims.base import NO_LEVELS
@@ -22,7 +23,7 @@ from discreet.report.maps import custodian_map, has_map
 from discreet.report.numbers import TableNumbers
 from discreet.report.page import render
 from discreet.report.patterns import unsafe_heat
-from discreet.report.words import Name, names_of, number, percent
+from discreet.report.words import Name, count, names_of, number, percent, plain_number
 from discreet.rules import reasons
 from discreet.verify import Verdict
 
@@ -93,6 +94,7 @@ def altered_page(
         state=state,
         tables=parts,
         images=images,
+        headline=_headline(parts, audit),
         facts=facts,
         said=[*(text for e in custodian.evidence for text in e.findings), *custodian.log.get("notes", ())],
         places=places,
@@ -100,6 +102,22 @@ def altered_page(
         loss_names=[name for name, _ in ALTERED],
         **common,
     )
+
+
+def _headline(parts: Sequence[AlteredPart], audit: Audit | None) -> list[findings.HeadlineNumber]:
+    """The numbers that readers look for first."""
+    cells, unsafe, changed = (sum(getattr(part, name) for part in parts) for name in ("cells", "unsafe", "changed"))
+    where = f"in {counted(len(parts), 'table')}" if len(parts) > 1 else ""
+    shown = [
+        findings.HeadlineNumber(count(cells), "cells" if cells != 1 else "cell", where),
+        findings.HeadlineNumber(count(unsafe), "unsafe", percent(unsafe, cells), "is-unsafe"),
+        findings.HeadlineNumber(count(changed), "changed", percent(changed, cells)),
+    ]
+    if len(parts) == 1:
+        shown.append(findings.HeadlineNumber(parts[0].largest, "largest change", f"mean {parts[0].mean}"))
+    if audit is None:
+        return [*shown, findings.HeadlineNumber("?", findings.KNOWN, "not audited", "is-bad")]
+    return [*shown, findings.audited_number(audit)]
 
 
 def _images(table: Table, deduction: Deduction | None) -> list[tuple[str, str]]:
@@ -130,7 +148,7 @@ def _part(custodian: TableCustodian, index: int, most: int, audit: Audit | None)
         cells=len(table),
         unsafe=int(table.unsafe.sum()),
         changed=int((change != 0).sum()),
-        mean=f"{float(size.mean()) / 10**custodian.decimals:,.4g}" if len(size) else "–",
+        mean=plain_number(float(size.mean()) / 10**custodian.decimals) if len(size) else "–",
         largest=number(int(size.max(initial=0)), custodian.decimals),
         total=number(int(size.sum()), custodian.decimals),
         share=percent(base_change, base_value),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
-from discreet.report.page import render, trusted
+from discreet.report.page import render, script, script_hash, trusted
 from discreet.report.riskmap import Point, RiskMap
 
 ESCAPED = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
@@ -48,8 +45,8 @@ def map_context(found: RiskMap) -> dict[str, Any]:
         "map": found,
         "map_tables": [(side, found.usable(side)) for side in ("risk", "loss")],
         "map_data": trusted(json.dumps(found.data(), sort_keys=True).translate(ESCAPED)),
-        "map_script": trusted(script()),
-        "map_hash": script_hash(),
+        "map_script": trusted(script("map.js")),
+        "map_hash": script_hash("map.js"),
         "map_shown": found.axes_to_show(),
         "map_image": found.image() if found.placed(*found.axes_to_show()) else "",
         "map_caption": found.caption(),
@@ -57,20 +54,9 @@ def map_context(found: RiskMap) -> dict[str, Any]:
     }
 
 
-def script() -> str:
-    """The script that draws the map."""
-    return files("discreet.report").joinpath("templates", "map.js").read_text(encoding="utf-8")
-
-
-def script_hash() -> str:
-    """What the page's policy must allow: this script and no other."""
-    return base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
-
-
-def _spot(point: Point, axis: Any) -> str:
+def _spot(point: Point, axis: Any) -> tuple[str, str]:
     """A measure of a method for a table: mean, and the interval over runs where there are several."""
     spot = point.spots.get(axis.name)
     if spot is None:
-        return "–"
-    ends = f" ({axis.text(spot.low)} to {axis.text(spot.high)})" if spot.low != spot.high else ""
-    return f"{axis.text(spot.mean)}{ends}"
+        return "–", ""
+    return axis.text(spot.mean), f"{axis.text(spot.low)} to {axis.text(spot.high)}" if spot.low != spot.high else ""

@@ -104,6 +104,7 @@ def custodian_report(
         "custodian.html",
         verdict=checked,
         state=findings.state(checked, deduced, audit),
+        headline=findings.headline(numbers, deduced, checked, audit),
         answers=findings.answers(numbers, deduced, checked, bool(recipe), audit),
         tables=[ReportTable(n, d, most_cells) for n, d in zip(numbers, deduced, strict=True)],
         shared=_shared(custodian.tables, audit),

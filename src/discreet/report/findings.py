@@ -18,6 +18,7 @@ from discreet.verify import Verdict
 
 MOST_TABLES = 5
 BY_HAND = "Marked unsafe by hand."
+KNOWN = "unsafe cells known too closely"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,61 @@ class ReaderQuestion:
     question: str
     answer: tuple[str, ...]
     section: str
+
+
+@dataclass(frozen=True)
+class HeadlineNumber:
+    """A number that readers look for first: what it is, what it means, and how it looks."""
+
+    number: str
+    words: str
+    more: str = ""
+    kind: str = ""
+
+
+def headline(
+    tables: Sequence[TableNumbers], deduced: Sequence[Deduction], verdict: Verdict, audit: Audit | None
+) -> tuple[HeadlineNumber, ...]:
+    """The numbers of a release with withheld cells."""
+    tally = sum((t.tally for t in tables), Tally((0,) * STATUSES))
+    where = f"in {counted(len(tables), 'table')}" if len(tables) > 1 else ""
+    each = f"{tally.secondary / tally.unsafe:.2f} for each unsafe cell" if tally.unsafe else ""
+    shown = [
+        HeadlineNumber(count(tally.total), "cells" if tally.total != 1 else "cell", where),
+        HeadlineNumber(count(tally.unsafe), "unsafe", percent(tally.unsafe, tally.total), "is-unsafe"),
+        HeadlineNumber(count(tally.secondary), "withheld besides", each, "is-besides"),
+        HeadlineNumber(count(tally.published), "published", percent(tally.published, tally.total), "is-published"),
+    ]
+    if len(tables) == 1 and tables[0].base_value.total:
+        value = tables[0].base_value
+        shown.append(
+            HeadlineNumber(percent(value.withheld, value.total), "of the value withheld", "at the lowest level")
+        )
+    return (*shown, _left_open(deduced, verdict, audit))
+
+
+def _left_open(deduced: Sequence[Deduction], verdict: Verdict, audit: Audit | None) -> HeadlineNumber:
+    """How many unsafe cells are known too closely, as far as somebody looked."""
+    if audit is not None:
+        return audited_number(audit)
+    if not verdict.holds or not verdict.proved:
+        return HeadlineNumber("?", KNOWN, "nothing is proved and nothing audited", "is-bad")
+    short = sum(int(d.short.sum()) for d in deduced)
+    if short:
+        return HeadlineNumber(count(short), KNOWN, "as far as certificates show, not audited", "is-bad")
+    return HeadlineNumber("0", KNOWN, "proved, not audited", "is-good")
+
+
+def audited_number(audit: Audit) -> HeadlineNumber:
+    """What an audit says of all attackers that it considered; good only where nothing at all speaks against it."""
+    if audit.not_audited:
+        return HeadlineNumber("?", KNOWN, "not audited", "is-bad")
+    looked_at, unsafe = audit.sampled
+    more = f"of {count(looked_at)} looked at, of {count(unsafe)}" if looked_at < unsafe else "by the audit"
+    bad = audit.known_too_closely
+    if audit.sums:
+        more += f", and {counted(len(audit.sums), 'unsafe sum')}"
+    return HeadlineNumber(count(bad), KNOWN, more, "is-good" if audit.holds else "is-bad")
 
 
 def state(verdict: Verdict, deduced: Sequence[Deduction], audit: Audit | None = None) -> str:

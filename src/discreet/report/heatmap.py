@@ -6,6 +6,7 @@ the page's style, light or dark.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -100,8 +101,9 @@ def heat_map(
     grid = colour.reshape(boxes)
     rows = zip(*(number.reshape(boxes).sum(axis=1).tolist() for number in (withheld, there)), strict=True)
     said = [f"{found:,} of {of:,} {word}" for found, of in rows]
-    image = _drawn(grid, [name for name, _ in key], down, across, said, caption)
     named = [entry for i, entry in enumerate(key) if i in used]
+    pointed = _pointed(grid, down, across, sorted(used)) if single and len(sides) == 2 else ""
+    image = _drawn(grid, [name for name, _ in key], down, across, said, caption, pointed)
     return Heat(image, (*named, NO_CELL) if bool((grid < 0).any()) else tuple(named), caption)
 
 
@@ -144,13 +146,25 @@ class _Words(NamedTuple):
         return f"{said}{box} The stronger its colour, the more of them are {self.word}."
 
 
-def _drawn(grid: Ints, classes: Sequence[str], down: Side, across: Side, rows: Sequence[str], label: str) -> str:
+def _pointed(grid: Ints, down: Side, across: Side, used: Sequence[int]) -> str:
+    """What the page's script says of the cell that somebody points at; nothing where boxes are too many to point at."""
+    if max(grid.shape) > GRID or grid.shape != (len(down.codes), len(across.codes)):
+        return ""
+    place = {kind: number for number, kind in enumerate(used)} | {-1: len(used)}
+    kinds = [[place[kind] for kind in line] for line in grid.tolist()]
+    said = {"down": list(down.codes), "across": list(across.codes), "kinds": kinds}
+    return "".join(f' data-{name}="{escape(json.dumps(what))}"' for name, what in said.items())
+
+
+def _drawn(
+    grid: Ints, classes: Sequence[str], down: Side, across: Side, rows: Sequence[str], label: str, pointed: str
+) -> str:
     tall, wide = grid.shape
     top = TOP if across.name else 8
     box = (min((WIDTH - LEFT - 8) / wide, 22.0), min(max(TALL / tall, 3.2), 18.0))
     height = top + tall * box[1] + 8
     parts = [
-        f'<svg role="img" class="heat" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {height:.0f}">',
+        f'<svg role="img" class="heat"{pointed} aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {height:.0f}">',
         *_labels(down, tall, box[1], top, False),
         *(_labels(across, wide, box[0], LEFT, True) if across.name else ()),
         f'<g transform="translate({LEFT} {top}) scale({box[0]:.4f} {box[1]:.4f})">',

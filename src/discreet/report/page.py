@@ -1,7 +1,11 @@
-"""One HTML page from a template: everything escaped, nothing fetched from anywhere."""
+"""One HTML page from a template: everything escaped, nothing fetched from anywhere, no script but our own."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import counted, missing_extra
@@ -15,7 +19,18 @@ PURPOSE = "A report"
 
 def render(template: str, **context: Any) -> str:
     """The page that a template makes of its context; names it does not find are errors."""
-    return _environment().get_template(template).render(context)
+    own = {"page_script": trusted(script("page.js")), "page_hash": script_hash("page.js")}
+    return _environment().get_template(template).render(own | context)
+
+
+def script(name: str) -> str:
+    """One of our scripts."""
+    return files("discreet.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def script_hash(name: str) -> str:
+    """What the policy of a page must allow: this script and no other."""
+    return base64.b64encode(hashlib.sha256(script(name).encode()).digest()).decode()
 
 
 def trusted(markup: str) -> str:
@@ -28,7 +43,8 @@ def trusted(markup: str) -> str:
 def standing_alone(drawing: str) -> bytes:
     """An image of a page as a file of its own."""
     spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    return str(drawing).replace("<svg ", f"<svg {spaces} ", 1).encode()
+    plain = re.sub(r"var\(--\w+, (#[0-9a-f]{6})\)", r"\1", str(drawing))  # not every viewer knows variables
+    return plain.replace("<svg ", f"<svg {spaces} ", 1).encode()
 
 
 def _environment() -> Environment:

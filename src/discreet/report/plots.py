@@ -39,10 +39,30 @@ class Fill:
     hatch: str
 
 
-UNSAFE = Fill("unsafe", "#1f3f66", "")
-SECONDARY = Fill("withheld besides", "#b9cce0", "////")
-PUBLISHED = Fill("published", "#eef1f4", "")
+UNSAFE = Fill("unsafe", "#b3361f", "")
+SECONDARY = Fill("withheld besides", "#f2bd6b", "////")
+PUBLISHED = Fill("published", "#e6ebf0", "")
 EMPTY = Fill("empty", "#ffffff", "||")
+BEST, OTHER = "#1f3f66", "#b9cce0"
+REQUIRED = Fill("required to stay possible", OTHER, "////")
+PAPER = "#ffffff"
+FOLLOWS = {
+    INK: "ink",
+    PALE: "soft",
+    UNSAFE.tone: "unsafe",
+    SECONDARY.tone: "besides",
+    PUBLISHED.tone: "published",
+    BEST: "strong",
+    OTHER: "mild",
+    PAPER: "paper",
+    "#000000": "ink",
+}
+"""Colours that the style of a page names: drawings of no others are light on light pages and dark on dark ones."""
+
+
+STYLED = re.compile(r' style="[^"]*"| fill="#[0-9a-f]{6}"')
+"""Where an element says its colours; in words, quotation marks are escaped."""
+COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 
 def status_image(tables: Sequence[TableNumbers], label: str) -> str:
@@ -134,7 +154,7 @@ def interval_image(table: Table, deduction: Deduction, at: Ints, label: str) -> 
         limit = _round_limit(max(required, min(left_over, max(4 * required, 100.0))))
         left, right, low, high = (np.clip(e, -limit, limit) for e in ends)
         y = np.arange(len(at))
-        axes.barh(y, right - left, 0.55, left, label="required to stay possible", **_style(SECONDARY))
+        axes.barh(y, right - left, 0.55, left, label=REQUIRED.name, **_style(REQUIRED))
         axes.hlines(y, low, high, color=INK, linewidth=1.8, label=_possible(deduction))
         for end, raw, marker in ((low, ends[2], "<"), (high, ends[3], ">")):
             beyond = np.abs(raw) > limit
@@ -272,6 +292,12 @@ def _matplotlib() -> Iterator[None]:
         yield
 
 
+def _named_colours(found: re.Match[str]) -> str:
+    """The colours of an element by the names that the style of a page gives them."""
+    said = COLOUR.sub(lambda colour: f"var(--{FOLLOWS[colour[0]]}, {colour[0]})", found[0])
+    return re.sub(r'^ fill="(.*)"$', r' style="fill: \1"', said)  # names count in styles only
+
+
 def _inline(figure: Figure, label: str) -> str:
     """The drawing as an ``svg`` element: without prologue and name spaces, with ids that no other image has."""
     stream = io.StringIO()
@@ -283,4 +309,7 @@ def _inline(figure: Figure, label: str) -> str:
     own = hashlib.sha256((label + body).encode()).hexdigest()[:8]
     body = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>i{own}", body)
     size = "0 0 1 1" if box is None else box[1]
-    return f'<svg role="img" aria-label="{escape(label)}" viewBox="{size}">{body}'
+    kind = ""
+    if "<image" not in body and set(COLOUR.findall("".join(STYLED.findall(body)))) <= set(FOLLOWS):
+        body, kind = STYLED.sub(_named_colours, body), ' class="follows"'
+    return f'<svg role="img"{kind} aria-label="{escape(label)}" viewBox="{size}">{body}'

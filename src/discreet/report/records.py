@@ -9,9 +9,10 @@ from typing import Any
 from discreet.errors import counted
 from discreet.model.records import KEY, NEVER_PUBLIC, SENSITIVE
 from discreet.model.release import RecordCustodian, Release
+from discreet.report.findings import HeadlineNumber
 from discreet.report.page import render
 from discreet.report.repeat import log_text, versions
-from discreet.report.words import parameters
+from discreet.report.words import count, parameters
 from discreet.rules.records import KAnonymity, assess_records, record_rule_from_record
 from discreet.verify import Verdict, check_records
 
@@ -79,6 +80,7 @@ def records_report(
         keys=list(custodian.original.with_role(KEY)),
         sensitive=list(custodian.original.with_role(SENSITIVE)),
         anonymity=_anonymity(custodian),
+        headline=_headline(custodian),
         rules=_rules(custodian),
         order="in their original order" if custodian.keeps_order else "in a random order",
         methods=[_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
@@ -124,6 +126,21 @@ def _anonymity(custodian: RecordCustodian) -> list[AnonymityLine]:
     rules = [KAnonymity(k, keys) for k in SIZES]
     counts = [assess_records(records, rules)[0].unsafe for records in (custodian.original, custodian.released)]
     return [AnonymityLine(rule.k, before, after) for rule, before, after in zip(rules, *counts, strict=True)]
+
+
+def _headline(custodian: RecordCustodian) -> list[HeadlineNumber]:
+    """The numbers that readers look for first."""
+    lines = _columns(custodian)
+    altered, hidden = (sum(line.what == what for line in lines) for what in ("altered", "left out"))
+    shown = [
+        HeadlineNumber(count(len(custodian.order)), "records"),
+        HeadlineNumber(count(len(lines) - hidden), "columns published", f"{count(hidden)} left out"),
+        HeadlineNumber(count(altered), "columns altered"),
+    ]
+    for line in _anonymity(custodian)[1:2]:
+        words = f"records whose keys occur fewer than {line.k} times"
+        shown.append(HeadlineNumber(count(line.after), words, f"{count(line.before)} before", "is-unsafe"))
+    return shown
 
 
 def _rules(custodian: RecordCustodian) -> list[str]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet.errors import ParameterError, unknown_name
 from discreet.report.page import trusted
-from discreet.report.plots import INK, PALE, SECONDARY, UNSAFE, WIDTH, _inline, _matplotlib, short
+from discreet.report.plots import BEST, INK, OTHER, PALE, WIDTH, _inline, _matplotlib, short
+from discreet.report.words import plain_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +39,7 @@ class Axis(NamedTuple):
         if value is None:
             return "–"
         if not self.share:
-            return f"{value:,.4g}"
+            return plain_number(value)
         return "0 %" if value == 0 else "< 0.01 %" if 0 < value < 0.00005 else f"{100 * value:.2f} %"
 
 
@@ -188,7 +189,7 @@ class RiskMap:
                 yerr=[[max(scale[1] * (y.mean - y.low), 0)], [max(scale[1] * (y.high - y.mean), 0)]],
                 fmt="o" if on else "s",
                 markersize=8 if on else 6,
-                color=UNSAFE.tone if on else SECONDARY.tone,
+                color=BEST if on else OTHER,
                 markeredgecolor=INK,
                 ecolor=PALE,
                 elinewidth=1,
@@ -196,6 +197,9 @@ class RiskMap:
         axes.set_xlabel(f"risk: {across.words}{', per cent' if across.share else ''}")
         axes.set_ylabel(f"loss: {_wrapped(upwards.words)}{', per cent' if upwards.share else ''}")
         axes.spines["left"].set_visible(True)
+        for side, name in ((axes.xaxis, risk), (axes.yaxis, loss)):
+            if not any(point.spots[name].high for point in placed):
+                side.set_ticks([0.0])  # other ticks would be numbers that no method has
         ends = [max((factor * p.spots[n].high for p in placed), default=0.0) or 1.0
                 for factor, n in zip(scale, (risk, loss), strict=True)]  # fmt: skip
         axes.set_xlim(-0.03 * ends[0], 1.1 * ends[0])

@@ -93,6 +93,22 @@ def number(units: int, decimals: int) -> str:
     return f"{MINUS if units < 0 else ''}{int(whole):,}{point}{rest}"
 
 
+def plain_number(value: float) -> str:
+    """A measured number with four digits that count and never an exponent, so that numbers beside it look alike.
+
+    Examples
+    --------
+    >>> plain_number(79718.4), plain_number(2858.7), plain_number(0.123456), plain_number(0), plain_number(0.00001)
+    ('79,718', '2,859', '0.1235', '0', '< 0.0001')
+    """
+    if value == 0:
+        return "0"
+    if 0 < abs(value) < 0.0001:
+        return f"{'< ' if value > 0 else f'> {MINUS}'}0.0001"
+    text = f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:.4g}"
+    return text.replace("-", MINUS)
+
+
 def interval(lower: float, upper: float, decimals: int) -> str:
     """An interval in units; an infinite end is no limit.
 

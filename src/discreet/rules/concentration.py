@@ -188,6 +188,8 @@ class PPercent(Concentration):
     def words(self, table: Table, row: int) -> str:
         found = self.look(table, self.top).at(np.array([row]))
         largest, together = protected_and_coalition(found, self.coalition)
+        if int(found.count[0]) == 1:
+            return f"p% rule: there is one contributor, and the cell's value is its contribution (limit {self.p:g} %)"
         rest = _percent(int(found.total[0]) - int(together[0]), int(largest[0]))
         who = (
             "the second largest contributor"

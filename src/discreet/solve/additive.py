@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, counted
-from discreet.jit import kernel
-from discreet.model.arrays import Bools, Codes, Floats, Ints
+from discreet.model.arrays import Bools, Floats
 from discreet.solve.nonnegative import nonnegative_least_squares
 
 if TYPE_CHECKING:
@@ -208,11 +207,11 @@ def expected_inner(additive: Floats, cover: csr_array, possible: Bools | None = 
 
 def _fitted(additive: Floats, rows: csr_array, start: Floats, cycles: int) -> tuple[Floats, bool]:
     """Proportional fitting from a start, and whether it adds up."""
+    from discreet.solve.proportional import fit_until_still
+
     columns: csc_array = rows.tocsc()
     inner = start.copy()
-    worst = fit_proportionally(
-        columns.indptr.astype(np.int64), columns.indices.astype(np.int32), additive, inner, cycles
-    )
+    worst = fit_until_still(columns.indptr.astype(np.int64), columns.indices.astype(np.int32), additive, inner, cycles)
     return inner, worst <= 1e-8 * max(1.0, float(additive.max(initial=0.0)))
 
 
@@ -238,26 +237,3 @@ def _support(additive: Floats, rows: csr_array) -> Bools:
         return np.ones(size, np.bool_)
     reached: Bools = np.asarray(found.x)[size : 2 * size] > 0.5
     return reached
-
-
-@kernel("f8(i8[::1], i4[::1], f8[::1], f8[::1], i8)")
-def fit_proportionally(start: Ints, member: Codes, target: Floats, inner: Floats, cycles: int) -> float:
-    """Scale inner cells to each published cell in turn until nothing changes; gives the largest remaining gap."""
-    gap = 0.0
-    for _ in range(cycles):
-        moved, gap = 0.0, 0.0
-        for j in range(len(target)):
-            total = 0.0
-            for at in range(start[j], start[j + 1]):
-                total += inner[member[at]]
-            gap = max(gap, abs(total - target[j]))
-            if total == 0.0:
-                continue
-            factor = target[j] / total
-            for at in range(start[j], start[j + 1]):
-                there = inner[member[at]]
-                moved = max(moved, abs(there * (factor - 1.0)) / max(there, 1.0))
-                inner[member[at]] = there * factor
-        if moved < 1e-12:
-            break
-    return gap

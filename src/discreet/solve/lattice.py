@@ -29,6 +29,93 @@ LARGEST = 3_000
 """Combinations of codes that make a neighbourhood at most."""
 
 
+@kernel("i8(i8, i8, i8, i8, i4[::1], i4[::1], i8[::1], f8[::1], b1[::1], i4[::1], f8[::1])")
+def _cheapest_of_line(
+    row: int,
+    level: int,
+    low: int,
+    high: int,
+    line_row: Codes,
+    cell_of: Codes,
+    value: Ints,
+    weight: Floats,
+    movable: Bools,
+    best: Codes,
+    best_weight: Floats,
+) -> int:
+    """Write other rows of a line into ``best``: the cheapest that reach the level, or the largest; how many."""
+    others = len(best)
+    a, b = low, high  # values fall along a line: find the first that is below the level
+    while a < b:
+        middle = (a + b) >> 1
+        if value[cell_of[line_row[middle]]] >= level:
+            a = middle + 1
+        else:
+            b = middle
+    found = 0
+    begin = max(low, a - WINDOW) if a > low else low
+    end = a if a > low else min(high, low + others)
+    for at in range(begin, end):
+        other = line_row[at]
+        cell = cell_of[other]
+        if other == row or not movable[cell]:
+            continue
+        price = weight[cell]
+        if found == others and price >= best_weight[found - 1]:
+            continue
+        place = found if found < others else others - 1
+        while place > 0 and best_weight[place - 1] > price:
+            best[place], best_weight[place] = best[place - 1], best_weight[place - 1]
+            place -= 1
+        best[place], best_weight[place] = other, price
+        found = min(found + 1, others)
+    return found
+
+
+@kernel("i8(i8, i8, i4[::1], i4[::1], i1[::1], i4[::1], i8)")
+def _list_path(
+    code: int, offset: int, above_start: Codes, above: Codes, marked: Status, listed: Codes, count: int
+) -> int:
+    """List a code and all above it that are not marked, and mark them; how many are listed then."""
+    for e in range(above_start[offset + code], above_start[offset + code + 1]):
+        if not marked[offset + above[e]]:
+            marked[offset + above[e]] = 1
+            listed[count] = above[e]
+            count += 1
+    return count
+
+
+@kernel("i4[::1](i8, i8[::1], i4[::1], i8[::1], i8[::1], i4[::1], b1[::1])")
+def _combined(row: int, first: Ints, listed: Codes, keys: Ints, strides: Ints, cell_of: Codes, movable: Bools) -> Codes:
+    """Cells that can move of all combinations of listed codes, the row's own cell first."""
+    dimensions, size = len(first) - 1, 1
+    for k in range(dimensions):
+        size *= first[k + 1] - first[k]
+    result = np.empty(size + 1, np.int32)
+    result[0] = cell_of[row]
+    filled = 1
+    at_code = first[:-1].copy()
+    while True:
+        wanted = np.int64(0)
+        for k in range(dimensions):
+            wanted += strides[k] * np.int64(listed[at_code[k]])
+        place = int(np.searchsorted(keys, wanted))
+        if place < len(keys) and keys[place] == wanted and place != row and movable[cell_of[place]]:
+            result[filled] = cell_of[place]
+            filled += 1
+        k = dimensions - 1
+        while k >= 0:
+            at_code[k] += 1
+            if at_code[k] < first[k + 1]:
+                break
+            at_code[k] = first[k]
+            k -= 1
+        if k < 0:
+            break
+    cells: Codes = result[:filled].copy()
+    return cells
+
+
 @kernel(
     "i4[::1](i8, i8, i8, i8, i4[:,::1], i8[::1], i8[::1], i4[::1], i8[::1], i4[::1], i4[::1], b1[::1], i4[:,::1],"
     "i8[::1], i8[::1], i4[::1], i8[::1], f8[::1], b1[::1], i1[::1])"
@@ -70,40 +157,13 @@ def combinations(
         own = codes[row, k]
         line = line_offset[k] + line_of[k, row]
         low, high = line_start[line], line_start[line + 1]
-        a, b = low, high  # values fall along a line: find the first that is below the level
-        while a < b:
-            middle = (a + b) >> 1
-            if value[cell_of[line_row[middle]]] >= level:
-                a = middle + 1
-            else:
-                b = middle
-        found = 0
-        begin = max(low, a - WINDOW) if a > low else low
-        end = a if a > low else min(high, low + others)
-        inside = 0
-        for at in range(begin, end):
-            other = line_row[at]
-            cell = cell_of[other]
-            if other == row or not movable[cell]:
-                continue
-            price = weight[cell]
-            if found == others and price >= best_weight[found - 1]:
-                continue
-            place = found if found < others else others - 1
-            while place > 0 and best_weight[place - 1] > price:
-                best[place], best_weight[place] = best[place - 1], best_weight[place - 1]
-                place -= 1
-            best[place], best_weight[place] = other, price
-            found = min(found + 1, others)
+        found = _cheapest_of_line(row, level, low, high, line_row, cell_of, value, weight, movable, best, best_weight)
         # Codes of the row itself and of the cells found, with all above them.
         for i in range(-1, found):
             code = own if i < 0 else codes[best[i], k]
-            for e in range(above_start[offset[k] + code], above_start[offset[k] + code + 1]):
-                if not marked[offset[k] + above[e]]:
-                    marked[offset[k] + above[e]] = 1
-                    listed[count] = above[e]
-                    count += 1
+            count = _list_path(code, offset[k], above_start, above, marked, listed, count)
         if not base[offset[k] + own]:
+            inside = 0
             # A total moves with the largest of its parts.
             for at in range(low, high):
                 code = codes[line_row[at], k]
@@ -111,11 +171,7 @@ def combinations(
                 for e in range(above_start[offset[k] + code], above_start[offset[k] + code + 1]):
                     below = below or above[e] == own
                 if below and movable[cell_of[line_row[at]]]:
-                    for e in range(above_start[offset[k] + code], above_start[offset[k] + code + 1]):
-                        if not marked[offset[k] + above[e]]:
-                            marked[offset[k] + above[e]] = 1
-                            listed[count] = above[e]
-                            count += 1
+                    count = _list_path(code, offset[k], above_start, above, marked, listed, count)
                     inside += 1
                     if inside == PARTS:
                         break
@@ -127,29 +183,7 @@ def combinations(
         size *= first[k + 1] - first[k]
         if size > largest:
             return np.empty(0, np.int32)
-    result = np.empty(size + 1, np.int32)
-    result[0] = cell_of[row]
-    filled = 1
-    at_code = first[:-1].copy()
-    while True:
-        wanted = np.int64(0)
-        for k in range(dimensions):
-            wanted += strides[k] * np.int64(listed[at_code[k]])
-        place = int(np.searchsorted(keys, wanted))
-        if place < len(keys) and keys[place] == wanted and place != row and movable[cell_of[place]]:
-            result[filled] = cell_of[place]
-            filled += 1
-        k = dimensions - 1
-        while k >= 0:
-            at_code[k] += 1
-            if at_code[k] < first[k + 1]:
-                break
-            at_code[k] = first[k]
-            k -= 1
-        if k < 0:
-            break
-    cells: Codes = result[:filled].copy()
-    return cells
+    return _combined(row, first, listed, keys, strides, cell_of, movable)
 
 
 class Lattice:

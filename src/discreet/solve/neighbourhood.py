@@ -13,6 +13,16 @@ _GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], i4[::1], i8[::1]"
 _SCRATCH = "f8[::1], i1[::1], i1[::1], f8[::1], i4[::1]"
 
 
+@kernel("f8(f8, i8, f8, f8, f8, f8)")
+def _further(at: float, measure: int, weight: float, step: float, free: float, level: float) -> float:
+    """The distance of a cell with so much room in its direction, when it is entered from a distance."""
+    if measure == BY_COST:
+        return at + weight + 0.2 * step
+    stretch = 1.0 if measure == STEEP else 0.25
+    distance = at + 1.0 + stretch * np.log2(1.0 + weight / step)
+    return float(distance + np.log2(level / max(free, 1.0)) if free < level else distance)
+
+
 @kernel(f"i4[::1](i8, i8, i8, i8, f8, f8, f8, f8[::1], f8[::1], f8[::1], b1[::1], {_GRAPH}, {_SCRATCH})")
 def nearest(
     target: int,
@@ -49,28 +59,22 @@ def nearest(
     """
     found = np.empty(min(most, len(weight)), np.int32)
     touched = np.empty(len(key), np.int32)
-    count, seen, rows = 0, 0, 0
+    count, seen, rows = 0, 1, 0
     opened_rows = np.empty(len(row_start), np.int32)
-    stretch = 1.0 if measure == STEEP else 0.25
     size = push(key, item, 0, 0.0, target)
-    distance[target] = 0.0
-    rises[target] = direction
-    touched[0] = target
-    seen = 1
+    distance[target], rises[target], touched[0] = 0.0, direction, target
     while size > 0 and count < len(found):
         size = pop(key, item, size)
         cell, at = item[size], key[size]
         if at > distance[cell]:
             continue
-        distance[cell] = -1.0 - at
-        found[count] = cell
+        distance[cell], found[count] = -1.0 - at, cell
         count += 1
         for r in range(cell_start[cell], cell_start[cell + 1]):
             row = cell_row[r]
             if opened[row]:
                 continue
-            opened[row] = 1
-            opened_rows[rows] = row
+            opened[row], opened_rows[rows] = 1, row
             rows += 1
             pushed = rises[cell] if coefficient[r] > 0 else -rises[cell]
             for c in range(row_start[row], row_start[row + 1]):
@@ -78,47 +82,27 @@ def nearest(
                 if not movable[other] or weight[other] > budget or distance[other] < 0.0:
                     continue
                 way = -pushed if row_coefficient[c] > 0 else pushed
-                if measure == BY_COST:
-                    new = at + weight[other] + 0.2 * step
-                else:
-                    new = at + 1.0 + stretch * np.log2(1.0 + weight[other] / step)
-                    free = headroom[other] if way > 0 else room[other]
-                    if free < level:
-                        new += np.log2(level / max(free, 1.0))
+                free = headroom[other] if way > 0 else room[other]
+                new = _further(at, measure, weight[other], step, free, level)
                 if new < distance[other]:
                     if distance[other] == np.inf:
                         touched[seen] = other
                         seen += 1
-                    distance[other] = new
-                    rises[other] = way
+                    distance[other], rises[other] = new, way
                     size = push(key, item, size, new, other)
-    for i in range(seen):
-        distance[touched[i]] = np.inf
-    for i in range(rows):
-        opened[opened_rows[i]] = 0
+    distance[touched[:seen]] = np.inf
+    opened[opened_rows[:rows]] = 0
     return found[:count].copy()
 
 
-@kernel("Tuple((i4[::1], i4[::1], i4[::1], i8[::1]))(i8, i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])")
-def program_of(
-    target: int,
-    chosen: Codes,
-    cell_start: Codes,
-    cell_row: Codes,
-    coefficient: Ints,
-    place: Codes,
-) -> tuple[Codes, Codes, Codes, Ints]:
-    """The relations among chosen cells, without cells that cannot move: (cells, start, relation, sign).
+@kernel("Tuple((i8, b1[::1]))(i4[::1], i4[::1], i4[::1], i4[::1], i4[::1])")
+def _movable_among(chosen: Codes, cell_start: Codes, cell_row: Codes, place: Codes, rows: Codes) -> tuple[int, Bools]:
+    """How many relations the chosen cells have, and which cells can move: not the only ones left of a relation.
 
-    A cell that is the only one left of a relation cannot move. No cells are given when the target is such a cell.
-    ``place`` is scratch space, as long as there are relations, filled with -1.
+    ``place`` gets the number of each relation, as they come, and ``rows`` the relations in this order.
     """
     n = len(chosen)
-    entries = 0
-    for i in range(n):
-        entries += cell_start[chosen[i] + 1] - cell_start[chosen[i]]
-    rows = np.empty(entries, np.int32)
-    members = np.zeros(entries, np.int32)
+    members = np.zeros(len(rows), np.int32)
     count = 0
     for i in range(n):
         for r in range(cell_start[chosen[i]], cell_start[chosen[i] + 1]):
@@ -128,11 +112,11 @@ def program_of(
                 rows[count] = row
                 count += 1
             members[place[row]] += 1
-    # Rows of each place as lists of positions in ``chosen``, for the peeling.
+    # The cells of each relation, for the peeling.
     start = np.zeros(count + 1, np.int32)
     for r in range(count):
         start[r + 1] = start[r] + members[r]
-    listing = np.empty(entries, np.int32)
+    listing = np.empty(len(rows), np.int32)
     fill = start[:-1].copy()
     for i in range(n):
         for r in range(cell_start[chosen[i]], cell_start[chosen[i] + 1]):
@@ -161,6 +145,29 @@ def program_of(
                     if members[other] == 1:
                         stack[depth] = other
                         depth += 1
+    return count, left
+
+
+@kernel("Tuple((i4[::1], i4[::1], i4[::1], i8[::1]))(i8, i4[::1], i4[::1], i4[::1], i8[::1], i4[::1])")
+def program_of(
+    target: int,
+    chosen: Codes,
+    cell_start: Codes,
+    cell_row: Codes,
+    coefficient: Ints,
+    place: Codes,
+) -> tuple[Codes, Codes, Codes, Ints]:
+    """The relations among chosen cells, without cells that cannot move: (cells, start, relation, sign).
+
+    A cell that is the only one left of a relation cannot move. No cells are given when the target is such a cell.
+    ``place`` is scratch space, as long as there are relations, filled with -1.
+    """
+    n = len(chosen)
+    entries = 0
+    for i in range(n):
+        entries += cell_start[chosen[i] + 1] - cell_start[chosen[i]]
+    rows = np.empty(entries, np.int32)
+    count, left = _movable_among(chosen, cell_start, cell_row, place, rows)
     number = np.full(count, -1, np.int32)
     kept, entries_kept, used = 0, 0, 0
     for i in range(n):
@@ -196,59 +203,3 @@ def program_of(
     for r in range(count):
         place[rows[r]] = -1
     return cells, starts, index, sign
-
-
-@kernel("b1(i4[::1], i4[::1], i8[::1], i8, i8[::1], b1[::1])")
-def settle(start: Codes, index: Codes, sign: Ints, rows: int, amount: Ints, unknown: Bools) -> bool:
-    """Work out unknown amounts from the relations, exactly; says whether all relations then hold.
-
-    A relation with one unknown amount gives that amount. Amounts must be small enough for 64 bits.
-    """
-    total = np.zeros(rows, np.int64)
-    open_ = np.zeros(rows, np.int32)
-    entries = len(index)
-    by_row = np.zeros(rows + 1, np.int32)
-    for e in range(entries):
-        by_row[index[e] + 1] += 1
-    for r in range(rows):
-        by_row[r + 1] += by_row[r]
-    listing = np.empty(entries, np.int32)
-    signs = np.empty(entries, np.int64)
-    fill = by_row[:-1].copy()
-    for k in range(len(start) - 1):
-        for e in range(start[k], start[k + 1]):
-            row = index[e]
-            listing[fill[row]] = k
-            signs[fill[row]] = sign[e]
-            fill[row] += 1
-            if unknown[k]:
-                open_[row] += 1
-            else:
-                total[row] += sign[e] * amount[k]
-    stack = np.empty(rows + entries, np.int32)
-    depth = 0
-    for r in range(rows):
-        if open_[r] == 1:
-            stack[depth] = r
-            depth += 1
-    while depth:
-        depth -= 1
-        row = stack[depth]
-        if open_[row] != 1:
-            continue
-        for at in range(by_row[row], by_row[row + 1]):
-            k = listing[at]
-            if unknown[k]:
-                if total[row] % signs[at]:
-                    return False
-                unknown[k] = False
-                amount[k] = -total[row] // signs[at]
-                for e in range(start[k], start[k + 1]):
-                    other = index[e]
-                    total[other] += sign[e] * amount[k]
-                    open_[other] -= 1
-                    if open_[other] == 1:
-                        stack[depth] = other
-                        depth += 1
-                break
-    return not (open_.any() or total.any())

@@ -10,7 +10,8 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
-from discreet.solve.neighbourhood import nearest, program_of, settle
+from discreet.solve.neighbourhood import nearest, program_of
+from discreet.solve.settling import settle
 from discreet.solve.small import COST_RANGE, EXACT, FAR, FEWER_CELLS, KEEP_OFF, LEAST_ROOM, ZERO
 
 TINY, ROUNDING = 1e-9, 1e-12
@@ -268,6 +269,75 @@ def exact_amounts(
     return True
 
 
+@kernel("Tuple((f8[::1], f8[::1]))(i4[::1], i8, i8[::1], i8[::1], i8[::1])")
+def _rooms(cells: Codes, level: int, value: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats]:
+    """How far cells can rise and fall, in multiples of the level."""
+    up, down = np.empty(len(cells)), np.empty(len(cells))
+    for k in range(len(cells)):
+        c = cells[k]
+        up[k] = FAR if upper[c] >= NO_UPPER else min((float(upper[c]) - value[c]) / level, FAR)
+        down[k] = FAR if lower[c] <= NO_LOWER else min((value[c] - float(lower[c])) / level, FAR)
+    return up, down
+
+
+@kernel("void(b1, f8, i4[::1], f8[::1], b1[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
+def _charge(
+    again: bool,
+    heaviest: float,
+    cells: Codes,
+    cost: Floats,
+    withheld: Bools,
+    up: Floats,
+    down: Floats,
+    moves: Floats,
+    rise: Floats,
+    fall: Floats,
+) -> None:
+    """What cells are charged for rising and falling; ``again`` such that the last moves are charged their price."""
+    n = len(cells)
+    for k in range(n):
+        c = cells[k]
+        scaled = cost[c] * (KEEP_OFF if withheld[c] else 1.0) / heaviest * COST_RANGE
+        scaled += FEWER_CELLS * (1.0 + 0.5 * k / n)
+        if again:
+            size = abs(moves[k])
+            if size <= ZERO:
+                size = min(max(up[k], down[k]), 1.0)
+            rise[k] = fall[k] = scaled / max(size, LEAST_ROOM)
+        else:
+            rise[k] = scaled / min(max(up[k], LEAST_ROOM), 1.0)
+            fall[k] = scaled / min(max(down[k], LEAST_ROOM), 1.0)
+
+
+@kernel("f8(i4[::1], f8[::1], f8[::1], b1[::1])")
+def _price(cells: Codes, moves: Floats, cost: Floats, withheld: Bools) -> float:
+    """What the cells that move cost, but for those that are withheld already."""
+    price = 0.0
+    for k in range(len(cells)):
+        if abs(moves[k]) > ZERO and not withheld[cells[k]]:
+            price += cost[cells[k]]
+    return price
+
+
+@kernel("Tuple((i4[::1], i8[::1], f8))(i4[::1], i8[::1], f8[::1], b1[::1])")
+def _in_order(cells: Codes, amount: Ints, cost: Floats, withheld: Bools) -> tuple[Codes, Ints, float]:
+    """Cells that move in the order of their numbers, their amounts, and what those cost that are not withheld yet."""
+    moved = 0
+    for k in range(len(cells)):
+        if amount[k] != 0:
+            moved += 1
+    moved_cells, by = np.empty(moved, np.int32), np.empty(moved, np.int64)
+    moved, price = 0, 0.0
+    for k in np.argsort(cells):
+        if amount[k] != 0:
+            moved_cells[moved] = cells[k]
+            by[moved] = amount[k]
+            if not withheld[cells[k]]:
+                price += cost[cells[k]]
+            moved += 1
+    return moved_cells, by, price
+
+
 _GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], i4[::1], i8[::1]"
 _SCRATCH = "f8[::1], i1[::1], i1[::1], f8[::1], i4[::1], i4[::1]"
 
@@ -308,42 +378,24 @@ def quick_among(
     rows = 0
     for e in range(len(index)):
         rows = max(rows, index[e] + 1)
-    up, down = np.empty(n), np.empty(n)
+    up, down = _rooms(cells, level, value, lower, upper)
     heaviest, at = 1e-300, -1
     for k in range(n):
         c = cells[k]
         if c == target:
             at = k
-        up[k] = FAR if upper[c] >= NO_UPPER else min((float(upper[c]) - value[c]) / level, FAR)
-        down[k] = FAR if lower[c] <= NO_LOWER else min((value[c] - float(lower[c])) / level, FAR)
         heaviest = max(heaviest, cost[c] * KEEP_OFF if withheld[c] else cost[c])
     rise, fall, moves = np.empty(n), np.empty(n), np.empty(n)
     best_moves, best_price = np.empty(0, np.int64), np.inf
     amount = np.empty(n, np.int64)
     for again in range(rounds + 1):
-        for k in range(n):
-            c = cells[k]
-            scaled = cost[c] * (KEEP_OFF if withheld[c] else 1.0) / heaviest * COST_RANGE
-            scaled += FEWER_CELLS * (1.0 + 0.5 * k / n)
-            if again == 0:
-                rise[k] = scaled / min(max(up[k], LEAST_ROOM), 1.0)
-                fall[k] = scaled / min(max(down[k], LEAST_ROOM), 1.0)
-            else:
-                size = abs(moves[k])
-                if size <= ZERO:
-                    size = min(max(up[k], down[k]), 1.0)
-                rise[k] = fall[k] = scaled / max(size, LEAST_ROOM)
+        _charge(again > 0, heaviest, cells, cost, withheld, up, down, moves, rise, fall)
         found = cheapest(start, index, sign, rows, at, float(direction), up, down, rise, fall, moves, effort)
-        if again == 0 and found == NONE:
-            return no_cells, no_amounts, for_certain
-        if again == 0 and found == UNKNOWN:
-            return no_cells, no_amounts, np.nan
+        if again == 0 and found != FOUND:
+            return no_cells, no_amounts, for_certain if found == NONE else np.nan
         if found != FOUND:
             break
-        price = 0.0
-        for k in range(n):
-            if abs(moves[k]) > ZERO and not withheld[cells[k]]:
-                price += cost[cells[k]]
+        price = _price(cells, moves, cost, withheld)
         if price >= budget or price >= best_price * (1 - 1e-9):
             break
         if not exact_amounts(
@@ -355,19 +407,7 @@ def quick_among(
             break
     if len(best_moves) == 0:
         return no_cells, no_amounts, np.inf
-    moved = 0
-    for k in range(n):
-        if best_moves[k] != 0:
-            moved += 1
-    moved_cells, by = np.empty(moved, np.int32), np.empty(moved, np.int64)
-    moved, best_price = 0, 0.0
-    for k in np.argsort(cells):
-        if best_moves[k] != 0:
-            moved_cells[moved] = cells[k]
-            by[moved] = best_moves[k]
-            if not withheld[cells[k]]:
-                best_price += cost[cells[k]]
-            moved += 1
+    moved_cells, by, best_price = _in_order(cells, best_moves, cost, withheld)
     if best_price >= budget:
         return no_cells, no_amounts, np.inf
     return moved_cells, by, best_price

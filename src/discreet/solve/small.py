@@ -232,7 +232,7 @@ class SmallProgram:
         return found
 
     def _exact(self, moves: Floats) -> Alternative | None:
-        from discreet.solve.neighbourhood import settle
+        from discreet.solve.settling import settle
 
         part = self.part
         amount, unknown = self._at_bounds(moves)

@@ -16,7 +16,6 @@ from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, VariableEquation
 from discreet.relations.identity import cell_identities
-from discreet.verbs.published_cells import known_cells
 from discreet.verbs.unseen import with_unseen
 
 Item = Release | PublishedCells | Figure | str | Path
@@ -71,6 +70,8 @@ class PublishedBefore:
         if isinstance(item, Figure):
             self.figures.append(item)
         elif isinstance(item, PublishedCells):
+            from discreet.verbs.published_cells import known_cells  # few releases stand beside files of others
+
             self.known.append(known_cells(self.tables, item, name or item.name or f"file {len(self.known) + 1}"))
         elif isinstance(item, str | Path):
             folder = Path(item)
@@ -79,6 +80,8 @@ class PublishedBefore:
                     f"{folder.name!r} is not the folder of a saved release.",
                     hint="Give the folder that holds public/ and custodian/; a file of published cells goes into "
                     "ds.PublishedCells(file).",
+                    recipe_hint="Give the folder that holds public/ and custodian/; a file of published cells is named "
+                    'in [[already_published]] of the recipe: cells = "FILE".',
                 )
             from discreet.verbs.load import load  # brings the whole checker, which few releases need here
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from discreet.engine.record_set import read_record_set
 from discreet.errors import ParameterError, unknown_name
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.rules.assess import MANUAL_RANGE, assess_table
 from discreet.rules.base import Rule
-from discreet.rules.records import RecordRule, assess_records
+
+if TYPE_CHECKING:
+    from discreet.rules.records import RecordRule
 
 
 @overload
@@ -79,7 +80,7 @@ def assess(
     single = [rule for given in rules for rule in (given if isinstance(given, Sequence) else [given])]
     if isinstance(tables, Microdata):
         _refuse_options_of_tables(profile, missing_safe, manual_range, unrelated)
-        return _assessed_records(tables, _of_kind(RecordRule, single))
+        return _assessed_records(tables, single)
     return _assessed_tables(tables, _of_kind(Rule, single), profile, missing_safe, manual_range, unrelated)
 
 
@@ -87,15 +88,21 @@ def _of_kind(kind: Any, rules: Sequence[object]) -> list[Any]:
     """The rules, all of which are for tables, or all for records."""
     subject, example = ("tables", "ds.PPercent(10)") if kind is Rule else ("records", "ds.KAnonymity(3)")
     for rule in rules:
-        if isinstance(rule, type) and issubclass(rule, kind):
-            raise ParameterError(
-                f"{rule.__name__} is a rule without its figures.", hint=f"Write {example}, for example."
-            )
         if not isinstance(rule, kind):
-            raise ParameterError(
-                f"assess takes rules for {subject}, not a {type(rule).__name__}.", hint=f"For example {example}."
-            )
+            raise _no_rule(subject, rule, example)
     return list(rules)
+
+
+def _no_rule(subject: str, given: Any, example: str) -> ParameterError:
+    """Error for something that is no rule; a class is one without its parameters."""
+    if isinstance(given, type):
+        return ParameterError(
+            f"assess takes rules for {subject}, and {given.__name__} is a class.",
+            hint=f"Give its parameters: ds.{given.__name__}(...), for example {example}.",
+        )
+    return ParameterError(
+        f"assess takes rules for {subject}, not a {type(given).__name__}.", hint=f"For example {example}."
+    )
 
 
 def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: float, unrelated: Sequence[str]) -> None:
@@ -114,8 +121,12 @@ def _refuse_options_of_tables(profile: str, missing_safe: bool, manual_range: fl
         )
 
 
-def _assessed_records(data: Microdata, rules: list[RecordRule]) -> Microdata:
-    assessment, _ = assess_records(read_record_set(data), rules)
+def _assessed_records(data: Microdata, rules: Sequence[object]) -> Microdata:
+    # Tables need none of this: it brings all formats of records.
+    from discreet.engine.record_set import read_record_set
+    from discreet.rules.records import RecordRule, assess_records
+
+    assessment, _ = assess_records(read_record_set(data), _of_kind(RecordRule, rules))
     return data.with_(assessment=assessment)
 
 

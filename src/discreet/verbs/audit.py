@@ -9,7 +9,6 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
-from discreet.attack.knowledge import known_bounds
 from discreet.attack.whole import attack_whole
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.methods.base import publisher_from_record
@@ -23,10 +22,12 @@ from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
+from discreet.relations.system import known_bounds
 from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verbs.already import Items, gather
 from discreet.verbs.patterns import on_tables
 from discreet.verbs.protect import refuse_unassessed, refuse_undeclared_sums, refuse_unjudged
+from discreet.watching import watched
 
 HIDDEN = (CellStatus.UNSAFE, CellStatus.SECONDARY)
 AS_RELEASED: Final = "as released"
@@ -35,6 +36,7 @@ EXACT_UP_TO = 5_000
 """Both ends of every interval are found without asking up to so many withheld cells."""
 
 
+@watched
 def audit(
     subject: Release | Table | TableSet,
     *,
@@ -291,6 +293,7 @@ def _behind_altered(system: System, told: Reading) -> tuple[System, Bools]:
             f"{counted(len(off), 'published value', 'are')} not what the method makes of the true ones, first "
             f"{system.cell_name(int(off[0]))}.",
             hint="Verify the release first: release.verify().",
+            recipe_hint="Verify the release first: discreet verify FOLDER",
         )
     known = (system.empty | (told.lower == told.upper)) & ~system.unsafe
     return replace(system, lower_bound=told.lower, upper_bound=told.upper), ~known

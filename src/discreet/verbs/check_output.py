@@ -20,6 +20,7 @@ from discreet.verbs.audit import audit
 from discreet.verbs.output_page import Page, decimals_of
 from discreet.verbs.published_sums import Inferred, infer_codes
 from discreet.verify.verdict import Verdict
+from discreet.watching import watched
 
 NEAR = 1e-6
 """Share of a value (at least one) that ends in floating point may be off."""
@@ -71,6 +72,7 @@ class OutputCheck:
     __repr__ = summary
 
 
+@watched
 def check_output(
     published: Any,
     by: Mapping[str, Hierarchy | None] | Sequence[str],

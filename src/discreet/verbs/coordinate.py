@@ -26,6 +26,7 @@ from discreet.verbs.offices import joint_table, office_table, offices_of, top_ta
 from discreet.verbs.patterns import with_pattern
 from discreet.verbs.protect import refuse_unassessed
 from discreet.verbs.repair import Repair, repair
+from discreet.watching import watched
 
 MODELS = ("central", "decentral", "weighted", "block")
 FROZEN = ("keep", "report", "reopen")
@@ -127,6 +128,7 @@ class Coordination:
         return {v: h.depth[table.codes[:, k]] for k, (v, h) in enumerate(table.spec.by.items())}
 
 
+@watched
 def coordinate(
     table: Table,
     variable: str,
@@ -384,6 +386,7 @@ def _their_pattern(given: Pattern | str | Path, office: str, table: Table) -> Pa
             "in its table: "
             f"{listed(placed.unknown, SHOWN)}.",
             hint="Let all offices use the same code lists, or map the codes of the pattern before (ds.read_code_map).",
+            recipe_hint="Let all offices use the same code lists, and ask the office for its pattern in these codes.",
         )
     hidden = np.isin(placed.status[0], HIDDEN)
     wrong = [table.cell_name(row) for row in np.flatnonzero(table.unsafe & ~hidden).tolist()]

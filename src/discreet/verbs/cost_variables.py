@@ -9,9 +9,6 @@ from discreet.methods.base import TablePublisher
 from discreet.model.microdata import Microdata
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
-from discreet.tables.suppress import Suppress
-from discreet.tables.suppress.costs import cost_variable
-from discreet.verbs.tabulate import tabulate
 
 
 def with_cost_variable(tables: TableSet, method: TablePublisher) -> TableSet:
@@ -19,7 +16,7 @@ def with_cost_variable(tables: TableSet, method: TablePublisher) -> TableSet:
 
     It becomes their cost column, so that a saved release can be made again from its cells.
     """
-    name = cost_variable(method.cost) if isinstance(method, Suppress) else None
+    name = method.cost_variable
     if name is None or any(table.spec.value == name for table in tables):
         return tables
     return tables.replaced([_with_cost(table, name) for table in tables])
@@ -28,6 +25,8 @@ def with_cost_variable(tables: TableSet, method: TablePublisher) -> TableSet:
 def _with_cost(table: Table, name: str) -> Table:
     if table.spec.cost == name or not isinstance(table.source, Microdata):
         return table
+    from discreet.verbs.tabulate import tabulate
+
     spec = table.spec.with_(cost=name)
     (made,) = as_set(tabulate(table.source, specs=[spec]))
     if not np.array_equal(made.codes, table.codes):

@@ -11,8 +11,10 @@ from discreet.model.release import Release
 from discreet.verify import check_folder
 from discreet.verify.folder import read_custodian, refuse_unsaved
 from discreet.verify.records.files import read_record_custodian
+from discreet.watching import watched
 
 
+@watched
 def load(folder: str | Path) -> Release[Any]:
     """Read a saved release back; one that does not prove its claims is refused.
 

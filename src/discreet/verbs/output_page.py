@@ -14,7 +14,7 @@ from discreet.files.foreign import ForeignCells
 from discreet.model.arrays import Bools, Codes, Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.spec import TableSpec
-from discreet.model.table import Table, cell_keys
+from discreet.model.table import Table, cell_numbers
 from discreet.model.tableset import TableSet
 from discreet.relations.identity import cell_identities
 
@@ -47,7 +47,7 @@ class Page(NamedTuple):
         hierarchies = list(by.values())
         shape = [len(h) for h in hierarchies]
         codes = _positions(read, by)
-        keys = cell_keys(codes, shape)
+        keys = cell_numbers(codes, shape)
         spec = TableSpec(by=dict(by), value=None if counts else value, name="publication")
         every = _all_keys(keys, codes, hierarchies, shape, missing, true)
         decimals = max([0, *(decimals_of(v) for v in read.values if v is not None)])

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.errors import NeedsError, ProtectionError
 from discreet.files.frames import to_frame as frame_of
 from discreet.methods.base import publisher_from_record
+from discreet.model.notebook import listing, page, sentence
 from discreet.model.release import Release, TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.progress import steps
@@ -53,7 +54,7 @@ class Price:
     here: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PriceList:
     """What the promises of a release cost; prices of large tables are upper bounds (``at_most``).
 
@@ -72,6 +73,24 @@ class PriceList:
         """One row per promise."""
         names = ("promise", "withheld", "besides", "share", "here")
         return frame_of({name: [getattr(price, name) for price in self.prices] for name in names}, backend)
+
+    def _repr_html_(self) -> str:
+        most = "at most " if self.at_most else ""
+        columns = {
+            "promise": [price.promise for price in self.prices],
+            "withheld": [
+                "cannot be kept" if price.withheld is None else f"{most}{price.withheld:,}" for price in self.prices
+            ],
+            "besides": ["" if price.besides is None else f"{price.besides:,}" for price in self.prices],
+            "value": ["" if price.share is None else f"{price.share:.1%}" for price in self.prices],
+            "": ["this release" if price.here else "" for price in self.prices],
+        }
+        return page(
+            "What each promise costs", [], listing(columns), sentence("Each promise holds with those above it.")
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         most = "at most " if self.at_most else ""

@@ -24,6 +24,7 @@ from discreet.verbs.assess import assess
 from discreet.verbs.protect import refuse_unassessed
 from discreet.verbs.redesign import How, read_how, recode
 from discreet.verbs.tabulate import tabulate
+from discreet.watching import watched
 
 MOST_PAIRS = 300
 """Pairs of codes that are looked at together; of more only neighbours are."""
@@ -120,6 +121,7 @@ def redesign(table: Table, recodes: Mapping[str, How]) -> Redesign:
     return Redesign(table, now, tuple(steps))
 
 
+@watched
 def propose_recodes(
     table: Table,
     *,

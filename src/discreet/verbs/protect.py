@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -21,25 +21,30 @@ from discreet.model.release import RecordCustodian, Release, TableCustodian
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
+from discreet.progress import during
 from discreet.relations import System, build_system
 from discreet.relations.adding import undeclared_sums
 from discreet.rules.base import Rule
-from discreet.rules.records import RecordRule
 from discreet.tables.memory import require_memory
 from discreet.verbs.already import Items, gather
-from discreet.verbs.assess import assess
 from discreet.verbs.cost_variables import with_cost_variable
-from discreet.verbs.protect_records import (
+from discreet.verbs.limits import limit_notes
+from discreet.verbs.steps import (
+    MADE_KEY,
     UNTOUCHED,
     Earlier,
-    changed_microdata,
-    numbers_of,
-    protect_records,
+    Keys,
+    Steps,
+    as_steps,
+    installed_version,
+    key_entry,
     refuse_for_tables,
 )
-from discreet.verbs.spanning import By
-from discreet.verbs.steps import MADE_KEY, Keys, Steps, as_steps, installed_version, key_entry
-from discreet.verbs.tabulate import as_microdata, specs_of, tabulate
+from discreet.watching import watched
+
+if TYPE_CHECKING:
+    from discreet.rules.records import RecordRule
+    from discreet.verbs.spanning import By
 
 OPTIONS = ("tables", "by", "value", "rules", "already_published", "key", "parts", "keep_order", "name")
 """Options of :func:`protect`; with ``by=``, those of :func:`tabulate` besides."""
@@ -92,6 +97,7 @@ def protect(
 ) -> Release: ...
 
 
+@watched
 def protect(
     subject: Any,
     *methods: Steps,
@@ -172,12 +178,14 @@ def protect(
             f"key={type(key).__name__} is no key: whoever tries numbers finds a whole number.",
             hint="Give ds.Key.from_file(path) or ds.Key(32 random bytes); insecure_seed= of the method is for tests.",
         )
-    wanted: Sequence[Any] = [rules] if isinstance(rules, Rule | RecordRule) else rules
+    wanted: Sequence[Any] = rules if isinstance(rules, Sequence) else [rules]
     if by is not None or value is not None:
         subject, tables = _to_tabulate(subject, tables, by, value, options)
     elif options:
         raise ParameterError(unknown_name("option", next(iter(options)), OPTIONS, "protect"))
     if isinstance(subject, Microdata) and tables is None:
+        from discreet.verbs.protect_records import protect_records
+
         refuse_for_tables(steps, already_published, parts)
         return protect_records(subject, steps, wanted, key=key, keep_order=keep_order, name=name)
     if keep_order or name != "records":
@@ -195,6 +203,8 @@ def protect(
         )
     earlier = UNTOUCHED
     if isinstance(subject, Microdata) and before:
+        from discreet.verbs.protect_records import changed_microdata, numbers_of
+
         keys = Keys(key)
         subject, earlier = changed_microdata(subject, before, numbers_of(_specs(tables)), keys)
         key = keys.of(publisher)
@@ -240,7 +250,8 @@ def protect_tables(
         check_needs(whole, publisher)
         parts = publisher.supply(whole, key)
     require_memory(already.joined(whole), publisher.kind)
-    system = build_system(whole, already)
+    with during("relations"):
+        system = build_system(whole, already)
     if publisher.relates or not all(isinstance(table.source, Microdata) for table in whole):
         system.check_additive()
     system.check_bounds()
@@ -253,7 +264,12 @@ def protect_tables(
         statuses.append(status)
     done = [*(dict(evidence.method) for evidence in earlier.evidence), publisher.record()]
     log = _log(whole, done, outcome.evidence.effort)
-    notes = [*outcome.notes, *([MADE_KEY] if key is not None and key.made else []), *_said_of(whole)]
+    notes = [
+        *limit_notes(publisher, outcome.evidence.effort),
+        *outcome.notes,
+        *([MADE_KEY] if key is not None and key.made else []),
+        *_said_of(whole),
+    ]
     log |= {"notes": notes, "already_published": list(already.together_with())}
     entry = key_entry(key) if key is not None else earlier.entry
     if entry is not None:
@@ -279,6 +295,7 @@ def _said_of(tables: TableSet) -> list[str]:
     """What the custodian should know of the assessment: what was not judged, and what safe cells rest on."""
     said = []
     for table in tables:
+        said += [f"Table {table.name}: {text}." for text in table.notes]
         if not table.judged:
             said.append(f"Table {table.name} was not judged: no rule was given for it, and no cell is marked by hand.")
         if table.assessment is not None:
@@ -294,6 +311,8 @@ def _to_tabulate(
     options: dict[str, Any],
 ) -> tuple[Microdata, list[TableSpec]]:
     """Records with their roles, and the tables that ``by=`` and ``value=`` ask for."""
+    from discreet.verbs.tabulate import as_microdata, specs_of
+
     if isinstance(subject, Table | TableSet) or tables is not None:
         given = "tables were given" if tables is None else "tables= says what to tabulate"
         raise ParameterError(f"by= and value= are for records, and {given}.", hint="Leave one of them out.")
@@ -331,6 +350,9 @@ def _as_tables(
         raise ParameterError(
             "Records were given without a table to make of them.", hint="Give tables=[ds.TableSpec(by=..., value=...)]."
         )
+    from discreet.verbs.assess import assess
+    from discreet.verbs.tabulate import tabulate
+
     return as_set(assess(tabulate(subject, specs=[method.tabulated(spec) for spec in specs]), *rules))
 
 
@@ -376,6 +398,8 @@ def refuse_unjudged(tables: TableSet) -> None:
             "marked by hand: nothing says which cells are unsafe.",
             hint="Call assess with rules, such as ds.PPercent(10), or mark cells by hand before (table.marked); a cell "
             "marked 'P' says that somebody has looked.",
+            recipe_hint='Add [[rules]], such as kind = "p_percent" with p = 10, or mark cells by hand in a status file '
+            "([[tables]] status); a cell marked 'P' says that somebody has looked.",
         )
 
 
@@ -393,6 +417,9 @@ def refuse_undeclared_sums(table: Table) -> None:
                 f"{counted(found.lines, 'line')}, and no total says so. A withheld cell may be a subtraction away.",
                 hint=f"Declare it: Hierarchy.flat(codes, total={codes[found.parent]!r}), or a grouping. Where "
                 f"it is a coincidence, say so by name: assess(..., unrelated=[{variable!r}]).",
+                recipe_hint=f"Declare it in the hierarchy of {variable!r}: its file, parents, or total = "
+                f'"{codes[found.parent]}". Where it is a coincidence, say so by name: unrelated = ["{variable}"] in '
+                "[assess].",
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +15,13 @@ from discreet.methods.base import Method, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
-from discreet.model.evidence import Evidence
 from discreet.model.microdata import Microdata
 from discreet.model.records import RecordSet
 from discreet.model.release import RecordCustodian, RecordStep, Release
 from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
 from discreet.rules.records import RecordRule, assess_records, record_rule_from_record
-from discreet.verbs.steps import MADE_KEY, Keys, installed_version, key_entry, refuse_for_records
+from discreet.verbs.steps import MADE_KEY, Earlier, Keys, installed_version, key_entry, refuse_for_records
 
 ORDER_MADE_KEY = (
     "The order of the public rows was drawn with a new secret key, which is saved with the release (custodian/key.txt)."
@@ -72,7 +71,7 @@ def release_of(
     keys = Keys(key)
     records, done = original, list[RecordStep]()
     notes: list[str] = []
-    for method in in_steps("protect", methods):
+    for method in in_steps("records", methods):
         outcome = method.run(records, keys.of(method))
         records = records.with_columns(outcome.changed)
         done.append(step_of(outcome))
@@ -128,21 +127,6 @@ def _rules(data: Microdata, rules: Sequence[Any]) -> list[RecordRule]:
     return [record_rule_from_record(record) for record in data.assessment.rules]
 
 
-class Earlier(NamedTuple):
-    """What was done to records before tables were made of them: the evidence of every step, and the key of its draws.
-
-    ``entry`` is what the log says of a key that is not at hand.
-    """
-
-    evidence: tuple[Evidence, ...] = ()
-    key: Key | None = None
-    entry: Mapping[str, Any] | None = None
-
-
-UNTOUCHED = Earlier()
-"""Nothing was done before."""
-
-
 def changed_microdata(
     data: Microdata, methods: Sequence[Method], numeric: Collection[str], keys: Keys
 ) -> tuple[Microdata, Earlier]:
@@ -168,15 +152,6 @@ def numbers_of(specs: Sequence[TableSpec]) -> list[str]:
 def compared(conditions: Sequence[Condition]) -> list[str]:
     """Columns that are compared with numbers."""
     return [c.column for c in conditions if not any(isinstance(value, str) for value in c.values)]
-
-
-def refuse_for_tables(steps: Sequence[Method], already: Any, parts: Any) -> None:
-    """Refuse what only releases of tables take."""
-    refuse_for_records(steps)
-    if already is not None or parts is not None:
-        raise ParameterError(
-            "already_published= and parts= are for tables, and records were given.", hint="Leave them out."
-        )
 
 
 def replayed(custodian: RecordCustodian, log: Mapping[str, Any]) -> Release[RecordCustodian]:

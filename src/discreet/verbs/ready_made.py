@@ -13,8 +13,9 @@ from discreet.errors import InputError, ParameterError, counted, unknown_name
 from discreet.files.frames import code_text, column_names, filled_numbers, gaps, read_columns
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, Status
 from discreet.model.hierarchy import Hierarchy
+from discreet.model.pages import frame_kind
 from discreet.model.spec import TableSpec
-from discreet.model.table import NOT_JUDGED, CellStatus, Contributions, Table, cell_keys
+from discreet.model.table import NOT_JUDGED, CellStatus, Contributions, Table, cell_numbers
 from discreet.model.units import decimals_of, to_units, units_up
 from discreet.relations import build_system
 from discreet.relations.equations import Equations, table_equations
@@ -127,6 +128,7 @@ def table_from_cells(
         from_records=False,
         **_levels_and_bounds(frame, inside),
         cost=_costs(frame, spec.cost or "cost", empty),
+        came_as=frame_kind(cells),
     )
     table = table.with_(holders=holders_of(frame, table))
     table = table.at(np.argsort(table.keys, kind="stable"))
@@ -204,7 +206,7 @@ def _unknown(variable: str, counts: Mapping[str | None, int]) -> InputError:
 
 
 def _refuse_twice(spec: TableSpec, codes: Codes) -> None:
-    keys = cell_keys(codes, [len(h) for h in spec.hierarchies])
+    keys = cell_numbers(codes, [len(h) for h in spec.hierarchies])
     order = np.argsort(keys, kind="stable")
     twice = order[1:][keys[order][1:] == keys[order][:-1]]
     if len(twice):

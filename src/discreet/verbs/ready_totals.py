@@ -13,6 +13,15 @@ from discreet.model.table import CellStatus, Contributions, Table
 from discreet.model.units import from_units
 from discreet.verbs.ready_holders import disjoint_holders
 
+NOT_GIVEN = {
+    "manual": CellStatus.SAFE,
+    "manual_lower": 0,
+    "manual_upper": 0,
+    "lower_bound": NO_LOWER,
+    "upper_bound": NO_UPPER,
+}
+"""What nobody has said of computed totals."""
+
 
 def with_totals(table: Table, disjoint: bool | Literal["unknown"]) -> Table:
     """The table with all totals above its finest cells; ``disjoint`` is as for :meth:`Table.from_cells`."""
@@ -43,13 +52,7 @@ def with_totals(table: Table, disjoint: bool | Literal["unknown"]) -> Table:
         "value": value,
         "empty": empty,
     }
-    for name, nothing in (
-        ("manual", CellStatus.SAFE),
-        ("manual_lower", 0),
-        ("manual_upper", 0),
-        ("lower_bound", NO_LOWER),
-        ("upper_bound", NO_UPPER),
-    ):
+    for name, nothing in NOT_GIVEN.items():
         column = getattr(table, name)
         if column is not None:
             changes[name] = np.full(len(keys), nothing, column.dtype)

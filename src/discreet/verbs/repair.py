@@ -25,6 +25,7 @@ from discreet.verbs.audit import HIDDEN, audit
 from discreet.verbs.patterns import on_tables, with_pattern
 from discreet.verbs.protect import protect, refuse_unassessed
 from discreet.verbs.show import summary
+from discreet.watching import watched
 
 NAMED = 2
 """So many of the unsafe cells that need a secondary are named in its reason."""
@@ -185,6 +186,7 @@ class Repair:
         return result
 
 
+@watched
 def repair(
     tables: Table | TableSet,
     pattern: Pattern | str | Path,

@@ -12,9 +12,12 @@ from discreet.rules.base import rule_from_record
 from discreet.verbs.already import gather
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import protect_tables
-from discreet.verbs.protect_records import Earlier, replayed
+from discreet.verbs.protect_records import replayed
+from discreet.verbs.steps import Earlier
+from discreet.watching import watched
 
 
+@watched
 def replay(release: Release[Any], log: Mapping[str, Any] | None = None) -> Release[Any]:
     """Repeat the work of a release from its cells and its log; the result must be the same.
 

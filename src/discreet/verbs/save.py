@@ -14,8 +14,10 @@ from discreet.files.table_folder import write_tables
 from discreet.model.release import RecordCustodian, Release
 from discreet.trust import SigningKey
 from discreet.verify import check_folder
+from discreet.watching import watched
 
 
+@watched
 def save(
     release: Release[Any],
     folder: str | Path,
@@ -25,11 +27,13 @@ def save(
     restricted: Sequence[str] = (),
     heading: Heading | None = None,
     sign: str | Path | None = None,
+    replace: bool = False,
 ) -> str:
     """Write a release: ``public/`` for the world, ``custodian/`` (mode 0700) for the house.
 
     All or nothing: what was in the folder before stays until the new release is complete, and a folder that is
-    not a release of ours is never touched.
+    not a release of ours is never touched. The same release, made again, takes the place of the one that is there;
+    another one does so only with ``replace=True``.
 
     Parameters
     ----------
@@ -50,6 +54,8 @@ def save(
     sign
         File of the office's signing key (``discreet signing-key`` makes one): the release is signed with it, so that
         nobody else can change it unnoticed.
+    replace
+        Let it take the place of another release, whose evidence goes with it.
 
     Returns
     -------
@@ -74,8 +80,10 @@ def save(
     if isinstance(custodian, RecordCustodian):
         if restricted or heading is not None:
             raise ParameterError("restricted= and heading= are for tables, and this is a release of records.")
-        return write_records(Path(folder), release.public, custodian, extra, formats, key)
-    return write_tables(Path(folder), release.public, custodian, extra, formats, restricted, heading, key)
+        return write_records(Path(folder), release.public, custodian, extra, formats, key, replace=replace)
+    return write_tables(
+        Path(folder), release.public, custodian, extra, formats, restricted, heading, key, replace=replace
+    )
 
 
 def _page(release: Release[Any]) -> str:

@@ -7,6 +7,9 @@ from typing import Any
 from discreet.errors import counted, listed
 from discreet.files.frames import to_frame as frame_of
 from discreet.model.claims.records import anonymity_statement, release_left_out
+from discreet.model.pages import kind_of_table
+from discreet.model.pivot import Pivot
+from discreet.model.public import PublicTable
 from discreet.model.records import HOUSEHOLD, SENSITIVE
 from discreet.model.release import RecordCustodian, Release
 from discreet.model.table import CellStatus, Table
@@ -28,9 +31,7 @@ def to_frame(release: Release[Any], table: str | None = None, backend: str | Non
     if release.public.records is not None:
         return frame_of(release.public.records.shown(), backend or "pyarrow")
     chosen = release.public.tables[0] if table is None else release.public[table]
-    source = getattr(release.custodian.tables.tables[0].source, "source", None)
-    kind = type(source).__module__.split(".")[0]
-    return frame_of(chosen.columns(), backend or (kind if kind in ("pandas", "polars") else "pyarrow"))
+    return frame_of(chosen.columns(), backend or kind_of_table(release.custodian.tables.tables[0]))
 
 
 def summary(release: Release[Any]) -> str:
@@ -96,6 +97,34 @@ def _summary_of_records(release: Release[RecordCustodian]) -> str:
     return "\n".join(lines)
 
 
-def table_to_frame(table: Table, backend: str = "pyarrow") -> Any:
+def table_to_frame(table: Table, backend: str | None = None) -> Any:
     """The cells of a table as a data frame; for the custodian's eyes."""
+    return frame_of(table.columns(), backend or kind_of_table(table))
+
+
+def public_to_frame(table: PublicTable, backend: str = "pyarrow") -> Any:
+    """A public table as a data frame: codes, value, status.
+
+    Parameters
+    ----------
+    table
+        The public table.
+    backend
+        ``"pyarrow"``, ``"pandas"``, ``"polars"`` or ``"duckdb"``.
+    """
     return frame_of(table.columns(), backend)
+
+
+def pivot_to_frame(pivot: Pivot, backend: str | None = None, *, text: bool = False) -> Any:
+    """One row per code, one column per code.
+
+    Parameters
+    ----------
+    pivot
+        The pivot.
+    backend
+        ``"pyarrow"``, ``"pandas"`` or ``"polars"``; by default what the data came in.
+    text
+        Values as they are shown, with the letters of their statuses, instead of numbers.
+    """
+    return frame_of(pivot.frame_columns(text), backend or pivot.source.backend)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.errors import ParameterError
 from discreet.keys import Key, find_key
 from discreet.methods.base import Keyed, Method, RecordMethod, TablePublisher, key_of
+from discreet.model.evidence import Evidence
 
 Steps = Method | Sequence[Method]
 MADE_KEY = (
@@ -55,6 +56,30 @@ def refuse_for_records(steps: Sequence[Method]) -> list[RecordMethod]:
                 hint="Give tables=[ds.TableSpec(by=..., value=...)], or a method for records, such as ds.Recode(...).",
             )
     return [step for step in steps if isinstance(step, RecordMethod)]
+
+
+class Earlier(NamedTuple):
+    """What was done to records before tables were made of them: the evidence of every step, and the key of its draws.
+
+    ``entry`` is what the log says of a key that is not at hand.
+    """
+
+    evidence: tuple[Evidence, ...] = ()
+    key: Key | None = None
+    entry: Mapping[str, Any] | None = None
+
+
+UNTOUCHED = Earlier()
+"""Nothing was done before."""
+
+
+def refuse_for_tables(steps: Sequence[Method], already: Any, parts: Any) -> None:
+    """Refuse what only releases of tables take."""
+    refuse_for_records(steps)
+    if already is not None or parts is not None:
+        raise ParameterError(
+            "already_published= and parts= are for tables, and records were given.", hint="Leave them out."
+        )
 
 
 class Keys:

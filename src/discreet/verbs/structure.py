@@ -15,7 +15,8 @@ from discreet.errors import ParameterError, counted, unknown_name
 from discreet.files.frames import to_frame
 from discreet.files.new_file import new_file
 from discreet.model.arrays import Ints
-from discreet.model.display import html_of_columns, text_of_columns
+from discreet.model.display import text_of_columns
+from discreet.model.notebook import listing, page, sentence
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
@@ -173,7 +174,12 @@ class TableStructure:
         return f"{self.summary()}\n{text_of_columns(self._shown(), self.blocks, 'block')}"
 
     def _repr_html_(self) -> str:
-        return html_of_columns(self._shown(), self.blocks, self.found.summary(), "block")
+        cut = (
+            sentence(f"{self.blocks - BLOCKS_SHOWN:,} more blocks: to_frame() has all.")
+            if self.blocks > BLOCKS_SHOWN
+            else ""
+        )
+        return page(self.found.summary(), [], listing(self._shown()), cut)
 
     def _shown(self) -> dict[str, list[Any]]:
         return self._block_columns(BLOCKS_SHOWN)

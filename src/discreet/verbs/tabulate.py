@@ -16,8 +16,11 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import steps
 from discreet.verbs.spanning import By, spanned
+from discreet.watching import watched
 
-ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode", "delimiter")
+ROLES = ("contributor", "waiver", "request", "record_key", "missing", "recode")
+WRITTEN = ("delimiter", "decimal", "encoding", "sheet")
+"""How a file is written."""
 
 
 @overload
@@ -68,6 +71,7 @@ def tabulate(
 ) -> Table | TableSet: ...
 
 
+@watched
 def tabulate(
     data: Any,
     by: By | None = None,
@@ -128,7 +132,7 @@ def tabulate(
 
 def as_microdata(data: Any, weight: str | Literal[False] | None, options: dict[str, Any]) -> Microdata:
     """Records with their roles, which are taken out of the options where a plain frame or file is given."""
-    roles = {name: options.pop(name) for name in ROLES if name in options}
+    roles = {name: options.pop(name) for name in (*ROLES, *WRITTEN) if name in options}
     if not isinstance(data, Microdata):
         if isinstance(weight, str):
             roles["weight"] = weight
@@ -149,7 +153,7 @@ def specs_of(
     own = [field.name for field in fields(TableSpec) if field.name not in ("places", "fewest", "identity_")]
     for name in options:
         if name not in own:
-            raise ParameterError(unknown_name("option", name, [*own, *ROLES, "engine"], "tabulate"))
+            raise ParameterError(unknown_name("option", name, [*own, *ROLES, *WRITTEN, "engine"], "tabulate"))
     found = spanned(data, by)
     values = [value] if value is None or isinstance(value, str) else list(value)
     return [TableSpec(by=found, value=v, weight=weight, **options) for v in values]

@@ -16,7 +16,6 @@ from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet
 from discreet.relations.cycles import Cycle, cycles
-from discreet.verbs.tabulate import tabulate
 
 MOST = 50_000
 """An unseen table has at most so many cells; a release with larger ones says that it leaves them out."""
@@ -43,6 +42,8 @@ def _unseen(tables: TableSet, cycle: Cycle) -> EarlierTable | None:
         return None
     if prod(len(hierarchy) for hierarchy in cycle.by.values()) > MOST:
         return None
+    from discreet.verbs.tabulate import tabulate
+
     made = tabulate(source, specs=[_spec(tables, members[0].spec, cycle.by)], engine=_engine(source))
     assert isinstance(made, TableSet)
     table = made.tables[0]

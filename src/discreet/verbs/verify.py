@@ -8,8 +8,10 @@ from discreet.model.microdata import Microdata
 from discreet.model.release import RecordCustodian, Release
 from discreet.verbs.with_records import check_original, check_with_records
 from discreet.verify import Verdict, check_records, check_release
+from discreet.watching import watched
 
 
+@watched
 def verify(release: Release[Any], data: Microdata | None = None) -> Verdict:
     """Re-check every claim of a release with the independent checker.
 

@@ -210,11 +210,13 @@ def _check_public_file(verdict: Verdict, path: Path, tables: Mapping[str, ShownT
             return
     check = check_csv if is_csv else CHECKS[suffix]
     try:
-        check(path.read_bytes(), tables[path.name.removesuffix(suffix)])
+        open_question = check(path.read_bytes(), tables[path.name.removesuffix(suffix)])
     except Different as error:
         verdict.refuse("public", str(error), path.name)
         return
     verdict.proved.append(f"{path.name} shows the same cells" if not is_csv else f"{path.name} holds cells only")
+    if open_question is not None:
+        verdict.asserted.append(f"of {path.name}, {open_question}")
 
 
 def _read_public_csv(verdict: Verdict, path: Path, custodian: TableCustodian, number: int) -> PublicTable:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.model.arrays import LARGEST, Bools, Codes, Ints, pointers, ranges
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.table import Table, cell_keys
+from discreet.model.table import Table, cell_numbers
 from discreet.model.tableset import TableSet, VariableEquation
 
 
@@ -230,7 +230,7 @@ def _table_block(table: Table, k: int, first: int, unit: int) -> _Block:
     length = start[codes + 1] - start[codes]
     row = np.repeat(np.arange(len(table), dtype=np.int64), length)
     place = ranges(start[codes], length)
-    lines, line = np.unique(cell_keys(table.codes[:, others], [table.shape[j] for j in others]), return_inverse=True)
+    lines, line = np.unique(cell_numbers(table.codes[:, others], [table.shape[j] for j in others]), return_inverse=True)
     _, sample, relation = np.unique(grouping[place] * len(lines) + line[row], return_index=True, return_inverse=True)
     slack = table.slack or 0
     cells = np.bincount(relation, minlength=len(sample))

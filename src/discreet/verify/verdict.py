@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from discreet.errors import VerificationError, counted, listed
+from discreet.model.notebook import Chip, items, page, sentence
+
+REFUSALS_SHOWN = 20
 
 
 def one_line(text: str) -> str:
@@ -122,7 +125,7 @@ class Verdict:
 
     def __str__(self) -> str:
         lines = [self.headline()]
-        lines += [f"  refused   {refusal}" for refusal in self.refused[:20]]
+        lines += [f"  refused   {refusal}" for refusal in self.refused[:REFUSALS_SHOWN]]
         lines += [f"  proved    {text}" for text in self.proved]
         lines += [f"  against   {text}" for text in self.attackers]
         lines += [f"  known beforehand: {text}" for text in self.known]
@@ -132,3 +135,20 @@ class Verdict:
         return "\n".join(map(one_line, lines))
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        state = Chip("do not publish", "u") if not self.holds else Chip("verified", "good")
+        if self.holds and (self.not_judged or not self.proved):
+            state = Chip("nothing judged" if self.not_judged else "nothing proved", "warn")
+        more = len(self.refused) - REFUSALS_SHOWN
+        parts = [
+            items("Refused", map(str, self.refused[:REFUSALS_SHOWN]), "u"),
+            sentence(f"... {counted(more, 'more reason')} (refused has all)") if more > 0 else "",
+            items("Proved", map(one_line, self.proved), "good"),
+            items("Against", map(one_line, self.attackers)),
+            items("Known beforehand", map(one_line, self.known)),
+            items("Together with", map(one_line, self.together_with)),
+            items("Not considered", map(one_line, self.not_considered), "warn"),
+            items("Asserted, not re-checked", map(one_line, self.asserted), "warn"),
+        ]
+        return page(one_line(self.headline()), [state], *parts)

@@ -184,3 +184,9 @@ def test_metadata_of_tables_survive_the_round_trip(tmp_path: Path) -> None:
     metadata = read_metadata(written(tmp_path, TABLE), "cells")
     write_metadata(metadata, tmp_path / "again.rda")
     assert read_metadata(tmp_path / "again.rda", "cells") == metadata
+
+
+def test_fields_that_overlap_are_noted_and_others_are_not(tmp_path: Path):
+    (tmp_path / "meta.rda").write_text("Nace 1 4\n<RECODABLE>\nSection 1 1\n<RECODABLE>\nRegion 5 2\n<RECODABLE>\n")
+    found = read_metadata(tmp_path / "meta.rda", "records")
+    assert found.notes == ("meta.rda, line 3: the field of Section (from character 1) overlaps that of Nace (1 to 4).",)

@@ -137,7 +137,10 @@ def test_openpyxl_finds_the_same_cells_and_no_formula(table):
         book = openpyxl.load_workbook(path)
         sheet = book["Table"]
         down = len(table.variables) - 1
-        first = 2 * down or 1
+        labelled = [any(words.get(code, code) != code for code in table.code_lists[k])
+                    for k, words in enumerate(table.labels)]  # fmt: skip
+        starts = [k + sum(labelled[:k]) for k in range(down)]
+        first = down + sum(labelled[:down]) or 1
         rows = [list(row) for row in sheet.iter_rows()]
         assert all(cell.data_type != "f" for row in rows for cell in row)
         codes = list(table.code_lists[-1])
@@ -146,7 +149,7 @@ def test_openpyxl_finds_the_same_cells_and_no_formula(table):
         for row in rows[head + 1 :]:
             for code, cell in zip(table.code_lists[-1], row[first:], strict=True):
                 if cell.value is not None:
-                    key = (*(str(row[2 * k].value) for k in range(down)), code)
+                    key = (*(str(row[k].value) for k in starts), code)
                     signs = {"x": (None, "X"), "-": (None, "E")}
                     number = signs.get(cell.value) if isinstance(cell.value, str) else None
                     value = (
@@ -231,9 +234,18 @@ def test_headings_are_merged_over_the_codes_below_them(tmp_path):
         }
     )
     sheet = openpyxl.load_workbook(write_public(turned, tmp_path / "t.xlsx"))["Table"]
-    assert {str(merged) for merged in sheet.merged_cells.ranges} == {"C2:G2", "C3:C4", "D3:F3", "G3:G4"}
-    assert [cell.value for cell in sheet[3]][3] == "Crafts"
-    assert sheet["C6"].number_format == "#,##0.00"
+    assert {str(merged) for merged in sheet.merged_cells.ranges} == {"B2:F2", "B3:B4", "C3:E3", "F3:F4"}
+    assert [cell.value for cell in sheet[3]][2] == "Crafts"
+    assert sheet["B6"].number_format == "#,##0.00"
+
+
+def test_codes_without_labels_stand_once(tmp_path):
+    release = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    sheet = openpyxl.load_workbook(release.public.write(tmp_path / "t.xlsx"))["Table"]
+    texts = [str(cell.value) for row in sheet.iter_rows() for cell in row]
+    assert [texts.count(code) for code in ("retail", "food", "North", "South")] == [1, 1, 1, 1]
+    assert [cell.value for cell in sheet[4]] == ["trade", "Total", "North", "East", "South"]
+    assert [cell.value for cell in sheet[6]] == ["retail", 400, "x", 80, "x"]
 
 
 def test_notes_say_what_the_signs_mean(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.engine.record_set import read_record_set
 from discreet.files import statistical
+from discreet.verify.formats.shown import Different
+from discreet.verify.records.published import GivenRecords
+from discreet.verify.records.stat import check_sav
 from tests.files.records.labelled import (
     codes,
     in_process,
@@ -176,3 +180,24 @@ def test_random_labelled_files_survive_every_road(tmp_path_factory, survey):
             assert dict(found.about(name).value_labels) == dict(original.about(name).value_labels), (road, name)
         assert not found.about("changed").value_labels
         assert found.about("changed").label == label
+
+
+def test_levels_of_measurement_survive_from_sav_to_sav(tmp_path):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {"sex": [1.0, 2.0] * 12, "grade": [1.0, 2.0, 3.0] * 8, "pay": [9.5, 7.0] * 12, "age": [30.0, 40.0] * 12}
+    )
+    levels = {"sex": "nominal", "grade": "ordinal", "pay": "scale", "age": "scale"}
+    pyreadstat.write_sav(frame, str(tmp_path / "in.sav"), variable_measure=levels)
+    data = ds.Microdata(tmp_path / "in.sav", keys=["sex", "grade", "age"], numeric=["pay"])
+    release = ds.protect(data, ds.Recode("age", map={"30": "young", "40": "old"}))
+    release.save(tmp_path / "out", formats=["sav"])
+    public = tmp_path / "out" / "public" / "records.sav"
+    assert dict(ds.statistical_metadata(public).measures) == {"sex": "nominal", "grade": "ordinal", "pay": "scale"}
+    assert ds.load(tmp_path / "out").custodian.original.about("grade").measure == "ordinal"
+    given = GivenRecords("records", release.public.records.columns, release.public.records.info)
+    check_sav(public, given)
+    other = {**given.info, "grade": replace(given.info["grade"], measure="nominal")}
+    with pytest.raises(Different, match="is not what the release gives"):
+        check_sav(public, GivenRecords("records", given.table, other))

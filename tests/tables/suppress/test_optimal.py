@@ -15,9 +15,9 @@ from discreet.generate import business_survey
 from discreet.model.arrays import NO_LOWER, NO_UPPER
 from discreet.relations import build_system
 from discreet.tables.suppress import branching
+from discreet.tables.suppress.branching import BranchingSearch
 from discreet.tables.suppress.cuts import CutPrograms, capacity_cuts
 from discreet.tables.suppress.optimal import Optimum, PatternDemands, optimal
-from discreet.tables.suppress.search import PatternSearch
 from discreet.tables.suppress.tree import TreeSearch
 
 
@@ -348,7 +348,7 @@ scip = pytest.mark.skipif(find_spec("pyscipopt") is None, reason="the extra scip
 def test_cuts_inside_the_tree_find_the_optimum(shape, relaxed, solver, monkeypatch):
     """Also where the tree starts without a single cut, so that all come from its own points."""
     if not relaxed:
-        kind = TreeSearch if solver == "scip" else PatternSearch
+        kind = TreeSearch if solver == "scip" else BranchingSearch
         monkeypatch.setattr(kind, "_relax", lambda *_, **__: None)
         monkeypatch.setattr(kind, "_started", lambda self, start: np.ones(len(self.cost), np.bool_))
     compared = nodes = 0

@@ -244,6 +244,17 @@ class _RdaReader:
             raise self._wrong(f"{keyword} {text}", f"{keyword} with {expected}")
         return {"cell_key": (*self.variables[-1].cell_key, (name, text))}
 
+    def _note_overlaps(self) -> None:
+        """Fields of fixed width that share characters: allowed, for digits of a code may be a variable, but telling."""
+        placed = sorted((v for v in self.variables if v.start and v.length), key=lambda v: v.start)
+        for number, other in enumerate(placed):
+            one = max(placed[:number], key=lambda v: v.start + v.length, default=None)
+            if one is not None and other.start < one.start + one.length:
+                self.notes.append(
+                    f"{self.path.name}, line {other.line}: the field of {other.name} (from character {other.start}) "
+                    f"overlaps that of {one.name} ({one.start} to {one.start + one.length - 1})."
+                )
+
     def _check(self) -> None:
         for role in ("weight", "holding", "record_key", "household"):
             several = [v for v in self.variables if getattr(v, role)]
@@ -253,6 +264,7 @@ class _RdaReader:
         if self.kind == "cells" and not self.separator:
             self.separator = ","
             self.notes.append(f"{self.path.name} names no <SEPARATOR>; a comma is taken.")
+        self._note_overlaps()
         for variable in self.variables:
             self.line = TextLine(variable.line, variable.name, ())
             if variable.hierarchical and not (variable.levels or variable.hierarchy):

@@ -66,7 +66,7 @@ def shortened(text: str) -> str:
 def read_bytes(path: Path, most: int | None = LARGEST_TEXT) -> bytes:
     """The bytes of a file; a missing, empty or too large one is an error."""
     if not path.is_file():
-        raise InputError(f"There is no file {path.name!r}.", hint=f"Looked for: {path}")
+        raise InputError(f"There is no file {path.name!r}.", hint=f"Check the name and the folder. Looked for: {path}")
     size = path.stat().st_size
     if most is not None and size > most:
         raise InputError(
@@ -77,7 +77,8 @@ def read_bytes(path: Path, most: int | None = LARGEST_TEXT) -> bytes:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"The file {path.name!r} cannot be read ({error.strerror}).", hint=f"Looked for: {path}"
+            f"The file {path.name!r} cannot be read ({error.strerror}).",
+            hint=f"Check the name and the folder. Looked for: {path}",
         ) from None
     if not content.strip():
         raise InputError(f"{path.name}, line 1: the file is empty.", hint="Check that it was written completely.")

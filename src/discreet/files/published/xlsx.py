@@ -7,11 +7,12 @@ import io
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import OutputError, counted
+from discreet.files.celltext import refuse_markup
 from discreet.files.published.cube import label_of, parents_of, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
 from discreet.model.public import PublicTable
@@ -26,8 +27,9 @@ SIGNS = {"X": "x", "E": "-"}
 def write_xlsx(path: Path, table: PublicTable, heading: Heading) -> None:
     """Write a table as a workbook: the last variable across, under merged headings; the others down.
 
-    The row and the columns named ``code`` hold the codes themselves. Every text is written as text, never as a formula.
-    Ends of intervals stand on sheets of their own.
+    The row above the cells and the first column of every variable hold the codes themselves; labels stand beside them
+    where a variable has some. Every text is written as text, never as a formula. Ends of intervals stand on sheets of
+    their own.
     """
     import xlsxwriter
 
@@ -61,7 +63,11 @@ class Sheet:
         self.depth = _depths(parents_of(table, self.across))
         self.levels = max(self.depth) + 1
         self.rows = sorted({tuple(row) for row in table.codes[:, : self.across].tolist()})
-        self.first_column = 2 * self.across or 1
+        self.labelled = [
+            any(label_of(table, k, code) != code for code in codes) for k, codes in enumerate(table.code_lists)
+        ]
+        *self.starts, first = accumulate((1 + self.labelled[k] for k in range(self.across)), initial=0)
+        self.first_column = first or 1
         self.first_row = self.levels + 2
         decimals = f".{'0' * table.decimals}" if table.decimals else ""
         self.number = book.add_format({"num_format": f"#,##0{decimals}"})
@@ -98,10 +104,13 @@ class Sheet:
                 f"{MOST_TEXT:,}.",
                 hint="Shorten it, or leave 'xlsx' out of the formats.",
             )
-        self.sheet.write_string(row, column, text, style)
+        self.sheet.write_string(row, column, refuse_markup(text), style)
 
     def _headings(self) -> None:
-        """Every code above the codes that stand under it, merged over their columns; then the codes themselves."""
+        """Every code above the codes that stand under it, merged over their columns; then the codes themselves.
+
+        Without labels only sums stand there: other codes would stand twice.
+        """
         parents = parents_of(self.table, self.across)
         paths = [_path(parents, i) for i in range(len(self.columns))]
         sums = {parent for parent in parents if parent >= 0}
@@ -110,15 +119,15 @@ class Sheet:
             above = [path[level] if level < len(path) else -1 - i for i, path in enumerate(paths)]
             for key, run in groupby(above):
                 width = len(list(run))
-                if key >= 0:
+                if key >= 0 and (self.labelled[self.across] or key in sums):
                     bottom = level if key in sums else self.levels - 1
                     label = label_of(self.table, self.across, self.columns[key])
                     self._merge(level, bottom, start, start + width - 1, label)
                 start += width
         for i in sorted(sums):  # the column of a sum, below its own heading
             self._merge(len(paths[i]), self.levels - 1, i, i, "total")
-        for k in range(max(self.across, 1)):
-            self._text(self.levels + 1, 2 * k, self.table.variables[k], self.title)
+        for variable, column in zip(self.table.variables, self.starts or [0], strict=False):
+            self._text(self.levels + 1, column, variable, self.title)
         if self.across:
             self._text(self.levels, 0, self.table.variables[self.across], self.title)
         for i, code in enumerate(self.columns):
@@ -135,9 +144,10 @@ class Sheet:
         for number, row in enumerate(self.rows, start=self.first_row):
             for k, position in enumerate(row):
                 code = self.table.code_lists[k][position]
-                self._text(number, 2 * k, code, self.code)
                 indent = self.indents[min(depths[k][position], 15)]
-                self._text(number, 2 * k + 1, label_of(self.table, k, code), indent)
+                self._text(number, self.starts[k], code, self.code if self.labelled[k] else indent)
+                if self.labelled[k]:
+                    self._text(number, self.starts[k] + 1, label_of(self.table, k, code), indent)
 
     def _cells(self) -> None:
         line = {row: number for number, row in enumerate(self.rows, start=self.first_row)}
@@ -179,5 +189,5 @@ def _notes(book: Any, table: PublicTable, heading: Heading) -> None:
         lines.append(("Note", f"Numbers of more than {EXACT_DIGITS} digits are written as text, so that none is lost."))
     for row, (name, text) in enumerate(lines):
         sheet.write_string(row, 0, name)
-        sheet.write_string(row, 1, text)
+        sheet.write_string(row, 1, refuse_markup(text))
     sheet.set_column(1, 1, 80)

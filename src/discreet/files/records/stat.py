@@ -28,6 +28,11 @@ def write_sav(path: Path, records: PublicRecords) -> None:
         column_labels=labels,
         variable_value_labels={name: column.labels for name, column in columns.items() if column.labels},
         missing_ranges={name: column.missing for name, column in columns.items() if column.missing},
+        variable_measure={
+            plain: level
+            for name, plain in zip(records.variables, columns, strict=True)
+            if (level := records.info[name].measure)
+        },
         variable_format={name: column.format for name, column in columns.items() if column.format},
     )
     data = path.read_bytes()

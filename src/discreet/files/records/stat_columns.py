@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +156,7 @@ def _coded(name: str, column: pa.ChunkedArray, about: PublicColumn, program: Pro
     encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
     words = encoded.dictionary.to_pylist()
     form = about.format if is_of_numbers(about.format) else f"%0{width}.0f" if width else ""
-    about = PublicColumn(about.altered, about.label, about.value_labels, about.missing, form, about.role)
+    about = replace(about, format=form)
     lettered = sorted(word for word in words if LETTER.fullmatch(word))
     numbers = pa.array([None if word in lettered else float(word) for word in words], pa.float64())
     column_of_numbers = pa.chunked_array([numbers.take(encoded.indices)])

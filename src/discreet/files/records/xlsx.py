@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import OutputError, counted
+from discreet.files.celltext import refuse_markup
 from discreet.files.records.texts import distinct_values, refuse_empty_text
 from discreet.model.records import PublicRecords, code_text, stands_for_unknown
 
@@ -117,7 +118,7 @@ def _short(text: str, name: str) -> str:
             f"Column {name[:60]!r} has text of {counted(len(text), 'character')}; a cell of Excel holds {MOST_TEXT:,}.",
             hint="Shorten it, or leave 'xlsx' out of the formats.",
         )
-    return text
+    return refuse_markup(text)
 
 
 def _columns(book: Any, records: PublicRecords) -> None:

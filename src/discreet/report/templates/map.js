@@ -15,8 +15,13 @@
     parent.appendChild(made);
     return made;
   };
+  // As in the tables: four digits that count, and never an exponent.
+  const plain = (x) =>
+    x === 0 ? "0" : Math.abs(x) < 0.0001 ? "< 0.0001"
+      : Math.abs(x) >= 1000 ? x.toLocaleString("en", { maximumFractionDigits: 0 })
+        : Number(x.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 });
   const said = (axis, x) =>
-    !axis.share ? Number(x.toPrecision(4)).toLocaleString("en") : x === 0 ? "0 %" : x < 0.00005 ? "< 0.01 %" : (100 * x).toFixed(2) + " %";
+    !axis.share ? plain(x) : x === 0 ? "0 %" : x < 0.00005 ? "< 0.01 %" : (100 * x).toFixed(2) + " %";
   const roundStep = (most) => {
     const power = 10 ** Math.floor(Math.log10(most / 5));
     return [1, 2, 5, 10].map((k) => k * power).find((step) => most / step <= 6);
@@ -31,7 +36,9 @@
       return a <= x && b <= y && (a < x || b < y);
     });
     const best = points.filter((point) => !beaten(point)).sort((p, q) => at(p)[0][0] - at(q)[0][0] || at(p)[1][0] - at(q)[1][0]);
-    const most = [0, 1].map((k) => 1.08 * Math.max(...points.map((point) => at(point)[k][2]), 1e-9));
+    // Where all methods have nothing, the axis has one end and one number on it: zero.
+    const largest = [0, 1].map((k) => Math.max(...points.map((point) => at(point)[k][2]), 0));
+    const most = largest.map((end) => 1.08 * (end || 1));
     const place = [(x) => LEFT + (W - LEFT - RIGHT) * x / most[0], (y) => H - BOTTOM - (H - TOP - BOTTOM) * y / most[1]];
 
     drawing.replaceChildren();
@@ -39,7 +46,7 @@
     const axisColour = { stroke: "currentColor", "stroke-width": 1 };
     add(svg, "path", { d: `M${LEFT} ${TOP}V${H - BOTTOM}H${W - RIGHT}`, fill: "none", ...axisColour });
     [risk, loss].forEach((axis, k) => {
-      const step = roundStep(most[k]);
+      const step = largest[k] ? roundStep(most[k]) : 2 * most[k];
       for (let i = 0; i * step <= most[k]; i++) {
         const p = place[k](i * step);
         const text = Number(((axis.share ? 100 : 1) * i * step).toPrecision(4)).toLocaleString("en") + (axis.share ? " %" : "");

@@ -83,10 +83,13 @@ class Proportional:
         self.free = np.ones(len(original), np.bool_)
         self.free[unsafe] = False
         self.totals = [np.bincount(f, original) for f in families]
+        self.margins = _margins(families)
         self.sweeps = SWEEPS
 
     def fit(self, directions: Bools, final: bool = False) -> Fitted:
         """Fit the other cells to the margins by proportions."""
+        from discreet.solve.proportional import fit_until_close
+
         value = self.original.copy()
         value[self.unsafe] = np.where(directions, self.high, self.low)
         frozen = np.where(self.free, 0.0, value)
@@ -96,18 +99,7 @@ class Proportional:
             return nothing
         free = np.where(self.free, value, 0.0)
         tolerance, sweeps = (FINAL_TOLERANCE, FINAL_SWEEPS) if final else (TOLERANCE, self.sweeps)
-        for _ in range(sweeps):
-            for family, target in zip(self.families, targets, strict=True):
-                sums = np.bincount(family, free)
-                if np.any((sums <= 0) & (target > tolerance)):
-                    return nothing
-                free *= np.divide(target, sums, out=np.zeros_like(target), where=sums > 0)[family]
-            left = max(
-                float(np.abs(np.bincount(f, free) - t).max()) for f, t in zip(self.families, targets, strict=True)
-            )
-            if left <= tolerance:
-                break
-        else:
+        if not fit_until_close(*self.margins, np.concatenate(targets), free, sweeps, tolerance):
             return nothing
         value = np.where(self.free, free, value)
         return Fitted(directions, value, self.distance(value))
@@ -192,6 +184,15 @@ class Proportional:
             if not best.distance < before:
                 break
         return best
+
+
+def _margins(families: list[Ints]) -> tuple[Ints, Codes]:
+    """Where the cells of each margin begin, and the cells, one family after the other."""
+    starts, members = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
+    for family in families:
+        starts.append(starts[-1][-1] + np.cumsum(np.bincount(family)))
+        members.append(np.argsort(family, kind="stable").astype(np.int32))
+    return np.concatenate(starts), np.concatenate(members)
 
 
 def _entropy(value: Floats, original: Floats) -> Floats:

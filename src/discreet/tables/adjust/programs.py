@@ -272,7 +272,7 @@ class Programs:
         its largest value (``"most"``), or the least absolute value of the form plus a constant (``"near:c"``).
         """
         import highspy
-        from scipy.sparse import csr_array, hstack, vstack
+        from scipy.sparse import vstack
 
         m, size, count = self.moves, self.size, len(self.moves.unsafe)
         lower, upper = self.bounds(None)
@@ -281,48 +281,20 @@ class Programs:
         most = upper.copy()
         chosen = np.concatenate((self.place[m.unsafe], size + self.place[m.unsafe]))
         most[chosen] = np.minimum(most[chosen], wide)
-        place = self.place[m.unsafe]
-        number = np.arange(count)
-        one = np.ones(count)
-        up = csr_array((one, (number, place)), shape=(count, 2 * size))
-        down = csr_array((one, (number, size + place)), shape=(count, 2 * size))
-
-        def scaled(factor: Floats) -> csr_array:
-            return csr_array((factor, (number, number)), shape=(count, count))
-
-        infinite = highspy.kHighsInf
         further = 1 if goal != "cost" else 0
-        blank = csr_array((count, further)) if further else None
-        blocks = [
-            (hstack([up, -scaled(most[place])]), np.full(count, -infinite), np.zeros(count)),
-            (hstack([up, -scaled(m.least_up)]), np.zeros(count), np.full(count, infinite)),
-            (hstack([down, scaled(most[size + place])]), np.full(count, -infinite), most[size + place]),
-            (hstack([down, scaled(m.least_down)]), m.least_down, np.full(count, infinite)),
-        ]
-        rows = [hstack([b, blank]) if blank is not None else b for b, _, _ in blocks]
-        low, high = [b[1] for b in blocks], [b[2] for b in blocks]
-        cost = np.concatenate((np.tile(m.weight[self.free], 2), np.zeros(count + further)))
+        blocks = self._direction_rows(most, further)
+        cost = np.concatenate((np.tile(m.weight[self.free], 2), np.zeros(count)))
         if further:
             assert form is not None
-            line = self._form(form)
-            both = hstack([line, -line, csr_array((1, count))])
-            constant = float(goal.split(":")[1]) if goal.startswith("near") else 0.0
+            blocks += self._form_rows(form, goal)
             cost = np.zeros(2 * size + count + 1)
             cost[-1] = 1.0 if goal != "most" else -1.0
-            if goal == "most":
-                rows.append(hstack([both, -csr_array(np.ones((1, 1)))]))
-                low.append(np.zeros(1))
-                high.append(np.zeros(1))
-            else:
-                for sign in (1.0, -1.0):
-                    rows.append(hstack([sign * both, -csr_array(np.ones((1, 1)))]))
-                    low.append(np.full(1, -infinite))
-                    high.append(np.full(1, -sign * constant))
         rise, fall = m.can_rise, m.can_fall
         lower = np.concatenate((lower, np.where(fall, 0.0, 1.0), np.full(further, -FAR if goal == "most" else 0.0)))
         upper = np.concatenate((most, np.where(rise, 1.0, 0.0), np.full(further, FAR)))
         if np.any(lower > upper):
             return None, False
+        rows, low, high = zip(*blocks, strict=True)
         model = self._model(cost, lower, upper, vstack(rows), (np.concatenate(low), np.concatenate(high)))
         kinds = [highspy.HighsVarType.kContinuous] * (2 * size)
         kinds += [highspy.HighsVarType.kInteger] * count + [highspy.HighsVarType.kContinuous] * further
@@ -333,12 +305,7 @@ class Programs:
             options["time_limit"] = seconds
         highs = started(model, **options)
         if start is not None and start.directions is not None and goal == "cost":
-            solution = highspy.HighsSolution()
-            move = start.move[self.free]
-            solution.col_value = np.concatenate(
-                (np.maximum(move, 0), np.maximum(-move, 0), start.directions.astype(np.float64))
-            ).tolist()
-            highs.setSolution(solution)
+            self._begin_with(highs, start.move[self.free], start.directions)
         highs.run()
         info, status = highs.getInfo(), highs.getModelStatus()
         if status == highspy.HighsModelStatus.kTimeLimit:
@@ -356,6 +323,53 @@ class Programs:
             proven=status == highspy.HighsModelStatus.kOptimal,
         )
         return answer, False
+
+    def _begin_with(self, highs: Any, move: Floats, directions: Bools) -> None:
+        """Tell the solver of moves that are known."""
+        import highspy
+
+        solution = highspy.HighsSolution()
+        columns = np.maximum(move, 0), np.maximum(-move, 0), directions.astype(np.float64)
+        solution.col_value = np.concatenate(columns).tolist()
+        highs.setSolution(solution)
+
+    def _direction_rows(self, most: Floats, further: int) -> list[tuple[Any, Floats, Floats]]:
+        """Rows, least and most of the choice of a direction: up between its least move and the most, or else down.
+
+        Columns are rises and falls of all cells, the directions, and as many ``further`` ones as stand behind them.
+        """
+        import highspy
+        from scipy.sparse import csr_array, hstack
+
+        m, size, count = self.moves, self.size, len(self.moves.unsafe)
+        place, number = self.place[m.unsafe], np.arange(count)
+        one, infinite = np.ones(count), np.full(count, highspy.kHighsInf)
+        up = csr_array((one, (number, place)), shape=(count, 2 * size))
+        down = csr_array((one, (number, size + place)), shape=(count, 2 * size))
+
+        def rows(moves: csr_array, factor: Floats) -> Any:
+            return hstack([moves, csr_array((factor, (number, number)), shape=(count, count + further))])
+
+        return [
+            (rows(up, -most[place]), -infinite, np.zeros(count)),
+            (rows(up, -m.least_up), np.zeros(count), infinite),
+            (rows(down, most[size + place]), -infinite, most[size + place]),
+            (rows(down, m.least_down), m.least_down, infinite),
+        ]
+
+    def _form_rows(self, form: Row, goal: str) -> list[tuple[Any, Floats, Floats]]:
+        """Rows, least and most that tie the last column to the value of a linear form, or to its absolute value."""
+        import highspy
+        from scipy.sparse import csr_array, hstack
+
+        line = self._form(form)
+        both = hstack([line, -line, csr_array((1, len(self.moves.unsafe)))])
+        last = -csr_array(np.ones((1, 1)))
+        if goal == "most":
+            return [(hstack([both, last]), np.zeros(1), np.zeros(1))]
+        constant = float(goal.split(":")[1]) if goal.startswith("near") else 0.0
+        least = np.full(1, -highspy.kHighsInf)
+        return [(hstack([sign * both, last]), least, np.full(1, -sign * constant)) for sign in (1.0, -1.0)]
 
     # ---- other objectives with given directions ------------------------------------------------------------
 

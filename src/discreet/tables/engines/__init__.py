@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import ParameterError, unknown_name
 from discreet.model.arrays import Floats
 from discreet.progress import onwards
 from discreet.relations import System
-from discreet.tables.engines.proposal import Proposal
 
-__all__ = ["SETTINGS", "Proposal", "check_settings", "propose"]
+if TYPE_CHECKING:
+    from discreet.tables.engines.proposal import Proposal
+
+__all__ = ["SETTINGS", "check_settings", "propose"]
 
 SETTINGS = {
     "gauss": "GaussSettings",

@@ -164,6 +164,146 @@ def best_box(
             return best
 
 
+@kernel("Tuple((i8, i8[::1]))(i8, i8[::1], i8[::1], i8[::1])")
+def _lines_of(number: int, first: Ints, start: Ints, lines: Ints) -> tuple[int, Ints]:
+    """Find the lines of a sub-table by its number; how many places it has, and the dimensions with several codes."""
+    rest, size, active = number, 1, 0
+    for k in range(len(lines) - 1, -1, -1):
+        lines[k] = first[k] + rest % (first[k + 1] - first[k])
+        rest //= first[k + 1] - first[k]
+        size *= start[lines[k] + 1] - start[lines[k]]
+        active += start[lines[k] + 1] - start[lines[k]] > 1
+    dims = np.zeros(active, np.int64)
+    a = 0
+    for k in range(len(lines)):
+        if start[lines[k] + 1] - start[lines[k]] > 1:
+            dims[a] = k
+            a += 1
+    return size, dims
+
+
+@kernel("i8(i8, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])")
+def _place_of(i: int, lines: Ints, start: Ints, code: Ints, strides: Ints, own: Ints) -> int:
+    """The place in the grid of a place in a sub-table; ``own`` gets its indices there."""
+    at = 0
+    for k in range(len(lines) - 1, -1, -1):
+        n = start[lines[k] + 1] - start[lines[k]]
+        own[k] = i % n
+        at += code[start[lines[k]] + own[k]] * strides[k]
+        i //= n
+    return at
+
+
+@kernel("i8[::1](i8, i8[::1], i8[::1], i8[::1], i8[::1], i4[::1], b1[::1], f8[::1], f8[::1], i8[::1])")
+def _targets(
+    size: int,
+    lines: Ints,
+    start: Ints,
+    code: Ints,
+    strides: Ints,
+    grid: Codes,
+    withheld: Bools,
+    need_up: Floats,
+    need_down: Floats,
+    own: Ints,
+) -> Ints:
+    """Places of a sub-table that are withheld: large demands first, among equals the order of the cells."""
+    places, key, count = np.empty(size, np.int64), np.empty(size, np.float64), 0
+    for i in range(size):
+        cell = grid[_place_of(i, lines, start, code, strides, own)]
+        if cell >= 0 and withheld[cell]:
+            places[count], key[count] = i, -(need_up[cell] + need_down[cell])
+            count += 1
+    return places[np.argsort(key[:count], kind="mergesort")]
+
+
+@kernel(
+    f"Tuple((i8, f8))(i8, f8, i8[::1], i8[::1], i8[::1], i8[::1], {_LINES}, {_CELLS}, b1[::1], f8[::1], f8[::1], b1,"
+    " b1, b1, f8)"
+)
+def _first_box(
+    target: int,
+    share: float,
+    own: Ints,
+    lines: Ints,
+    nowhere: Ints,
+    chosen: Ints,
+    grid: Codes,
+    strides: Ints,
+    start: Ints,
+    code: Ints,
+    dims: Ints,
+    withheld: Bools,
+    allowed: Bools,
+    sole: Bools,
+    holder: Ints,
+    up: Floats,
+    down: Floats,
+    weight: Floats,
+    solid: Bools,
+    need_up: Floats,
+    need_down: Floats,
+    careful: bool,
+    width_only: bool,
+    count_first: bool,
+    margin: float,
+) -> tuple[int, float]:
+    """What becomes of a target, and the price of its box: the first found of those that protect less and less."""
+    asks_up, asks_down = need_up[target] * share, need_down[target] * share
+    asks_nothing = asks_up == 0.0 and asks_down == 0.0
+    careful = careful and sole[target]
+    for step in range(DIVISORS + 3):
+        if (step == 0 and not careful) or (1 < step < DIVISORS + 2 and asks_nothing):
+            continue
+        part = 1.0 / max(step, 1) if step <= DIVISORS else 0.0
+        corners = solid if step < DIVISORS + 2 else allowed
+        price = best_box(
+            target, own, lines, nowhere, chosen, grid, strides, start, code, dims, withheld, corners, sole, holder, up,
+            down, weight, step == 0, asks_up * part, asks_down * part, width_only, count_first, margin,
+        )  # fmt: skip
+        if price < np.inf:
+            if step <= 1:
+                return TRUSTING if step == 1 and careful else KEPT, price
+            return HOLLOW if asks_nothing else REDUCED, price
+    return LOST, np.inf
+
+
+@kernel(
+    "void(i8, i8, i8[::1], i8[::1], i8[::1], i4[::1], i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], b1[::1], i8[::1],"
+    " i8[::1], i8[::1], i8[::1], i8[::1])"
+)
+def _withhold_corners(
+    number: int,
+    at: int,
+    own: Ints,
+    lines: Ints,
+    chosen: Ints,
+    grid: Codes,
+    strides: Ints,
+    start: Ints,
+    code: Ints,
+    dims: Ints,
+    withheld: Bools,
+    waiting: Bools,
+    first: Ints,
+    place_start: Ints,
+    place: Ints,
+    line_start: Ints,
+    line: Ints,
+) -> None:
+    """Withhold the corners of a box, and make the other sub-tables that hold them wait."""
+    for corner in range(1, 1 << len(dims)):
+        spot = at
+        for a in range(len(dims)):
+            if corner >> a & 1:
+                k = dims[a]
+                spot += (code[start[lines[k]] + chosen[k]] - code[start[lines[k]] + own[k]]) * strides[k]
+        cell = grid[spot]
+        if not withheld[cell]:
+            withheld[cell] = True
+            touch(cell, number, waiting, place_start, place, strides, first, line_start, line)
+
+
 @kernel(
     f"i8(i8[::1], b1[::1], f8[::1], i4[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1],"
     f" {_CELLS}, b1[::1], f8[::1], f8[::1], b1, b1, b1, b1, f8, i1[::1])"
@@ -204,73 +344,24 @@ def sweep(
     every cell. Corners are ``solid`` cells; only where there is no such box at all, others (of value zero) are taken.
     Cells that are withheld on the way make other sub-tables wait.
     """
-    dimensions = len(strides)
-    lines, own, nowhere = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
-    chosen, again = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
-    nowhere[:] = -1
+    lines, own = np.zeros_like(strides), np.zeros_like(strides)
+    chosen, again, nowhere = np.zeros_like(strides), np.zeros_like(strides), np.full_like(strides, -1)
     boxes = 0
     for o in range(len(order)):
         number = order[o]
         if not waiting[number]:
             continue
         waiting[number] = False
-        rest, size, active = number, 1, 0
-        for k in range(dimensions - 1, -1, -1):
-            lines[k] = first[k] + rest % (first[k + 1] - first[k])
-            rest //= first[k + 1] - first[k]
-            size *= start[lines[k] + 1] - start[lines[k]]
-            active += start[lines[k] + 1] - start[lines[k]] > 1
-        dims = np.zeros(active, np.int64)
-        a = 0
-        for k in range(dimensions):
-            if start[lines[k] + 1] - start[lines[k]] > 1:
-                dims[a] = k
-                a += 1
-        if active == 0:
+        size, dims = _lines_of(number, first, start, lines)
+        if len(dims) == 0:
             continue
-        places, count = np.empty(size, np.int64), 0
-        key = np.empty(size, np.float64)
-        for i in range(size):
-            left, at = i, 0
-            for k in range(dimensions - 1, -1, -1):
-                n = start[lines[k] + 1] - start[lines[k]]
-                at += code[start[lines[k]] + left % n] * strides[k]
-                left //= n
-            cell = grid[at]
-            if cell >= 0 and withheld[cell]:
-                places[count] = i
-                # Large demands first; among equals the order of the cells.
-                key[count] = -(need_up[cell] + need_down[cell])
-                count += 1
-        for t in np.argsort(key[:count], kind="mergesort"):
-            left, at = places[t], 0
-            for k in range(dimensions - 1, -1, -1):
-                n = start[lines[k] + 1] - start[lines[k]]
-                own[k] = left % n
-                at += code[start[lines[k]] + own[k]] * strides[k]
-                left //= n
+        for i in _targets(size, lines, start, code, strides, grid, withheld, need_up, need_down, own):
+            at = _place_of(i, lines, start, code, strides, own)
             target = grid[at]
-            asks_up, asks_down = need_up[target] * share[number], need_down[target] * share[number]
-            result, price = LOST, np.inf
-            asks_nothing = asks_up == 0.0 and asks_down == 0.0
-            for step in range(DIVISORS + 3):
-                if step == 0 and not (careful and sole[target]):
-                    continue
-                if 1 < step < DIVISORS + 2 and asks_nothing:
-                    continue
-                divisor = max(step, 1)
-                part = 1.0 / divisor if step <= DIVISORS else 0.0
-                corners = solid if step < DIVISORS + 2 else allowed
-                price = best_box(
-                    target, own, lines, nowhere, chosen, grid, strides, start, code, dims, withheld, corners, sole,
-                    holder, up, down, weight, step == 0, asks_up * part, asks_down * part, width_only, count_first,
-                    margin,
-                )  # fmt: skip
-                if price < np.inf:
-                    result = KEPT if step == 0 else TRUSTING if step == 1 else HOLLOW if asks_nothing else REDUCED
-                    if step == 1 and not (careful and sole[target]):
-                        result = KEPT
-                    break
+            result, price = _first_box(
+                target, share[number], own, lines, nowhere, chosen, grid, strides, start, code, dims, withheld, allowed,
+                sole, holder, up, down, weight, solid, need_up, need_down, careful, width_only, count_first, margin,
+            )  # fmt: skip
             for attempt in range(2):
                 if attempt == 1:
                     if not (double and sole[target]) or result == LOST:
@@ -286,16 +377,9 @@ def sweep(
                 if result == LOST or price == 0.0:
                     continue
                 boxes += 1
-                for corner in range(1, 1 << active):
-                    spot = at
-                    for a in range(active):
-                        if corner >> a & 1:
-                            k = dims[a]
-                            spot += (code[start[lines[k]] + chosen[k]] - code[start[lines[k]] + own[k]]) * strides[k]
-                    cell = grid[spot]
-                    if not withheld[cell]:
-                        withheld[cell] = True
-                        touch(cell, number, waiting, place_start, place, strides, first, line_start, line)
-            if result > state[target]:
-                state[target] = result
+                _withhold_corners(
+                    number, at, own, lines, chosen, grid, strides, start, code, dims, withheld, waiting, first,
+                    place_start, place, line_start, line,
+                )  # fmt: skip
+            state[target] = max(state[target], result)
     return boxes

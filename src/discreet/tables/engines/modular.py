@@ -84,7 +84,7 @@ def propose(system: System, cost: Floats, settings: ModularSettings | None = Non
 class _Modular:
     def __init__(self, system: System, cost: Floats, settings: ModularSettings) -> None:
         self.system, self.settings = system, settings
-        self.parts = subtables(system, "modular")
+        self.subtables = subtables(system, "modular")
         self.start = starting_pattern(system)
         self.allowed = self.start | candidates(system)
         self.cost = np.maximum(cost, max(float(cost.mean()) if len(cost) else 0.0, 1e-9) * 1e-6)
@@ -101,9 +101,9 @@ class _Modular:
 
     def run(self) -> Proposal:
         order = sorted(
-            (int(level), t, number) for t, part in enumerate(self.parts) for number, level in enumerate(part.level)
+            (int(level), t, number) for t, part in enumerate(self.subtables) for number, level in enumerate(part.level)
         )
-        places = [_place(self.parts[t], level, t, number) for level, t, number in order]
+        places = [_place(self.subtables[t], level, t, number) for level, t, number in order]
         marked = self.start.copy()
         withheld, again = self._downwards(places, marked)
         while len(again) and self.work.restarts < MOST_RESTARTS:
@@ -229,7 +229,7 @@ class _Modular:
 
     def _name(self, place: _SubTable) -> str:
         """A sub-table in words: the codes that its lines are the parts of."""
-        part, table = self.parts[place.table], self.system.tables.tables[place.table]
+        part, table = self.subtables[place.table], self.system.tables.tables[place.table]
         top = part.code[part.start[part.lines(place.number)]].tolist()
         codes = ", ".join(f"{v}={code}" for v, code in zip(table.variables, table.spec_codes(top), strict=True))
         return f"the sub-table of {codes}"

@@ -1,4 +1,8 @@
-"""Kernels of the network engine: cheapest ways back through a graph whose edges are cells."""
+"""Kernels of the network engine: cheapest ways back through a graph whose edges are cells.
+
+Not the cheapest flow of :mod:`discreet.solve.flow`: an edge costs its price once, however much flows through it, and
+nothing is paid back for flow that is taken off it again.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,38 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
+from discreet.solve.flow import ORIGIN, room_along, send_along
 from discreet.solve.heap import pop, push
 
 _GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], f8[::1], f8[::1], f8[::1], b1[::1]"
 _SCRATCH = "f8[::1], i8[::1], i8[::1], i4[::1], i4[::1], f8[::1], i4[::1], i8[::1], i8[::1]"
 
 
-@kernel("i8(i8, i8, i8, i8, f8, i8, i4[::1], i4[::1], i4[::1], f8[::1], f8[::1], b1[::1], f8[::1], i8[::1])")
-def _usable(
+@kernel(f"i8(i8, i8, f8, i8, i8, f8, i8, {_GRAPH}, f8[::1], i8[::1], f8[::1], i4[::1], i8[::1])")
+def _offer(
     u: int,
     at: int,
-    end: int,
+    distance: float,
+    size: int,
     target: int,
     least: float,
     stamp: int,
     tail: Codes,
     head: Codes,
+    start: Ints,
     edge: Codes,
+    cost: Floats,
     up: Floats,
     down: Floats,
     withheld: Bools,
     flow: Floats,
     reached: Ints,
+    key: Floats,
+    item: Codes,
+    pointer: Ints,
 ) -> int:
-    """The first place from ``at`` on in the list of a node's edges whose edge leads on, or the end of the list."""
-    while at < end:
+    """Put a node into the heap with the first of its edges, from place ``at`` on, that leads on; the heap's size."""
+    while at < start[u + 1]:
         e = edge[at]
         if e != target and not withheld[e]:
             if tail[e] == u:
@@ -39,7 +50,40 @@ def _usable(
             elif reached[tail[e]] != stamp and down[e] + flow[e] >= least:
                 break
         at += 1
-    return at
+    pointer[u] = at
+    return push(key, item, size, distance + cost[edge[at]], u) if at < start[u + 1] else size
+
+
+@kernel(
+    "i8(i8, i8, f8, i8, i8, i4[::1], i4[::1], f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], i4[::1], i4[::1], i8[::1])"
+)
+def _reach_freely(
+    u: int,
+    target: int,
+    least: float,
+    stamp: int,
+    waiting: int,
+    tail: Codes,
+    head: Codes,
+    up: Floats,
+    down: Floats,
+    flow: Floats,
+    reached: Ints,
+    come_by: Ints,
+    hidden_head: Codes,
+    hidden_next: Codes,
+    queue: Ints,
+) -> int:
+    """Put the nodes that a node leads to by withheld edges into the queue; how many it has then."""
+    node = hidden_head[u]
+    while node >= 0:
+        e = node >> 1
+        v = head[e] if tail[e] == u else tail[e]
+        if reached[v] != stamp and e != target and (up[e] - flow[e] if tail[e] == u else down[e] + flow[e]) >= least:
+            reached[v], come_by[v], queue[waiting] = stamp, e, v
+            waiting += 1
+        node = hidden_next[node]
+    return waiting
 
 
 @kernel(f"f8(i8, i8, i8, f8, i8, {_GRAPH}, {_SCRATCH})")
@@ -72,36 +116,24 @@ def cheapest_way(
     Edges that are withheld are free. The edges of a node stand in the order of their costs and are looked at only as
     far as they may be needed. ``come_by`` keeps the edge by which each node was reached; infinite if there is no way.
     """
-    size, waiting, done = 0, 0, 0
-    reached[origin] = stamp
-    queue[0] = origin
-    waiting = 1
-    distance = 0.0
+    reached[origin], come_by[origin], queue[0] = stamp, ORIGIN, origin
+    size, waiting, done, distance = 0, 1, 0, 0.0
     while True:
         while done < waiting:
             u = queue[done]
             done += 1
             if u == goal:
                 return distance
-            node = hidden_head[u]
-            while node >= 0:
-                e = node >> 1
-                v = head[e] if tail[e] == u else tail[e]
-                if reached[v] != stamp and e != target:
-                    room = up[e] - flow[e] if tail[e] == u else down[e] + flow[e]
-                    if room >= least:
-                        reached[v] = stamp
-                        come_by[v] = e
-                        queue[waiting] = v
-                        waiting += 1
-                        if v == goal:
-                            return distance
-                node = hidden_next[node]
-            pointer[u] = _usable(
-                u, start[u], start[u + 1], target, least, stamp, tail, head, edge, up, down, withheld, flow, reached
-            )
-            if pointer[u] < start[u + 1]:
-                size = push(key, item, size, distance + cost[edge[pointer[u]]], u)
+            waiting = _reach_freely(
+                u, target, least, stamp, waiting, tail, head, up, down, flow, reached, come_by, hidden_head,
+                hidden_next, queue,
+            )  # fmt: skip
+            if reached[goal] == stamp:
+                return distance
+            size = _offer(
+                u, start[u], distance, size, target, least, stamp, tail, head, start, edge, cost, up, down, withheld,
+                flow, reached, key, item, pointer,
+            )  # fmt: skip
         while True:
             if size == 0:
                 return np.inf
@@ -111,19 +143,42 @@ def cheapest_way(
             v = head[e] if tail[e] == u else tail[e]
             new = reached[v] != stamp
             reached[v] = stamp
-            pointer[u] = _usable(
-                u, pointer[u] + 1, start[u + 1], target, least, stamp, tail, head, edge, up, down, withheld, flow,
-                reached,
+            size = _offer(
+                u, pointer[u] + 1, at - cost[e], size, target, least, stamp, tail, head, start, edge, cost, up, down,
+                withheld, flow, reached, key, item, pointer,
             )  # fmt: skip
-            if pointer[u] < start[u + 1]:
-                size = push(key, item, size, at - cost[e] + cost[edge[pointer[u]]], u)
             if not new:
                 continue
-            come_by[v] = e
-            distance = at
-            queue[waiting] = v
+            come_by[v], distance, queue[waiting] = e, at, v
             waiting += 1
             break
+
+
+@kernel("i8(i8, i4[::1], i4[::1], i8[::1], b1[::1], i4[::1], i4[::1], i8[::1])")
+def _withhold(
+    goal: int,
+    tail: Codes,
+    head: Codes,
+    come_by: Ints,
+    withheld: Bools,
+    hidden_head: Codes,
+    hidden_next: Codes,
+    used: Ints,
+) -> int:
+    """Withhold the edges of a way, and list them in ``used``; how many there are."""
+    count, v = 0, goal
+    while come_by[v] >= 0:
+        e = come_by[v]
+        used[count] = e
+        count += 1
+        if not withheld[e]:
+            withheld[e] = True
+            for side in range(2):
+                node = tail[e] if side == 0 else head[e]
+                hidden_next[2 * e + side] = hidden_head[node]
+                hidden_head[node] = 2 * e + side
+        v = tail[e] if head[e] == v else head[e]
+    return count
 
 
 @kernel(f"i8(i8[::1], i8[::1], f8[::1], {_GRAPH}, i4[::1], i4[::1], i1[::1], i8)")
@@ -167,28 +222,11 @@ def protect(
             if price == np.inf:
                 least /= 2
                 continue
-            amount, v = left, goal
-            while v != origin:
-                e = come_by[v]
-                forward = head[e] == v
-                amount = min(amount, up[e] - flow[e] if forward else down[e] + flow[e])
-                v = tail[e] if forward else head[e]
-            v = goal
-            while v != origin:
-                e = come_by[v]
-                forward = head[e] == v
-                if count == len(used):
-                    used = np.concatenate((used, used))
-                used[count] = e
-                count += 1
-                flow[e] += amount if forward else -amount
-                if not withheld[e]:
-                    withheld[e] = True
-                    for side in range(2):
-                        node = tail[e] if side == 0 else head[e]
-                        hidden_next[2 * e + side] = hidden_head[node]
-                        hidden_head[node] = 2 * e + side
-                v = tail[e] if forward else head[e]
+            amount = room_along(goal, left, tail, head, come_by, up, down, flow)
+            send_along(goal, amount, tail, head, come_by, flow)
+            if count + nodes > len(used):
+                used = np.concatenate((used, used))
+            count += _withhold(goal, tail, head, come_by, withheld, hidden_head, hidden_next, used[count:])
             left -= amount
             least = min(least, left)
         if left > 0:

@@ -61,10 +61,10 @@ class SmallestPattern(NamedTuple):
 class _Oracle(Protocol):
     """Attackers: the places whose levels are out of reach, cuts that a point violates, and the cheapest pattern.
 
-    The 0-1 program is solved where the relaxation leaves ``few_parts`` open at most.
+    The 0-1 program is solved where the relaxation leaves ``few_fractional`` open at most.
     """
 
-    few_parts: float
+    few_fractional: float
 
     def impossible(self) -> Ints: ...
 
@@ -92,13 +92,13 @@ def cheapest(problem: FlatTable, nodes: int | None) -> SmallestPattern:
         return SmallestPattern(np.zeros(0, np.int64), short, 0, True)
     point = _settled_by_cuts(master, oracle)
     least = float(weight @ point)
-    parts = int(np.sum(np.minimum(point, 1 - point) > WHOLE))
-    best, proved = point > 0.5, parts == 0
-    if parts:
+    fractional = int(np.sum(np.minimum(point, 1 - point) > WHOLE))
+    best, proved = point > 0.5, fractional == 0
+    if fractional:
         best = _dive(master, oracle, point)
         best = _pruned(best, settled, weight, oracle)
         proved = float(weight @ best) <= least * (1 + WHOLE)
-        if not proved and (nodes is None or (nodes and parts <= oracle.few_parts)):
+        if not proved and (nodes is None or (nodes and fractional <= oracle.few_fractional)):
             best, proved = oracle.optimum(best, weight, master, nodes)
     return SmallestPattern(np.flatnonzero(best & ~settled), short, master.programs, proved)
 
@@ -213,21 +213,21 @@ class _Master:
 class _Flows:
     """Attackers on a two-way table."""
 
-    few_parts: float = 40
+    few_fractional: float = 40
 
     def __init__(self, problem: FlatTable) -> None:
         rows, columns = problem.cells.shape
-        self.rows = rows
-        self.cell = np.where(problem.allowed, np.arange(problem.cells.size).reshape(rows, columns), -1).astype(np.int64)
-        self.up, self.down = np.minimum(problem.up, UNBOUNDED), np.minimum(problem.down, UNBOUNDED)
         self.settled, self.allowed = problem.hidden.ravel().copy(), problem.allowed.ravel()
+        up, down = np.minimum(problem.up, UNBOUNDED), np.minimum(problem.down, UNBOUNDED)
+        self.rooms = np.where(self.allowed, up, 0.0), np.where(self.allowed, down, 0.0)
+        self.network = _two_way_network(rows, columns)
         lines, inward, members, levels, place = [], [], [], [], []
         for p in np.flatnonzero(self.settled).tolist():
             i, j = divmod(p, columns)
             tail = i if (i == 0) == (j == 0) else rows + j
             for need, room, rises in (
-                (problem.need_up[p], self.up[p], True),
-                (problem.need_down[p], self.down[p], False),
+                (problem.need_up[p], up[p], True),
+                (problem.need_down[p], down[p], False),
             ):
                 if need > 0:
                     lines.append(tail)
@@ -247,10 +247,8 @@ class _Flows:
 
     def impossible(self) -> Ints:
         """Lower every level to what can be reached at all; places whose own level that was."""
-        from discreet.tables.engines.modular_kernels import flows
-
         self._keep(self.level > 0)
-        reach = self._flows(flows, self.allowed.astype(np.float64))[0]
+        reach = self._flows(self.allowed.astype(np.float64))[0]
         short = {p for (p, need), got in zip(self.place, reach.tolist(), strict=True) if p >= 0 and got < need * ENOUGH}
         short |= self._without_room
         # A little below what can be reached, so that rounding does not put it out of reach.
@@ -267,17 +265,15 @@ class _Flows:
         self.first = pointers(np.array([len(cells) for cells in self.members], np.int64))
         self.member = np.array([p for cells in self.members for p in cells], np.int64)
 
-    def _flows(self, flows: Any, share: Floats) -> Any:
-        return flows(
-            self.line, self.inward, self.first, self.member, self.level, self.rows, self.cell, self.up, self.down,
-            share, self.settled,
-        )  # fmt: skip
+    def _flows(self, share: Floats) -> Any:
+        from discreet.tables.engines.modular_kernels import flows
+
+        demands = self.line, self.inward, self.first, self.member, self.level
+        return flows(*demands, *self.network, *self.rooms, share, self.settled)
 
     def cuts(self, share: Floats) -> list[Cut]:
         """Cuts that a point violates."""
-        from discreet.tables.engines.modular_kernels import flows
-
-        _, start, cell, value = self._flows(flows, share)
+        _, start, cell, value = self._flows(share)
         return [
             Cut(cell[a:b].astype(np.int64), value[a:b])
             for a, b in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
@@ -285,9 +281,7 @@ class _Flows:
 
     def content(self, share: Floats) -> bool:
         """Whether a pattern meets all demands."""
-        from discreet.tables.engines.modular_kernels import flows
-
-        return bool(np.all(self._flows(flows, share)[0] >= self.level * ENOUGH))
+        return bool(np.all(self._flows(share)[0] >= self.level * ENOUGH))
 
     def optimum(self, best: Bools, weight: Floats, master: _Master, nodes: int | None) -> tuple[Bools, bool]:
         """The cheapest pattern and whether that is proved; 0-1 programs of all cuts are solved again and again."""
@@ -301,10 +295,21 @@ class _Flows:
         return best, False
 
 
+def _two_way_network(rows: int, columns: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Cells as arcs between rows and columns: where each begins and ends, and the arcs of every node."""
+    from discreet.solve.flow import arcs_of_nodes
+
+    row, column = (place.ravel() for place in np.indices((rows, columns), np.int64))
+    along = (row == 0) == (column == 0)
+    tail, head = np.where(along, row, rows + column), np.where(along, rows + column, row)
+    begin, _, arcs = arcs_of_nodes(tail, head, rows + columns)
+    return tail, head, begin, arcs
+
+
 class _Programs:
     """Attackers on a table of any number of dimensions, as linear programs; sums are further cells."""
 
-    few_parts: float = np.inf
+    few_fractional: float = np.inf
 
     def __init__(self, problem: FlatTable) -> None:
         from scipy.sparse import coo_array, csr_array, vstack

@@ -133,6 +133,7 @@ class CellKey(Keyed, TableMethod):
             raise ParameterError(
                 f"noise= takes a noise table or the name of its file, not a {type(self.noise).__name__}.",
                 hint="Use ds.read_noise_table(file), or leave it out.",
+                recipe_hint="Give the path of a file, or leave it out.",
             )
         object.__setattr__(self, "magnitudes", MagnitudeNoise.made(self.magnitudes))
         if self.noise is None:
@@ -225,6 +226,7 @@ class CellKey(Keyed, TableMethod):
                 raise NeedsError(
                     f"Table {table.name!r} has magnitudes, and CellKey does not know how large their noise is.",
                     hint="Give magnitudes=ds.MagnitudeNoise(small=0.05).",
+                    recipe_hint="Give magnitudes = { small = 0.05 }.",
                 )
         self._check_keys(tables)
         noise, counted = self.table, []

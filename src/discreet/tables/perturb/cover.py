@@ -12,7 +12,7 @@ from discreet.errors import InputError, ParameterError, counted
 from discreet.jit import kernel
 from discreet.model.arrays import Codes, Ints, pointers, ranges
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.table import cell_keys
+from discreet.model.table import cell_numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -84,7 +84,7 @@ def cover_of_tables(tables: Sequence[tuple[Codes, Sequence[Hierarchy]]]) -> Cove
     keys_of_tables: list[Ints] = []
     offset = 0
     for columns, chosen in tables:
-        keys = cell_keys(columns, [len(h) for h in chosen])
+        keys = cell_numbers(columns, [len(h) for h in chosen])
         leaves, leaf = np.unique(keys, return_inverse=True)
         cells = all_cells(leaves, chosen, False)
         above = cells_above(leaves, cells, chosen)

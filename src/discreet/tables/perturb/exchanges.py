@@ -192,14 +192,87 @@ def take_steps(
         steps[bundle, 0], steps[bundle, 1] = higher, lower
 
 
-@kernel("void(i8, i8, i8[::1], i4[::1], i4[::1], i8[::1])")
-def change(bundle: int, amount: int, cell_start: Ints, cells: Codes, off: Codes, count: Ints) -> None:
-    """Change the published cells of a bundle."""
+@kernel("void(i8, b1, i8[::1], i4[::1], i4[::1], i8[::1], i4[::1], i4[::1], i8, i8[:, ::1])")
+def step(
+    bundle: int,
+    lower: bool,
+    cell_start: Ints,
+    cells: Codes,
+    off: Codes,
+    count: Ints,
+    rise: Codes,
+    fall: Codes,
+    base: int,
+    steps: Ints,
+) -> None:
+    """Lower or raise the published cells of a bundle by the base, and write down what their next steps cost."""
+    amount = -base if lower else base
     plain = len(off) - len(count)
     for at in range(cell_start[bundle], cell_start[bundle + 1]):
         off[cells[at]] += amount
         if cells[at] >= plain:
             count[cells[at] - plain] += amount
+    take_steps(bundle, bundle + 1, cell_start, cells, off, count, rise, fall, base, steps)
+
+
+@kernel("i8(b1, i8, u8, i8[::1], i8[::1], i4[::1], b1[::1])")
+def _other_state(
+    mine: bool, bundle: int, chance: np.uint64, order: Ints, member_start: Ints, members: Codes, raised: Bools
+) -> int:
+    """A member of a bundle that is not raised where the own candidate is, or is where it is not; -1 if none is met."""
+    first, end = member_start[bundle], member_start[bundle + 1]
+    at = first + np.int64((chance & np.uint64(0xFFFFFFFF)) % np.uint64(end - first))
+    for _ in range(min(end - first, TRIES)):
+        if raised[order[members[at]]] != mine:
+            return int(members[at])
+        at += 1
+        if at == end:
+            at = first
+    return -1
+
+
+@kernel(
+    "Tuple((i8, i8, u8))(i8, i8, i8, u8, i8[::1], i8[::1], i4[::1], i8[::1], i4[::1], b1[::1], i8[:, ::1], i8[::1])"
+)
+def _best_partner(
+    k: int,
+    shared: int,
+    look: int,
+    chance: np.uint64,
+    order: Ints,
+    own_start: Ints,
+    own: Codes,
+    member_start: Ints,
+    members: Codes,
+    raised: Bools,
+    steps: Ints,
+    owner: Ints,
+) -> tuple[int, int, np.uint64]:
+    """The best of a few drawn partners (-1 for none), what the exchange costs, and the next draw.
+
+    ``owner`` becomes ``look`` at the candidate's own bundles.
+    """
+    mine = raised[order[k]]
+    leave, enter = (1, 0) if mine else (0, 1)
+    partner, least, alone = -1, 0, 0
+    for _ in range(PARTNERS):
+        chosen = (chance >> np.uint64(32)) % np.uint64(shared)
+        bundle = own[own_start[k] + np.int64(chosen)]
+        other = _other_state(mine, bundle, chance, order, member_start, members, raised)
+        chance = mixed(chance)
+        if other < 0:
+            continue
+        if partner < 0:
+            for e in range(own_start[k], own_start[k + 1]):
+                owner[own[e]] = look
+                alone += steps[own[e], leave]
+        # Bundles of both stay as they are: what they would have cost is taken back.
+        cost = 0
+        for e in range(own_start[other], own_start[other + 1]):
+            cost += -steps[own[e], leave] if owner[own[e]] == look else steps[own[e], enter]
+        if partner < 0 or cost < least:
+            partner, least = other, cost
+    return partner, alone + least, chance
 
 
 @kernel(
@@ -229,9 +302,8 @@ def exchange(
     base: int,
 ) -> int:
     """Offer every candidate the best of a few partners of its family, some times over; says how many were taken."""
-    bundle_count = len(cell_start) - 1
-    steps = np.empty((bundle_count, 2), np.int64)
-    owner = np.full(bundle_count, -1, np.int64)
+    steps = np.empty((len(cell_start) - 1, 2), np.int64)
+    owner = np.full(len(steps), -1, np.int64)
     made, look = 0, 0
     for family in range(len(start) - 1):
         if start[family + 1] - start[family] < 2:
@@ -247,54 +319,24 @@ def exchange(
                 if shared == 0:
                     continue
                 mine = raised[order[k]]
-                leave, enter = (1, 0) if mine else (0, 1)
                 chance = mixed(draw[order[k]] + np.uint64(turn + again + 1) * np.uint64(0x9E3779B97F4A7C15))
-                partner, least, alone = -1, 0, 0
                 look += 1
-                for _ in range(PARTNERS):
-                    chosen = (chance >> np.uint64(32)) % np.uint64(shared)
-                    bundle = own[own_start[k] + np.int64(chosen)]
-                    first, end = member_start[bundle], member_start[bundle + 1]
-                    at = first + np.int64((chance & np.uint64(0xFFFFFFFF)) % np.uint64(end - first))
-                    chance = mixed(chance)
-                    other = -1
-                    for _ in range(min(end - first, TRIES)):
-                        if raised[order[members[at]]] != mine:
-                            other = members[at]
-                            break
-                        at += 1
-                        if at == end:
-                            at = first
-                    if other < 0:
-                        continue
-                    if partner < 0:
-                        for e in range(own_start[k], own_start[k + 1]):
-                            owner[own[e]] = look
-                            alone += steps[own[e], leave]
-                    # Bundles of both stay as they are: what they would have cost is taken back.
-                    cost = 0
-                    for e in range(own_start[other], own_start[other + 1]):
-                        cost += -steps[own[e], leave] if owner[own[e]] == look else steps[own[e], enter]
-                    if partner < 0 or cost < least:
-                        partner, least = other, cost
+                partner, cost, chance = _best_partner(
+                    k, shared, look, chance, order, own_start, own, member_start, members, raised, steps, owner
+                )
                 if partner < 0:
                     continue
                 coin = coins[np.int64(chance >> np.uint64(64 - COIN_BITS))]
-                if alone + least > heat * coin // (SCALE * SCALE):
+                if cost > heat * coin // (SCALE * SCALE):
                     continue
                 raised[order[k]], raised[order[partner]] = not mine, mine
-                step = -base if mine else base
                 for e in range(own_start[partner], own_start[partner + 1]):
-                    bundle = own[e]
-                    if owner[bundle] == look:
-                        owner[bundle] = -1
+                    if owner[own[e]] == look:
+                        owner[own[e]] = -1
                     else:
-                        change(bundle, -step, cell_start, cells, off, count)
-                        take_steps(bundle, bundle + 1, cell_start, cells, off, count, rise, fall, base, steps)
+                        step(own[e], not mine, cell_start, cells, off, count, rise, fall, base, steps)
                 for e in range(own_start[k], own_start[k + 1]):
-                    bundle = own[e]
-                    if owner[bundle] == look:
-                        change(bundle, step, cell_start, cells, off, count)
-                        take_steps(bundle, bundle + 1, cell_start, cells, off, count, rise, fall, base, steps)
+                    if owner[own[e]] == look:
+                        step(own[e], mine, cell_start, cells, off, count, rise, fall, base, steps)
                 made += 1
     return made

@@ -218,17 +218,15 @@ def _shift(cell: int, amount: int, own_start: Ints, own: Codes, start: Ints, mem
             score[members[b]] += amount
 
 
-@kernel("b1[::1](i8[::1], i8, i8[::1], i4[::1], i8[::1], i8[::1], i8[::1], i8)")
-def choose(
-    part: Ints, rising: int, start: Ints, published_of: Codes, now: Ints, published: Ints, original: Ints, base: int
-) -> Bools:
-    """Which candidates rise to the base: greedy by residuals, then exchanges; ties by the order of candidates."""
+@kernel("Tuple((i8[::1], i4[::1], i8[::1], i4[::1], i8[::1]))(i8[::1], i8[::1], i4[::1], i8[::1], i8[::1], i8[::1])")
+def _shared_cells(
+    part: Ints, start: Ints, published_of: Codes, now: Ints, published: Ints, original: Ints
+) -> tuple[Ints, Codes, Ints, Codes, Ints]:
+    """Published cells with some, but not all, candidates; the others are settled by the number that rises.
+
+    Gives the candidates of each of them, those of each candidate, and the sum of residuals of every candidate.
+    """
     n = len(part)
-    raised = np.zeros(n, np.bool_)
-    if rising == n:
-        raised[:] = True
-    if rising == 0 or rising == n:
-        return raised
     entries = 0
     for k in range(n):
         entries += start[part[k] + 1] - start[part[k]]
@@ -240,7 +238,6 @@ def choose(
             cells[at], owner[at] = published_of[e], k
             at += 1
     order = np.argsort(cells, kind="mergesort")
-    # Published cells with some, but not all, candidates; the others are settled by the number that rises.
     local = np.full(entries, -1, np.int32)
     member_start = np.zeros(entries + 1, np.int64)
     members = np.empty(entries, np.int32)
@@ -275,6 +272,21 @@ def choose(
                 at += 1
             e += 1
         own_start[k + 1] = at
+    return member_start, members, own_start, own, score
+
+
+@kernel("b1[::1](i8[::1], i8, i8[::1], i4[::1], i8[::1], i8[::1], i8[::1], i8)")
+def choose(
+    part: Ints, rising: int, start: Ints, published_of: Codes, now: Ints, published: Ints, original: Ints, base: int
+) -> Bools:
+    """Which candidates rise to the base: greedy by residuals, then exchanges; ties by the order of candidates."""
+    n = len(part)
+    raised = np.zeros(n, np.bool_)
+    if rising == n:
+        raised[:] = True
+    if rising == 0 or rising == n:
+        return raised
+    member_start, members, own_start, own, score = _shared_cells(part, start, published_of, now, published, original)
     stamp = np.zeros(n, np.int64)
     clock = 0
     for _ in range(rising):

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.model.arrays import Ints
-from discreet.tables.rounding.kernels import Words, next_word, unit_draw
+from discreet.tables.rounding.kernels import Words, counted_violations, next_word, recounted, unit_draw, violation
 
 TRIES = 6
 """So many cells of a line are looked at for one that can be exchanged."""
@@ -34,9 +34,9 @@ def _shifted(a: int, move: int, start: Ints, row: Ints, z: Ints, floor: Ints, ce
     change = 0
     for k in range(start[a], start[a + 1]):
         j = row[k]
-        old = max(0, floor[j] - z[j], z[j] - ceil[j])
+        old = violation(j, z, floor, ceil)
         z[j] += move
-        new = max(0, floor[j] - z[j], z[j] - ceil[j])
+        new = violation(j, z, floor, ceil)
         change += new * new - old * old
     return change
 
@@ -67,16 +67,7 @@ def exchange(
 
     The members of line ``l`` are ``member[begin[l] : begin[l + 1]]``. ``x`` ends with the best that was found.
     """
-    size = 1
-    for j in rows:
-        size = max(size, floor[j] - z[j], z[j] - ceil[j])
-    size = 2 * size + 64
-    counts = np.zeros(size, np.int64)
-    top = 0
-    for j in rows:
-        v = max(0, floor[j] - z[j], z[j] - ceil[j])
-        counts[v] += 1
-        top = max(top, v)
+    counts, top = counted_violations(rows, z, floor, ceil)
     found = top
     if len(mine) == 0:
         return found
@@ -103,12 +94,7 @@ def exchange(
             continue
         for cell in (a, b):
             for k in range(start[cell], start[cell + 1]):
-                j = row[k]
-                counts[min(max(0, floor[j] - z[j], z[j] - ceil[j]), size - 1)] -= 1
-                z[j] += move if cell == a else -move
-                v = min(max(0, floor[j] - z[j], z[j] - ceil[j]), size - 1)
-                counts[v] += 1
-                top = max(top, v)
+                top = recounted(row[k], move if cell == a else -move, top, counts, z, floor, ceil)
         x[a] += move
         x[b] -= move
         while top > 0 and counts[top] == 0:

@@ -29,6 +29,35 @@ def unit_draw(state: Words) -> float:
     return float(next_word(state) >> np.uint64(11)) * 2.0**-53
 
 
+@kernel("int64(int64, int64[::1], int64[::1], int64[::1])")
+def violation(j: int, z: Ints, floor: Ints, ceil: Ints) -> int:
+    """How far a sum lies outside of its multiples."""
+    return int(max(0, floor[j] - z[j], z[j] - ceil[j]))
+
+
+@kernel("Tuple((int64[::1], int64))(int64[::1], int64[::1], int64[::1], int64[::1])")
+def counted_violations(rows: Ints, z: Ints, floor: Ints, ceil: Ints) -> tuple[Ints, int]:
+    """How many sums lie how far outside, with room for twice as much, and the worst of them."""
+    top = 0
+    for j in rows:
+        top = max(top, violation(j, z, floor, ceil))
+    counts = np.zeros(2 * max(top, 1) + 64, np.int64)
+    for j in rows:
+        counts[violation(j, z, floor, ceil)] += 1
+    return counts, top
+
+
+@kernel("int64(int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[::1])")
+def recounted(j: int, move: int, top: int, counts: Ints, z: Ints, floor: Ints, ceil: Ints) -> int:
+    """Move a sum and count its violation anew; the worst so far."""
+    last = len(counts) - 1
+    counts[min(violation(j, z, floor, ceil), last)] -= 1
+    z[j] += move
+    new = min(violation(j, z, floor, ceil), last)
+    counts[new] += 1
+    return max(top, new)
+
+
 @kernel(
     "int64(int64, uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
     "int64[::1], int64[::1], int64[::1], float64, float64, int64[::1])"
@@ -56,16 +85,7 @@ def anneal(
     ``z`` are the sums, to lie in ``floor`` to ``ceil``. One cell moves one step at a time; energy is the sum of squared
     violations. The best ``x`` found goes into ``best``; the answer is its worst violation.
     """
-    size = 1
-    for j in range(len(z)):
-        size = max(size, floor[j] - z[j], z[j] - ceil[j])
-    size = 2 * size + 64
-    counts = np.zeros(size, np.int64)
-    top = 0
-    for j in range(len(z)):
-        v = max(0, floor[j] - z[j], z[j] - ceil[j])
-        counts[v] += 1
-        top = max(top, v)
+    counts, top = counted_violations(np.arange(len(z)), z, floor, ceil)
     found = top
     best[:] = x
     if len(movable) == 0:
@@ -86,7 +106,7 @@ def anneal(
         change = 0
         for k in range(start[i], start[i + 1]):
             j = row[k]
-            old = max(0, floor[j] - z[j], z[j] - ceil[j])
+            old = violation(j, z, floor, ceil)
             now = z[j] + move * times[k]
             new = max(0, floor[j] - now, now - ceil[j])
             change += new * new - old * old
@@ -94,13 +114,7 @@ def anneal(
             continue
         x[i] += move
         for k in range(start[i], start[i + 1]):
-            j = row[k]
-            old = max(0, floor[j] - z[j], z[j] - ceil[j])
-            z[j] += move * times[k]
-            new = min(max(0, floor[j] - z[j], z[j] - ceil[j]), size - 1)
-            counts[min(old, size - 1)] -= 1
-            counts[new] += 1
-            top = max(top, new)
+            top = recounted(row[k], move * times[k], top, counts, z, floor, ceil)
         while top > 0 and counts[top] == 0:
             top -= 1
         if top < found:

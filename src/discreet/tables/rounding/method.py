@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from discreet.model.arrays import LARGEST, NO_LOWER, Floats, Ints
 from discreet.model.claims.altered import KNOWN_LEVELS, LIKELY, REPEATED, rounding_claim
 from discreet.model.evidence import Certificates, Evidence, Proofs
 from discreet.parameters import AtLeastOne, Natural, Number
-from discreet.progress import checkpoint
+from discreet.progress import checkpoint, onwards
 from discreet.relations import System
 from discreet.relations.cycles import has_open_cycle
 from discreet.relations.interior import finest_cells, interior
@@ -43,6 +44,8 @@ Rule = Literal[
 RULES = get_args(Rule)
 ADDITIVE = RULES[:4]
 SHOWN = 5
+TRIED_CELLS, TRIED_UP_TO, TRIED_BASES = 6_000, 4, 3
+"""Where a base does not do, a few larger ones are tried on tables of up to so many cells, to name one that does."""
 AT_ONCE, NODES = 6_000, 600
 """Networks of up to so many cells and relations are rounded at once, without a program."""
 LARGE, PART = 100_000, 60_000
@@ -130,7 +133,7 @@ class Round(Keyed, TableMethod):
             lower, upper = self._limits(system, published, step, reach)
             certificates, proofs, left = prove_levels(system, lower, upper)
             if left:
-                raise self._unprotected(system, left)
+                raise self._unprotected(system, left, key)
         insecure = key is not None and key.insecure
         claim = rounding_claim(
             str(self.base),
@@ -333,13 +336,47 @@ class Round(Keyed, TableMethod):
                 groups[cell] = known.setdefault((number, *codes), len(known))
         return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
-    def _unprotected(self, system: System, cells: list[int]) -> ProtectionError:
+    def _unprotected(self, system: System, cells: list[int], key: Key | None) -> ProtectionError:
         names = listed((system.cell_name(cell) for cell in cells), SHOWN)
+        with onwards("larger bases: "):
+            larger = self._base_that_works(system, key)
+        base = "Take a larger base" if larger is None else f"Take base={larger}, which was tried and works"
         return ProtectionError(
             f"{counted(len(cells), 'unsafe cell')} cannot be protected by rounding to multiples of {self.base}: "
             f"somebody who knows the base could tell more than the level allows: {names}.",
-            hint="Take a larger base, or publish without that proof (levels=False), which the release then says.",
+            hint=f"{base}, or publish without that proof (levels=False), which the release then says.",
         )
+
+    def _base_that_works(self, system: System, key: Key | None) -> int | None:
+        """The least of the next larger bases that keeps all levels, where trying them takes no time to speak of."""
+        base = _fraction(self.base)
+        if base is None or base.denominator != 1 or len(system) > TRIED_CELLS:
+            return None
+        bases = range(int(base) + 1, TRIED_UP_TO * int(base) + 1)
+        likely = (larger for larger in bases if self._may_keep_levels(system, larger * 10**system.decimals))
+        methods = (replace(self, base=larger) for larger in islice(likely, TRIED_BASES))
+        return next((int(method.base) for method in methods if method._keeps_levels(system, key)), None)
+
+    def _keeps_levels(self, system: System, key: Key | None) -> bool:
+        """Whether the base keeps the levels of all cells."""
+        step = self._step(system)
+        try:
+            made = self._rounded(system, step, key, cell_marks(system) if key is not None else None)
+        except ProtectionError:
+            return False
+        published = made.value * step
+        reach = int(np.abs(published - system.value).max(initial=0)) // step + 1
+        return not prove_levels(system, *self._limits(system, published, step, reach))[2]
+
+    def _may_keep_levels(self, system: System, step: int) -> bool:
+        """Whether each unsafe cell has a multiple beside it that leaves it its level, whatever the others do."""
+        floor, rest = np.divmod(system.value, step)
+        low, high = system.value - system.lower_level, system.value + system.upper_level
+        keeps = np.zeros(len(system), np.bool_)
+        for multiple in (floor, floor + (rest > 0)):
+            lower, upper = self._limits(system, multiple * step, step, 1)
+            keeps |= (lower <= low) & (upper >= high)
+        return bool(keeps[system.unsafe].all())
 
 
 class Made:

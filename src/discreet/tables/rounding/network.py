@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.model.arrays import LARGEST, Floats, Ints
 from discreet.relations import System
+from discreet.solve.flow import arcs_of_nodes, least_weight
 from discreet.tables.rounding import network_kernels as kernels
 
 
@@ -24,7 +25,7 @@ class CellNetwork(NamedTuple):
 
     def adjacency(self) -> tuple[Ints, Ints, Ints]:
         """Where the arcs of each node begin, how many there are, and the arcs."""
-        return kernels.arcs_of_nodes(self.tail, self.head, self.nodes)
+        return arcs_of_nodes(self.tail, self.head, self.nodes)
 
     def in_order(self, draw: Floats) -> tuple[CellNetwork, Ints]:
         """The same network with arcs and nodes ordered by a draw for each arc, and the order of the arcs.
@@ -91,7 +92,7 @@ def round_cheaply(net: CellNetwork, rest: Ints, step: int, low: Ints, high: Ints
         return None
     begin, _, arcs = net.adjacency()
     left = np.where((weight < 0) | ((weight == 0) & (2 * rest >= step)), high, low)
-    done = kernels.least_weight(step, net.tail, net.head, begin, arcs, weight, high > low, rest, left)
+    done = least_weight(step, net.tail, net.head, begin, arcs, weight, high > low, rest, left)
     return left if done else None
 
 

@@ -6,10 +6,8 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Floats, Ints, Status
+from discreet.solve.flow import ORIGIN, UNREACHED, find_way, room_along, send_along
 from discreet.tables.rounding.kernels import Words, next_word, unit_draw
-
-FAR = 2**62
-"""A distance that no way has."""
 
 
 @kernel("int64(int64[::1], boolean[::1], int64)")
@@ -25,27 +23,6 @@ def leader(above: Ints, turned: Bools, node: int) -> int:
         other ^= mine
         node = then
     return first
-
-
-@kernel("Tuple((int64[::1], int64[::1], int64[::1]))(int64[::1], int64[::1], int64)")
-def arcs_of_nodes(tail: Ints, head: Ints, nodes: int) -> tuple[Ints, Ints, Ints]:
-    """Where the arcs of each node begin, how many there are, and the arcs in their order; a loop stands once."""
-    count = np.zeros(nodes, np.int64)
-    for a in range(len(tail)):
-        count[tail[a]] += 1
-        count[head[a]] += tail[a] != head[a]
-    begin = np.zeros(nodes + 1, np.int64)
-    for v in range(nodes):
-        begin[v + 1] = begin[v] + count[v]
-    place = begin[:-1].copy()
-    arcs = np.empty(begin[nodes], np.int64)
-    for a in range(len(tail)):
-        arcs[place[tail[a]]] = a
-        place[tail[a]] += 1
-        if tail[a] != head[a]:
-            arcs[place[head[a]]] = a
-            place[head[a]] += 1
-    return begin, count, arcs
 
 
 @kernel("boolean(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
@@ -90,81 +67,52 @@ def as_arcs(start: Ints, cell: Ints, sign: Ints, rows: Ints, tail: Ints, head: I
     return True
 
 
-@kernel(
-    "boolean(int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1])"
-)
-def least_weight(
-    step: int,
-    tail: Ints,
-    head: Ints,
-    begin: Ints,
-    arcs: Ints,
-    weight: Ints,
-    movable: Bools,
-    rest: Ints,
-    left: Ints,
-) -> bool:
-    """Round a circulation with the least weight: shortest ways from nodes with too much to nodes with too little.
+@kernel("int64(int64, int64, int64, int64[::1], int64[::1], int64[::1], int64[::1])")
+def _arc_between(node: int, came: int, step: int, begin: Ints, alive: Ints, arcs: Ints, rest: Ints) -> int:
+    """The last arc of a node that lies between multiples, but for ``came``; -1 where there is none.
 
-    ``rest`` is how far each arc lies above a multiple, ``left`` where it goes: 0 or ``step``, wherever it is cheaper to
-    begin with. What raising an arc costs is its ``weight``. Node potentials, under which no change is cheaper than
-    nothing, prove the answer; it is ``False`` where arcs that are not ``movable`` leave no way or the proof fails.
+    Arcs that have come to a multiple are put behind those that are ``alive``.
     """
-    nodes = len(begin) - 1
-    much = np.zeros(nodes, np.int64)
-    for a in range(len(tail)):
-        much[head[a]] += left[a] - rest[a]
-        much[tail[a]] -= left[a] - rest[a]
-    for v in range(nodes):
-        if much[v] % step != 0:
-            return False
-        much[v] //= step
-    potential = np.zeros(nodes, np.int64)
-    distance, came = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
-    done = np.empty(nodes, np.bool_)
-    while True:
-        wanted = False
-        for v in range(nodes):
-            distance[v], came[v], done[v] = (0 if much[v] > 0 else FAR), -1, False
-            wanted |= much[v] > 0
-        if not wanted:
-            break
-        while True:
-            node, reach = -1, FAR
-            for v in range(nodes):
-                if not done[v] and distance[v] < reach:
-                    node, reach = v, distance[v]
-            if node < 0:
-                return False
-            done[node] = True
-            if much[node] < 0:
-                break
-            for k in range(begin[node], begin[node + 1]):
-                a = arcs[k]
-                if not movable[a]:
-                    continue
-                if left[a] == 0 and tail[a] == node:
-                    other, cost = head[a], weight[a]
-                elif left[a] == step and head[a] == node:
-                    other, cost = tail[a], -weight[a]
-                else:
-                    continue
-                further = reach + cost + potential[node] - potential[other]
-                if further < distance[other]:
-                    distance[other], came[other] = further, a
-        for v in range(nodes):
-            potential[v] += min(distance[v], reach)
-        much[node] += 1
-        while came[node] >= 0:
-            a = came[node]
-            node = tail[a] if head[a] == node else head[a]
-            left[a] = step - left[a]
-        much[node] -= 1
-    for a in range(len(tail)):
-        reduced = weight[a] + potential[tail[a]] - potential[head[a]]
-        if movable[a] and ((left[a] == 0 and reduced < 0) or (left[a] == step and reduced > 0)):
-            return False
-    return True
+    k = alive[node] - 1
+    while k >= 0:
+        arc = arcs[begin[node] + k]
+        if rest[arc] == 0 or rest[arc] == step:
+            alive[node] -= 1
+            arcs[begin[node] + k] = arcs[begin[node] + alive[node]]
+            arcs[begin[node] + alive[node]] = arc
+        elif arc != came:
+            return int(arc)
+        k -= 1
+    return -1
+
+
+@kernel(
+    "int64(int64, uint64[::1], int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], float64[::1], boolean)"
+)
+def _amount_round(
+    step: int,
+    state: Words,
+    first: int,
+    last: int,
+    path_node: Ints,
+    path_arc: Ints,
+    tail: Ints,
+    rest: Ints,
+    weight: Floats,
+    drawn: bool,
+) -> int:
+    """How far a cycle moves until one of its arcs comes to a multiple, in one direction or (below zero) the other."""
+    up, down, cost = step, step, 0.0
+    for d in range(first, last + 1):
+        a = path_arc[d]
+        if tail[a] == path_node[d - 1]:
+            up, down = min(up, step - rest[a]), min(down, rest[a])
+            cost += weight[a]
+        else:
+            up, down = min(up, rest[a]), min(down, step - rest[a])
+            cost -= weight[a]
+    rise = unit_draw(state) * (up + down) < down if drawn else cost <= 0.0
+    return up if rise else -down
 
 
 @kernel(
@@ -201,19 +149,7 @@ def cancel_cycles(
             ended = False
             while True:
                 node = path_node[depth]
-                came = path_arc[depth]
-                arc = -1
-                k = alive[node] - 1
-                while k >= 0:
-                    candidate = arcs[begin[node] + k]
-                    if rest[candidate] == 0 or rest[candidate] == step:
-                        alive[node] -= 1
-                        arcs[begin[node] + k] = arcs[begin[node] + alive[node]]
-                        arcs[begin[node] + alive[node]] = candidate
-                    elif candidate != came:
-                        arc = candidate
-                        break
-                    k -= 1
+                arc = _arc_between(node, path_arc[depth], step, begin, alive, arcs, rest)
                 if arc < 0:
                     if depth == 0 and alive[node] == 0:
                         ended = True
@@ -228,20 +164,7 @@ def cancel_cycles(
                     place[other] = depth
                     continue
                 first = place[other] + 1
-                up, down, cost = step, step, 0.0
-                for d in range(first, depth + 1):
-                    a = path_arc[d]
-                    if tail[a] == path_node[d - 1]:
-                        up, down = min(up, step - rest[a]), min(down, rest[a])
-                        cost += weight[a]
-                    else:
-                        up, down = min(up, rest[a]), min(down, step - rest[a])
-                        cost -= weight[a]
-                if drawn:
-                    rise = unit_draw(state) * (up + down) < down
-                else:
-                    rise = cost <= 0.0
-                amount = up if rise else -down
+                amount = _amount_round(step, state, first, depth, path_node, path_arc, tail, rest, weight, drawn)
                 broken = depth
                 for d in range(first, depth + 1):
                     a = path_arc[d]
@@ -258,6 +181,13 @@ def cancel_cycles(
                 place[source] = -1
                 break
     return cycles
+
+
+@kernel("void(int64, int64, int64[::1], int64[::1], int64[::1])")
+def _stay(arc: int, step: int, rest: Ints, ahead: Ints, back: Ints) -> None:
+    """Take all room from an arc that has come to a multiple."""
+    if rest[arc] == 0 or rest[arc] == step:
+        ahead[arc], back[arc] = rest[arc], -rest[arc]
 
 
 @kernel("int64(int64, uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int8[::1])")
@@ -278,8 +208,12 @@ def fair_coins(
     needs cannot be sent round.
     """
     nodes = len(begin) - 1
-    came = np.empty(nodes, np.int64)
-    queue = np.empty(nodes, np.int64)
+    came, queue = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    goal = np.zeros(nodes, np.bool_)
+    # An arc between multiples has room both ways; one that has come to a multiple stays there.
+    ahead, back = np.full(len(rest), step), np.zeros(len(rest), np.int64)
+    for a in range(len(rest)):
+        _stay(a, step, rest, ahead, back)
     picked = 0
     for arc in order:
         if rest[arc] == 0 or rest[arc] == step:
@@ -289,43 +223,23 @@ def fair_coins(
         picked += 1
         need = step - rest[arc] if up else rest[arc]
         rest[arc] = step if up else 0
+        _stay(arc, step, rest, ahead, back)
         if tail[arc] == head[arc]:
             continue
         source, sink = (head[arc], tail[arc]) if up else (tail[arc], head[arc])
+        goal[sink] = True
         while need > 0:
-            came[:] = -2
-            came[source] = -1
-            first, last = 0, 1
-            queue[0] = source
-            while first < last and came[sink] == -2:
-                node = queue[first]
-                first += 1
-                for k in range(begin[node], begin[node + 1]):
-                    a = arcs[k]
-                    if rest[a] == 0 or rest[a] == step:
-                        continue
-                    other = head[a] if tail[a] == node else tail[a]
-                    if came[other] == -2:
-                        came[other] = a
-                        queue[last] = other
-                        last += 1
-            if came[sink] == -2:
+            came[:] = UNREACHED
+            came[source] = ORIGIN
+            if find_way(tail, head, begin, arcs, ahead, back, rest, 0, goal, came, queue) < 0:
                 return -1
-            amount, node = need, sink
-            while node != source:
-                a = came[node]
-                if head[a] == node:
-                    amount, node = min(amount, step - rest[a]), tail[a]
-                else:
-                    amount, node = min(amount, rest[a]), head[a]
+            amount = room_along(sink, need, tail, head, came, ahead, back, rest)
+            send_along(sink, amount, tail, head, came, rest)
             node = sink
-            while node != source:
+            while came[node] >= 0:
                 a = came[node]
-                if head[a] == node:
-                    rest[a] += amount
-                    node = tail[a]
-                else:
-                    rest[a] -= amount
-                    node = head[a]
+                _stay(a, step, rest, ahead, back)
+                node = tail[a] if head[a] == node else head[a]
             need -= amount
+        goal[sink] = False
     return picked

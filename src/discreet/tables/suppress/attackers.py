@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from discreet.attack.knowledge import known_bounds
-from discreet.attack.pairs import EVERYBODY as EVERYBODY
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints, ranges
 from discreet.relations import System
+from discreet.relations.insiders import EVERYBODY
+from discreet.relations.system import known_bounds
 from discreet.solve.small import Alternative
 
 
@@ -28,6 +30,9 @@ class Attackers:
     several
         Cells that stand for twins, too.
     """
+
+    in_pairs: ClassVar[bool] = False
+    """Whether two contributors put together what they know."""
 
     def __init__(
         self,

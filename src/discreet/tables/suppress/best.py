@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from discreet.errors import counted
 from discreet.model.arrays import Bools, Floats
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import CertifiedPattern, EffortLimits, certify, movable_cells, needed_levels
+from discreet.tables.suppress.certified import (
+    CertifiedPattern,
+    EffortLimits,
+    certify,
+    movable_cells,
+    needed_levels,
+    price,
+)
 from discreet.tables.suppress.optimal import MOST_NODES, MOST_ROUNDS, Optimum, PatternDemands, optimal
 
 MERGE_NODES, MERGE_ROUNDS, MERGE_ITERATIONS = 500, 40, 100_000
 """Effort at most when patterns are merged: a few seconds."""
+
+BEYOND = "beyond_outsiders"
+"""How many cells are withheld that the optimum against outsiders alone publishes."""
 
 
 def improve_to_optimum(
@@ -61,6 +72,7 @@ def improve_to_optimum(
         "least_cost": int(max(found.bound, 0.0)),
         "cost": int(np.ceil(price(system, cost, best))),
         "proven": int(found.proven),
+        BEYOND: int((best.withheld & ~found.withheld & ~required).sum()),
     }
     effort.pop("limit_struck_at", None)
     if found.struck_at is not None:
@@ -108,11 +120,6 @@ def _certified(
     return start
 
 
-def price(system: System, cost: Floats, pattern: CertifiedPattern) -> float:
-    """What the secondaries of a pattern cost."""
-    return float(cost[pattern.withheld & ~system.unsafe & ~system.given].sum())
-
-
 def _optimum(
     system: System,
     cost: Floats,
@@ -151,4 +158,16 @@ def _optimum(
         max_rounds=max_rounds,
         max_iterations=max_iterations,
         max_programs=max_programs,
+    )
+
+
+def beyond_optimum(effort: Mapping[str, int], for_sums: int) -> str:
+    """What was withheld besides the cheapest pattern against outsiders, which is what an optimum is elsewhere."""
+    kind = "the optimum" if effort["proven"] else "the best pattern found"
+    more = effort[BEYOND] + for_sums
+    if not more:
+        return f"{kind} against outsiders alone needed no further cell"
+    return (
+        f"{kind} against outsiders alone was completed by {counted(more, 'further cell')}: {effort[BEYOND]:,} against "
+        f"contributors, {for_sums:,} for sums of withheld cells"
     )

@@ -8,16 +8,14 @@ because it proves much about patterns that the next cut forbids.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.tables.suppress.cuts import Cut
 from discreet.tables.suppress.master import SAFE, Relaxed
-
-if TYPE_CHECKING:
-    from discreet.tables.suppress.search import PatternSearch
+from discreet.tables.suppress.search import PatternSearch
 
 WHOLE = 1e-6
 """A share counts as nothing or all within this."""
@@ -57,7 +55,14 @@ class _Open(NamedTuple):
     upper: Floats
 
 
-class Branching:
+class BranchingSearch(PatternSearch):
+    """The search with a tree of its own."""
+
+    def _search_tree(self, nodes: int) -> None:
+        _Branching(self).run(nodes)
+
+
+class _Branching:
     """Searches the tree of a search, from what its relaxation has shown."""
 
     def __init__(self, search: PatternSearch) -> None:
@@ -200,9 +205,9 @@ class Branching:
         """
         free = np.flatnonzero(upper > lower)
         point = relaxed.point[free]
-        parts = np.minimum(point, 1 - point) > WHOLE
-        if parts.any():
-            free, point = free[parts], point[parts]
+        fractional = np.minimum(point, 1 - point) > WHOLE
+        if fractional.any():
+            free, point = free[fractional], point[fractional]
         if not len(free):
             return -1, (np.inf, np.inf)
         distance = np.stack((1 - point, point))

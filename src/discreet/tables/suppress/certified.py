@@ -11,16 +11,16 @@ from time import monotonic
 
 import numpy as np
 
+from discreet.errors import counted
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.evidence import DOWN, MOVES, UP
-from discreet.progress import checkpoint
+from discreet.progress import PARTS, Step, checkpoint
 from discreet.relations import System
 from discreet.solve.lattice import Lattice
 from discreet.solve.local import HUGE, LATTICE, QUICK, LocalPrograms
 from discreet.solve.small import STEEP, Alternative
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.coalitions import families_against
-from discreet.tables.suppress.families import Member, Unprotected
+from discreet.tables.suppress.families import CertificateFamilies, Member, Unprotected
 from discreet.tables.suppress.users import Users
 
 CLOSE = 1e-9
@@ -42,10 +42,10 @@ LITTLE = 0.02
 """Secondaries that together cost no more than this share are not worth giving up."""
 LINES = (2, 8)
 """How much of the lines through a cell is withheld, in parts of a neighbourhood, before it stays without a family."""
-FIRST_PATTERN = 0.65
-"""Part of the work that the first pattern is expected to take."""
 IMPROVEMENT, AT_LEAST, NO_MORE = 2, 100_000, 1_500_000
 """Giving up secondaries may take so many times the iterations that the first pattern took, within these limits."""
+STRUCK = ("limit_struck_at", "limit_struck_cells", "limit_struck_of")
+"""What is kept of a limit that was reached: the effort, and how many of how many cells had been protected with care."""
 
 
 @dataclass
@@ -88,6 +88,11 @@ def needed_levels(system: System) -> tuple[Ints, Ints]:
     return system.upper_level + missing, system.lower_level
 
 
+def price(system: System, cost: Floats, pattern: CertifiedPattern) -> float:
+    """What the secondaries of a pattern cost."""
+    return float(cost[pattern.withheld & ~system.unsafe & ~system.given].sum())
+
+
 def movable_cells(system: System) -> Bools:
     """Cells that may be withheld, and are not known from before."""
     return ~system.forced & ~system.known & ~(system.empty & ~system.unsafe)
@@ -110,6 +115,16 @@ def certify(
     return search.run(cost if first_cost is None else first_cost, cost)
 
 
+def _families_against(programs: LocalPrograms, attackers: Attackers, up: Ints, down: Ints) -> CertificateFamilies:
+    """What makes families of certificates against some attackers."""
+    if attackers.in_pairs:
+        from discreet.tables.suppress.coalitions import CoalitionFamilies, Coalitions
+
+        assert isinstance(attackers, Coalitions)
+        return CoalitionFamilies(programs, attackers, up, down)
+    return CertificateFamilies(programs, attackers, up, down)
+
+
 class _CertifiedSearch:
     def __init__(
         self, system: System, cost: Floats, attackers: Attackers, limits: EffortLimits, movable: Bools
@@ -127,29 +142,33 @@ class _CertifiedSearch:
             attackers.integral,
             Lattice(system),
         )
-        self.maker = families_against(self.programs, attackers, self.up, self.down)
+        self.maker = _families_against(self.programs, attackers, self.up, self.down)
         self.families: dict[int, list[Member]] = {}
         self.unprotected: dict[int, Unprotected] = {}
         self.users = Users(self.programs.required)
         self.waiting = np.zeros(len(system), np.bool_)
         self.shared: dict[int, list[Member]] = {}
         self.remembered = np.zeros((len(system), 3), np.int8)
-        self.last = self.work = self.done = self.fallbacks = 0
+        self.last = self.work = self.fallbacks = self.careful = self.count = 0
+        self.step = Step("protect", 0, 0)
         self.programs.solver.listen = self._listen
 
     def run(self, first_cost: Floats, cost: Floats) -> CertifiedPattern:
         self.programs.charge(first_cost)
         targets = np.flatnonzero(self.unsafe & ((self.up > 0) | (self.down > 0)))
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
+        self.count = len(order)
         widely = min(len(order) // WIDELY + 1, AT_MOST)
         # Where nothing is given up later on, the largest cells may hang on certificates of others, too.
         self.waiting[order[0 if self._struck() else widely :]] = True
         ahead = self._work(len(order), widely)
         for done, target in enumerate(order.tolist()):
-            self._at(ahead[done])
+            self._at(ahead[done], f"{done:,} of {counted(len(order), 'unsafe cell')}")
             self.programs.second = _width(done) if done < widely else NARROW
             if self._struck():
                 self.programs.second = self.programs.rounds = 0
+            else:
+                self.careful = done + 1
             self.waiting[target] = False
             found = self.maker.make(target, self.shared.pop(target, []))
             if isinstance(found, Unprotected):
@@ -158,7 +177,9 @@ class _CertifiedSearch:
                 self.families[target] = found
                 self._share(self.maker.found)
         self._try_again()
+        self._at(self.work)
         self._drop_unused()
+        self._improved(0)
         self.programs.charge(cost)
         self.users.take(self.families)
         first = self.programs.solver.iterations
@@ -170,18 +191,23 @@ class _CertifiedSearch:
             if self._done() or before - price < WORTH * price:
                 break
             before = price
-            self._improve(ROUNDS[number])
-        self._at(self.work)
+            self._improve(ROUNDS[number], first)
+        self._improved(PARTS)
         return CertifiedPattern(self.programs.withheld, self.families, self.unprotected, self._effort())
 
-    def _at(self, done: float) -> None:
-        """So much of the work is done."""
-        self.done = int(done)
+    def _at(self, done: float, note: str = "") -> None:
+        """So much of the work on the first pattern is done."""
+        self.step = Step("protect", int(done), self.work, note)
+        self._listen()
+
+    def _improved(self, done: float, note: str = "") -> None:
+        """So much of the work on a better pattern is done, in parts."""
+        self.step = Step("improve", int(done), PARTS, note)
         self._listen()
 
     def _listen(self) -> None:
         """Say how much is done, and let whoever hears it cancel."""
-        checkpoint("protect", self.done, self.work)
+        checkpoint(*self.step)
 
     def _try_again(self) -> None:
         """Cells without a family, now that more is withheld; where that does not help, whole lines are withheld too.
@@ -195,7 +221,7 @@ class _CertifiedSearch:
         programs.sizes = HUGE
         for target in list(self.unprotected):
             for times in (0, *LINES):
-                self._at(self.work * FIRST_PATTERN)
+                self._at(self.work, f"{counted(len(self.unprotected), 'unsafe cell')} tried again")
                 if times and programs.lattice is not None:
                     level = int(max(self.up[target], self.down[target]))
                     lines = programs.lattice.around(target, level, programs.weight, programs.movable, times)
@@ -213,7 +239,7 @@ class _CertifiedSearch:
         each = np.full(count, 1_200.0)
         each[:widely] = np.where(width > QUICK, 12.0 * width, 3.0 * width)[:count]
         before: Floats = np.cumsum(each) - each
-        self.work = int((before[-1] + each[-1]) / FIRST_PATTERN) if count else 1
+        self.work = int(before[-1] + each[-1]) if count else 1
         return before
 
     def _share(self, found: list[Alternative]) -> None:
@@ -244,7 +270,9 @@ class _CertifiedSearch:
         effort = {"linear_programs": solver.programs, "simplex_iterations": solver.iterations}
         if self.fallbacks:
             effort["fallbacks"] = self.fallbacks
-        return effort if self.limits.struck_at is None else {**effort, "limit_struck_at": self.limits.struck_at}
+        if self.limits.struck_at is not None:
+            effort |= dict(zip(STRUCK, (self.limits.struck_at, self.careful, self.count), strict=True))
+        return effort
 
     def _price(self) -> float:
         return float(self.programs.cost[self.programs.withheld].sum())
@@ -259,17 +287,21 @@ class _CertifiedSearch:
 
     # ---- improvement --------------------------------------------------------------------------------------
 
-    def _improve(self, part: tuple[float, float]) -> None:
-        """Give up secondaries, the dearest first, where that makes the pattern cheaper; ``part`` is for progress."""
+    def _improve(self, part: tuple[float, float], started: int) -> None:
+        """Give up secondaries, the dearest first, where that makes the pattern cheaper.
+
+        ``part`` and ``started``, the iterations before the first round, are for progress.
+        """
         programs = self.programs
         secondary = np.flatnonzero(programs.withheld & ~programs.required)
         secondary = secondary[np.lexsort((secondary, -programs.cost[secondary]))]
         left = np.cumsum(programs.cost[secondary][::-1])[::-1]
         secondary = secondary[left > LITTLE * left[:1]]
         widely = min(len(secondary) // WIDELY + 1, AT_MOST)
-        first, last = (self.work * (FIRST_PATTERN + (1 - FIRST_PATTERN) * share) for share in part)
         for done, cell in enumerate(secondary.tolist()):
-            self._at(first + (last - first) * done / len(secondary))
+            placed = part[0] + (part[1] - part[0]) * done / len(secondary)
+            spent = (programs.solver.iterations - started) / (self.last - started)
+            self._improved(PARTS * min(max(placed, spent), 1.0), f"{done:,} of {counted(len(secondary), 'cell')}")
             if self._done():
                 break
             programs.sizes, programs.second = (FURTHER, _width(done)) if done < widely else (NEARBY, NARROW)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from discreet.model.evidence import DOWN, MOVES, Acceptance
 from discreet.model.table import Table
 from discreet.relations import System
 from discreet.relations.system import FIGURE
-from discreet.solve.bound import Bound, furthest
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import movable_cells
 from discreet.tables.suppress.families import Unprotected
 from discreet.tables.suppress.joint import Sum
+
+if TYPE_CHECKING:
+    from discreet.solve.bound import Bound
 
 MOST_CELLS = 200_000
 """Reasons are looked for in systems of at most so many cells."""
@@ -99,6 +101,8 @@ def furthest_move(
     """How far the cell can move at most for some insiders, or for outsiders."""
     if len(system) > MOST_CELLS:
         return None
+    from discreet.solve.bound import Bound, furthest
+
     movable = movable_cells(system)
     matrix = system.matrix[np.flatnonzero(system.defining)]
     value, lower, upper = system.value, attackers.lower, attackers.upper

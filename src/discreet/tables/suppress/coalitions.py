@@ -11,8 +11,9 @@ from itertools import combinations
 
 import numpy as np
 
-from discreet.attack.pairs import EVERYBODY, Coalition, Rulers, Spared, narrowed
+from discreet.attack.pairs import Coalition, Rulers, Spared, narrowed
 from discreet.model.arrays import NO_LOWER, Ints, ranges
+from discreet.relations.insiders import EVERYBODY
 from discreet.solve.local import LocalPrograms
 from discreet.solve.small import Alternative
 from discreet.tables.suppress.attackers import Attackers
@@ -24,6 +25,8 @@ FIRST_TRIES, TRIES = 100, 5
 
 class Coalitions(Attackers):
     """Attackers among whom any two contributors put what they know together."""
+
+    in_pairs = True
 
     @property
     def floor(self) -> Ints:
@@ -116,13 +119,6 @@ class Coalitions(Attackers):
                 together = max(sum(largest[:2]), largest[0] + (int(self.least[c]) if unlisted else 0))
                 least[c] = min(max(int(self.lower[c]), int(self.base[c]) + together), int(self.value[c]))
         return np.array(alone, np.int64), np.array(list(least), np.int64), np.array(list(least.values()), np.int64)
-
-
-def families_against(programs: LocalPrograms, attackers: Attackers, up: Ints, down: Ints) -> CertificateFamilies:
-    """What makes families of certificates against some attackers."""
-    if isinstance(attackers, Coalitions):
-        return CoalitionFamilies(programs, attackers, up, down)
-    return CertificateFamilies(programs, attackers, up, down)
 
 
 class CoalitionFamilies(CertificateFamilies):

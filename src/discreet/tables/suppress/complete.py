@@ -10,7 +10,7 @@ from discreet.model.arrays import Floats
 from discreet.progress import onwards
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import CertifiedPattern, EffortLimits, certify
+from discreet.tables.suppress.certified import STRUCK, CertifiedPattern, EffortLimits, certify
 from discreet.tables.suppress.several import certify_often
 
 LARGE = 5_000
@@ -52,9 +52,7 @@ def completed_at_once(
     """
     plain = effort is None and seconds is None
     found = certify(system, cost, attackers, EffortLimits(0 if plain else effort, seconds))
-    if plain:
-        found.effort.pop("limit_struck_at", None)
-    return found
+    return _unlimited(found) if plain else found
 
 
 def within_given(system: System, cost: Floats, attackers: Attackers) -> CertifiedPattern:
@@ -62,8 +60,12 @@ def within_given(system: System, cost: Floats, attackers: Attackers) -> Certifie
     # A limit that strikes at once means the plainest search, which is enough where everything is free.
     with onwards("within the pattern: "):
         found = certify(system, cost, attackers, EffortLimits(effort=0), allowed=system.unsafe | system.given)
-    found.effort.pop("limit_struck_at", None)
-    return found
+    return _unlimited(found)
+
+
+def _unlimited(found: CertifiedPattern) -> CertifiedPattern:
+    """A pattern without a word of a limit that nobody set."""
+    return replace(found, effort={name: number for name, number in found.effort.items() if name not in STRUCK})
 
 
 def _only(system: System, pattern: CertifiedPattern) -> System:

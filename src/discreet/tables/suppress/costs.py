@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
-from discreet.files.cell_lists import read_hints
 from discreet.model.arrays import Bools, Codes, Floats, Ints
 from discreet.model.pattern import Pattern, rows_of
 from discreet.model.table import Table
@@ -129,6 +128,7 @@ def _no_variable(tables: Sequence[Table], table: Table, name: str) -> NeedsError
         text,
         hint=f"Use one of these, or log(...) of a variable; or give the table the variable: cost={name!r} in tabulate, "
         "from_cells, TableSpec or the recipe's table.",
+        recipe_hint=f'Use one of these, or log(...) of a variable; or name the column in [[tables]]: cost = "{name}".',
     )
 
 
@@ -142,6 +142,8 @@ def plain_hints(hints: Any) -> tuple[dict[str, Any], ...]:
     with ``cell``, one of ``times``, ``cost`` and ``use``, and ``table`` where there are several, or a data frame.
     """
     if not isinstance(hints, Mapping | Sequence):
+        from discreet.files.cell_lists import read_hints
+
         return tuple(_plain_hint(entry) for entry in read_hints(hints))
     if isinstance(hints, Mapping):
         hints = [{"cell": cell, "use" if isinstance(said, str) else "times": said} for cell, said in hints.items()]
@@ -282,6 +284,7 @@ def plain_preference(prefer: Any) -> tuple[dict[str, Any], ...]:
         raise ParameterError(
             f"prefer= takes a pattern, not a {type(prefer).__name__}.",
             hint="Give ds.read_pattern(...), release.pattern() or the path of a pattern file.",
+            recipe_hint='Give the path of a pattern file: prefer = "pattern.csv".',
         )
     result = []
     for entry in prefer:

@@ -12,9 +12,10 @@ import numpy as np
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Ints
 from discreet.model.evidence import DOWN, MOVES, UP
+from discreet.relations.insiders import EVERYBODY
 from discreet.solve.local import LocalPrograms
 from discreet.solve.small import Alternative
-from discreet.tables.suppress.attackers import EVERYBODY, Attackers
+from discreet.tables.suppress.attackers import Attackers
 
 NEARBY, EVERYWHERE = 600, 10**9
 """Cells among which a certificate against insiders is looked for first, and then."""

@@ -56,7 +56,7 @@ def protect_sums(
         programs = _programs(system, cost, attackers, withheld, open_)
         for number, found in enumerate(open_):
             done += 1
-            checkpoint("sums", done, done + len(open_) - number - 1)
+            checkpoint("joint", done, done + len(open_) - number - 1)
             if not _moves(programs, len(system) + number, found):
                 stuck[found.cells] = found
         withheld = programs.withheld[: len(system)]

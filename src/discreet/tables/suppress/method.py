@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,20 +25,17 @@ from discreet.relations.twins import Twins, in_finest_cells, twin_labels, with_t
 from discreet.relations.whole_counts import in_whole_counts
 from discreet.tables.engines import SETTINGS as ENGINES
 from discreet.tables.engines import check_settings, propose
-from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.best import improve_to_optimum
 from discreet.tables.suppress.certified import EffortLimits
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
-from discreet.tables.suppress.coalitions import Coalitions
 from discreet.tables.suppress.complete import complete
-from discreet.tables.suppress.costs import charge, plain_hints, plain_preference, refuse_cost
+from discreet.tables.suppress.costs import charge, cost_variable, plain_hints, plain_preference, refuse_cost
 from discreet.tables.suppress.joint import Sum, protect_sums
 from discreet.tables.suppress.proof import certificates_and_proofs, has_fractions
-from discreet.tables.suppress.proposed import Proposed, findings, of_the_pattern, propose_pattern, short_error
-from discreet.tables.suppress.proposed import notes as proposed_notes
-from discreet.tables.suppress.reasons import with_reasons
-from discreet.tables.suppress.tree import refuse_without_scip
+
+if TYPE_CHECKING:
+    from discreet.tables.engines.standards import Standards
+    from discreet.tables.suppress.proposed import Proposed
 
 MANY_TWINS = 0.5
 """Twins are looked at as one cell where no more than this share of the cells is left then."""
@@ -161,22 +158,30 @@ class Suppress(TableMethod):
                 hint=f"Leave it out, or use one of {listed(ENGINES)}.",
             )
 
+    @property
+    def cost_variable(self) -> str | None:
+        """The variable that the cost names, unless it is a plain measure."""
+        return cost_variable(self.cost)
+
     def with_files_read(self, find: Callable[[str], Path] = Path) -> Suppress:
         """The method with the acceptances, hints and pattern that its files hold."""
+        fields = ("accept", "hints", "prefer")
+        named = {field: find(name) for field in fields if isinstance(name := getattr(self, field), str)}
+        if not named:
+            return self
         from discreet.files.cell_lists import read_acceptances, read_hints
         from discreet.files.pattern import read_pattern
 
-        readers: dict[str, Callable[[Path], Any]] = {
-            "accept": read_acceptances,
-            "hints": read_hints,
-            "prefer": read_pattern,
-        }
-        named = {field: name for field in readers if isinstance(name := getattr(self, field), str)}
-        return replace(self, **{field: readers[field](find(name)) for field, name in named.items()}) if named else self
+        readers: dict[str, Callable[[Path], Any]] = dict(
+            zip(fields, (read_acceptances, read_hints, read_pattern), strict=True)
+        )
+        return replace(self, **{field: readers[field](path) for field, path in named.items()})
 
     def run(self, system: System, key: Key | None = None) -> TableOutcome:
         """Protect the cells of a system."""
         if self.solver == "scip":
+            from discreet.tables.suppress.tree import refuse_without_scip
+
             refuse_without_scip()
         accept = self._read("accept")
         counted = _counted(system)
@@ -188,22 +193,26 @@ class Suppress(TableMethod):
         proposed = self._proposed(hidden, cost, attackers)
         if proposed is not None:
             pattern = proposed.pattern
-            notes += proposed_notes(proposed, self.algorithm)
+            notes += proposed.notes()
         else:
             pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
-        coalitions = isinstance(attackers, Coalitions)
         if self.algorithm == "optimal":
+            from discreet.tables.suppress.best import improve_to_optimum
+
             pattern = improve_to_optimum(hidden, cost, attackers, pattern, limits, self.solver)
         withheld, stuck = self._with_safe_sums(whole, pattern.withheld, twins)
         failures = classify(system, attackers, pattern.unprotected, stuck)
-        as_proposed = proposed is not None and not self.repair
-        if as_proposed:
-            failures = of_the_pattern(failures, self.algorithm)
+        as_proposed = None if self.repair else proposed
+        if as_proposed is not None:
+            failures = as_proposed.left_open(failures)
         left, taken = accepted(system, failures, accept)
         if left:
             error = failures_error(system, left)
-            raise short_error(error, proposed, self.algorithm) if proposed and as_proposed else error
-        taken = with_reasons(system, attackers, pattern.unprotected, failures, taken)
+            raise error if as_proposed is None else as_proposed.short_error(error)
+        if taken:
+            from discreet.tables.suppress.reasons import with_reasons
+
+            taken = with_reasons(system, attackers, pattern.unprotected, failures, taken)
         certificates, proofs = certificates_and_proofs(system, pattern.families, unit)
         claim = suppression_claim(
             insiders,
@@ -215,13 +224,18 @@ class Suppress(TableMethod):
             fractions=has_fractions(system, certificates),
             unnamed=any(t.holders is None and "holding" in t.contributions for t in system.tables),
             uncounted=not all(counted),
-            coalitions=coalitions,
+            coalitions=attackers.in_pairs,
             unnamed_pairs=any(_unnamed_pairs(table) for table in _seen(system)),
             accepted=len(taken),
             already=system.already,
             sums=judged_sums(system.tables.tables[: system.present], self.joint),
         )
-        said = () if proposed is None else findings(hidden, proposed, self.algorithm)
+        said = () if proposed is None else proposed.findings(hidden)
+        if self.algorithm == "optimal":
+            from discreet.tables.suppress.best import beyond_optimum
+
+            before = pattern.withheld if twins is None else pattern.withheld[twins.cell]
+            said = (beyond_optimum(pattern.effort, int((withheld & ~before).sum())),)
         evidence = Evidence(
             self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, findings=said
         )
@@ -275,6 +289,8 @@ class Suppress(TableMethod):
         """What attackers who know what this method says they do find of a pattern, over all relations."""
         system, _, _, _, attackers, _ = self._prepared(system)
         known = replace(system, lower_bound=attackers.lower, upper_bound=attackers.upper)
+        from discreet.tables.engines.standards import standards
+
         return standards(known, withheld, levels=self.insiders == "full")
 
     def _prepared(self, system: System) -> _Prepared:
@@ -284,7 +300,11 @@ class Suppress(TableMethod):
         system, cost, notes = charge(system, self.cost, self.exponent, hints, prefer, self.prefer_share)
         system, whole, unit = in_whole_counts(system)
         hidden = _not_out(system)
-        kind = Coalitions if self.coalitions and insiders is not None else Attackers
+        kind = Attackers
+        if self.coalitions and insiders is not None:
+            from discreet.tables.suppress.coalitions import Coalitions
+
+            kind = Coalitions
         attackers = kind(hidden, insiders, self.known_within, whole)
         _know_figures(system, attackers)
         return _Prepared(system, hidden, cost, notes, attackers, unit)
@@ -293,6 +313,8 @@ class Suppress(TableMethod):
         """What an engine proposes, where one was asked."""
         if self.algorithm not in ENGINES:
             return None
+        from discreet.tables.suppress.proposed import propose_pattern
+
         return propose_pattern(
             system,
             cost,

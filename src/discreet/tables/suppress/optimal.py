@@ -17,13 +17,15 @@ import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.relations.components import components
+from discreet.tables.suppress.branching import BranchingSearch
 from discreet.tables.suppress.cuts import Cut, CutPrograms, PatternDemands, rooms
 from discreet.tables.suppress.master import SAFE
-from discreet.tables.suppress.search import PatternSearch, SearchLimits, impossible
-from discreet.tables.suppress.tree import TreeSearch, refuse_without_scip
+from discreet.tables.suppress.search import SearchLimits, impossible
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from discreet.tables.suppress.tree import TreeSearch
 
 __all__ = ["Optimum", "PatternDemands", "optimal"]
 
@@ -127,8 +129,13 @@ def optimal(
     >>> np.flatnonzero(best.withheld).tolist(), best.cost, best.bound, best.proven
     ([0, 1, 3, 4], 75.0, 75.0, True)
     """
+    kind: type[BranchingSearch] | type[TreeSearch] = BranchingSearch
     if solver == "scip":
+        from discreet.tables.suppress.tree import TreeSearch as Tree
+        from discreet.tables.suppress.tree import refuse_without_scip
+
         refuse_without_scip()
+        kind = Tree
     deadline = None if time_limit is None else time.monotonic() + time_limit
     limits = SearchLimits(gap, max_nodes, max_rounds, deadline, max_iterations, max_programs)
     mobile = _mobile(matrix, value, lower, upper, movable)
@@ -153,7 +160,6 @@ def optimal(
             matrix[:, inside], value[inside], lower[inside], upper[inside], demands.on(place, which)
         )
         start = start_pattern[inside] | required[inside]
-        kind = TreeSearch if solver == "scip" else PatternSearch
         known = [Cut(place[cut.cell], cut.coefficient, cut.right) for cut in cuts if np.all(place[cut.cell] >= 0)]
         search = kind(attackers, cost[inside], required[inside], start, limits, effort, which, known)
         search.run()

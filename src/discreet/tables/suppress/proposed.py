@@ -11,7 +11,8 @@ import numpy as np
 from discreet.errors import ProtectionError, counted
 from discreet.model.arrays import Bools, Floats
 from discreet.relations import System
-from discreet.tables.engines import Proposal, propose
+from discreet.tables.engines import propose
+from discreet.tables.engines.proposal import Proposal
 from discreet.tables.engines.standards import Standards, standards
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import CertifiedPattern
@@ -26,6 +27,7 @@ class Proposed(NamedTuple):
     not attacked.
     """
 
+    algorithm: str
     pattern: CertifiedPattern
     proposal: Proposal
     found: Standards | None
@@ -38,6 +40,37 @@ class Proposed(NamedTuple):
         return (
             f"in which {counted(self.within, 'unsafe cell')} have certificates as it stood; it was completed at once "
             f"and not attacked, because the system has more than {LARGE:,} cells"
+        )
+
+    def findings(self, system: System) -> tuple[str, ...]:
+        """What the evidence says of the engine's own pattern."""
+        said = [f"the pattern of algorithm {self.algorithm!r}, {self.sentence()}"]
+        added = int((self.pattern.withheld & ~self.proposal.withheld & system.now & ~system.unsafe).sum())
+        if added:
+            said.append(f"it was completed to a certified pattern by {added} further cells")
+        return tuple(said)
+
+    def notes(self) -> tuple[str, ...]:
+        """What the custodian should know of the engine's own pattern, with the names of cells."""
+        said = (*self.proposal.notes, *(() if self.found is None else self.found.names()))
+        return tuple(f"{self.algorithm}, before anything was completed: {text}" for text in said)
+
+    def left_open(self, failures: Sequence[Failure]) -> list[Failure]:
+        """Cells that more secondaries may protect are left open by the pattern, which says how to go on."""
+        return [
+            f._replace(reason=f"in the pattern of algorithm {self.algorithm!r} {f.reason}", way_out="use repair=True")
+            if f.kind == "undecided"
+            else f
+            for f in failures
+        ]
+
+    def short_error(self, error: ProtectionError) -> ProtectionError:
+        """Nothing is published while the engine's pattern leaves cells open that nobody accepts."""
+        return ProtectionError(
+            f"The pattern of algorithm {self.algorithm!r} is not certified ({self.sentence()}). {error.message}",
+            hint="Nothing is published. Use repair=True, which completes the pattern to a certified one; or accept the "
+            "cells (accept=, by name or as the class 'undecided'), which stays in the evidence and in every verdict.",
+            details=error.details,
         )
 
 
@@ -71,7 +104,7 @@ def propose_pattern(
         within = int(proved.sum())
     counts = {f"{algorithm}_{name}": number for name, number in proposal.effort.items()}
     done = replace(pattern, effort={**pattern.effort, **counts})
-    return Proposed(done, proposal, found, within)
+    return Proposed(algorithm, done, proposal, found, within)
 
 
 def _within(pattern: CertifiedPattern, proposal: Proposal) -> Bools:
@@ -80,38 +113,3 @@ def _within(pattern: CertifiedPattern, proposal: Proposal) -> Bools:
     for target, family in pattern.families.items():
         result[target] = all(bool(proposal.withheld[member.alternative.cells].all()) for member in family)
     return result
-
-
-def findings(system: System, proposed: Proposed, algorithm: str) -> tuple[str, ...]:
-    """What the evidence says of the engine's own pattern."""
-    said = [f"the pattern of algorithm {algorithm!r}, {proposed.sentence()}"]
-    added = int((proposed.pattern.withheld & ~proposed.proposal.withheld & system.now & ~system.unsafe).sum())
-    if added:
-        said.append(f"it was completed to a certified pattern by {added} further cells")
-    return tuple(said)
-
-
-def notes(proposed: Proposed, algorithm: str) -> tuple[str, ...]:
-    """What the custodian should know of the engine's own pattern, with the names of cells."""
-    said = (*proposed.proposal.notes, *(() if proposed.found is None else proposed.found.names()))
-    return tuple(f"{algorithm}, before anything was completed: {text}" for text in said)
-
-
-def of_the_pattern(failures: Sequence[Failure], algorithm: str) -> list[Failure]:
-    """Cells that more secondaries may protect are left open by the pattern, which says how to go on."""
-    return [
-        f._replace(reason=f"in the pattern of algorithm {algorithm!r} {f.reason}", way_out="use repair=True")
-        if f.kind == "undecided"
-        else f
-        for f in failures
-    ]
-
-
-def short_error(error: ProtectionError, proposed: Proposed, algorithm: str) -> ProtectionError:
-    """Nothing is published while the engine's pattern leaves cells open that nobody accepts."""
-    return ProtectionError(
-        f"The pattern of algorithm {algorithm!r} is not certified ({proposed.sentence()}). {error.message}",
-        hint="Nothing is published. Use repair=True, which completes the pattern to a certified one; or accept the "
-        "cells (accept=, by name or as the class 'undecided'), which stays in the evidence and in every verdict.",
-        details=error.details,
-    )

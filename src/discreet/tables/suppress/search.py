@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import PARTS, checkpoint
-from discreet.tables.suppress.branching import Branching
 from discreet.tables.suppress.bridges import Bridges
 from discreet.tables.suppress.cuts import LEAN, Cut, CutPrograms, capacity_cuts
 from discreet.tables.suppress.master import SAFE, Master, Relaxed
@@ -80,8 +80,8 @@ def impossible(k: int) -> ValueError:
     return ValueError(f"Demand {k} cannot be met, even if every movable cell were withheld.")
 
 
-class PatternSearch:
-    """Looks for the cheapest pattern on cells that hang together.
+class PatternSearch(ABC):
+    """Looks for the cheapest pattern on cells that hang together; how the tree is searched is up to subclasses.
 
     Parameters
     ----------
@@ -301,4 +301,8 @@ class PatternSearch:
         """Search the tree to its end or to a limit."""
         left = self.limits.max_nodes - self.effort["nodes"]
         if left > 0 and not self.closed and not self._stopped:
-            Branching(self).run(left)
+            self._search_tree(left)
+
+    @abstractmethod
+    def _search_tree(self, nodes: int) -> None:
+        """Search the tree that the relaxation leaves open, up to so many nodes, and claim what was proved."""

@@ -13,8 +13,7 @@ from discreet.model.arrays import Floats
 from discreet.progress import as_part
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.best import merged, price
-from discreet.tables.suppress.certified import CertifiedPattern, EffortLimits, certify
+from discreet.tables.suppress.certified import CertifiedPattern, EffortLimits, certify, price
 
 STARTS, LEAST, TRIED = 6, 2, 3
 """Searches at most; fewer than the second number are not worth it, and more than the third only where they differ."""
@@ -37,6 +36,8 @@ def certify_often(system: System, cost: Floats, attackers: Attackers, limits: Ef
     limited = limits.effort is not None or limits.seconds is not None
     if limited or len(system) > SMALL or secondaries <= FEW or starts < LEAST:
         return first
+    from discreet.tables.suppress.best import merged  # brings all of the optimal search
+
     patterns, prices = [first], [price(system, cost, first)]
     for number in range(1, starts):
         if number >= TRIED and max(prices) - min(prices) <= ALIKE * min(prices):

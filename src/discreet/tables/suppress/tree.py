@@ -47,15 +47,10 @@ def _package() -> Any:
 
 
 class TreeSearch(PatternSearch):
-    """The search with one tree in place of repeated integer programs."""
+    """The search with the tree of SCIP."""
 
-    def _branch(self) -> None:
-        """Search the tree to its end or to a limit."""
-        if self.closed or self._stopped:
-            return
-        left = self.limits.max_nodes - self.effort["nodes"]
-        if left > 0:
-            _Tree(self).run(left)
+    def _search_tree(self, nodes: int) -> None:
+        _Tree(self).run(nodes)
 
 
 class _Tree:

@@ -14,7 +14,7 @@ from discreet.verify.formats.xlsx import check_xlsx
 
 __all__ = ["CHECKS", "NEEDS", "Different", "ShownTable", "Words", "check_csv"]
 
-CHECKS: dict[str, Callable[[bytes, ShownTable], None]] = {
+CHECKS: dict[str, Callable[[bytes, ShownTable], str | None]] = {
     ".xlsx": check_xlsx,
     ".jsonstat.json": check_jsonstat,
     ".sdmx.csv": check_sdmx_csv,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -15,22 +16,26 @@ from discreet.verify.formats.shown import EMPTY, WITHHELD, Different, ShownTable
 
 SURE = 15
 """Digits of a number that a workbook holds as one."""
+MARKED = re.compile("<r>.*</r>", re.DOTALL)
+"""Text that the library takes for the inside of a cell and writes as it stands, markup and all."""
+PACKED = "that nothing is hidden in how closely it is packed, which is not how this machine packs it"
 LOCAL, LISTED = 30, 46
 """Bytes before the name of a member, where it stands and in the list at the end."""
 
 
-def check_xlsx(found: bytes, shown: ShownTable) -> None:
+def check_xlsx(found: bytes, shown: ShownTable) -> str | None:
     """A workbook is member for member what the cells give, with nothing before, between or behind its members."""
-    same_workbook(_workbook(shown), found, "published cells give")
+    return same_workbook(_workbook(shown), found, "published cells give")
 
 
-def same_workbook(expected: bytes, found: bytes, given: str) -> None:
+def same_workbook(expected: bytes, found: bytes, given: str) -> str | None:
     """Refuse a workbook that is not the expected one but for how closely its members are packed.
 
-    ``given`` says in messages what the expected one comes from.
+    Machines pack in different ways, and how a member is packed could carry a message. The answer says so where this
+    machine packs otherwise. ``given`` says in messages what the expected one comes from.
     """
     if expected == found:
-        return
+        return None
     try:
         with zipfile.ZipFile(io.BytesIO(found)) as theirs:
             names = [part.filename for part in theirs.infolist()]
@@ -46,6 +51,7 @@ def same_workbook(expected: bytes, found: bytes, given: str) -> None:
     if names != known:
         raise Different("a member is missing, stands twice or stands elsewhere")
     _check_archive(expected, start, wanted, found, given)
+    return PACKED
 
 
 def _check_archive(
@@ -90,10 +96,16 @@ def _workbook(shown: ShownTable) -> bytes:
             _cross_table(book, "Upper", ShownTable(replace(table, value=table.upper), shown.words))
         sheet = book.add_worksheet("Notes")
         for row, (name, text) in enumerate(_notes(shown)):
-            sheet.write_string(row, 0, name)
-            sheet.write_string(row, 1, text)
+            _write(sheet, row, 0, name)
+            _write(sheet, row, 1, text)
         sheet.set_column(1, 1, 80)
     return sink.getvalue()
+
+
+def _write(sheet: Any, row: int, column: int, text: str, style: Any = None) -> None:
+    if MARKED.fullmatch(text):
+        raise Different("the format cannot hold a text that stands between <r> and </r>")
+    sheet.write_string(row, column, text, style)
 
 
 def _notes(shown: ShownTable) -> list[tuple[str, str]]:
@@ -115,7 +127,12 @@ def _cross_table(book: Any, name: str, shown: ShownTable) -> None:
     down = len(table.variables) - 1
     across, above = table.code_lists[down], shown.above(down)
     paths = [_path(above, i) for i in range(len(across))]
-    levels, left = max(map(len, paths)), max(2 * down, 1)
+    levels = max(map(len, paths))
+    columns, left = [], 0
+    for k in range(down):
+        columns.append(left)
+        left += 2 if _has_labels(shown, k) else 1
+    left = max(left, 1)
     lines = sorted({tuple(codes[:down]) for codes in table.codes.tolist()})
     number = book.add_format({"num_format": f"#,##0{'.' if table.decimals else ''}{'0' * table.decimals}"})
     sign = book.add_format({"align": "right", "num_format": "@"})
@@ -123,30 +140,39 @@ def _cross_table(book: Any, name: str, shown: ShownTable) -> None:
     head = book.add_format({"bold": True, "align": "center", "valign": "vcenter", "border": 1})
     bold = book.add_format({"bold": True})
     indents = [book.add_format({"num_format": "@", "indent": depth}) for depth in range(16)]
-    sheet.write_string(0, 0, table.name + (f", {table.period}" if table.period else ""), bold)
+    _write(sheet, 0, 0, table.name + (f", {table.period}" if table.period else ""), bold)
     _headings(sheet, shown, paths, left, head)
     for k in range(max(down, 1)):
-        sheet.write_string(levels + 1, 2 * k, table.variables[k], bold)
+        _write(sheet, levels + 1, columns[k] if down else 0, table.variables[k], bold)
     if down:
-        sheet.write_string(levels, 0, table.variables[down], bold)
+        _write(sheet, levels, 0, table.variables[down], bold)
     for i, code in enumerate(across):
-        sheet.write_string(levels + 1, left + i, code, grey)
+        _write(sheet, levels + 1, left + i, code, grey)
     depths = [[len(_path(shown.above(k), i)) - 1 for i in range(len(table.code_lists[k]))] for k in range(down)]
     for row, line in enumerate(lines, start=levels + 2):
         for k, place in enumerate(line):
             code = table.code_lists[k][place]
-            sheet.write_string(row, 2 * k, code, grey)
-            sheet.write_string(row, 2 * k + 1, shown.label(k, code), indents[min(depths[k][place], 15)])
+            style = indents[min(depths[k][place], 15)]
+            if _has_labels(shown, k):
+                _write(sheet, row, columns[k], code, grey)
+                _write(sheet, row, columns[k] + 1, shown.label(k, code), style)
+            else:
+                _write(sheet, row, columns[k], code, style)
     rows = {line: row for row, line in enumerate(lines, start=levels + 2)}
     for codes, text, status in zip(table.codes.tolist(), shown.numbers(), table.status, strict=True):
         place = (rows[tuple(codes[:down])], left + codes[down])
         if not text:
-            sheet.write_string(*place, {"X": "x", "E": "-"}[status], sign)
+            _write(sheet, *place, {"X": "x", "E": "-"}[status], sign)
         elif len(text.replace("-", "").replace(".", "").lstrip("0")) > SURE:
-            sheet.write_string(*place, text, sign)
+            _write(sheet, *place, text, sign)
         else:
             sheet.write_number(*place, float(text), number)
     sheet.freeze_panes(levels + 2, left)
+
+
+def _has_labels(shown: ShownTable, k: int) -> bool:
+    """Whether some code of a variable is called otherwise than it is written."""
+    return not all(shown.label(k, code) == code for code in shown.table.code_lists[k])
 
 
 def _headings(sheet: Any, shown: ShownTable, paths: list[list[int]], left: int, style: Any) -> None:
@@ -158,13 +184,13 @@ def _headings(sheet: Any, shown: ShownTable, paths: list[list[int]], left: int, 
     def block(top: int, bottom: int, first: int, last: int, text: str) -> None:
         if (top, first) != (bottom, last):
             sheet.merge_range(top + 1, left + first, bottom + 1, left + last, "", style)
-        sheet.write_string(top + 1, left + first, text, style)
+        _write(sheet, top + 1, left + first, text, style)
 
     for level in range(levels):
         start = 0
         for place, run in groupby(path[level] if level < len(path) else -1 - i for i, path in enumerate(paths)):
             end = start + len(list(run))
-            if place >= 0:
+            if place in sums or (place >= 0 and _has_labels(shown, across)):
                 label = shown.label(across, codes[place])
                 block(level, level if place in sums else levels - 1, start, end - 1, label)
             start = end

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.verify.formats.shown import Different
-from discreet.verify.records.published import GivenRecords
+from discreet.verify.records.published import GivenRecords, joined
 from discreet.verify.records.stat import variable_names
-from discreet.verify.records.words import code_of, is_unknown
+from discreet.verify.records.words import Ranges, code_of, is_unknown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DESCRIPTION = ".rda"
 NUMBERS = ("int64", "double")
+FORBIDDEN = re.compile("[\n\r\0]")
+"""Signs that end a line or a file."""
 CANNOT = "the format cannot hold what the release gives"
 
 
@@ -22,13 +28,13 @@ def argus_files(name: str, published: GivenRecords) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     columns, description, place = [], "", 1
     for column, short in zip(published.names, variable_names(published.names, stata=True), strict=True):
-        words, decimals = _texts(published, column)
-        width = max(1, max(len(word) for word in words))
+        values, places = published.encoded(column)
+        words, decimals = _texts(published, column, values)
+        width = max(1, max(map(len, words)))
         if width > 100:
             raise Different(CANNOT)
         justified = str.rjust if published.kind(column) in NUMBERS else str.ljust
-        padded = {word: justified(word, width) for word in set(words)}
-        columns.append([padded[word] for word in words])
+        columns.append(([justified(word, width) for word in words], places))
         about = published.info[column]
         labels = [(code, _line(about.value_labels[code])) for code in sorted(about.value_labels) if code.strip()]
         file = f"{name}_{short}.cdl" if labels else ""
@@ -40,37 +46,57 @@ def argus_files(name: str, published: GivenRecords) -> dict[str, bytes]:
         place += width
     if place > 32_000:
         raise Different(CANNOT)
-    lines = "".join("".join(parts) + "\n" for parts in zip(*columns, strict=True))
-    if not lines.rstrip("\n").rsplit("\n", 1)[-1].strip(" "):
+    if not any(words[places[-1].as_py()].strip(" ") for words, places in columns):
         raise Different(CANNOT)
-    return {**found, f"{name}.asc": lines.encode(), f"{name}{DESCRIPTION}": description.encode()}
+    return {**found, f"{name}.asc": _lines(columns), f"{name}{DESCRIPTION}": description.encode()}
 
 
-def _texts(published: GivenRecords, name: str) -> tuple[list[str], int]:
-    """What stands in the fields of a column before they are filled up, and the decimals of its numbers."""
-    values, distinct, kind = published.values(name), published.distinct(name), published.kind(name)
-    missing = published.info[name].missing
-    words: dict[Any, str] = {value: code_of(value) for value in distinct}
-    decimals, gap = 0, ""
-    if kind in NUMBERS:
-        known = [value for value in distinct if not (missing and is_unknown(value, missing))]
-        exact = {value: Decimal(repr(value)).normalize() for value in known}
-        decimals = max((-int(number.as_tuple().exponent) for number in exact.values()), default=0)
-        decimals = max(decimals, 0)
-        words |= {value: format(number, f".{decimals}f") for value, number in exact.items()}
-        alone = [code_of(low) for low, high in missing if low == high]
-        gap = alone[0] if alone and len(known) == len(distinct) else ""
-    elif "" in distinct and None in values:
+def _lines(columns: list[tuple[list[str], pa.Array]]) -> bytes:
+    """One line per record: what stands in each field, by the number of its word."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    nothing = pa.scalar("", pa.large_string())
+    parts = [pa.array(words, pa.large_string()).take(places) for words, places in columns]
+    return joined(pc.binary_join_element_wise(*parts, pa.scalar("\n", pa.large_string()), nothing))
+
+
+def _texts(published: GivenRecords, name: str, values: list[Any]) -> tuple[list[str], int]:
+    """The fields of the distinct values of a column before they are filled up, and the decimals of its numbers."""
+    if published.kind(name) in NUMBERS:
+        return _numbers(values, published.info[name].missing)
+    if "" in values and None in values:
         raise Different(CANNOT)
-    if any(word.endswith(" ") or any(sign in word for sign in "\n\r\0") for word in words.values()):
+    words = ["" if value is None else code_of(value) for value in values]
+    if any(word.endswith(" ") or FORBIDDEN.search(word) for word in words):
         raise Different(CANNOT)
-    return [gap if value is None else words[value] for value in values], decimals
+    return words, 0
+
+
+def _numbers(values: list[Any], missing: Ranges) -> tuple[list[str], int]:
+    """Numbers with as many decimals as the longest has; codes for "unknown" as they are."""
+    codes = ["" if value is None else code_of(value) for value in values]
+    unknown = [bool(missing) and value is not None and is_unknown(value, missing) for value in values]
+    # There are as many of these as records in a column of amounts, and hardly any with an exponent.
+    known = [format(Decimal(code).normalize(), "f") if "e" in code else code for code in codes]
+    parts = [code.partition(".") for code in known]
+    counted = parts if not any(unknown) else [part for part, other in zip(parts, unknown, strict=True) if not other]
+    decimals = max((len(part) for _, _, part in counted), default=0)
+    alone = [code_of(low) for low, high in missing if low == high]
+    gap = alone[0] if alone and not any(unknown) else ""
+    if FORBIDDEN.search(gap):
+        raise Different(CANNOT)
+    if decimals:
+        known = [f"{whole}.{part:0<{decimals}}" for whole, _, part in parts]
+    if any(unknown):
+        known = [code if other else word for code, word, other in zip(codes, known, unknown, strict=True)]
+    return [gap if value is None else word for value, word in zip(values, known, strict=True)], decimals
 
 
 def _described(published: GivenRecords, name: str, place: int, width: int, decimals: int, labels: str) -> str:
     """The lines of the description on one column."""
     about, kind = published.info[name], published.kind(name)
-    if '"' in name or "\n" in name:
+    if '"' in name or FORBIDDEN.search(name):
         raise Different(CANNOT)
     risky = not name or any(sign in " ,|()\t" for sign in name) or name[0] == "<" or name[:2] == "//"
     codes, ranges = _unknown(published, name)
@@ -107,7 +133,8 @@ def _unknown(published: GivenRecords, name: str) -> tuple[list[str], tuple[tuple
     if not simple or len(missing) > 2:
         codes = sorted(code_of(value) for value in published.distinct(name) if is_unknown(value, missing))[:2]
         ranges = missing
-    if any('"' in code for code in codes):
+    edges = [end for ends in ranges for end in ends if isinstance(end, str)]
+    if any('"' in code or FORBIDDEN.search(code) for code in [*codes, *edges]):
         raise Different(CANNOT)
     return codes, ranges
 

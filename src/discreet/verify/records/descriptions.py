@@ -143,6 +143,7 @@ DESCRIPTION = record(
                     "value_labels": by_name(text()),
                     "missing": many(row(END, END)),
                     "format": NAME,
+                    "measure": one_of("", "nominal", "ordinal", "scale"),
                 }
             ),
             least=1,

@@ -48,7 +48,7 @@ def check_record_folder(verdict: Verdict, folder: Path, files: frozenset[str]) -
     name = public_name(str(description["name"]))
     shown = GivenRecords(str(description["name"]), public, expected_words(custodian, public))
     check_public_files(verdict, folder, files, name, shown)
-    verdict.asserted.append("names and labels of the columns of the public files")
+    verdict.asserted.append("what the public files call their columns: names, labels, formats, codes for 'unknown'")
 
 
 def read_record_custodian(folder: Path) -> RecordCustodian:
@@ -76,6 +76,7 @@ def _custodian(folder: Path, description: Mapping[str, Any], log: Mapping[str, A
             column["value_labels"],
             tuple((low, high) for low, high in column["missing"]),
             column["format"],
+            column["measure"],
         )
         for column in description["columns"]
     }

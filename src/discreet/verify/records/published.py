@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from discreet.model.records import PublicColumn
 from discreet.verify.formats.shown import Different
@@ -35,9 +38,27 @@ class GivenRecords:
         found: list[Any] = self.table[name].to_pylist()
         return found
 
+    def encoded(self, name: str) -> tuple[list[Any], pa.Array]:
+        """The distinct values of a column, nothing for gaps, and for each record the number of its value."""
+        import pyarrow as pa
+
+        found = self.table[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        found = found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
+        values = found.dictionary.to_pylist()
+        if any(isinstance(value, float) and not isfinite(value) for value in values):
+            raise Different("a column has numbers that are not finite")
+        return values, found.indices
+
     def distinct(self, name: str) -> set[Any]:
         """What stands in a column, gaps aside."""
         return set(self.table[name].unique().to_pylist()) - {None}
+
+
+def joined(texts: pa.Array) -> bytes:
+    """Texts (as large strings) one behind the other."""
+    _, ends, letters = texts.buffers()
+    first, last = (int(np.frombuffer(ends, np.int64)[texts.offset + at]) for at in (0, len(texts)))
+    return bytes(memoryview(letters)[first:last]) if letters is not None else b""
 
 
 def same_bytes(expected: bytes, found: bytes) -> None:

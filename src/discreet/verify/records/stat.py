@@ -56,6 +56,11 @@ def check_sav(path: Path, published: GivenRecords) -> None:
         file_label=_short(published.name, 60),
         column_labels=_labels(published, names, lambda text: _short(text, 256)),
         missing_ranges={name: v.missing for name, v in variables.items() if v.missing},
+        variable_measure={
+            new: published.info[old].measure
+            for old, new in zip(published.names, names, strict=True)
+            if published.info[old].measure
+        },
     )
     same_bytes(made[:92] + b"01 Jan 8000:00:00" + made[109:], path.read_bytes())
 

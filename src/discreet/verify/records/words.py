@@ -47,8 +47,8 @@ def as_number(code: str) -> float | None:
 def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str, PublicColumn]:
     """What is said of every public column.
 
-    Labels of codes and formats go with the codes: a column that was altered has none. Codes for "unknown" stay where
-    they still occur.
+    Labels of codes, formats and levels of measurement go with the codes: a column that was altered has none. Codes for
+    "unknown" stay where they still occur.
     """
     changed = {name for step in custodian.steps for name in step.changed.column_names}
     found = {}
@@ -62,7 +62,7 @@ def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str,
             found[name] = PublicColumn(True, about.label, {}, _left(public[name], about.missing), "", role)
         else:
             found[name] = PublicColumn(
-                False, about.label, dict(about.value_labels), tuple(about.missing), about.format, role
+                False, about.label, dict(about.value_labels), tuple(about.missing), about.format, role, about.measure
             )
     return found
 
