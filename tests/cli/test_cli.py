@@ -96,7 +96,7 @@ def test_the_demo_runs_again_and_again(tmp_path, monkeypatch):
         done = discreet("demo", "--directory", tmp_path / "demo", "--firms", 200, "--persons", 1_500)
         assert done.exit_code == 0, done.output
     assert done.stdout.count("The claims hold.") == 3
-    assert done.stdout.count("against external") == 1
+    assert done.stdout.count("against outsiders") == 1
     machine = discreet("demo", "--directory", tmp_path / "demo", "--firms", 200, "--persons", 1_500, "--json")
     assert [release["holds"] for release in json.loads(machine.stdout)["releases"]] == [True] * 3
     assert "proposed recodes leave 0 of" in done.stdout
