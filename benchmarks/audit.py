@@ -1,4 +1,4 @@
-"""The audit of business tables: against one linear program a bound, and against fixed limits of time.
+"""The audit of business tables: against one linear program per bound, and against fixed limits of time.
 
 The pattern is a quick one, no search's: cheap cells are withheld until the other withheld cells of every relation add
 up to the level of each. It leaves some unsafe cells short, which cost an audit most, because that must be proved.
@@ -111,7 +111,7 @@ def audit(scale: float) -> Sequence[Measure]:
     peer, component = (apart(naive, small, scale, by_component) for by_component in (False, True))
     ends = 2 * exact.answer["withheld"]
     settings = (
-        f"peer: scipy with HiGHS, one program a bound over all withheld cells, {NAIVE_BOUNDS} bounds "
+        f"peer: scipy with HiGHS, one program per bound over all withheld cells, {NAIVE_BOUNDS} bounds "
         f"({1e3 * component:.2f} ms over the component of the cell); ours: all {ends:,} bounds"
     )
     measures = [Measure(f"CPU ms a bound, {small}", 1e3 * exact.cold_cpu / ends, 1e3 * peer, 0.1, settings)]

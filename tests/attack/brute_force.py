@@ -1,4 +1,4 @@
-"""Attackers by one linear program a cell and bound, and one attack for every insider."""
+"""Attackers by one linear program per cell and bound, and one attack for every insider."""
 
 from __future__ import annotations
 

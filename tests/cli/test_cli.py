@@ -91,11 +91,19 @@ def test_the_demo_runs_again_and_again(tmp_path, monkeypatch):
     pytest.importorskip("jinja2")
     import discreet.cli.demo as module
 
-    monkeypatch.setattr(module, "business_survey", partial(module.business_survey, activities=(2, 4), regions=(2, 4)))
+    monkeypatch.setattr(module, "business_survey", partial(module.business_survey, activities=(2, 4)))
     for _ in range(2):
-        done = discreet("demo", "--directory", tmp_path / "demo", "--records", 200)
+        done = discreet("demo", "--directory", tmp_path / "demo", "--firms", 200, "--persons", 1_500)
         assert done.exit_code == 0, done.output
-    assert (tmp_path / "demo" / "release" / "custodian" / "report.html").is_file()
+    assert done.stdout.count("The claims hold.") == 3
+    assert done.stdout.count("against outsiders") == 1
+    machine = discreet("demo", "--directory", tmp_path / "demo", "--firms", 200, "--persons", 1_500, "--json")
+    assert [release["holds"] for release in json.loads(machine.stdout)["releases"]] == [True] * 3
+    assert "proposed recodes leave 0 of" in done.stdout
+    for release in ("survey/release", "census/counts", "census/records"):
+        assert (tmp_path / "demo" / release / "custodian" / "report.html").is_file()
+        assert discreet("verify", tmp_path / "demo" / release).exit_code == 0
+    assert "recode = { " in (tmp_path / "demo" / "survey" / "recipe.toml").read_text()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("x")
     assert discreet("demo", "--directory", tmp_path / "full").exit_code == 6

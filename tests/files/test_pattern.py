@@ -118,7 +118,7 @@ def test_values_are_never_taken_for_codes(tmp_path):
         (
             {"r": ["N", "N"], "status": ["unsafe", "secondary"]},
             {},
-            r"contradicts itself: 'r=N \(unsafe and secondary\)'.*one line a cell",
+            r"contradicts itself: 'r=N \(unsafe and secondary\)'.*one line per cell",
         ),
         ({"r": ["N", "S", "N"], "status": ["unsafe"] * 3}, {}, r"1 cell stands in the pattern twice: 'r=N'"),
         ({"r": ["N"], "status": ["x"]}, {}, r"not known: 'x' in record 1.*letters='public', 'argus', 'sdctable'"),

@@ -64,7 +64,7 @@ def test_similar_names_are_allowed(name):
         ({"by": {"region": ["N", "S"]}}, r"by\['region'\] is a list, not a Hierarchy.*Hierarchy.flat"),
         ({"cells": "some"}, "cells='some' is not allowed. Use 'nonempty' or 'all'"),
         ({"top": 0}, "top=0 is not allowed"),
-        ({"top": 21}, "Keep between 1 and 20"),
+        ({"top": 21}, "Keep 1 to 20"),
         ({"decimals": -1}, "decimals=-1 is not allowed. Give 0 to 15"),
         ({"levels": ("firm",)}, r"levels=\('firm',\) is not allowed. Use 'holding', 'record' or both"),
         ({"levels": ()}, "levels"),

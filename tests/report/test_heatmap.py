@@ -39,7 +39,7 @@ def test_every_cell_of_a_small_table_has_its_box():
     assert boxes(made.image, "b0") == {tuple(row) for row in codes.tolist()} - hidden
     assert made.key == KINDS
     assert made.caption == (
-        "4 of 12 cells (33.3 %) withheld. One box a cell: a downwards, b across, in the order of their codes."
+        "4 of 12 cells (33.3 %) withheld. One box per cell: a downwards, b across, in the order of their codes."
     )
     assert "a a1: 2 of 3 withheld" in made.image
 

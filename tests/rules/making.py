@@ -37,7 +37,7 @@ def magnitudes(
     spec: Mapping[str, Any] | None = None,
     **columns: Any,
 ) -> Table:
-    """A table without totals: one cell a list of contributions, one contribution a contributor.
+    """A table without totals: one cell per list of contributions, one contribution per contributor.
 
     ``consent`` says who has waived protection, ``asked`` who has requested it. ``values`` are the published values
     where the contributions are those of a shadow variable. ``weights`` are whole numbers. An empty list is an empty

@@ -36,7 +36,7 @@ def average_answers(answers: npt.ArrayLike) -> Averaged:
     Parameters
     ----------
     answers
-        One row an answer, one column a cell.
+        One row per answer, one column per cell.
 
     Examples
     --------

@@ -26,7 +26,7 @@ CLOSE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class RegionDifferences:
-    """What is known of every cell of every region: one row a region, one column a cell."""
+    """What is known of every cell of every region: one row per region, one column per cell."""
 
     regions: tuple[str, ...]
     lower: Floats
@@ -76,7 +76,7 @@ def difference_releases(
         How far true values may lie from published ones: 0 for true values, the base less one for rounding to a base,
         the largest change for bounded noise; one number, or one a release.
     relations
-        Relations between the cells of a table, one row a relation that sums to zero; they hold in every region.
+        Relations between the cells of a table, one row per relation that sums to zero; they hold in every region.
     whole
         Whether values are whole numbers.
     floor

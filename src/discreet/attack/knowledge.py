@@ -24,7 +24,7 @@ class CellRoom:
     room: Floats
 
     def of(self, cells: Ints) -> Floats:
-        """The room of some cells, one column a cell."""
+        """The room of some cells, one column per cell."""
         result = self.base[:, cells]
         if len(self.cells):
             place = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)

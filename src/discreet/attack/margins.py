@@ -1,6 +1,7 @@
 """What row and column totals of a two-way table tell of its hidden cells, in time linear in rows and columns.
 
-Bounds are those of Fréchet, exact for whole and for real numbers. Source: card 003-06, with its corrected procedures.
+Bounds are those of Fréchet, exact for whole and for real numbers. Source: Lu, Li and Wu (2006), with
+procedures corrected.
 """
 
 from __future__ import annotations

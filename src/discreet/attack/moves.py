@@ -53,7 +53,7 @@ class PossibleMoves:
     Parameters
     ----------
     matrix
-        Relations among the cells, one column a cell.
+        Relations among the cells, one column per cell.
     room
         How far the bounds of each cell let it rise (row ``UP``) and fall (row ``DOWN``).
     possible
@@ -160,7 +160,7 @@ def parts(region: Region, moves: Floats) -> Parts:
 
 
 def added_up(rows: csr_array, multipliers: Floats) -> tuple[Ints, csr_array]:
-    """Relations times multipliers, added up part by part: the cells that occur, and one row a part."""
+    """Relations times multipliers, added up part by part: the cells that occur, and one row per part."""
     from scipy.sparse import csr_array
 
     cells, column = np.unique(rows.indices, return_inverse=True)

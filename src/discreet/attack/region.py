@@ -25,7 +25,7 @@ class Region:
     Parameters
     ----------
     columns
-        Relations among all cells, one column a cell.
+        Relations among all cells, one column per cell.
     cells
         Those that move, in order.
     closed

@@ -1,6 +1,6 @@
 """The sliver attack on a table server: subtract the table of everybody but one from the table of everybody.
 
-Source: card 002-sliver-attack-evaluation.
+Source: Li and Krenzke (2013).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Entries of a count table that its published margins fix: all whole tables with these margins agree in them.
 
 Linear programs alone can call an entry free that is not, so that what they leave open goes to integer programs. Where a
-limit strikes, the entry is unknown, never safe. Source: card 003-09.
+limit strikes, the entry is unknown, never safe. Source: Onn (2006).
 """
 
 from __future__ import annotations

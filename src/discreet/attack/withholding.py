@@ -1,4 +1,4 @@
-"""Which margins of a count table to withhold until they fix no protected entry any more (card 003-09)."""
+"""Which margins of a count table to withhold until they fix no protected entry any more (Onn 2006)."""
 
 from __future__ import annotations
 

@@ -26,14 +26,15 @@ def main() -> None:
 
 @main.command()
 @click.option("--directory", type=click.Path(path_type=Path), default=Path("discreet-demo"), show_default=True)
-@click.option("--records", type=int, default=10_000, show_default=True, help="How many firms the survey has.")
+@click.option("--firms", type=int, default=20_000, show_default=True, help="How many firms the survey has.")
+@click.option("--persons", type=int, default=10_000, show_default=True, help="How many persons the census has.")
 @JSON
-def demo(directory: Path, records: int, as_json: bool) -> None:
-    """Protect a made-up business survey from records to a verified release."""
+def demo(directory: Path, firms: int, persons: int, as_json: bool) -> None:
+    """Protect a made-up survey and a made-up census, from records to verified releases."""
     from discreet.cli.demo import run_demo
 
     with errors(as_json):
-        run_demo(directory, records, as_json)
+        run_demo(directory, firms, persons, as_json)
 
 
 @main.command()
@@ -554,7 +555,7 @@ def argus(
 def links(files: tuple[Path, ...], equations: tuple[str, ...], as_json: bool) -> None:
     """Say which tables share cells and must be protected together, from their metadata.
 
-    FILES are csv files with one table a line, recipes (.toml) or batch files (.arb).
+    FILES are csv files with one table per line, recipes (.toml) or batch files (.arb).
     """
     from discreet.cli.argus import show_links
 

@@ -45,12 +45,12 @@ class AlgorithmComparison:
     rows: tuple[Mapping[str, Any], ...]
 
     def to_frame(self, backend: str = "pyarrow") -> Any:
-        """One row an algorithm and level of each variable."""
+        """One row per algorithm and level of each variable."""
         return to_frame({name: [row[name] for row in self.rows] for name in self.rows[0]}, backend)
 
     @property
     def totals(self) -> tuple[Mapping[str, Any], ...]:
-        """One row an algorithm: all cells together."""
+        """One row per algorithm: all cells together."""
         return tuple(row for row in self.rows if row["table"] is None)
 
     def plot(self, path: str | Path | None = None) -> str:
@@ -113,7 +113,7 @@ def compare_algorithms(
 
     Notes
     -----
-    Sources: card 003-04.
+    Sources: Giessing and Dittrich (2006).
 
     Examples
     --------

@@ -116,7 +116,7 @@ def compare(
 
     Notes
     -----
-    Sources: cards 004-fair-risk-utility and 003-26 (measures).
+    Sources: Langsrud (2021) and Massell, Zayatz and Funk (2006, measures).
 
     Examples
     --------

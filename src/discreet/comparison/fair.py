@@ -1,4 +1,4 @@
-"""The fair comparison of card 004 for any release of counts: what a well-informed reader rebuilds of its inner cells.
+"""The fair comparison (Langsrud 2021) of a release of counts: what a well-informed reader rebuilds of its inner cells.
 
 Cells that a release shows become an additive table (by least squares where they do not add up), and this one the
 expected frequencies of the finest cross-classification. Risk and loss are those of these frequencies, so that methods

@@ -52,9 +52,9 @@ class Comparison:
         return tuple(dict.fromkeys(f"{row['method']}: {row['note']}" for row in self.rows if row["note"]))
 
     def to_frame(self, backend: str = "pyarrow", *, each_run: bool = False) -> Any:
-        """One row a method: mean of each measure, and the ends between which 95 % of its runs lie.
+        """One row per method: mean of each measure, and the ends between which 95 % of its runs lie.
 
-        ``each_run=True`` gives one row a method and run instead.
+        ``each_run=True`` gives one row per method and run instead.
         """
         rows = self.rows if each_run else [_flat(point, self.axes) for point in self.risk_map.points]
         return to_frame({name: [row[name] for row in rows] for name in rows[0]}, backend)

@@ -1,4 +1,4 @@
-"""Methods tuned to the same risk, and then compared by what they cost (card 004)."""
+"""Methods tuned to the same risk, and then compared by what they cost (Langsrud 2021)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def tune(
 
     Notes
     -----
-    Source: card 004-fair-risk-utility. Of the methods that were tried and keep the risk, the one that loses least is
+    Source: Langsrud (2021). Of the methods that were tried and keep the risk, the one that loses least is
     chosen; the risk of the choice is measured and never interpolated.
 
     Examples

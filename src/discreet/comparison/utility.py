@@ -55,7 +55,7 @@ class Utility:
         raise ParameterError(unknown_name("measure", name, dict.fromkeys(line.measure.name for line in self.lines)))
 
     def columns(self) -> dict[str, list[Any]]:
-        """One row a table, level and measure."""
+        """One row per table, level and measure."""
         plain = [line.measure for line in self.lines]
         return {
             "table": [line.table for line in self.lines],
@@ -155,7 +155,7 @@ def utility(
 
     Notes
     -----
-    Sources: cards 003-07 and 004-fair-risk-utility.
+    Sources: Shlomo and Young (2006) and Langsrud (2021).
 
     Examples
     --------

@@ -57,7 +57,7 @@ TURNED: dict[str, Turned] = {
         "small_unchanged_share", "small counts published as they are", _per_cent, side="risk"
     ),
 }
-"""Measures of card 003-07 that can stand on an axis; counts of cells and chances of tests cannot."""
+"""Measures of Shlomo and Young (2006) that can stand on an axis; counts of cells and chances of tests cannot."""
 
 
 def chosen(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def accumulate(cells: Ints, columns: Ints, record_key: Ints, modulus: int, sums:
 
 @kernel("Tuple((i8[::1], i8[:,::1]))(i8[:,::1])")
 def occupied(sums: Ints) -> tuple[Ints, Ints]:
-    """Cells that have records, and their sums, one row a column."""
+    """Cells that have records, and their sums, one row per column."""
     used = 0
     for cell in range(len(sums)):
         used += sums[cell, 0] > 0

@@ -75,7 +75,7 @@ class ColumnPlan:
         return leaf._replace(sums=np.ascontiguousarray(np.stack(rows)))
 
     def table(self, leaf: LeafCells, modulus: int, feed: Feed) -> Table:
-        """The finished table from sums of the finest cells (one row a column of :attr:`summed`)."""
+        """The finished table from sums of the finest cells (one row per column of :attr:`summed`)."""
         from discreet.engine.kernels import codes_of_keys
 
         spec, records = self.spec, self.records

@@ -57,7 +57,7 @@ def record_keys(ids: Any, key: bytes, *, version: int = 1, modulus: int | None =
     Returns
     -------
     numpy.ndarray
-        One key a record, for the column that ``Microdata(record_key=)`` names.
+        One key per record, for the column that ``Microdata(record_key=)`` names.
 
     Examples
     --------

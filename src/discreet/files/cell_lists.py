@@ -13,7 +13,7 @@ LARGEST_TEXT = 10_000_000
 
 
 def read_hints(source: Any, delimiter: str = ",") -> tuple[dict[str, Any], ...]:
-    """Hints on costs from a csv or Parquet file or a data frame, one cell a line.
+    """Hints on costs from a csv or Parquet file or a data frame, one cell per line.
 
     Columns ``table`` (where there are several tables), ``times``, ``cost`` and ``use`` say what is meant; all others
     are the variables with the cell's codes, and an empty one stands for the total.

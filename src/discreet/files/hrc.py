@@ -18,7 +18,7 @@ from discreet.model.hierarchy import Hierarchy
 def read_hierarchy(
     path: str | Path, *, total: str = "Total", lead: str = "@", notes: list[str] | None = None, **options: Any
 ) -> Hierarchy:
-    """Read a hierarchy from an ``.hrc`` file: one code a line, its depth the number of leading ``@``.
+    """Read a hierarchy from an ``.hrc`` file: one code per line, its depth the number of leading ``@``.
 
     A csv file with columns ``levels`` (``@``, ``@@``, ...) and ``codes``, as sdcTable and GaussSuppression have it, is
     read too; its first code is the total.
@@ -74,7 +74,7 @@ def read_hierarchy(
         above[depth].parts.append(node)
         above[depth + 1 :] = [node]
     if not root.parts:
-        raise InputError(f"The hierarchy file {path.name!r} has no codes.", hint="It needs one code a line.")
+        raise InputError(f"The hierarchy file {path.name!r} has no codes.", hint="It needs one code per line.")
     parents = {total: None, **_parents(root, path.name, notes)}
     try:
         return Hierarchy.from_parents(parents, total, **options)

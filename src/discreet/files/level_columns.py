@@ -50,9 +50,9 @@ def level_columns(file: str, lines: Sequence[str], lead: str) -> list[LevelEntry
             return None  # codes that all hold the delimiter
         raise InputError(
             f"{file!r} is a csv file with columns {listed(rows[0], 4)}, which is no hierarchy that can be read.",
-            hint="Give an .hrc file (one code a line, '@' for each level), or a csv file with the columns levels and "
+            hint="Give an .hrc file (one code per line, '@' for each level), or a csv file with the columns levels and "
             "codes; for level columns use Hierarchy.from_columns.",
-            recipe_hint="Give an .hrc file (one code a line, '@' for each level), or a csv file with the columns "
+            recipe_hint="Give an .hrc file (one code per line, '@' for each level), or a csv file with the columns "
             'levels and codes; level columns of the data are named as columns = ["section", "division"].',
         )
     entries = []

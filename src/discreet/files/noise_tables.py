@@ -37,7 +37,7 @@ def read_noise_table(
     layout
         ``"ptable"`` or ``"argus"`` (columns i, j, p, v, p_int_ub, separated by semicolons), ``"ons"`` (pcv, ckey,
         pvalue), ``"cantabular"`` (cell_value, cell_key, perturbation; ranges such as ``501-750``) or ``"superstar"``
-        (no header; one line a cell key, one column a count, from 1). Left out, the header decides.
+        (no header; one line per cell key, one column per count, from 1). Left out, the header decides.
     part
         Which rows of a ptable file with a column ``type``: ``"all"``, ``"even"``, ``"odd"``, ``"small_cells"``; the
         first of several that the file has.
@@ -217,7 +217,7 @@ def _short(number: float) -> str:
     return f"{number:.8f}".rstrip("0").rstrip(".") or "0"
 
 
-# ---- one entry a cell key ----------------------------------------------------------------------------------------
+# ---- one entry per cell key ----------------------------------------------------------------------------------------
 
 
 def _read_lookup(path: Path, lines: Sequence[str]) -> NoiseTable:

@@ -240,7 +240,7 @@ def _upper(known: Mapping[str, str]) -> set[str]:
 
 
 def write_pattern(pattern: Pattern, path: str | Path, *, only_withheld: bool = False) -> None:
-    """Write a pattern as csv: ``table``, one column a variable, ``pattern_status``. It holds no value.
+    """Write a pattern as csv: ``table``, one column per variable, ``pattern_status``. It holds no value.
 
     Which cells are unsafe is confidential, so that only the owner can read the file; an existing one stays.
 

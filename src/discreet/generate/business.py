@@ -117,7 +117,7 @@ def business_survey(
     Returns
     -------
     Generated
-        One record a firm, with the columns
+        One record per firm, with the columns
 
         - ``firm``: number of the firm, from 1;
         - ``holding``: number of the first firm of its holding, the firm itself where it is on its own;

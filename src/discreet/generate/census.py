@@ -80,7 +80,7 @@ def census_population(records: int = 10_000, *, seed: int = 1, areas: int = 200)
     Returns
     -------
     Generated
-        One record a person, households together, with the columns
+        One record per person, households together, with the columns
 
         - ``person``, ``household``: numbers from 1; ``household_size``: 1 to 7;
         - ``area``: small area (``"G01020304"``) in a municipality, district and region (``"G01"``);

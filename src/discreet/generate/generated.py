@@ -25,7 +25,7 @@ class Generated:
     Attributes
     ----------
     records
-        One row a unit. Code columns are dictionary-encoded; their dictionary lists all base codes in tree
+        One row per unit. Code columns are dictionary-encoded; their dictionary lists all base codes in tree
         order, those that do not occur too.
     parents
         For every code column each code and its parent, parents before children; the root is ``"Total"`` and
@@ -52,9 +52,9 @@ class Generated:
         return f"Generated({counted(self.records.num_rows, 'record')}; base codes: {', '.join(counts)})"
 
     def write(self, folder: str | Path, *, format: Format = "parquet") -> list[Path]:
-        """Write the records and one ``.hrc`` file a code column.
+        """Write the records and one ``.hrc`` file per code column.
 
-        A ``.hrc`` file has one code a line, with one ``@`` before it for every level below the first; the
+        A ``.hrc`` file has one code per line, with one ``@`` before it for every level below the first; the
         total is not listed. Files of the same names are replaced.
 
         Parameters

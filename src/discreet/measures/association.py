@@ -1,4 +1,4 @@
-"""How rows and columns hang together before and after (card 003-07, sections 4, 6 and 7)."""
+"""How rows and columns hang together before and after (Shlomo and Young 2006)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact tests of whether a method pushes values one way (card 003-07, section 1)."""
+"""Exact tests of whether a method pushes values one way (Shlomo and Young 2006)."""
 
 from __future__ import annotations
 

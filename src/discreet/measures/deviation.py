@@ -19,7 +19,7 @@ def deviation_classes(
     groups: npt.ArrayLike | None = None,
     ends: Sequence[float] = ENDS,
 ) -> list[dict[str, Any]]:
-    """Cells by their relative deviation in per cent, one line a class, one count a group.
+    """Cells by their relative deviation in per cent, one line per class, one count per group.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def deviation_classes(
     one, two = np.asarray(original, np.float64), np.asarray(published, np.float64)
     group = np.zeros(len(one), np.int64) if groups is None else np.asarray(groups)
     if not one.shape == two.shape == group.shape or one.ndim != 1:
-        raise ParameterError("original, published and groups differ in length.", hint="Give one number a cell in each.")
+        raise ParameterError("original, published and groups differ in length.", hint="Give one per cell in each.")
     limits = np.asarray(ends, np.float64)
     if not len(limits) or limits[0] <= 0 or np.any(np.diff(limits) <= 0):
         raise ParameterError(f"ends={list(ends)!r} is not allowed.", hint="Give rising numbers above 0.")

@@ -1,4 +1,4 @@
-"""Distances between the cells before and after, row by row (card 003-07, sections 2 and 3)."""
+"""Distances between the cells before and after, row by row (Shlomo and Young 2006)."""
 
 from __future__ import annotations
 

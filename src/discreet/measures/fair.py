@@ -1,4 +1,4 @@
-"""Fair comparison of methods: what a well-informed reader rebuilds from any published table (card 004).
+"""Fair comparison of methods: what a well-informed reader rebuilds from any published table (Langsrud 2021).
 
 Published numbers, additive or not, become the expected frequencies of the finest cross-classification; risk and utility
 are computed from these, so that methods as different as cell keys and small counts meet on equal terms. One number is

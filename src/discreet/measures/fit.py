@@ -1,4 +1,7 @@
-"""How well altered values of a set of cells stand for the original ones. Source: cards 001 and 003-01."""
+"""How well altered values of a set of cells stand for the original ones.
+
+Sources: Cox, Kelly and Patil (2004) and Cox, Orelien and Shah (2006).
+"""
 
 from __future__ import annotations
 

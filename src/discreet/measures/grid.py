@@ -1,4 +1,4 @@
-"""Cells before and after as rows (usually areas) of distributions: what the measures of card 003-07 work on."""
+"""Cells before and after as rows (usually areas) of distributions: what measures by Shlomo and Young (2006) work on."""
 
 from __future__ import annotations
 

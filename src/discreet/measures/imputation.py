@@ -1,4 +1,4 @@
-"""How a reader would fill withheld cells: three ways (card 003-07, section 0a)."""
+"""How a reader would fill withheld cells: three ways (Shlomo and Young 2006)."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _differences(found: Floats) -> DifferenceSummary:
 
 
 def hellinger_utility(before: Floats | Ints, after: Floats | Ints) -> float:
-    """One less the Hellinger distance over the root of the total: 1 when nothing changed (card 004-fair-risk-utility).
+    """One less the Hellinger distance over the root of the total: 1 when nothing changed (Langsrud 2021).
 
     Examples
     --------

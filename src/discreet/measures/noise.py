@@ -1,4 +1,7 @@
-"""Whether noise protects sensitive cells as much as a rule asks, and how much it hurts the others (card 003-26)."""
+"""Whether noise protects sensitive cells as much as a rule asks, and how much it hurts the others.
+
+Source: Massell, Zayatz and Funk (2006).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Overlap of confidence intervals, and changes of statistics that readers know (cards 002 and 003-25)."""
+"""Overlap of confidence intervals, and changes of statistics that readers know.
+
+Sources: Li and Krenzke (2013), Kennickell and Lane (2006).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def interval_overlap(original: npt.ArrayLike, published: npt.ArrayLike) -> Float
 
 
 def percent_difference(original: npt.ArrayLike, published: npt.ArrayLike) -> Floats:
-    """100 · (original − published) / original, in the sign of card 003-25; not a number where the original is zero."""
+    """100 · (original − published) / original, with this sign; not a number where the original is zero."""
     one, two = np.asarray(original, np.float64), np.asarray(published, np.float64)
     found = np.full(np.broadcast_shapes(one.shape, two.shape), np.nan)
     np.divide(100 * (one - two), one, out=found, where=one != 0)

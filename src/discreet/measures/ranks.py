@@ -1,4 +1,4 @@
-"""How many cells change their group when all are sorted by size (card 003-07, section 5)."""
+"""How many cells change their group when all are sorted by size (Shlomo and Young 2006)."""
 
 from __future__ import annotations
 

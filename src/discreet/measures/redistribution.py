@@ -1,4 +1,4 @@
-"""Risk and utility of maps whose units have moved, by the count that a cell had (card 000-hexagon-redistribution)."""
+"""Risk and utility of maps whose units have moved, by the count that a cell had (Lee, Choi and O'Keefe 2012)."""
 
 from __future__ import annotations
 

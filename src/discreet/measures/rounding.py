@@ -1,7 +1,7 @@
 """What rounding to a base does to counts, and what can be told from a rounded count. Exact where it can be.
 
-Rules are ``"conventional"``, ``"modified"``, ``"fifty_fifty"`` and ``"unbiased"``. Source: card
-003-05-effects-of-rounding, with its repairs of the printed formulas.
+Rules are ``"conventional"``, ``"modified"``, ``"fifty_fifty"`` and ``"unbiased"``. Source: Cox
+and Kim (2006), with printed formulas repaired.
 """
 
 from __future__ import annotations

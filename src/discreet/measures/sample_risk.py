@@ -1,4 +1,4 @@
-"""Risk of sample tables whose population counts are known (card 003-07, section 8)."""
+"""Risk of sample tables whose population counts are known (Shlomo and Young 2006)."""
 
 from __future__ import annotations
 

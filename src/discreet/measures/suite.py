@@ -1,4 +1,4 @@
-"""All measures of card 003-07 of a table before and after, as one list."""
+"""All measures of Shlomo and Young (2006) of a table before and after, as one list."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def table_measures(
 
     Notes
     -----
-    Source: card 003-07, with its repaired formulas.
+    Source: Shlomo and Young (2006), with formulas repaired.
 
     Examples
     --------

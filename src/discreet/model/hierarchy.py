@@ -163,7 +163,7 @@ class Hierarchy:
         if min(digits, default=0) < 0 or not any(digits):
             raise InputError(
                 f"Digits {list(digits)} do not say how many characters each level has.",
-                hint="Give one number a level, coarsest first: [1, 1, 2] for codes of four characters.",
+                hint="Give one number per level, coarsest first: [1, 1, 2] for codes of four characters.",
             )
         widths = [int(width) for width in digits if width]
         wrong = [code for code in listing if len(code) != sum(widths)]

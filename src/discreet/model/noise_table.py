@@ -142,7 +142,7 @@ class NoiseTable:
             Least probability of no change (left out where the count itself is forbidden).
         monotone
             Whether probabilities may not fall while the change rises to zero, as in the package ptable. Without it
-            the rows are those of card 004.
+            the rows are those of Langsrud (2021).
         mode
             ``"at_most"``: the variance is V at most; ``"exact"``: it is V; ``"lower_stay"``: as ``"at_most"``, but
             where ``p_stay`` keeps the variance below V it is lowered by 0.05 until V is met.
@@ -305,7 +305,7 @@ class NoiseTable:
         return doors.shuffled(self, key, largest=largest, version=version)
 
     def image(self, label: str = "Probability of each change") -> str:
-        """Probabilities as shades, one row a count and one column a change, as an inline ``svg`` element.
+        """Probabilities as shades, one row per count and one column per change, as an inline ``svg`` element.
 
         Parameters
         ----------

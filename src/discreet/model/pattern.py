@@ -90,12 +90,12 @@ class PatternTable:
             said = [f"{self.cell_name(a)} ({_word(self, a)} and {_word(self, b)})" for a, b in clash]
             raise InputError(
                 f"The pattern contradicts itself{where}: {listed(said, SHOWN)}.",
-                hint="Keep one line a cell, with the status that counts.",
+                hint="Keep one line per cell, with the status that counts.",
             )
         raise InputError(
             f"{counted(len(pairs), 'cell', 'stand')} in the pattern twice{where}: "
             f"{listed([self.cell_name(a) for a, _ in pairs], SHOWN)}.",
-            hint="Keep one line a cell; where the file holds several tables, name its table column (columns=).",
+            hint="Keep one line per cell; where the file holds several tables, name its table column (columns=).",
         )
 
 
@@ -228,7 +228,7 @@ class Pattern:
         return result
 
     def write(self, path: str | Path, *, only_withheld: bool = False) -> None:
-        """Write the pattern as csv: ``table``, one column a variable, ``pattern_status``. It holds no value.
+        """Write the pattern as csv: ``table``, one column per variable, ``pattern_status``. It holds no value.
 
         Which cells are unsafe is confidential, so that only the owner can read the file; an existing one stays.
 
@@ -303,7 +303,7 @@ def _refuse_same_row(part: PatternTable, rows: Ints, known: Ints) -> None:
         raise InputError(
             f"Two lines of the pattern are the same cell: {part.cell_name(int(order[again[0]]))} and "
             f"{part.cell_name(int(order[again[0] + 1]))}.",
-            hint="An empty code stands for the total; keep one line a cell.",
+            hint="An empty code stands for the total; keep one line per cell.",
         )
 
 

@@ -99,7 +99,7 @@ class Pivot:
         return [[self._letter(cell) for cell in line] for line in self.places.tolist()]
 
     def to_frame(self, backend: str | None = None, *, text: bool = False) -> Any:
-        """One row a code, one column a code.
+        """One row per code, one column per code.
 
         Parameters
         ----------

@@ -109,7 +109,7 @@ class TableSpec:
         if self.cells not in ("nonempty", "all"):
             raise ParameterError(f"cells={self.cells!r} is not allowed.", hint="Use 'nonempty' or 'all'.")
         if self.top < 1 or self.top > 20:
-            raise ParameterError(f"top={self.top} is not allowed.", hint="Keep between 1 and 20 contributions a cell.")
+            raise ParameterError(f"top={self.top} is not allowed.", hint="Keep 1 to 20 contributions per cell.")
         if self.decimals is not None and not 0 <= self.decimals <= 15:
             raise ParameterError(f"decimals={self.decimals} is not allowed.", hint="Give 0 to 15, or leave it out.")
         if not self.levels or not set(self.levels) <= {"holding", "record"}:

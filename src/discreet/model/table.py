@@ -196,7 +196,7 @@ class Table(TableVerbs):
 
     @cached_property
     def keys(self) -> Ints:
-        """One number a cell, in canonical order."""
+        """One number per cell, in canonical order."""
         return cell_numbers(self.codes, self.shape)
 
     @property
@@ -473,7 +473,7 @@ def unit_number(units: int, decimals: int) -> int | float:
 
 
 def cell_numbers(codes: Codes, shape: Sequence[int]) -> Ints:
-    """One number a code tuple, ordered as the tuples are."""
+    """One number per code tuple, ordered as the tuples are."""
     if float(np.prod([float(n) for n in shape])) >= 2**62:
         raise InputError(
             f"A table with {' x '.join(str(n) for n in shape)} possible cells is too large to number.",

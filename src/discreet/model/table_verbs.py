@@ -74,7 +74,7 @@ class TablesVerbs:
         Returns
         -------
         Audit
-            For the custodian: counts, a frame with one row a cell, and a summary without confidential values.
+            For the custodian: counts, a frame with one row per cell, and a summary without confidential values.
 
         Raises
         ------

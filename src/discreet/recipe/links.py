@@ -107,7 +107,7 @@ def linked_clusters(tables: Iterable[TableMetadata], equations: Sequence[str] = 
 
 def _check(tables: Sequence[TableMetadata]) -> None:
     if not tables:
-        raise InputError("There are no tables.", hint="Give a file with one table a line, recipes or batch files.")
+        raise InputError("There are no tables.", hint="Give a file with one table per line, recipes or batch files.")
     if len(tables) > MOST_TABLES:
         raise InputError(f"{counted(len(tables), 'table', 'are')} too many.", hint=f"Give at most {MOST_TABLES:,}.")
     names = [table.name for table in tables]
@@ -172,7 +172,7 @@ def _tree(recipe: Recipe, variable: str) -> str:
 
 
 def read_table_metadata(path: str | Path) -> list[TableMetadata]:
-    """Read metadata of tables from a csv file, one table a line.
+    """Read metadata of tables from a csv file, one table per line.
 
     Columns are ``table``, ``by`` (``nace|region``, each with ``=hierarchy`` where wanted) and any of ``value``,
     ``universe``, ``period`` and ``weight``; or those of rtauargus: ``table_name``, ``field``, ``hrc_field``,

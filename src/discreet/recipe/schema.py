@@ -316,7 +316,7 @@ def _refuse_for_records(recipe: Recipe) -> None:
 def varied_records(record: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The methods that an entry of ``[[compare]]`` stands for, with their names where it gives one.
 
-    ``vary = { base = [3, 5] }`` stands for one method a value, and for all combinations of several parameters.
+    ``vary = { base = [3, 5] }`` stands for one method per value, and for all combinations of several parameters.
     """
     plain = {name: value for name, value in record.items() if name not in ("name", "vary")}
     name, vary = record.get("name", ""), record.get("vary", {})

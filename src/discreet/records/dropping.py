@@ -2,7 +2,7 @@
 
 The random choices are fixed by permanent random numbers of the records in the cell, in all its margins and in its
 universe. The same question has the same answer, but two universes that differ by one record get other noise everywhere,
-which defeats subtracting one table from the other (card 002-drop-add-up-to-q).
+which defeats subtracting one table from the other (Li and Krenzke 2013).
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def dropped_and_added(
     Parameters
     ----------
     codes
-        Code of every record of the universe, one column a variable, from 0.
+        Code of every record of the universe, one column per variable, from 0.
     shape
         Number of codes of each variable.
     numbers

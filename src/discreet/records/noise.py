@@ -1,7 +1,7 @@
 """Multiplicative noise on records: each company moves one way, each record by a factor of its own.
 
 Tables of the changed records are additive and agree with each other; a cell of one company always changes by a known
-share, while the noise of many companies cancels (Evans, Zayatz and Slanta; card 003-26-ezs-noise).
+share, while the noise of many companies cancels (Evans, Zayatz and Slanta; Massell, Zayatz and Funk 2006).
 """
 
 from __future__ import annotations

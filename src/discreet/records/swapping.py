@@ -1,4 +1,4 @@
-"""Record swapping: households exchange their places before tabulation (card 003-07)."""
+"""Record swapping: households exchange their places before tabulation (Shlomo and Young 2006)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _check(identity: Ints, area: Ints, broad_area: Ints, profile: Ints, rate: fl
     if any(len(column) != len(identity) for column in columns):
         raise InputError("Every household needs an area, a broad area and a profile.")
     if len(np.unique(identity)) < len(identity):
-        raise InputError("A household stands there twice.", hint="Give one row a household, not a person.")
+        raise InputError("A household stands there twice.", hint="Give one row per household, not a person.")
     if len(area) and (min(area.min(), broad_area.min(), profile.min()) < 0):
         raise InputError("Areas and profiles must be numbered from 0.")
     pairs = np.unique(np.stack([area, broad_area]), axis=1) if len(area) else np.zeros((2, 0))

@@ -37,7 +37,7 @@ def found_sums(values: Floats, near: float = 0.0, once: bool = True) -> list[Sum
     Parameters
     ----------
     values
-        One row a code, one column a line.
+        One row per code, one column per line.
     near
         How far each value may be off.
     once

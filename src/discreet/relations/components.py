@@ -21,7 +21,7 @@ def components(matrix: csr_array, cells: Ints) -> tuple[int, Codes]:
     Parameters
     ----------
     matrix
-        Relations, one column a cell.
+        Relations, one column per cell.
     cells
         Numbers of the cells; all others count as known, so that they tie nothing together.
 

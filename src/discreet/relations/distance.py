@@ -21,7 +21,7 @@ def distance_in_relations(matrix: csr_array, sources: Ints) -> Ints:
     Parameters
     ----------
     matrix
-        Relations, one column a cell.
+        Relations, one column per cell.
     sources
         Numbers of the cells to start from.
 

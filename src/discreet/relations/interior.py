@@ -27,7 +27,7 @@ class Interior:
         Those of them that can take any values. Where a total has several definitions that do not imply each other,
         some of the finest cells depend on the rest.
     sums
-        One row a cell, one column a free cell: values that add up are ``sums @ values[cells]``.
+        One row per cell, one column a free cell: values that add up are ``sums @ values[cells]``.
     """
 
     finest: Ints

@@ -20,7 +20,7 @@ class Relations:
     Parameters
     ----------
     matrix
-        One row an equation, one column a cell; ``matrix @ value`` is zero.
+        One row per equation, one column per cell; ``matrix @ value`` is zero.
     defining
         Rows that imply all others where tables are complete down to their base codes.
     origin

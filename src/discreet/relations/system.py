@@ -100,7 +100,7 @@ class System:
 
     @property
     def matrix(self) -> csr_array:
-        """Relations: one row an equation, one column a cell; ``matrix @ value`` is zero."""
+        """Relations: one row per equation, one column per cell; ``matrix @ value`` is zero."""
         return self.relating.found.matrix
 
     @property

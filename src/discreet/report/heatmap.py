@@ -1,4 +1,4 @@
-"""The pattern of a table as a heat map: one box a cell, or one box a block of cells where there are too many.
+"""The pattern of a table as a heat map: one box per cell, or one box per block of cells where there are too many.
 
 Boxes of a kind that stand side by side are one stroke, so that ten thousand cells are a few paths. Colours come from
 the page's style, light or dark.
@@ -68,7 +68,7 @@ def heat_map(
     sides
         Its variables; the first two span the image, and the others are counted together.
     codes
-        One row a cell: the numbers of its codes.
+        One row per cell: the numbers of its codes.
     kind
         Which of ``kinds`` each cell is; below zero, it is left out.
     kinds
@@ -140,7 +140,7 @@ class _Words(NamedTuple):
             return said + f"Codes of {down.name} line by line; each line names its first code."
         spanned = f"{down.name} downwards, {across.name} across, in the order of their codes"
         if single:
-            return f"{said}One box a cell: {spanned}."
+            return f"{said}One box per cell: {spanned}."
         rest = f"; {', '.join(side.name for side in sides[2:])} counted together" if len(sides) > 2 else ""
         box = f"Each box stands for up to {cells_text(self.most)}: {spanned}{rest}."
         return f"{said}{box} The stronger its colour, the more of them are {self.word}."

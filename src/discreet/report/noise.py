@@ -18,7 +18,7 @@ WRITTEN = 16
 
 
 def noise_image(table: NoiseTable, label: str = "Probability of each change") -> str:
-    """Probabilities as shades, one row a count and one column a change, as an inline ``svg`` element.
+    """Probabilities as shades, one row per count and one column per change, as an inline ``svg`` element.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 
 def status_image(tables: Sequence[TableNumbers], label: str) -> str:
-    """Shares of cells, and of value at the lowest level, by status: two bars a table."""
+    """Shares of cells, and of value at the lowest level, by status: two bars per table."""
     rows = [
         row
         for t in tables

@@ -91,7 +91,7 @@ def restored(
 
     Notes
     -----
-    Source: card 004-fair-risk-utility.
+    Source: Langsrud (2021).
     """
     if rule not in ("cascade", "negatives_only", "nnls", "none"):
         raise ParameterError(f"rule={rule!r} is not known.", hint="Use cascade, negatives_only, nnls or none.")

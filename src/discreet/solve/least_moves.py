@@ -132,7 +132,7 @@ def least_squares(
     Parameters
     ----------
     matrix
-        Relations, one column a cell.
+        Relations, one column per cell.
     lower, upper
         Limits of the move of each cell.
     weight

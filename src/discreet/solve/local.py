@@ -131,7 +131,7 @@ class LocalPrograms:
     Parameters
     ----------
     matrix
-        Relations that define all others, one row an equation.
+        Relations that define all others, one row per equation.
     value, lower, upper
         Values and what is known of them, in units.
     movable

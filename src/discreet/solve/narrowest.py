@@ -72,7 +72,7 @@ def narrowest(
     Parameters
     ----------
     matrix
-        Relations, one column a cell.
+        Relations, one column per cell.
     most_down, most_up
         The most room that each cell may have; infinite where nothing limits it.
     weight

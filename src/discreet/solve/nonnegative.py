@@ -55,7 +55,7 @@ def nonnegative_least_squares(target: Floats, cover: csr_array, *, tolerance: fl
 
     Notes
     -----
-    Source: card 004-fair-risk-utility.
+    Source: Langsrud (2021).
 
     Examples
     --------

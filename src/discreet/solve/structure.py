@@ -6,7 +6,7 @@ come first, because they are exact. What is left is halved again and again, from
 the order that it came in, and by levels: pairs that share most links are merged until few are left, these are halved,
 and the pairs part again. Each start is refined by moving single members while fewer links remain (Fiduccia and
 Mattheyses), and the best is taken. A maintained partitioner was measured and brought little (docs/design/0005).
-Source: card 003-02.
+Source: Castro and Baena (2006).
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def audit(
     Returns
     -------
     Audit
-        For the custodian: counts, a frame with one row a cell, and a summary without confidential values.
+        For the custodian: counts, a frame with one row per cell, and a summary without confidential values.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def audit(
 
     Notes
     -----
-    Sources: cards 003-04 and design-certified-suppression.
+    Sources: Giessing and Dittrich (2006) and docs/design/0003.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class OutputCheck:
         return self.verdict.holds
 
     def columns(self) -> dict[str, list[Any]]:
-        """One row a cell that was looked at."""
+        """One row per cell that was looked at."""
         return {
             "cell": list(self.cells),
             "lower": self.lower.tolist(),

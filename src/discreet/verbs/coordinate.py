@@ -181,7 +181,7 @@ def coordinate(
 
     Notes
     -----
-    Sources: card 003-04. Nothing is certified by coordination alone: ``certified()`` makes the release.
+    Source: Giessing and Dittrich (2006). Nothing is certified by coordination alone; ``certified()`` makes the release.
 
     Examples
     --------

@@ -124,7 +124,7 @@ def _tree(parents: dict[str, str], codes: list[str], total: str | None) -> Hiera
 
 
 def _lines(read: ForeignCells, k: int, codes: list[str]) -> tuple[Floats, Bools]:
-    """One row a code, one column a combination of the other codes; not a number where nothing is shown.
+    """One row per code, one column a combination of the other codes; not a number where nothing is shown.
 
     And which of them the table does not list at all, as it may leave out zeros.
     """

@@ -224,7 +224,7 @@ def repair(
 
     Notes
     -----
-    Sources: cards 003-04 and design-certified-suppression.
+    Sources: Giessing and Dittrich (2006) and docs/design/0003.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def public_to_frame(table: PublicTable, backend: str = "pyarrow") -> Any:
 
 
 def pivot_to_frame(pivot: Pivot, backend: str | None = None, *, text: bool = False) -> Any:
-    """One row a code, one column a code.
+    """One row per code, one column per code.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class TableStructure:
         Parameters
         ----------
         frame
-            ``"blocks"``: one row a block, links last; ``"links"``: what links blocks, and which; ``"cells"`` and
+            ``"blocks"``: one row per block, links last; ``"links"``: what links blocks, and which; ``"cells"`` and
             ``"relations"``: the block of each, empty where it links.
         backend
             ``"pyarrow"``, ``"pandas"`` or ``"polars"``.
@@ -185,7 +185,7 @@ class TableStructure:
         return self._block_columns(BLOCKS_SHOWN)
 
     def _block_columns(self, most: int | None = None) -> dict[str, list[Any]]:
-        """One row a block, the first ``most`` of them, and one for links where there are any and all are shown."""
+        """One row per block, the first ``most`` of them, and one for links where there are any and all are shown."""
         sizes, codes = self.sizes[:most], self._codes(most)
         names = [str(number + 1) for number in range(len(sizes))]
         links = len(self.found.linking)
@@ -265,7 +265,8 @@ def structure(
 
     Notes
     -----
-    Finding the fewest links is hard; the blocks are good and not proved to be the best. Source: card 003-02.
+    Finding the fewest links is hard; the blocks are good and not proved to be the best. Source: Castro and Baena
+    (2006).
 
     Examples
     --------

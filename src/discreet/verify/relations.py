@@ -72,7 +72,7 @@ class Meaning:
         return meaning(code)
 
     def columns(self, number: int) -> list[Ints]:
-        """Numbers of every cell of a table, one column a variable."""
+        """Numbers of every cell of a table, one column per variable."""
         table = self.tables.tables[number]
         return [
             codes[table.codes[:, table.variables.index(v)]] if v in table.spec.by else np.full(len(table), codes[0])

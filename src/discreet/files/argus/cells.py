@@ -1,4 +1,4 @@
-"""Ready-made tables with ``.rda`` metadata: ``.tab`` files, one cell a line."""
+"""Ready-made tables with ``.rda`` metadata: ``.tab`` files, one cell per line."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def _joined(columns: Sequence[Any], separator: str, first: str = "") -> str:
 
 
 def _records(cells: OutputCells, options: Options, pivot: bool) -> str:
-    """One cell a line: codes, value and what else was asked for."""
+    """One cell per line: codes, value and what else was asked for."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -36,7 +36,7 @@ def read_recode(path: str | Path) -> RecodeFile:
     """Read a ``.grc`` file.
 
     A flat variable has lines ``new: old, old, from-to, -to, from-``; codes that no line names stay. A tree begins with
-    ``<TREERECODE>`` and names one node a line.
+    ``<TREERECODE>`` and names one node per line.
     """
     path = Path(path)
     notes: list[str] = []

@@ -1,7 +1,7 @@
 """Adjustment by least discrimination information: unsafe cells at safe values, the others in proportion.
 
 Directions come from votes of the slices that a cell lies in and from flips of single cells; the other cells are fitted
-to the margins by iterative proportional fitting. Source: card 003-01.
+to the margins by iterative proportional fitting. Source: Cox, Orelien and Shah (2006).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which standard a pattern meets, found by attacking it over all relations together.
 
-The standards are those of offices that protect tables together (card 003-04), asked of the full relations, which is
-more than of each sub-table by itself:
+The standards are those of offices that protect tables together (Giessing and Dittrich 2006), asked of the full
+relations, which is more than of each sub-table by itself:
 
 - ``PS1``: no outsider can work out an unsafe cell exactly; ``PS1*``: every one keeps its level against outsiders.
 - ``PS2``: no relation is left with exactly two withheld cells that two different contributors fill alone;

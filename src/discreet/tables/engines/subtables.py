@@ -113,7 +113,7 @@ class Subtables:
 def relations_of(cells: Codes, whole: Bools) -> csr_array:
     """Relations of a sub-table without hierarchies: along every whole axis the first entry is the sum of the others.
 
-    One column a place of the flattened array; places without a cell have none of the entries. Relations that follow
+    One column per place of the flattened array; places without a cell have none of the entries. Relations that follow
     from others are left out: along each axis only those of parts, not totals, of the whole axes before it.
     """
     from scipy.sparse import csr_array

@@ -1,4 +1,6 @@
-"""The interval of an adjusted value, and what can be told from it. Source: card 003-04, interval publication.
+"""The interval of an adjusted value, and what can be told from it.
+
+Source: Giessing and Dittrich (2006).
 
 All numbers are whole units. The step of an interval is a power of ten near the distance of original and adjusted value.
 """

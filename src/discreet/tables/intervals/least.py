@@ -1,4 +1,6 @@
-"""Intervals of least width that keep all levels: partial suppression by a linear program. Source: card 003-04.
+"""Intervals of least width that keep all levels: partial suppression by a linear program.
+
+Source: Giessing and Dittrich (2006).
 
 How far beyond its level an unsafe cell can move up, and how far down, is drawn with the key, both together being its
 level once more: otherwise the true value would stand in the middle of its interval for whoever knows the levels.

@@ -28,7 +28,7 @@ class Additive(NamedTuple):
 
 
 def by_least_squares(system: System, noisy: Ints) -> Additive:
-    """The additive table nearest by least squares that has no negative values (the cascade rule of card 004)."""
+    """The additive table nearest by least squares that has no negative values (the cascade rule of Langsrud 2021)."""
     from scipy.sparse import csr_array
 
     if np.any(system.lower_bound < 0) or np.any(noisy < 0):

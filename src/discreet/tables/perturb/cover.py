@@ -58,7 +58,7 @@ def cover_of(codes: Codes, by: Mapping[str, Hierarchy], tables: Sequence[Sequenc
     Parameters
     ----------
     codes
-        Base codes of the inner cells, one column a variable, in the order of ``by``.
+        Base codes of the inner cells, one column per variable, in the order of ``by``.
     by
         Variable to hierarchy.
     tables

@@ -59,7 +59,7 @@ def maximum_entropy(
         Least probability of no change (left out where the count itself is forbidden).
     monotone
         Whether probabilities may not fall while the change rises to zero, as in the package ptable. Without it
-        the rows are those of card 004.
+        the rows are those of Langsrud (2021).
     mode
         ``"at_most"``: the variance is V at most; ``"exact"``: it is V; ``"lower_stay"``: as ``"at_most"``, but where
         ``p_stay`` keeps the variance below V it is lowered by 0.05 until V is met.
@@ -83,7 +83,7 @@ def maximum_entropy(
 
     Notes
     -----
-    Source: cards 004-cell-key-and-small-count-rounding and research/tabular, part (c).
+    Source: Langsrud (2021) and the package ptable.
     """
     _check(D, js, step)
     rows = list(range(1, D + js + 2)) if values is None else list(values)

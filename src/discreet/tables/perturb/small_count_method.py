@@ -221,7 +221,7 @@ def _rows_of(table: Table, cells: Ints) -> Ints:
 
 
 def _marks(listing: Mapping[str, tuple[str, ...]], codes: Codes) -> list[Draws]:
-    """What each inner cell is, one column a variable; the order of variables and codes is nothing."""
+    """What each inner cell is, one column per variable; the order of variables and codes is nothing."""
     columns = []
     for k, (variable, words) in sorted(enumerate(listing.items()), key=lambda item: item[1][0]):
         marks = [hashlib.blake2b(repr((variable, w)).encode(), digest_size=8).digest() for w in words]

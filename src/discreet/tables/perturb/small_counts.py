@@ -73,7 +73,7 @@ def rounded_small_counts(
         How many candidates are looked at together.
     exchanges
         How often every candidate is offered an exchange that brings published counts nearer to the originals; 0 leaves
-        it at the exchanges that the card describes.
+        it at the exchanges that the package describes.
     groups
         Kinds of families within which cells are exchanged, each one number for every inner cell, in any numbering that
         says what the cells are and not where they stand; left out, all cells are one family, which takes longer. Small
@@ -81,7 +81,7 @@ def rounded_small_counts(
 
     Notes
     -----
-    Source: card 004-cell-key-and-small-count-rounding. ``O(at_once)`` candidates share one greedy search by
+    Source: Langsrud (2021). ``O(at_once)`` candidates share one greedy search by
     residuals with exchanges; raising a cell costs as many steps as candidates share a published cell with it.
     """
     _check(inner, cover, draw, base, at_once)

@@ -1,4 +1,4 @@
-"""Maps of counts without small cells: units move in from richer cells close by (card 000-hexagon-redistribution)."""
+"""Maps of counts without small cells: units move in from richer cells close by (Lee, Choi and O'Keefe 2012)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps of magnitudes: contributors or value move to cells close by until no rule fails (card 000-magnitude)."""
+"""Maps of magnitudes: contributors or value move to cells close by until no rule fails (Lee, Choi and O'Keefe 2012)."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ class Redistribute(TableMethod):
         return TableOutcome(np.zeros(len(system), np.bool_), evidence, published)
 
     def _measured(self, counts: Ints, made: Parts, after: Ints) -> tuple[str, ...]:
-        """Risk and utility by the count that a place had before units moved (R1, R2, U1, U2, U3 of card 000)."""
+        """Risk and utility by the count that a place had before units moved (R1 to U3 of Lee, Choi and O'Keefe)."""
         moves, outliers = made["moves"], made["outlier_moves"]
         before = np.where(after > 0, counts, 0)
         np.add.at(before, outliers["target"], outliers["units"])

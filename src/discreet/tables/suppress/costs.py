@@ -196,7 +196,7 @@ def _hinted(system: System, cost: Floats, hints: Sequence[Mapping[str, Any]]) ->
         said = {field: entry[field] for field in ("times", "cost", "use") if field in entry}
         if seen.setdefault(cell, said) != said:
             raise ParameterError(
-                f"Hints contradict each other on {system.cell_name(cell)}.", hint="Give one hint a cell."
+                f"Hints contradict each other on {system.cell_name(cell)}.", hint="Give one hint per cell."
             )
     for cell, said in seen.items():
         never[cell] = said.get("use") == "never"
@@ -297,7 +297,7 @@ def plain_preference(prefer: Any) -> tuple[dict[str, Any], ...]:
         if any(len(cell) != len(variables) for cell in cells):
             raise ParameterError(
                 f"A cell of the preferred pattern has another number of codes than {listed(variables)}.",
-                hint="Give one code a variable.",
+                hint="Give one code per variable.",
             )
         result.append({"table": str(entry["table"]), "variables": variables, "cells": cells})
     return tuple(result)

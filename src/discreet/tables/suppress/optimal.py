@@ -85,7 +85,7 @@ def optimal(
     Parameters
     ----------
     matrix
-        Relations, one row an equation; rows that follow from others may be left out.
+        Relations, one row per equation; rows that follow from others may be left out.
     value, lower, upper
         Values and what everybody knows of them, in units.
     movable, required

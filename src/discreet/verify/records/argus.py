@@ -52,7 +52,7 @@ def argus_files(name: str, published: GivenRecords) -> dict[str, bytes]:
 
 
 def _lines(columns: list[tuple[list[str], pa.Array]]) -> bytes:
-    """One line a record: what stands in each field, by the number of its word."""
+    """One line per record: what stands in each field, by the number of its word."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
