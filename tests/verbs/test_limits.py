@@ -72,7 +72,7 @@ def test_decimals_that_write_the_values_are_kept():
 
 def test_a_misspelt_option_and_a_class_are_named():
     frame = pa.table({"r": ["a"], "x": [1]})
-    with pytest.raises(ds.DiscreetError, match=r"no option 'contributer' in tabulate. Did you mean 'contributor'?"):
-        ds.tabulate(frame, by={"r": flat("a")}, contributer="x")
+    with pytest.raises(ds.DiscreetError, match=r"no option 'contributorr' in tabulate. Did you mean 'contributor'?"):
+        ds.tabulate(frame, by={"r": flat("a")}, contributorr="x")
     with pytest.raises(ds.DiscreetError, match=r"PPercent is a class. Give its parameters: ds.PPercent"):
         ds.tabulate(frame, by={"r": flat("a")}).assess(ds.PPercent)

@@ -90,7 +90,7 @@ def test_codes_are_those_of_the_whole_file_whatever_the_filter():
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        (["regoin"], r"no column 'regoin' in the data. Did you mean 'region'"),
+        (["regionn"], r"no column 'regionn' in the data. Did you mean 'region'"),
         (["region", "region"], "by= names 'region' 2 times"),
         ([3], "by= has a int where the name of a column is needed"),
         ({"region": 3}, r"by\['region'\] is a int, not a hierarchy"),
@@ -113,8 +113,8 @@ def test_a_column_that_names_the_records_is_no_variable():
 
 
 def test_a_misspelt_option_is_named():
-    with pytest.raises(ParameterError, match=r"no option 'contributer' in tabulate. Did you mean 'contributor'"):
-        ds.tabulate(pa.table(FIRMS), by=["region"], contributer="firm")
+    with pytest.raises(ParameterError, match=r"no option 'contributorr' in tabulate. Did you mean 'contributor'"):
+        ds.tabulate(pa.table(FIRMS), by=["region"], contributorr="firm")
 
 
 def test_rules_come_as_a_list_too():
@@ -171,8 +171,8 @@ def test_without_rules_nothing_is_safe_in_one_call_either():
             "no option 'rulez' in protect. Did you mean 'rules'",
         ),
         (
-            lambda: ds.protect(pa.table(FIRMS), ds.Suppress(), by=["region"], rules=ds.MinFrequency(2), vaule="x"),
-            "no option 'vaule' in tabulate",
+            lambda: ds.protect(pa.table(FIRMS), ds.Suppress(), by=["region"], rules=ds.MinFrequency(2), valuee="x"),
+            "no option 'valuee' in tabulate",
         ),
     ],
 )
