@@ -32,6 +32,7 @@ def test_prices_are_those_of_releases_with_these_promises():
         assert price.withheld == price.besides + int(table.unsafe.sum())
     assert "<- this release" in str(found).splitlines()[4]
     assert found.to_frame("pandas").shape == (5, 5)
+    assert release.summary(prices=True) == f"{release.summary()}\n\n{found}"
 
 
 def test_a_release_with_other_promises_has_a_line_of_its_own():

@@ -106,6 +106,12 @@ def test_what_cannot_span_a_table_is_refused(by, message):
         ds.tabulate(frame, by=by)
 
 
+def test_another_delimiter_is_named(tmp_path):
+    (tmp_path / "firms.csv").write_text("region;sales\nN;1\n", encoding="utf-8")
+    with pytest.raises(InputError, match="'firms.csv' is separated by ';', not by ','"):
+        ds.tabulate(tmp_path / "firms.csv", by=["region"])
+
+
 def test_a_column_that_names_the_records_is_no_variable():
     frame = pa.table({"person": [f"p{k}" for k in range(1_200)], "sex": ["f", "m"] * 600})
     with pytest.raises(ParameterError, match="'person' has 1,200 codes in 1,200 records: it seems to name records"):

@@ -227,8 +227,13 @@ class Release(Generic[C]):
 
         return pages.release_page(self)
 
-    def summary(self) -> str:
+    def summary(self, *, prices: bool = False) -> str:
         """What was done, in a few lines, without confidential values.
+
+        Parameters
+        ----------
+        prices
+            Say what each promise of suppressed tables costs, too: the tables are protected several times for that.
 
         Examples
         --------
@@ -237,7 +242,7 @@ class Release(Generic[C]):
         >>> print(release.summary().splitlines()[0])
         turnover: 16 cells, 1 unsafe, 3 withheld besides, 12 published
         """
-        return doors.summary(self)
+        return doors.summary(self, prices=prices)
 
     def prices(self: Release[TableCustodian], *, effort: int | None = None) -> PriceList:
         """What each promise of a suppressed release costs: weaker and stronger ones are tried on the same tables.

@@ -34,8 +34,20 @@ def to_frame(release: Release[Any], table: str | None = None, backend: str | Non
     return frame_of(chosen.columns(), backend or kind_of_table(release.custodian.tables.tables[0]))
 
 
-def summary(release: Release[Any]) -> str:
-    """What was done, in a few lines, without confidential values."""
+def summary(release: Release[Any], *, prices: bool = False) -> str:
+    """What was done, in a few lines, without confidential values.
+
+    Parameters
+    ----------
+    release
+        The release.
+    prices
+        Say what each promise of suppressed tables costs, too: the tables are protected several times for that.
+    """
+    if prices:
+        from discreet.verbs.prices import prices as price_list
+
+        return f"{summary(release)}\n\n{price_list(release)}"
     if isinstance(release.custodian, RecordCustodian):
         return _summary_of_records(release)
     lines = []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from discreet.engine.encode import recoded
 from discreet.engine.protocol import engine_of
 from discreet.errors import InputError, ParameterError, counted, unknown_column
-from discreet.files.frames import column_names
+from discreet.files.frames import column_names, column_or_delimiter
 from discreet.model.geography import Geography
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
@@ -77,7 +78,12 @@ def codes_that_occur(data: Microdata, variable: str) -> list[str]:
 
     names = column_names(data.source, data.delimiter)
     if variable not in names:
-        raise unknown_column(variable, names)
+        path = data.source if isinstance(data.source, Path) else None
+        raise (
+            unknown_column(variable, names)
+            if path is None
+            else column_or_delimiter(path, variable, names, data.delimiter)
+        )
     found: dict[str, None] = {}
     ordered, rows, gaps = False, 0, 0
     for piece in engine_of(data).pieces(data, [variable], [variable]):
