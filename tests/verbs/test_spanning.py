@@ -108,7 +108,7 @@ def test_what_cannot_span_a_table_is_refused(by, message):
 
 def test_another_delimiter_is_named(tmp_path):
     (tmp_path / "firms.csv").write_text("region;sales\nN;1\n", encoding="utf-8")
-    with pytest.raises(InputError, match="'firms.csv' is separated by ';', not by ','"):
+    with pytest.raises(InputError, match=r"'firms.csv' is separated by ';', not by ','"):
         ds.tabulate(tmp_path / "firms.csv", by=["region"])
 
 
