@@ -67,7 +67,8 @@ def marked(seed: int, shape: tuple[int, ...], unsafe: int, percent: int = 20) ->
     where = np.argwhere(value >= 0)
     frame: dict[str, Any] = {f"v{k}": [f"c{j}" for j in where[:, k]] for k in range(len(shape))}
     frame["value"] = value.ravel().tolist()
-    chosen = rng.choice(np.flatnonzero(value.ravel()), unsafe, replace=False)
+    filled = np.flatnonzero(value.ravel())
+    chosen = rng.choice(filled, min(unsafe, len(filled)), replace=False)
     frame["status"] = ["U" if i in chosen else "V" for i in range(value.size)]
     by = {f"v{k}": ds.Hierarchy.flat([f"c{j}" for j in range(size)]) for k, size in enumerate(shape)}
     return ds.Table.from_cells(pa.table(frame), by=by, compute_totals=True).assess(manual_range=percent)

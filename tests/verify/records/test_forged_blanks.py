@@ -50,12 +50,13 @@ class BlankForgery:
         self.old = self.custodian.original.columns.to_pydict()
         self.changed = {name: self.step.changed[name].to_pylist() for name in self.step.changed.column_names}
         self.claim: Any = None
+        self.types: dict[str, pa.DataType] = {}
 
     def verdict(self) -> Verdict:
         facts = {**self.step.evidence.facts, **self._counted(), **self.forged}
         said = self.claim or blanked_claim(self.method, facts)
         evidence = replace(self.step.evidence, method=self.method, facts=facts, claim=said)
-        types = {name: self.custodian.original[name].type for name in self.changed}
+        types = {name: self.types.get(name, self.custodian.original[name].type) for name in self.changed}
         changed = pa.table({name: pa.array(values, types[name]) for name, values in self.changed.items()})
         lie = replace(self.custodian, steps=(replace(self.step, evidence=evidence, changed=changed),))
         return check_records(lie, lie.public())
@@ -136,10 +137,51 @@ def test_keys_that_the_method_does_not_name():
     refused(forge, "the keys are not those that the method names, or that the records have", "named")
 
 
-@pytest.mark.parametrize("fact", ["records", "rows"])
-def test_other_numbers_than_those_counted(fact):
+@pytest.mark.parametrize("keys", [["sex", "sex"], ["sex", "sex", "age"], ["sex", "nobody"]])
+def test_keys_that_cannot_be(keys):
     def forge(f: BlankForgery) -> None:
-        f.forged[fact] = f.step.evidence.facts[fact] + 1
+        f.method["keys"] = keys
+        f.forged |= {"keys": keys, "blanks": [0] * len(keys)}
+
+    refused(forge, "the keys are not those that the method names, or that the records have", "named")
+
+
+def test_no_keys_at_all():
+    def forge(f: BlankForgery) -> None:
+        f.method["keys"] = []
+        f.forged |= {"keys": [], "blanks": []}
+        info = {name: replace(f.custodian.original.about(name), role="") for name in f.custodian.original.names}
+        f.custodian = replace(f.custodian, original=replace(f.custodian.original, info=info))
+
+    refused(forge, "the keys are not those that the method names, or that the records have", "named", alone=False)
+
+
+def test_a_column_of_another_type():
+    def forge(f: BlankForgery) -> None:
+        f.types["age"] = pa.string()
+        f.changed["age"] = [None if value is None else str(value) for value in f.changed["age"]]
+
+    refused(forge, "a field that is not empty has another value than before", alone=False)
+
+
+def test_a_bound_for_more_columns_than_can_be_worked_out():
+    names = [f"k{n}" for n in range(13)]
+    table = pa.table({name: ["a", "b"] * 6 for name in names})
+    made = ds.protect(ds.Microdata(table, keys=names), ds.LocalSuppress(3, size=2), key=ds.Key(bytes(32)))
+    step = made.custodian.steps[0]
+    method = {**step.evidence.method, "size": None}
+    facts = {**step.evidence.facts, "least": 1.0}
+    evidence = replace(step.evidence, method=method, facts=facts, claim=blanked_claim(method, facts))
+    lie = replace(made.custodian, steps=(replace(step, evidence=evidence),))
+    found = {refusal.message for refusal in check_records(lie, lie.public()).refused}
+    assert found == {"a least cost is stated that this checker cannot work out"}
+
+
+@pytest.mark.parametrize("fact", ["records", "rows"])
+@pytest.mark.parametrize("more", [1, -1])
+def test_other_numbers_than_those_counted(fact, more):
+    def forge(f: BlankForgery) -> None:
+        f.forged[fact] = f.step.evidence.facts[fact] + more
 
     refused(forge, "the numbers of emptied fields and records are not those that are counted")
 
