@@ -29,9 +29,12 @@ SHOWN = 5
 NOTHING_TO_DO = "nothing that is withheld now can hide it again"
 AGAINST_INSIDERS = (
     "{} only against contributors who know their own contribution, as where one person stands alone: merging costs "
-    "detail; insiders='nonzero' gives up the level against contributors, who then may not work out a cell exactly but "
-    "come close to it; insiders=None gives up contributors altogether, who then may work out what others have; accept= "
+    "detail; {}insiders=None gives up contributors altogether, who then may work out what others have; accept= "
     "gives up these cells alone. The claim of the release names each of them."
+)
+LEVEL_ONLY = (
+    "insiders='nonzero' gives up the level against contributors, who then may not work out a cell exactly but come "
+    "close to it; "
 )
 FIELDS = ("table", "cells", "class", "reason", "name")
 CLASSES = ("impossible", "undecided", "revealed")
@@ -147,8 +150,8 @@ def _forced_beside(system: System, bound: Bound) -> list[str]:
     return [system.cell_name(int(c)) for c in cells[system.forced[cells]]]
 
 
-def failures_error(system: System, failures: Sequence[Failure]) -> ProtectionError:
-    """Nothing is published while cells are neither protected nor accepted."""
+def failures_error(system: System, failures: Sequence[Failure], insiders: str | None = "full") -> ProtectionError:
+    """Nothing is published while cells are neither protected nor accepted; ways out are weaker than what was asked."""
     lines = [f"{system.cell_name(f.cell)} ({f.kind}: {f.reason}; {f.way_out})" for f in failures[:SHOWN]]
     more = f" and {len(failures) - SHOWN} more" if len(failures) > SHOWN else ""
     count = {kind: sum(f.kind == kind for f in failures) for kind in CLASSES}
@@ -160,7 +163,8 @@ def failures_error(system: System, failures: Sequence[Failure]) -> ProtectionErr
     inside = sum(failure.insiders > 0 for failure in failures)
     if inside:
         fail = "fails" if inside == 1 else "fail"
-        hint = f"{hint} {AGAINST_INSIDERS.format(f'{inside} of them {fail}')}"
+        less = LEVEL_ONLY if insiders == "full" else ""
+        hint = f"{hint} {AGAINST_INSIDERS.format(f'{inside} of them {fail}', less)}"
     return ProtectionError(
         f"{counted(len(failures), 'unsafe cell')} cannot be protected ({revealed}{count['impossible']} proved "
         f"impossible, {count['undecided']} undecided): {'; '.join(lines)}{more}.",

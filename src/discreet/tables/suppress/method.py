@@ -207,7 +207,7 @@ class Suppress(TableMethod):
             failures = as_proposed.left_open(failures)
         left, taken = accepted(system, failures, accept)
         if left:
-            error = failures_error(system, left)
+            error = failures_error(system, left, attackers.insiders)
             raise error if as_proposed is None else as_proposed.short_error(error)
         if taken:
             from discreet.tables.suppress.reasons import with_reasons
