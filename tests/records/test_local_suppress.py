@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import ParameterError, ProtectionError
+from discreet.records import local_suppress as module
 from discreet.records.blanking import cells_of, column_sets, columns_to_blank, least_costs
 from discreet.records.local_suppress import blanked_codes
 
@@ -212,6 +213,13 @@ directory = "out"
 def test_what_cannot_be_done_is_said(method, error, message):
     with pytest.raises(error, match=message):
         ds.protect(people(), method())
+
+
+def test_what_is_left_is_counted_again(monkeypatch):
+    nothing = lambda codes, *_: (np.zeros(codes.shape, bool), 0.0)  # noqa: E731
+    monkeypatch.setattr(module, "blanked_codes", nothing)
+    with pytest.raises(ProtectionError, match="still occurs too rarely"):
+        ds.protect(people(), ds.LocalSuppress(3))
 
 
 def test_records_without_keys_need_some():

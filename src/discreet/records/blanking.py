@@ -77,7 +77,7 @@ def cells_of(codes: Ints) -> tuple[KeyCells, Ints]:
 def _parts(codes: Ints, size: Ints) -> Keys:
     """Numbers whose sum over a row tells rows apart: digits of a mixed radix, or random ones where these overflow.
 
-    Random numbers may meet by chance (one in 10**19 for a pair of rows). What is found is counted again afterwards.
+    Random numbers may meet by chance (one in 10**19 for a pair of rows). Whoever uses what is found counts again.
     """
     if np.prod(size.astype(np.float64)) < 2.0**63:
         stride = np.concatenate(([1], np.cumprod(size[:-1])))
