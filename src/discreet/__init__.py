@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         Rule,
         ZeroUnsafe,
     )
-    from discreet.rules.records import KAnonymity
+    from discreet.rules.anonymity import KAnonymity
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
     from discreet.tables.perturb.cell_key_method import CellKey
@@ -139,7 +139,7 @@ _HOME = {
     "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
     "discreet.records.recode": ("Recode",),
-    "discreet.rules.records": ("KAnonymity",),
+    "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.comparison.algorithms": ("compare_algorithms",),
     "discreet.argus.apriori": ("apply_apriori",),
     "discreet.argus.data": ("read_argus", "read_argus_table"),

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from discreet.model.claims.records import release_left_out
 from discreet.model.release import RecordCustodian
-from discreet.verify.records.anonymity import check_rule
 from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
 from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.recoded import check_recoded
+from discreet.verify.records.rules import check_rule
 from discreet.verify.records.swapped_records import check_swapped_records
 from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
@@ -68,8 +68,9 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
     if public is None:
         return None
     refuse_names(verdict, custodian, public)
+    unknown = {name: custodian.original.about(name).missing for name in custodian.original.names}
     for rule in custodian.rules:
-        check_rule(verdict, public, rule)
+        check_rule(verdict, public, rule, unknown)
     if not custodian.rules:
         verdict.not_judged.append(f"records {custodian.name}")
     _say_what_is_known(verdict, custodian)

@@ -44,10 +44,15 @@ RULES: dict[str, Shape] = {
         {
             "kind": one_of("k_anonymity"),
             "k": whole(2),
-            "keys": many(SOME, least=1),
-            "missing": one_of("category"),
+            "keys": many(SOME),
+            "missing": one_of("category", "any", "exempt"),
         },
-        {"size": whole(1)},
+        {
+            "size": whole(1),
+            "combinations": many(record({"keys": many(SOME, least=1), "k": whole(2)}), least=1),
+            "weight": SOME,
+            "household": SOME,
+        },
     )
 }
 KEYED: dict[str, Shape] = {
