@@ -1,0 +1,140 @@
+"""MDAV: groups around the records that lie farthest from the middle of all that are left.
+
+The record farthest from a middle that moves is found exactly without looking at all records: they are sorted once by
+their distance from a middle that stood earlier, and whoever lies nearer to it than the best found so far, by more than
+the middle has moved since, cannot be farther.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.jit import kernel
+from discreet.records.microaggregation.tree_kernels import (
+    NOBODY,
+    build_tree,
+    distance,
+    farthest,
+    leaf_count,
+    nearest,
+    remove_point,
+)
+
+PATIENCE = 20
+"""The records are sorted anew when so many times their number were looked at."""
+SLACK = 1e-9
+"""Distances are compared with so much room for rounding: more records are looked at, the result is the same."""
+
+
+@kernel("i8(f8[:,::1], f8[::1], i8[::1], f8[::1], f8, i8[::1], i8[::1])")
+def _farthest_from_middle(
+    points: Any, middle: Any, order: Any, earlier: Any, moved: float, group: Any, looked: Any
+) -> int:
+    """The record without a group that lies farthest from the middle; the first of equally far ones."""
+    found, most = NOBODY, -1.0
+    for i in range(len(order)):
+        record = order[i]
+        if group[record] != NOBODY:
+            continue
+        if most >= 0 and (earlier[i] + moved) * (1 + SLACK) < np.sqrt(most) * (1 - SLACK):
+            break
+        looked[0] += 1
+        away = distance(points, record, middle)
+        if away > most or (away == most and record < found):
+            found, most = record, away
+    return found
+
+
+@kernel("i8(f8[:,::1], i8[::1], i8, i8[::1], i8)")
+def _last_pair(points: Any, rest: Any, k: int, group: Any, groups: int) -> int:
+    """One group around the record farthest from the middle of a few; the others stay."""
+    columns = points.shape[1]
+    middle = np.zeros(columns)
+    for record in rest:
+        for c in range(columns):
+            middle[c] += points[record, c] / len(rest)
+    seed, most = NOBODY, -1.0
+    for record in rest:
+        away = distance(points, record, middle)
+        if away > most:
+            seed, most = record, away
+    far = np.empty(len(rest))
+    for i in range(len(rest)):
+        far[i] = -1.0 if rest[i] == seed else distance(points, rest[i], points[seed])
+    order = np.argsort(far, kind="mergesort")
+    for i in range(k):
+        group[rest[order[i]]] = groups
+    return groups + 1
+
+
+@kernel("i8[::1](f8[:,::1], i8, b1)")
+def mdav(points: Any, k: int, pair: bool) -> Any:
+    """The group of every record.
+
+    Around the record farthest from the middle a group of ``k`` is made of it and those nearest to it; in pairs, another
+    one around the record farthest from that. What is left at the end is a group of up to ``2k - 1``.
+    """
+    records, columns = points.shape
+    group = np.full(records, NOBODY, np.int64)
+    at = np.full(records, NOBODY, np.int64)
+    found, away = np.empty(k, np.int64), np.empty(k)
+    total, middle, frozen = np.zeros(columns), np.empty(columns), np.empty(columns)
+    looked = np.zeros(1, np.int64)
+    left, groups, built = records, 0, 0
+    who = np.arange(records)
+    leaves = leaf_count(records)
+    place, alive, start = np.empty(leaves * 16, np.int64), np.empty(2 * leaves - 1, np.int64), np.empty(0, np.int64)
+    low, high = np.empty((1, columns)), np.empty((1, columns))
+    order, earlier = np.empty(0, np.int64), np.empty(0)
+    stale = True
+    while left >= (3 * k if pair else 2 * k):
+        if 2 * left <= built or built == 0:
+            # Half of the tree is empty: a new one is smaller, and sums start afresh.
+            who = np.flatnonzero(group == NOBODY)
+            leaves, built = leaf_count(left), left
+            place, alive = np.empty(leaves * 16, np.int64), np.zeros(2 * leaves - 1, np.int64)
+            start = np.zeros(2 * leaves - 1, np.int64)
+            low, high = np.empty((2 * leaves - 1, columns)), np.empty((2 * leaves - 1, columns))
+            build_tree(points, who.copy(), leaves, place, at, alive, low, high, start)
+            total[:] = 0.0
+            for record in who:
+                for c in range(columns):
+                    total[c] += points[record, c]
+            stale = True
+        for c in range(columns):
+            middle[c] = total[c] / left
+        if stale or looked[0] > PATIENCE * len(order):
+            who = np.flatnonzero(group == NOBODY)
+            frozen[:] = middle
+            far = np.empty(len(who))
+            for i in range(len(who)):
+                far[i] = np.sqrt(distance(points, who[i], frozen))
+            sort = np.argsort(-far, kind="mergesort")
+            order, earlier, stale = who[sort], far[sort], False
+            looked[0] = 0
+        moved = 0.0
+        for c in range(columns):
+            moved += (middle[c] - frozen[c]) ** 2
+        seed = _farthest_from_middle(points, middle, order, earlier, np.sqrt(moved), group, looked)
+        other = farthest(points, points[seed], place, alive, low, high) if pair else NOBODY
+        for turn in range(2 if pair else 1):
+            if turn == 1:
+                seed = other if group[other] == NOBODY else farthest(points, points[seed], place, alive, low, high)
+            many = nearest(points, points[seed], seed, k - 1, place, alive, low, high, found, away)
+            found[many] = seed
+            for i in range(many + 1):
+                group[found[i]] = groups
+                for c in range(columns):
+                    total[c] -= points[found[i], c]
+                remove_point(points, found[i], leaves, place, at, alive, low, high)
+            groups += 1
+            left -= k
+    if pair and left >= 2 * k:
+        rest = np.flatnonzero(group == NOBODY)
+        groups = _last_pair(points, rest, k, group, groups)
+    for record in range(records):
+        if group[record] == NOBODY:
+            group[record] = groups
+    return group
