@@ -32,13 +32,13 @@ def _drawn(state: Any) -> Any:
 
 
 @kernel("i8(u8[::1], i8)")
-def _below(state: Any, end: int) -> int:
+def _below(state: Any, end: int) -> Any:
     """A number from 0 to below another."""
     return np.int64((_drawn(state) >> np.uint64(33)) % np.uint64(end))
 
 
 @kernel("b1(u8[::1], f8, f8)")
-def _accepted(state: Any, gain: float, heat: float) -> bool:
+def _accepted(state: Any, gain: float, heat: float) -> Any:
     """Whether a change is made that lowers the loss by ``gain``, or raises it."""
     if gain >= 0:
         return True
@@ -103,9 +103,7 @@ def _try_dissolving(
     return False
 
 
-@kernel(
-    "b1(f8[:,::1], i8, i8, i8, i8, i8[::1], i8[:,::1], i8[::1], i8[::1], f8[:,::1], f8, u8[::1], i8[::1], f8[::1])"
-)
+@kernel("b1(f8[:,::1], i8, i8, i8, i8, i8[::1], i8[:,::1], i8[::1], i8[::1], f8[:,::1], f8, u8[::1], i8[::1], f8[::1])")
 def _try_splitting(
     points: Any,
     k: int,
@@ -188,22 +186,33 @@ def anneal_groups(points: Any, k: int, group: Any, near: Any, draws: int, seed: 
             if mine == theirs:
                 continue
             if turn % RARELY == 0 and size[mine] == k and spare < most:
-                if _try_dissolving(
-                    points, k, mine, near, group, member, slot, size, total, heat, state, people, where
-                ):
+                if _try_dissolving(points, k, mine, near, group, member, slot, size, total, heat, state, people, where):
                     free[spare], spare = mine, spare + 1
                 continue
             if size[mine] > k and size[theirs] == 2 * k - 1 and spare:
                 if _try_splitting(
-                    points, k, one, theirs, free[spare - 1], group, member, slot, size, total, heat, state, people, along
+                    points,
+                    k,
+                    one,
+                    theirs,
+                    free[spare - 1],
+                    group,
+                    member,
+                    slot,
+                    size,
+                    total,
+                    heat,
+                    state,
+                    people,
+                    along,
                 ):
                     spare -= 1
                 continue
             pick = _below(state, size[theirs] + 1)
             if pick == size[theirs]:
-                if size[mine] > k and size[theirs] < 2 * k - 1:
-                    if _accepted(state, move_gain(points, one, total, size, mine, theirs), heat):
-                        move_record(points, one, mine, theirs, group, member, slot, size, total)
+                able = size[mine] > k and size[theirs] < 2 * k - 1
+                if able and _accepted(state, move_gain(points, one, total, size, mine, theirs), heat):
+                    move_record(points, one, mine, theirs, group, member, slot, size, total)
                 continue
             other = member[theirs, pick]
             if _accepted(state, exchange_gain(points, one, other, total, size, mine, theirs), heat):

@@ -134,7 +134,5 @@ def mdav(points: Any, k: int, pair: bool) -> Any:
     if pair and left >= 2 * k:
         rest = np.flatnonzero(group == NOBODY)
         groups = _last_pair(points, rest, k, group, groups)
-    for record in range(records):
-        if group[record] == NOBODY:
-            group[record] = groups
+    group[group == NOBODY] = groups
     return group

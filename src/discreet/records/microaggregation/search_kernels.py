@@ -33,16 +33,14 @@ def neighbours(points: Any, wanted: int, most_leaves: int) -> Any:
         record = place[i]
         if record < 0:
             continue
-        many = nearly_nearest(
-            points, points[record], record, wanted, most_leaves, place, alive, low, high, found, away
-        )
+        many = nearly_nearest(points, points[record], record, wanted, most_leaves, place, alive, low, high, found, away)
         for j in range(many):
             result[record, j] = found[j]
     return result
 
 
 @kernel("f8(f8[:,::1], i8, i8, f8[:,::1], i8[::1], i8, i8)")
-def exchange_gain(points: Any, one: int, other: int, total: Any, size: Any, mine: int, theirs: int) -> float:
+def exchange_gain(points: Any, one: int, other: int, total: Any, size: Any, mine: int, theirs: int) -> Any:
     """By how much the loss falls when two records change places."""
     dot = square = 0.0
     for c in range(points.shape[1]):
@@ -53,7 +51,7 @@ def exchange_gain(points: Any, one: int, other: int, total: Any, size: Any, mine
 
 
 @kernel("f8(f8[:,::1], i8, f8[:,::1], i8[::1], i8, i8)")
-def move_gain(points: Any, one: int, total: Any, size: Any, mine: int, theirs: int) -> float:
+def move_gain(points: Any, one: int, total: Any, size: Any, mine: int, theirs: int) -> Any:
     """By how much the loss falls when a record moves to another group."""
     near = far = 0.0
     a, b = size[mine], size[theirs]
@@ -227,9 +225,9 @@ def best_runs(points: Any, order: Any, k: int) -> Any:
     for end in range(k, records + 1):
         # Welford's way, backwards: no differences of large sums.
         middle[:] = 0.0
-        loss, many = 0.0, 0
+        loss = 0.0
         for start in range(end - 1, max(end - 2 * k, -1), -1):
-            many += 1
+            many = end - start
             for c in range(columns):
                 apart = points[order[start], c] - middle[c]
                 middle[c] += apart / many

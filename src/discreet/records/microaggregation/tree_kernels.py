@@ -162,7 +162,16 @@ def _farthest_possible(low: Any, high: Any, node: int, centre: Any) -> float:
 
 @kernel("i8(f8[:,::1], f8[::1], i8, i8, i8, i8, i8[::1], i8, i8[::1], f8[::1])")
 def _look_at_leaf(
-    points: Any, centre: Any, itself: int, wanted: int, first: int, people: int, place: Any, many: int, found: Any, away: Any
+    points: Any,
+    centre: Any,
+    itself: int,
+    wanted: int,
+    first: int,
+    people: int,
+    place: Any,
+    many: int,
+    found: Any,
+    away: Any,
 ) -> int:
     """Take the points of a leaf among the nearest where they belong there; give back how many there are then."""
     for i in range(first, first + people):
@@ -183,7 +192,16 @@ def _look_at_leaf(
 
 @kernel("i8(f8[:,::1], f8[::1], i8, i8, i8[::1], i8[::1], f8[:,::1], f8[:,::1], i8[::1], f8[::1])")
 def nearest(
-    points: Any, centre: Any, itself: int, wanted: int, place: Any, alive: Any, low: Any, high: Any, found: Any, away: Any
+    points: Any,
+    centre: Any,
+    itself: int,
+    wanted: int,
+    place: Any,
+    alive: Any,
+    low: Any,
+    high: Any,
+    found: Any,
+    away: Any,
 ) -> int:
     """The nearest points but ``itself``, from the nearest on; among equally near ones those with the lowest numbers."""
     leaves = (len(alive) + 1) // 2
