@@ -17,7 +17,7 @@ from discreet.model.claims.microaggregation import microaggregated_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, NUMERIC, WEIGHT, RecordSet
 from discreet.parameters import AtLeastOne, Natural, Number
-from discreet.records.exact_columns import FLOAT_LIMIT, ExactColumn, exact_units
+from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn, exact_units
 from discreet.records.microaggregation.grouping import (
     SCORES,
     Grouping,
@@ -61,7 +61,8 @@ class Microaggregate(RecordMethod):
     location
         What stands for a group: its ``"mean"``, which keeps sums, or its ``"median"``.
     decimals
-        Decimals of the values that are published; two more than each column has where left out.
+        Decimals of the values that are published; two more than each column has where left out, fewer where its numbers
+        are very large.
     missing
         Records with gaps are refused (``"refuse"``), or make groups with those that have the same gaps (``"apart"``).
 
@@ -110,7 +111,8 @@ class Microaggregate(RecordMethod):
         points = _standardised([column.units.astype(np.float64) for column in exact], [one.gaps for one in exact])
         apart = self.algorithm in EACH
         groups, effort = _Groups(len(records), len(names) if apart else 1), dict[str, int]()
-        for rows, there in parts:
+        for given, there in parts:
+            rows = given if self.algorithm == "simple" else _ordered(given, points, records.identity)
             for place in range(groups.columns):
                 chosen = [place] if apart else there
                 if place in there or not apart:
@@ -161,6 +163,8 @@ class Microaggregate(RecordMethod):
             if len(rows) < 2 * self.k and not notes:
                 notes.append("Some records make one group by themselves: there are fewer than 2 k of them.")
             parts.append((rows, there))
+        if not parts:
+            raise InputError(f"There is no value in any of {listed(names)}.", hint="Name columns that hold numbers.")
         return parts, notes
 
     def _too_few(self, records: RecordSet, names: Sequence[str], gaps: Bools, rows: Ints) -> ProtectionError:
@@ -198,7 +202,7 @@ class Microaggregate(RecordMethod):
         changed, decimals, lost = {}, [], []
         for place, (name, column) in enumerate(zip(names, exact, strict=True)):
             group = groups.of(place)
-            finer = FINER if self.decimals is None else self.decimals - column.decimals
+            finer = _finer(column) if self.decimals is None else self.decimals - column.decimals
             new = _located(column, group, self.location, finer, name)
             decimals.append(column.decimals + finer)
             changed[name] = _column(records[name], new, column, decimals[-1])
@@ -257,8 +261,6 @@ def _exact(records: RecordSet, name: str) -> ExactColumn:
     if unknown:
         known, _ = codes_of(column, unknown)
         column = pc.if_else(pa.chunked_array([pa.array(known > 0)]), column, pa.scalar(None, column.type))
-    if pa.types.is_floating(column.type) and pc.all(pc.is_finite(column)).as_py() is False:
-        raise InputError(f"Column {name!r} holds numbers that are not finite.", hint="Correct them, or leave them out.")
     return exact_units(column, name)
 
 
@@ -272,6 +274,18 @@ def _standardised(columns: Sequence[Floats], gaps: Sequence[Bools]) -> Floats:
         middle, spread = values[there].mean(), values[there].std()
         found[there, place] = (values[there] - middle) / spread if spread > 0 else 0.0
     return found
+
+
+def _ordered(rows: Ints, points: Floats, identity: Ints | None) -> Ints:
+    """Rows in an order that depends on what they hold and who they are, and not on where they stood."""
+    ties = [] if identity is None else [identity[rows]]
+    return np.asarray(rows[np.lexsort([*ties, *points[rows].T[::-1]])], np.int64)
+
+
+def _finer(column: ExactColumn) -> int:
+    """How many decimals more the means of a column get: as many as numbers of its size leave room for."""
+    most = int(np.abs(column.units).max(initial=1))
+    return next((finer for finer in range(FINER, 0, -1) if most * 10**finer < FLOAT_LIMIT), 0)
 
 
 class _Runs(NamedTuple):
@@ -297,7 +311,8 @@ def _located(column: ExactColumn, group: Ints, location: str, finer: int, name: 
         return np.asarray(found)
     units = column.units[runs.rows]
     if location == "mean":
-        top: Any = np.add.reduceat(units, runs.start).astype(object)
+        fits = int(np.abs(units).max()) * int(runs.size.max()) < WHOLE_LIMIT
+        top: Any = np.add.reduceat(units if fits else units.astype(object), runs.start).astype(object)
         bottom: Any = runs.size.astype(object)
     else:
         units = units[np.lexsort((units, group[runs.rows]))]
@@ -308,7 +323,8 @@ def _located(column: ExactColumn, group: Ints, location: str, finer: int, name: 
     else:
         bottom = bottom * 10**-finer
     value = (2 * top + bottom) // (2 * bottom)
-    if max(abs(v) for v in value) >= FLOAT_LIMIT:
+    limit = WHOLE_LIMIT if column.whole and column.decimals + finer == 0 else FLOAT_LIMIT
+    if max(abs(v) for v in value) >= limit:
         raise InputError(
             f"Column {name!r} holds numbers too large for means of {counted(column.decimals + finer, 'decimal')}.",
             hint="Give decimals=, or express the column in a larger unit.",
