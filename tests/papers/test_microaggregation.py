@@ -19,7 +19,18 @@ from discreet.records.microaggregation.grouping import best_runs_of, loss_of, md
 pytestmark = pytest.mark.skipif(
     "DISCREET_CASC_FILES" not in os.environ, reason="DISCREET_CASC_FILES names no folder with the three public files"
 )
-EIA = "RESREVENUE RESSALES COMREVENUE COMSALES INDREVENUE INDSALES OTHREVENUE OTHRSALES TOTREVENUE TOTSALES".split()
+EIA = [
+    "RESREVENUE",
+    "RESSALES",
+    "COMREVENUE",
+    "COMSALES",
+    "INDREVENUE",
+    "INDSALES",
+    "OTHREVENUE",
+    "OTHRSALES",
+    "TOTREVENUE",
+    "TOTSALES",
+]
 
 
 @cache

@@ -17,6 +17,7 @@ from discreet.records.microaggregation.tree_kernels import (
     build_tree,
     distance,
     farthest,
+    largest_norms,
     leaf_count,
     nearest,
     remove_point,
@@ -87,7 +88,7 @@ def mdav(points: Any, k: int, pair: bool) -> Any:
     leaves = leaf_count(records)
     place, alive, start = np.empty(leaves * 16, np.int64), np.empty(2 * leaves - 1, np.int64), np.empty(0, np.int64)
     low, high = np.empty((1, columns)), np.empty((1, columns))
-    order, earlier = np.empty(0, np.int64), np.empty(0)
+    order, earlier, norm = np.empty(0, np.int64), np.empty(0), np.empty(0)
     stale = True
     while left >= (3 * k if pair else 2 * k):
         if 2 * left <= built or built == 0:
@@ -98,6 +99,7 @@ def mdav(points: Any, k: int, pair: bool) -> Any:
             start = np.zeros(2 * leaves - 1, np.int64)
             low, high = np.empty((2 * leaves - 1, columns)), np.empty((2 * leaves - 1, columns))
             build_tree(points, who.copy(), leaves, place, at, alive, low, high, start)
+            norm = largest_norms(points, leaves, place, alive)
             total[:] = 0.0
             for record in who:
                 for c in range(columns):
@@ -118,10 +120,12 @@ def mdav(points: Any, k: int, pair: bool) -> Any:
         for c in range(columns):
             moved += (middle[c] - frozen[c]) ** 2
         seed = _farthest_from_middle(points, middle, order, earlier, np.sqrt(moved), group, looked)
-        other = farthest(points, points[seed], place, alive, low, high) if pair else NOBODY
+        other = farthest(points, points[seed], place, alive, low, high, norm) if pair else NOBODY
         for turn in range(2 if pair else 1):
             if turn == 1:
-                seed = other if group[other] == NOBODY else farthest(points, points[seed], place, alive, low, high)
+                seed = (
+                    other if group[other] == NOBODY else farthest(points, points[seed], place, alive, low, high, norm)
+                )
             many = nearest(points, points[seed], seed, k - 1, place, alive, low, high, found, away)
             found[many] = seed
             for i in range(many + 1):

@@ -15,6 +15,7 @@ from discreet.jit import kernel
 
 LEAF = 16
 NOBODY = -1
+ROUNDING = 1e-12
 
 
 @kernel("i8(i8)")
@@ -151,13 +152,20 @@ def _nearest_possible(low: Any, high: Any, node: int, centre: Any) -> float:
     return total
 
 
-@kernel("f8(f8[:,::1], f8[:,::1], i8, f8[::1])")
-def _farthest_possible(low: Any, high: Any, node: int, centre: Any) -> float:
-    total = 0.0
+@kernel("f8(f8[:,::1], f8[:,::1], i8, f8[::1], f8, f8[::1])")
+def _farthest_possible(low: Any, high: Any, node: int, centre: Any, own: float, norm: Any) -> float:
+    """What no point below a node is farther away than: the lower of two bounds.
+
+    The farthest corner of its box; and, of all points of a length up to ``norm``, those that point away most. The
+    second is rounded up.
+    """
+    total, along = 0.0, 0.0
     for c in range(len(centre)):
         away = max(high[node, c] - centre[c], centre[c] - low[node, c])
         total += away * away
-    return total
+        along += min(centre[c] * low[node, c], centre[c] * high[node, c])
+    length = norm[node] + own
+    return min(total, length - 2 * along + ROUNDING * length)
 
 
 @kernel("i8(f8[:,::1], f8[::1], i8, i8, i8, i8, i8[::1], i8, i8[::1], f8[::1])")
@@ -295,9 +303,29 @@ def nearly_nearest(
     return many
 
 
-@kernel("i8(f8[:,::1], f8[::1], i8[::1], i8[::1], f8[:,::1], f8[:,::1])")
-def farthest(points: Any, centre: Any, place: Any, alive: Any, low: Any, high: Any) -> int:
+@kernel("f8[::1](f8[:,::1], i8, i8[::1], i8[::1])")
+def largest_norms(points: Any, leaves: int, place: Any, alive: Any) -> Any:
+    """The largest squared length of a point below each node; it stays a bound when points are taken away."""
+    norm = np.zeros(2 * leaves - 1)
+    for node in range(2 * leaves - 2, -1, -1):
+        if node < leaves - 1:
+            norm[node] = max(norm[2 * node + 1], norm[2 * node + 2])
+            continue
+        first = (node - (leaves - 1)) * LEAF
+        for i in range(first, first + alive[node]):
+            length = 0.0
+            for c in range(points.shape[1]):
+                length += points[place[i], c] ** 2
+            norm[node] = max(norm[node], length)
+    return norm
+
+
+@kernel("i8(f8[:,::1], f8[::1], i8[::1], i8[::1], f8[:,::1], f8[:,::1], f8[::1])")
+def farthest(points: Any, centre: Any, place: Any, alive: Any, low: Any, high: Any, norm: Any) -> int:
     """The farthest point; among equally far ones that with the lowest number."""
+    own = 0.0
+    for c in range(len(centre)):
+        own += centre[c] * centre[c]
     leaves = (len(alive) + 1) // 2
     stack, bound = np.empty(128, np.int64), np.empty(128)
     stack[0], bound[0], depth = 0, np.inf, 1
@@ -309,8 +337,8 @@ def farthest(points: Any, centre: Any, place: Any, alive: Any, low: Any, high: A
             continue
         if node < leaves - 1:
             one, two = 2 * node + 1, 2 * node + 2
-            far = _farthest_possible(low, high, one, centre) if alive[one] else -1.0
-            other = _farthest_possible(low, high, two, centre) if alive[two] else -1.0
+            far = _farthest_possible(low, high, one, centre, own, norm) if alive[one] else -1.0
+            other = _farthest_possible(low, high, two, centre, own, norm) if alive[two] else -1.0
             if far < other:
                 one, two, far, other = two, one, other, far
             if other >= 0:
