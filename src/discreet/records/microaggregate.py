@@ -20,7 +20,7 @@ from discreet.parameters import AtLeastOne, Natural, Number
 from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn, exact_units
 from discreet.records.microaggregation.grouping import (
     SCORES,
-    Grouping,
+    RecordGroups,
     best_runs_of,
     blocks,
     mdav_groups,
@@ -177,10 +177,10 @@ class Microaggregate(RecordMethod):
             hint="Merge strata or fill gaps, or ask for a smaller k.",
         )
 
-    def _grouped(self, points: Floats) -> Grouping:
+    def _grouped(self, points: Floats) -> RecordGroups:
         """Groups of some records."""
         if len(points) < 2 * self.k:
-            return Grouping(np.zeros(len(points), np.int64), {})
+            return RecordGroups(np.zeros(len(points), np.int64), {})
         if self.algorithm == "search":
             return search_groups(points, self.k, self.effort, self.draws, self.seed)
         if self.algorithm in ("mdav", "mdav_pairs"):

@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.records.microaggregation.search_kernels import (
+    enter_members,
     exchange_gain,
     exchange_records,
     move_gain,
@@ -151,6 +152,36 @@ def _try_splitting(
     return False
 
 
+@kernel("b1(f8[:,::1], i8, i8, i8, i8[::1], i8[:,::1], i8[::1], i8[::1], f8[:,::1], f8, u8[::1])")
+def _try_moving(
+    points: Any,
+    k: int,
+    one: int,
+    theirs: int,
+    group: Any,
+    member: Any,
+    slot: Any,
+    size: Any,
+    total: Any,
+    heat: float,
+    state: Any,
+) -> bool:
+    """Let a record move to another group, or change places with one of its members."""
+    mine, pick = group[one], _below(state, size[theirs] + 1)
+    if pick < size[theirs]:
+        other = member[theirs, pick]
+        if not _accepted(state, exchange_gain(points, one, other, total, size, mine, theirs), heat):
+            return False
+        exchange_records(points, one, other, mine, theirs, group, member, slot, total)
+        return True
+    if size[mine] == k or size[theirs] == 2 * k - 1:
+        return False
+    if not _accepted(state, move_gain(points, one, total, size, mine, theirs), heat):
+        return False
+    move_record(points, one, mine, theirs, group, member, slot, size, total)
+    return True
+
+
 @kernel("void(f8[:,::1], i8, i8[::1], i4[:,::1], i8, u8)")
 def anneal_groups(points: Any, k: int, group: Any, near: Any, draws: int, seed: Any) -> None:
     """Change groups in place, by so many draws."""
@@ -158,14 +189,8 @@ def anneal_groups(points: Any, k: int, group: Any, near: Any, draws: int, seed: 
     most = records // k
     member, slot = np.full((most, 2 * k), -1, np.int64), np.empty(records, np.int64)
     size, total = np.zeros(most, np.int64), np.zeros((most, columns))
-    for record in range(records):
-        mine = group[record]
-        member[mine, size[mine]], slot[record] = record, size[mine]
-        size[mine] += 1
-        for c in range(columns):
-            total[mine, c] += points[record, c]
-    loss = 0.0
-    free, spare = np.empty(most, np.int64), 0
+    enter_members(points, group, member, slot, size, total)
+    loss, free, spare = 0.0, np.empty(most, np.int64), 0
     for mine in range(most - 1, -1, -1):
         if size[mine]:
             loss += _loss_of(points, mine, member, size, total)
@@ -180,41 +205,17 @@ def anneal_groups(points: Any, k: int, group: Any, near: Any, draws: int, seed: 
         for turn in range(draws // steps):
             one = _below(state, records)
             other = near[one, _below(state, near.shape[1])]
-            if other < 0:
+            if other < 0 or group[one] == group[other]:
                 continue
             mine, theirs = group[one], group[other]
-            if mine == theirs:
-                continue
             if turn % RARELY == 0 and size[mine] == k and spare < most:
                 if _try_dissolving(points, k, mine, near, group, member, slot, size, total, heat, state, people, where):
                     free[spare], spare = mine, spare + 1
-                continue
-            if size[mine] > k and size[theirs] == 2 * k - 1 and spare:
-                if _try_splitting(
-                    points,
-                    k,
-                    one,
-                    theirs,
-                    free[spare - 1],
-                    group,
-                    member,
-                    slot,
-                    size,
-                    total,
-                    heat,
-                    state,
-                    people,
-                    along,
-                ):
-                    spare -= 1
-                continue
-            pick = _below(state, size[theirs] + 1)
-            if pick == size[theirs]:
-                able = size[mine] > k and size[theirs] < 2 * k - 1
-                if able and _accepted(state, move_gain(points, one, total, size, mine, theirs), heat):
-                    move_record(points, one, mine, theirs, group, member, slot, size, total)
-                continue
-            other = member[theirs, pick]
-            if _accepted(state, exchange_gain(points, one, other, total, size, mine, theirs), heat):
-                exchange_records(points, one, other, mine, theirs, group, member, slot, total)
+            elif size[mine] > k and size[theirs] == 2 * k - 1 and spare:
+                new = free[spare - 1]
+                spare -= _try_splitting(
+                    points, k, one, theirs, new, group, member, slot, size, total, heat, state, people, along
+                )
+            else:
+                _try_moving(points, k, one, theirs, group, member, slot, size, total, heat, state)
         heat *= cooling

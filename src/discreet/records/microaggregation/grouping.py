@@ -16,14 +16,14 @@ SMALL = 5_000
 """Up to so many records, more neighbours are looked at."""
 
 
-class Grouping(NamedTuple):
+class RecordGroups(NamedTuple):
     """The group of every record, and what it took."""
 
     group: Ints
     effort: dict[str, int]
 
 
-def search_groups(points: Floats, k: int, effort: str, draws: int, seed: int) -> Grouping:
+def search_groups(points: Floats, k: int, effort: str, draws: int, seed: int) -> RecordGroups:
     """Groups by search from a start: a row of halves where it must be quick, MDAV otherwise, annealed for the best."""
     from discreet.records.microaggregation.mdav_kernels import mdav
     from discreet.records.microaggregation.search_kernels import best_runs, halved_order, improve_groups, neighbours
@@ -43,29 +43,29 @@ def search_groups(points: Floats, k: int, effort: str, draws: int, seed: int) ->
         passes += improve_groups(points, k, tried, near, MOST_PASSES)
         group = tried if loss_of(points, tried) < loss_of(points, group) else group
     found = {"passes": passes, **({"draws": draws} if effort == "best" else {})}
-    return Grouping(renumbered(group), found)
+    return RecordGroups(renumbered(group), found)
 
 
-def mdav_groups(points: Floats, k: int, pairs: bool) -> Grouping:
+def mdav_groups(points: Floats, k: int, pairs: bool) -> RecordGroups:
     """Groups by MDAV, one or two around each middle."""
     from discreet.records.microaggregation.mdav_kernels import mdav
 
-    return Grouping(renumbered(mdav(points, k, pairs)), {})
+    return RecordGroups(renumbered(mdav(points, k, pairs)), {})
 
 
-def best_runs_of(points: Floats, k: int) -> Grouping:
+def best_runs_of(points: Floats, k: int) -> RecordGroups:
     """The best groups of one column."""
     from discreet.records.microaggregation.search_kernels import best_runs
 
-    return Grouping(renumbered(best_runs(points, np.argsort(points[:, 0], kind="stable"), k)), {})
+    return RecordGroups(renumbered(best_runs(points, np.argsort(points[:, 0], kind="stable"), k)), {})
 
 
-def blocks(score: NDArray[Any], k: int) -> Grouping:
+def blocks(score: NDArray[Any], k: int) -> RecordGroups:
     """Groups of ``k`` in the order of a score; the last one takes who is left."""
     order = np.argsort(score, kind="stable")
     group = np.empty(len(order), np.int64)
     group[order] = np.minimum(np.arange(len(order)) // k, max(len(order) // k - 1, 0))
-    return Grouping(group, {})
+    return RecordGroups(group, {})
 
 
 def principal_scores(points: Floats) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.records.microaggregation.tree_kernels import (
+    LEAF,
     NOBODY,
     build_tree,
     distance,
@@ -70,6 +71,28 @@ def _last_pair(points: Any, rest: Any, k: int, group: Any, groups: int) -> int:
     return groups + 1
 
 
+@kernel("void(f8[:,::1], i8[::1], f8[::1])")
+def _add_up(points: Any, who: Any, total: Any) -> None:
+    """Sums of the columns of some records."""
+    total[:] = 0.0
+    for record in who:
+        for c in range(points.shape[1]):
+            total[c] += points[record, c]
+
+
+@kernel("f8[::1](f8[:,::1], i8[::1], f8[::1])")
+def _distances(points: Any, who: Any, middle: Any) -> Any:
+    far = np.empty(len(who))
+    for i in range(len(who)):
+        far[i] = np.sqrt(distance(points, who[i], middle))
+    return far
+
+
+@kernel("f8(f8[::1], f8[::1])")
+def _apart(one: Any, other: Any) -> Any:
+    return np.sqrt(((one - other) ** 2).sum())
+
+
 @kernel("i8[::1](f8[:,::1], i8, b1)")
 def mdav(points: Any, k: int, pair: bool) -> Any:
     """The group of every record.
@@ -78,65 +101,47 @@ def mdav(points: Any, k: int, pair: bool) -> Any:
     one around the record farthest from that. What is left at the end is a group of up to ``2k - 1``.
     """
     records, columns = points.shape
-    group = np.full(records, NOBODY, np.int64)
-    at = np.full(records, NOBODY, np.int64)
-    found, away = np.empty(k, np.int64), np.empty(k)
+    group, at = np.full(records, NOBODY, np.int64), np.full(records, NOBODY, np.int64)
+    found, away, looked = np.empty(k, np.int64), np.empty(k), np.zeros(1, np.int64)
     total, middle, frozen = np.zeros(columns), np.empty(columns), np.empty(columns)
-    looked = np.zeros(1, np.int64)
-    left, groups, built = records, 0, 0
-    who = np.arange(records)
-    leaves = leaf_count(records)
-    place, alive, start = np.empty(leaves * 16, np.int64), np.empty(2 * leaves - 1, np.int64), np.empty(0, np.int64)
+    left, groups, built, leaves = records, 0, 0, 0
+    place, alive, norm = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     low, high = np.empty((1, columns)), np.empty((1, columns))
-    order, earlier, norm = np.empty(0, np.int64), np.empty(0), np.empty(0)
-    stale = True
+    order, earlier, stale = np.empty(0, np.int64), np.empty(0), True
     while left >= (3 * k if pair else 2 * k):
         if 2 * left <= built or built == 0:
             # Half of the tree is empty: a new one is smaller, and sums start afresh.
             who = np.flatnonzero(group == NOBODY)
-            leaves, built = leaf_count(left), left
-            place, alive = np.empty(leaves * 16, np.int64), np.zeros(2 * leaves - 1, np.int64)
-            start = np.zeros(2 * leaves - 1, np.int64)
-            low, high = np.empty((2 * leaves - 1, columns)), np.empty((2 * leaves - 1, columns))
-            build_tree(points, who.copy(), leaves, place, at, alive, low, high, start)
+            leaves, built, stale = leaf_count(left), left, True
+            nodes = 2 * leaves - 1
+            place, alive = np.empty(leaves * LEAF, np.int64), np.zeros(nodes, np.int64)
+            low, high = np.empty((nodes, columns)), np.empty((nodes, columns))
+            build_tree(points, who.copy(), leaves, place, at, alive, low, high, np.zeros(nodes, np.int64))
             norm = largest_norms(points, leaves, place, alive)
-            total[:] = 0.0
-            for record in who:
-                for c in range(columns):
-                    total[c] += points[record, c]
-            stale = True
-        for c in range(columns):
-            middle[c] = total[c] / left
+            _add_up(points, who, total)
+        middle[:] = total / left
         if stale or looked[0] > PATIENCE * len(order):
             who = np.flatnonzero(group == NOBODY)
             frozen[:] = middle
-            far = np.empty(len(who))
-            for i in range(len(who)):
-                far[i] = np.sqrt(distance(points, who[i], frozen))
+            far = _distances(points, who, frozen)
             sort = np.argsort(-far, kind="mergesort")
             order, earlier, stale = who[sort], far[sort], False
             looked[0] = 0
-        moved = 0.0
-        for c in range(columns):
-            moved += (middle[c] - frozen[c]) ** 2
-        seed = _farthest_from_middle(points, middle, order, earlier, np.sqrt(moved), group, looked)
+        seed = _farthest_from_middle(points, middle, order, earlier, _apart(middle, frozen), group, looked)
         other = farthest(points, points[seed], place, alive, low, high, norm) if pair else NOBODY
         for turn in range(2 if pair else 1):
             if turn == 1:
-                seed = (
-                    other if group[other] == NOBODY else farthest(points, points[seed], place, alive, low, high, norm)
-                )
+                taken = group[other] != NOBODY
+                seed = farthest(points, points[seed], place, alive, low, high, norm) if taken else other
             many = nearest(points, points[seed], seed, k - 1, place, alive, low, high, found, away)
             found[many] = seed
             for i in range(many + 1):
                 group[found[i]] = groups
-                for c in range(columns):
-                    total[c] -= points[found[i], c]
+                total -= points[found[i]]
                 remove_point(points, found[i], leaves, place, at, alive, low, high)
             groups += 1
             left -= k
     if pair and left >= 2 * k:
-        rest = np.flatnonzero(group == NOBODY)
-        groups = _last_pair(points, rest, k, group, groups)
+        groups = _last_pair(points, np.flatnonzero(group == NOBODY), k, group, groups)
     group[group == NOBODY] = groups
     return group

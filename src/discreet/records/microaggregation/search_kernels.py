@@ -140,6 +140,59 @@ def _dissolved(
     return False
 
 
+@kernel("void(f8[:,::1], i8[::1], i8[:,::1], i8[::1], i8[::1], f8[:,::1])")
+def enter_members(points: Any, group: Any, member: Any, slot: Any, size: Any, total: Any) -> None:
+    """Fill the lists of members of groups, the place of each record in its list, and the sizes and sums of groups."""
+    for record in range(len(group)):
+        mine = group[record]
+        member[mine, size[mine]], slot[record] = record, size[mine]
+        size[mine] += 1
+        for c in range(points.shape[1]):
+            total[mine, c] += points[record, c]
+
+
+@kernel("void(f8[:,::1], i8, i8, f8, i4[:,::1], i8[::1], i8[:,::1], i8[::1], f8[:,::1], i8[::1], i8, i8[::1])")
+def _find_change(
+    points: Any,
+    k: int,
+    one: int,
+    least: float,
+    near: Any,
+    group: Any,
+    member: Any,
+    size: Any,
+    total: Any,
+    seen: Any,
+    stamp: int,
+    chosen: Any,
+) -> None:
+    """The best change of a record: the group that it goes to, and who comes in its place; -1 where there is none."""
+    mine, gain = group[one], least
+    chosen[0] = chosen[1] = -1
+    for j in range(near.shape[1]):
+        if near[one, j] < 0:
+            break
+        theirs = group[near[one, j]]
+        if theirs == mine or seen[theirs] == stamp:
+            continue
+        seen[theirs] = stamp
+        if size[mine] > k and size[theirs] < 2 * k - 1:
+            found = move_gain(points, one, total, size, mine, theirs)
+            if found > gain:
+                gain, chosen[0], chosen[1] = found, theirs, -1
+        for i in range(size[theirs]):
+            found = exchange_gain(points, one, member[theirs, i], total, size, mine, theirs)
+            if found > gain:
+                gain, chosen[0], chosen[1] = found, theirs, member[theirs, i]
+
+
+@kernel("void(i8, i8[:,::1], i8[::1], b1[::1])")
+def _wake(mine: int, member: Any, size: Any, again: Any) -> None:
+    """Let all members of a group look again."""
+    for i in range(size[mine]):
+        again[member[mine, i]] = True
+
+
 @kernel("i8(f8[:,::1], i8, i8[::1], i4[:,::1], i8)")
 def improve_groups(points: Any, k: int, group: Any, near: Any, most_passes: int) -> int:
     """Change groups in place while the loss falls; give back the number of passes.
@@ -151,17 +204,10 @@ def improve_groups(points: Any, k: int, group: Any, near: Any, most_passes: int)
     groups = group.max() + 1
     member, slot = np.full((groups, 2 * k), -1, np.int64), np.empty(records, np.int64)
     size, total = np.zeros(groups, np.int64), np.zeros((groups, columns))
-    square = 0.0
-    for record in range(records):
-        mine = group[record]
-        member[mine, size[mine]], slot[record] = record, size[mine]
-        size[mine] += 1
-        for c in range(columns):
-            total[mine, c] += points[record, c]
-            square += points[record, c] ** 2
-    least = LITTLE * square / records
+    enter_members(points, group, member, slot, size, total)
+    least = LITTLE * (points**2).sum() / records
     active, again = np.ones(records, np.bool_), np.zeros(records, np.bool_)
-    touched, seen = np.empty(2 * k, np.int64), np.zeros(groups, np.int64)
+    touched, seen, chosen = np.empty(2 * k, np.int64), np.zeros(groups, np.int64), np.empty(2, np.int64)
     passes = stamp = 0
     while passes < most_passes:
         passes += 1
@@ -170,42 +216,24 @@ def improve_groups(points: Any, k: int, group: Any, near: Any, most_passes: int)
         for one in range(records):
             if not active[one]:
                 continue
-            mine = group[one]
-            stamp += 1
-            gain, other, chosen = least, -1, -1
-            for j in range(near.shape[1]):
-                if near[one, j] < 0:
-                    break
-                theirs = group[near[one, j]]
-                if theirs == mine or seen[theirs] == stamp:
-                    continue
-                seen[theirs] = stamp
-                if size[mine] > k and size[theirs] < 2 * k - 1:
-                    found = move_gain(points, one, total, size, mine, theirs)
-                    if found > gain:
-                        gain, other, chosen = found, -1, theirs
-                for i in range(size[theirs]):
-                    found = exchange_gain(points, one, member[theirs, i], total, size, mine, theirs)
-                    if found > gain:
-                        gain, other, chosen = found, member[theirs, i], theirs
-            if chosen >= 0:
-                if other >= 0:
-                    exchange_records(points, one, other, mine, chosen, group, member, slot, total)
-                else:
-                    move_record(points, one, mine, chosen, group, member, slot, size, total)
-                changes += 1
-                for i in range(size[mine]):
-                    again[member[mine, i]] = True
-                for i in range(size[chosen]):
-                    again[member[chosen, i]] = True
+            mine, stamp = group[one], stamp + 1
+            _find_change(points, k, one, least, near, group, member, size, total, seen, stamp, chosen)
+            if chosen[0] < 0:
+                continue
+            if chosen[1] >= 0:
+                exchange_records(points, one, chosen[1], mine, chosen[0], group, member, slot, total)
+            else:
+                move_record(points, one, mine, chosen[0], group, member, slot, size, total)
+            changes += 1
+            _wake(mine, member, size, again)
+            _wake(chosen[0], member, size, again)
         for mine in range(groups):
             if size[mine] != k or not (again[member[mine, 0]] or passes == 1):
                 continue
             if _dissolved(points, k, mine, near, group, member, slot, size, total, least, touched):
                 changes += 1
                 for j in range(k):
-                    for i in range(size[touched[j]]):
-                        again[member[touched[j], i]] = True
+                    _wake(touched[j], member, size, again)
         if not changes:
             break
         active[:] = again

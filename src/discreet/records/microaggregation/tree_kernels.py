@@ -153,7 +153,7 @@ def _nearest_possible(low: Any, high: Any, node: int, centre: Any) -> float:
 
 
 @kernel("f8(f8[:,::1], f8[:,::1], i8, f8[::1], f8, f8[::1])")
-def _farthest_possible(low: Any, high: Any, node: int, centre: Any, own: float, norm: Any) -> float:
+def _farthest_possible(low: Any, high: Any, node: int, centre: Any, own: float, norm: Any) -> Any:
     """What no point below a node is farther away than: the lower of two bounds.
 
     The farthest corner of its box; and, of all points of a length up to ``norm``, those that point away most. The
