@@ -91,7 +91,7 @@ class RankSwap(Keyed, RecordMethod):
                 partners[f"partner_{place}"] = self._partners(records, key, name, values[place], gaps[place], kinds)
             partner = partners["partner_0" if self.joint else f"partner_{place}"]
             changed[name] = _taken(records[name], partner)
-        facts = {"columns": list(names), "strata": list(records.strata), "insecure": key.insecure}
+        facts: dict[str, Any] = {"columns": list(names), "strata": list(records.strata), "insecure": key.insecure}
         facts["kept"] = [_unchanged(records[name], changed[name]) for name in names]
         if all(kept == len(records) for kept in facts["kept"]):
             raise ProtectionError(
@@ -165,10 +165,11 @@ def _gaps(records: RecordSet, name: str) -> Bools:
 
 def _order(values: NDArray[Any], identity: Ints) -> Ints:
     """Places of values from the smallest on; who they belong to decides among equal ones."""
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     ordered = values[order]
-    if np.any(ordered[1:] == ordered[:-1]):
-        order = np.lexsort((identity, values))
+    same = np.append(False, ordered[1:] == ordered[:-1])
+    tied = order[same | np.append(same[1:], False)]
+    order[same | np.append(same[1:], False)] = tied[np.lexsort((identity[tied], values[tied]))]
     return np.asarray(order, np.int64)
 
 
