@@ -137,9 +137,9 @@ class RankSwap(Keyed, RecordMethod):
         chance = fractions(draws(key.secret, self.purpose(f"rank swap/{name}"), self.version, records.identity))
         for rows in kinds:
             there = rows[~gaps[rows]]
-            order = there[_order(values[there], records.identity[there])]
-            reach = int(self.share * len(order))
+            reach = int(self.share * len(there))
             if reach:
+                order = there[_order(values[there], records.identity[there])]
                 partner[order] = order[paired_ranks(np.ascontiguousarray(chance[order]), reach)]
         return partner
 
