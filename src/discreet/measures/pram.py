@@ -21,7 +21,7 @@ NONE = float("nan")
 
 
 class PramRisk(NamedTuple):
-    """``rare``: combinations that occur, but fewer times than the threshold; ``unsafe``: those of them that stay unsafe.
+    """``rare``: combinations that occur, but fewer times than the threshold; ``unsafe``: those that stay unsafe.
 
     ``chance`` is, for every combination, the chance that whoever is published with it truly has it; ``safe`` says
     which are safe.

@@ -1,4 +1,4 @@
-"""What analysts make of post-randomised records: counts and sums as they were before, and how sure of them one can be."""
+"""What analysts make of post-randomised records: counts and sums before, and how sure of them one can be."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PramEstimates:
     published
         What stands in the file.
     estimates
-        What stood there before. Estimates are not cut: one below zero says that the cell is small, and how unsure it is.
+        What stood there before. They are not cut: one below zero says that the cell is small, and how unsure it is.
     variance
         An unbiased estimate of the variance of each estimate. It can be negative where there are few records.
     condition
@@ -129,7 +129,9 @@ def pram_estimates(
     axes = [_axis(table[name], [matrix for matrix in mine if matrix.column == name]) for name in names]
     shape = tuple(len(codes) for codes, _ in axes)
     if np.prod([float(size) for size in shape]) > MOST_CELLS:
-        raise ResourceError(f"A table by {listed(names)} has more than {MOST_CELLS:,} cells.", hint="Take fewer variables.")
+        raise ResourceError(
+            f"A table by {listed(names)} has more than {MOST_CELLS:,} cells.", hint="Take fewer variables."
+        )
     amount = np.ones(table.num_rows) if total is None else _numbers(table[total], total)
     strata = _strata(table, within)
     sums = [np.zeros(shape) for _ in range(3)]
@@ -142,7 +144,8 @@ def pram_estimates(
         for number, found in enumerate(_estimated(shape, where, amount[rows], inverses)):
             sums[number] += found
     condition = {name: max((m.condition for m in mine if m.column == name), default=1.0) for name in names}
-    return PramEstimates(names, tuple(tuple(codes) for codes, _ in axes), *sums, condition)
+    listing = tuple(tuple(codes) for codes, _ in axes)
+    return PramEstimates(names, listing, sums[0], sums[1], sums[2], condition)
 
 
 def _estimated(
@@ -156,7 +159,7 @@ def _estimated(
     """
     place = np.ravel_multi_index(where, shape) if len(amount) else np.zeros(0, np.int64)
     sums, squares = (
-        np.bincount(place, weights=values, minlength=int(np.prod(shape))).reshape(shape)
+        np.bincount(place, weights=values, minlength=int(np.prod(shape))).astype(np.float64).reshape(shape)
         for values in (amount, amount**2)
     )
     spread = along_axes(squares, [None if a is None else a**2 for a in inverses])
@@ -210,7 +213,7 @@ def _strata(table: pa.Table, within: Sequence[str]) -> dict[tuple[str, ...], Int
     kinds, number = np.unique(places, axis=0, return_inverse=True)
     order = np.argsort(number.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(number.ravel()))[:-1]
-    found = {}
+    found: dict[tuple[str, ...], Ints] = {}
     for kind, rows in zip(kinds.tolist(), np.split(order, ends), strict=True):
         key = tuple("" if at < 0 else texts[at] for at, (texts, _) in zip(kind, columns, strict=True))
         found[key] = np.concatenate([found[key], rows]) if key in found else rows
@@ -240,7 +243,8 @@ def _inverse(matrix: TransitionMatrix, codes: Sequence[str], place: Ints) -> Flo
     strange = sorted({codes[at] for at in np.unique(place).tolist() if at not in known})
     if strange:
         raise InputError(
-            f"The matrix of {matrix.column!r} lacks {counted(len(strange), 'code')} of the records: {listed(strange, 5)}.",
+            f"The matrix of {matrix.column!r} lacks {counted(len(strange), 'code')} of the records: "
+            f"{listed(strange, 5)}.",
             hint="Give the matrix that was published with these records.",
         )
     found = np.eye(len(codes))

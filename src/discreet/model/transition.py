@@ -131,7 +131,7 @@ class TransitionMatrix:
                 f"The matrix of {self.column!r} is singular: it does not tell the counts before.",
                 hint="Nothing can be estimated with it. Ask the custodian for another matrix.",
             )
-        found: Floats = np.linalg.inv(self.chances)
+        found: Floats = np.linalg.inv(self.chances).astype(np.float64)
         return found
 
     def record(self) -> dict[str, Any]:
@@ -165,7 +165,9 @@ def checked_chances(column: str, codes: Sequence[str], given: Any) -> Floats:
     try:
         chances = np.array(given, np.float64)
     except (TypeError, ValueError):
-        raise ParameterError(f"The matrix of {column!r} does not hold numbers only.", hint="Give rows of chances.") from None
+        raise ParameterError(
+            f"The matrix of {column!r} does not hold numbers only.", hint="Give rows of chances."
+        ) from None
     if not codes or len(set(codes)) < len(codes):
         raise ParameterError(f"The codes of {column!r} must be given, each once.", hint="Name every code in codes=.")
     if chances.shape != (len(codes), len(codes)):

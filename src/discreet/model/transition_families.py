@@ -1,4 +1,4 @@
-"""Families of transition matrices in the notation of the literature: ``7B(0.6;3)``, ``2E(0.8)``, ``Block(2; 1; 3F(0.6))``.
+"""Families of transition matrices in the notation of de Wolf (2006): ``7B(0.6;3)``, ``Block(2; 1; 3F(0.6))``.
 
 ``nB(p;b)`` is a band, ``nE(p)`` spreads evenly, ``nF(p)`` prefers rare codes, ``Block(m; ...)`` puts ``m`` of them one
 behind the other, in the order of the codes; a 1 is a code that stays.

@@ -115,9 +115,10 @@ class Pram(Keyed, RecordMethod):
         super().__post_init__()
         if not self.matrices:
             raise ParameterError("Pram has no matrix.", hint="For example ds.Pram({'sex': '2E(0.8)'}).")
-        for name, option in ((name, option) for option in ("codes", "publish") for name in getattr(self, option)):
-            if name not in self.matrices:
-                raise ParameterError(unknown_name("column", name, self.matrices, f"matrices ({option})"))
+        for option, names in (("codes", self.codes), ("publish", self.publish)):
+            for name in names:
+                if name not in self.matrices:
+                    raise ParameterError(unknown_name("column", name, self.matrices, f"matrices ({option})"))
         codes = {name: _names(name, given) for name, given in self.codes.items()}
         object.__setattr__(self, "codes", codes)
         made = {name: _plain_matrix(name, given, codes.get(name)) for name, given in self.matrices.items()}
@@ -127,7 +128,8 @@ class Pram(Keyed, RecordMethod):
         for name in self.within or ():
             if name in made:
                 raise ParameterError(
-                    f"{name!r} is drawn anew and cannot be a stratum, too.", hint="Take it out of within, or of matrices."
+                    f"{name!r} is drawn anew and cannot be a stratum, too.",
+                    hint="Take it out of within, or of matrices.",
                 )
 
     # ---- on the records ------------------------------------------------------------------------------------
@@ -367,18 +369,16 @@ def _strata(records: RecordSet, within: Sequence[str]) -> tuple[list[tuple[str, 
     return strata, np.array([where[stratum] for stratum in named], np.int64)[number.ravel()]
 
 
-def _values(
-    name: str, column: pa.ChunkedArray, codes: Sequence[str], place: Ints, *, empty: bool
-) -> pa.ChunkedArray:
+def _values(name: str, column: pa.ChunkedArray, codes: Sequence[str], place: Ints, *, empty: bool) -> pa.ChunkedArray:
     """The column with other codes, of the same type; with ``empty`` the code ``""`` is an empty field."""
     import pyarrow as pa
 
+    given = pa.array([None if code == "" and empty else code for code in codes], pa.string())
     try:
-        words = pa.array([None if code == "" and empty else code for code in codes], pa.string()).cast(column.type)
-        same = all(code == ("" if v is None else code_text(v)) for code, v in zip(codes, words.to_pylist(), strict=True))
+        words = given.cast(column.type)
     except pa.ArrowException:
-        same = False
-    if not same:
+        words = given.slice(0, 0)
+    if [code_text("" if value is None else value) for value in words.to_pylist()] != list(codes):
         raise ParameterError(
             f"The matrix of {name!r} has codes that a column of {column.type} cannot hold.",
             hint="Write them as the records have them.",
@@ -386,9 +386,7 @@ def _values(
     return pa.chunked_array([words.take(pa.array(place, mask=place < 0))])
 
 
-def _loss_words(
-    name: str, matrices: Sequence[TransitionMatrix], moves: Sequence[Ints]
-) -> tuple[str, list[str]]:
+def _loss_words(name: str, matrices: Sequence[TransitionMatrix], moves: Sequence[Ints]) -> tuple[str, list[str]]:
     """What the draws cost, and what analysts must be warned of."""
     with np.errstate(all="ignore"):
         losses = [pram_losses(matrix, drawn) for matrix, drawn in zip(matrices, moves, strict=True)]

@@ -20,7 +20,7 @@ class DrawnCodes(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rows of matrices: where each begins, sums of chances from its start, the codes they lead to, and whose they are."""
+    """Rows of matrices: where each begins, sums of chances, the codes that they lead to, and whose they are."""
 
     begin: Ints
     upper: Floats

@@ -23,9 +23,13 @@ def pram_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     counts of the moves.
     """
     numbers = dict(zip(facts["columns"], facts["changed"], strict=True))
-    columns = [f"{name} ({_matrix(method, name)}; {number:,} changed)" for name, number in numbers.items()]
-    within, published = list(facts["within"]), list(method["publish"])
-    apart = f", made apart for every {' and '.join(within)}" if within else ""
+    apart = {entry["column"] for entry in facts["matrices"] if entry["stratum"]}
+    strata = f", apart for every {' and '.join(facts['within'])}"
+    columns = [
+        f"{name} ({_matrix(method, name)}{strata if name in apart else ''}; {number:,} changed)"
+        for name, number in numbers.items()
+    ]
+    published = list(method["publish"])
     means = "; the expected counts of codes are those before" if method["invariant"] else ""
     empty = (
         "empty fields and codes for 'unknown' were drawn like all others"
@@ -34,7 +38,7 @@ def pram_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     )
     statement = (
         f"Done as stated: codes of {counted(facts['rows'], 'record')} were drawn anew, every record and column by "
-        f"itself, with the chances of a transition matrix{apart}: {'; '.join(columns)}{means}; {empty}; nothing else "
+        f"itself, with the chances of a transition matrix: {'; '.join(columns)}{means}; {empty}; nothing else "
         f"changed. {_told(published)}"
     )
     telling = [name for name in published if depends_on_counts(method, name)]
