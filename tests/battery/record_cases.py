@@ -25,6 +25,17 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("region", level=1),
         ds.LocalSuppress(2, keys=KEYS, size=2, importance={"sex": 3}),
     ],
+    "pram": lambda: [
+        ds.Pram(
+            {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
+            codes={"region": ["N1", "N2", "S1", "S2"]},
+            publish=["region", "sex"],
+        )
+    ],
+    "pram-invariant": lambda: [
+        ds.Recode("age", intervals=[15, 65]),
+        ds.Pram({"age": "E(0.7)", "health": "F(0.8)"}, invariant=True, within=["coast"]),
+    ],
     "swap": lambda: [ds.Swap("region", "home", profile=["sex"], rate=0.3)],
     "swap-recoded": lambda: [
         ds.Recode("age", intervals=[15, 65]),
@@ -52,6 +63,16 @@ BAD_RECORD_PARAMETERS = {
         {"k": 3, "importance": {"age": -1}},
         {"k": 3, "key": ["age"]},
     ],
+    "pram": [
+        {},
+        {"matrices": {}},
+        {"matrices": {"sex": "2G(0.8)"}},
+        {"matrices": {"sex": {"m": {"m": 0.7}}}},
+        {"matrices": {"sex": "2E(0.8)"}, "missing": "moves"},
+        {"matrices": {"sex": "2E(0.8)"}, "publish": ["age"]},
+        {"matrices": {"sex": "2E(0.8)"}, "within": ["sex"]},
+        {"matrices": {"sex": "2E(0.8)"}, "invariants": True},
+    ],
     "swap": [
         {"area": "region"},
         {"area": "region", "household": "home", "rate": 0},
@@ -68,9 +89,12 @@ BAD_RECORD_PARAMETERS = {
 }
 NO_PARTNER, NO_HOME, NO_NAME = "No household found a partner", "no column 'home'", "no column 'name'"
 TOO_FEW = "times, in 1 record"
+STANDS_STILL = "leaves every code that occurs as it is"
 RECORD_NOT_FOR = {
     ("local-suppress", "one_record"): TOO_FEW,
     ("local-suppress-pairs", "one_record"): TOO_FEW,
+    ("pram-invariant", "one_record"): STANDS_STILL,
+    ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("swap", "one_record"): NO_PARTNER,
     ("swap-recoded", "one_record"): NO_PARTNER,
     ("swap", "equal_rows"): NO_HOME,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, counted, listed
+from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Floats
 from discreet.model.transition_families import invariant_chances, read_notation
 
@@ -115,6 +115,10 @@ class TransitionMatrix:
                         f"The matrix of {column!r} moves {code!r} to {to!r}, which has no row.",
                         hint=f"Give {to!r} a row, if only {{{to!r}: 1}}.",
                     )
+                if isinstance(chance, bool) or not isinstance(chance, int | float):
+                    raise ParameterError(
+                        f"The matrix of {column!r} does not hold numbers only.", hint="Give chances from 0 to 1."
+                    )
                 found[place[code], place[to]] = chance
         return cls(column, codes, found)
 
@@ -180,9 +184,10 @@ def checked_chances(column: str, codes: Sequence[str], given: Any) -> Floats:
         raise ParameterError(f"The matrix of {column!r} holds what is no chance.", hint="Give numbers from 0 to 1.")
     wrong = np.flatnonzero(np.abs(chances.sum(axis=1) - 1) > NEARLY_ONE).tolist()
     if wrong:
-        sums = (f"{codes[row]!r} to {chances[row].sum():.10g}" for row in wrong)
+        sums = ", ".join(f"{codes[row]!r} to {chances[row].sum():.10g}" for row in wrong[:5])
+        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise ParameterError(
-            f"Rows of the matrix of {column!r} do not sum to 1: {listed(sums, 5)}.",
+            f"Rows of the matrix of {column!r} do not sum to 1: {sums}{more}.",
             hint="Rows are the original codes, columns the published ones; each row sums to 1.",
         )
     chances.setflags(write=False)

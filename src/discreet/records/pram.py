@@ -152,12 +152,11 @@ class Pram(Keyed, RecordMethod):
             changed[name] = _values(name, records[name], codes, drawn.place, empty=column.empty)
             facts["changed"].append(int((drawn.place != column.place).sum()))
             entries += [{**m.record(), "moves": moves.tolist()} for m, moves in zip(matrices, drawn.moves, strict=True)]
-            said, warned = _loss_words(name, matrices, drawn.moves)
+            said, amplified = _loss_words(name, matrices, drawn.moves)
             findings.append(said)
-            notes += warned
+            if not self.invariant or name in self.publish:  # readers of the others need no inverse
+                notes += [*_warned(name, matrices), *amplified]
         facts |= {"within": list(within), "matrices": entries, "insecure": key.insecure}
-        for note in notes:
-            warnings.warn(note, stacklevel=2)
         plain = self.record()
         evidence = Evidence(plain, pram_claim(plain, facts), facts=facts, findings=tuple(findings))
         return RecordOutcome(changed, evidence, tuple(notes))
@@ -387,19 +386,25 @@ def _values(name: str, column: pa.ChunkedArray, codes: Sequence[str], place: Int
 
 
 def _loss_words(name: str, matrices: Sequence[TransitionMatrix], moves: Sequence[Ints]) -> tuple[str, list[str]]:
-    """What the draws cost, and what analysts must be warned of."""
-    with np.errstate(all="ignore"):
-        losses = [pram_losses(matrix, drawn) for matrix, drawn in zip(matrices, moves, strict=True)]
+    """What the draws cost, and where the inverse makes more noise than there is to see."""
+    losses = [pram_losses(matrix, drawn) for matrix, drawn in zip(matrices, moves, strict=True)]
     information, expected = sum(one.information for one in losses), sum(one.expected_information for one in losses)
-    worst = max((matrix.condition for matrix in matrices), default=1.0)
     text = f"{name}: information lost {information:,.1f}, expected {expected:,.1f} (base-10 logarithms)"
-    if worst > ILL_CONDITIONED:
-        return text, [
-            f"The matrix of {name!r} is {'singular' if worst > SINGULAR else 'nearly singular'}: counts before cannot "
-            "be estimated from the published records."
-        ]
-    varied = max((one.largest_variation for one in losses if one.largest_variation >= 0), default=0.0)
-    middle = float(np.median([one.variation for one in losses if one.variation >= 0] or [0.0]))
-    text += f"; corrected counts vary by {middle:.2%} (median) and at most {varied:.2%}"
+    varied = [one for one in losses if one.largest_variation >= 0]
+    if not varied:
+        return text, []
+    middle, top = np.median([one.variation for one in varied]), max(one.largest_variation for one in varied)
     amplified = f"Corrected counts of {name!r} have a standard error above the count itself for some codes."
-    return text, [amplified] if varied > 1 else []
+    text += f"; corrected counts vary by {middle:.2%} (median) and at most {top:.2%}"
+    return text, [amplified] if top > 1 else []
+
+
+def _warned(name: str, matrices: Sequence[TransitionMatrix]) -> list[str]:
+    """Warn of matrices that analysts cannot invert."""
+    worst = max(matrix.condition for matrix in matrices)
+    if worst <= ILL_CONDITIONED:
+        return []
+    kind = "singular" if worst > SINGULAR else f"nearly singular (condition number {worst:.2g})"
+    note = f"The matrix of {name!r} is {kind}: counts before cannot be estimated from the published records."
+    warnings.warn(note, stacklevel=3)
+    return [note]

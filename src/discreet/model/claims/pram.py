@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.errors import counted, listed
+from discreet.errors import counted
 from discreet.model.claims.base import INSECURE, Claim
 from discreet.model.claims.noise import DRAWN
 
@@ -42,7 +42,7 @@ def pram_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
         f"changed. {_told(published)}"
     )
     telling = [name for name in published if depends_on_counts(method, name)]
-    left_out = (CHANCES, DRAWN, *((TELLING.format(listed(telling)),) if telling else ()))
+    left_out = (CHANCES, DRAWN, *((TELLING.format(", ".join(telling)),) if telling else ()))
     return Claim("pram", statement, (), (*left_out, *((INSECURE,) if facts["insecure"] else ())))
 
 
@@ -61,4 +61,4 @@ def _matrix(method: Mapping[str, Any], name: str) -> str:
 def _told(published: list[str]) -> str:
     if not published:
         return "No matrix is published."
-    return f"Published {'is the matrix' if len(published) == 1 else 'are the matrices'} of {listed(published)}."
+    return f"Published {'is the matrix' if len(published) == 1 else 'are the matrices'} of {', '.join(published)}."

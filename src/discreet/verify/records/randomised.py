@@ -27,8 +27,8 @@ UNSEEN = ("identifier", "contributor", "record_key", "waiver", "request", "house
 """Roles of columns by which readers cannot tell strata apart."""
 TYPES = ("string", "int64", "double", "bool")
 NEARLY = 1e-9
-BEYOND_CHANCE = 60.0
-"""Counts of moves that have a chance below exp(-60) are no draws with the stated chances."""
+BEYOND_CHANCE = 45.0
+"""Counts of moves that have a chance below exp(-45) are no draws with the stated chances."""
 Stratum = tuple[str, ...]
 Moves = Counter[tuple[str, str]]
 
@@ -54,7 +54,7 @@ class StatedMatrix:
 
     codes: list[str]
     chances: Floats
-    moves: np.ndarray
+    moves: Ints
     stratum: Stratum
 
     @classmethod
@@ -286,20 +286,25 @@ def _check_matrix(
         step.refuse("a matrix leaves every code that occurs as it is", name)
 
 
-def _beyond_chance(counts: np.ndarray, chances: Floats) -> bool:
-    """Whether a count is so far from what is expected that chance is ruled out (the bound of Chernoff)."""
-    for row, expected in zip(counts, chances, strict=True):
-        total = int(row.sum())
-        for number, chance in zip(row.tolist(), expected.tolist(), strict=True):
-            share = number / total if total else 0.0
-            apart = _term(share, chance) + _term(1 - share, 1 - chance)
-            if total * apart > BEYOND_CHANCE:
-                return True
-    return False
+def _beyond_chance(counts: Ints, chances: Floats) -> bool:
+    """Whether some count, or how many codes stayed in all, is so far from what is expected that chance is ruled out.
+
+    The bound is that of Chernoff and Hoeffding, which holds of records with different chances, too.
+    """
+    times = counts.sum(axis=1)
+    stayed, expected = int(np.trace(counts)), float(times @ np.diag(chances))
+    every = [(stayed, int(times.sum()), expected / max(int(times.sum()), 1))]
+    for total, row, chance in zip(times.tolist(), counts.tolist(), chances.tolist(), strict=True):
+        every += [(number, total, likely) for number, likely in zip(row, chance, strict=True)]
+    return any(total * _apart(number / total, chance) > BEYOND_CHANCE for number, total, chance in every if total)
 
 
-def _term(share: float, chance: float) -> float:
-    return share * log(share / chance) if share > 0 < chance else 0.0
+def _apart(share: float, chance: float) -> float:
+    """The divergence of a share from a chance; a chance of 0 or 1 is not judged."""
+    if not 0 < chance < 1:
+        return 0.0
+    parts = ((share, chance), (1 - share, 1 - chance))
+    return sum(some * log(some / likely) for some, likely in parts if some > 0)
 
 
 # ---- draws --------------------------------------------------------------------------------------------------
