@@ -11,10 +11,11 @@ from discreet.errors import counted, unknown_column
 from discreet.model.arrays import Ints
 from discreet.model.display import text_of_columns
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.transition import TransitionMatrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.model.transition import TransitionMatrix
 
 IDENTIFIER, KEY, SENSITIVE, NUMERIC, HOUSEHOLD, WEIGHT = (
     "identifier",

@@ -20,7 +20,6 @@ from discreet.model.public import PublicRelease, altered_table, public_table
 from discreet.model.records import RecordSet
 from discreet.model.table import CellStatus
 from discreet.model.tableset import TableSet
-from discreet.model.transition import published_matrices
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -184,6 +183,7 @@ class RecordCustodian:
         """What goes out."""
         altered = {name for step in self.steps for name in step.changed.column_names}
         from discreet.model.public_records import public_records
+        from discreet.model.transition import published_matrices
 
         matrices = published_matrices((step.evidence.method, step.evidence.facts) for step in self.steps)
         shown = public_records(self.name, self.released, self.order, altered, self.keeps_order, matrices)

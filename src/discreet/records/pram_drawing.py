@@ -19,7 +19,7 @@ class DrawnCodes(NamedTuple):
     moves: list[Ints]
 
 
-class _Rows(NamedTuple):
+class ListedRows(NamedTuple):
     """Rows of matrices: where each begins, sums of chances, the codes that they lead to, and whose they are."""
 
     begin: Ints
@@ -60,7 +60,7 @@ def drawn_codes(
     return DrawnCodes(np.where(some, rows.to[found], -1), moves)
 
 
-def _listed(codes: Sequence[str], matrices: Sequence[TransitionMatrix]) -> _Rows:
+def _listed(codes: Sequence[str], matrices: Sequence[TransitionMatrix]) -> ListedRows:
     """What can be drawn, row by row; what has no chance is not in the list, so that nothing can lead there."""
     where: Mapping[str, int] = {code: i for i, code in enumerate(codes)}
     lengths = np.zeros(len(codes) * len(matrices), np.int64)
@@ -81,7 +81,7 @@ def _listed(codes: Sequence[str], matrices: Sequence[TransitionMatrix]) -> _Rows
             entry.append(rows[at] * len(matrix.codes) + leads)
     begin = np.concatenate(([0], np.cumsum(lengths)))
     made = [np.concatenate(part).astype(np.int64) for part in (to, owner, entry)]
-    return _Rows(begin, np.concatenate(upper), *made)
+    return ListedRows(begin, np.concatenate(upper), *made)
 
 
 @kernel("i8[::1](i8[::1], i8[::1], i8, i8[::1], f8[::1], f8[::1])")

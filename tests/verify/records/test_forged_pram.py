@@ -55,7 +55,7 @@ def release(name: str) -> ds.Release[RecordCustodian]:
 
 
 class PramForgery:
-    """A release of which the step is rewritten; moves, numbers and claim follow where they are not forged themselves."""
+    """A release of which the step is rewritten; moves, numbers and claim follow where not forged themselves."""
 
     def __init__(self, name: str, key: ds.Key | None = None) -> None:
         self.custodian = replace(release(name).custodian, key=key)
