@@ -243,7 +243,7 @@ def test_the_loss_of_a_regression():
         ([[1, 2]], [None], 5, "Counts by 2 variables have 1 matrices"),
         ([1, 2, 3], [[[1, 0], [0, 1]]], 5, "is for 2 codes, and counts are by 3"),
         ([1, -2], [[[1, 0], [0, 1]]], 5, "at least 0"),
-        ([1, 2], [[[1, 0], [0, 1]]], 0, "threshold above 0"),
+        ([1, 2], [[[1, 0], [0, 1]]], 0, "threshold must lie above 0"),
         ([1, 2], [[[1, 0]]], 5, "as many rows as columns"),
     ],
 )

@@ -26,6 +26,7 @@ from discreet.measures.pram import (
     pram_risk,
     relative_difference,
 )
+from discreet.measures.pram_release import released_pram_risk
 from discreet.measures.ranks import rank_changes
 from discreet.measures.redistribution import map_measures
 from discreet.measures.rounding import (
@@ -83,6 +84,7 @@ __all__ = [
     "pram_risk",
     "rank_changes",
     "relative_difference",
+    "released_pram_risk",
     "rounding_bias",
     "sample_risk",
     "signed_rank",

@@ -112,18 +112,25 @@ def pram_risk(counts: npt.ArrayLike, matrices: Sequence[Matrix] | Matrix, thresh
     (2, 0)
     """
     times = np.asarray(counts, np.float64)
-    if not np.isfinite(times).all() or times.min(initial=0) < 0 or not threshold > 0:
-        raise InputError("Counts must be numbers of at least 0, and the threshold above 0.")
+    if not np.isfinite(times).all() or times.min(initial=0) < 0:
+        raise InputError("Counts must be numbers of at least 0.", hint="Count the records of each combination.")
     chances = [None if m is None else _square(m) for m in _listed(matrices)]
     expected = along_axes(times, chances)
     stay = np.ones(())
     for axis, matrix in enumerate(chances):
         diagonal = np.ones(times.shape[axis]) if matrix is None else np.diag(matrix)
         stay = np.multiply.outer(stay, diagonal)
+    return judged(times, stay * times, expected, threshold)
+
+
+def judged(times: Floats, kept: Floats, expected: Floats, threshold: float) -> PramRisk:
+    """Which combinations are safe, from their counts, and the expected ones of those that stay and of all published."""
+    if not threshold > 0:
+        raise InputError("The threshold must lie above 0.")
     occurs = times > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        chance = np.where(expected > 0, stay * times / expected, 0.0)
-    safe = ~occurs | (expected >= threshold * stay) | (times >= threshold)
+        chance = np.where(expected > 0, kept / expected, 0.0)
+    safe = ~occurs | (threshold * kept <= times * expected) | (times >= threshold)
     return PramRisk(int((occurs & (times < threshold)).sum()), int((~safe).sum()), chance, safe)
 
 

@@ -133,7 +133,7 @@ def pram_estimates(
             f"A table by {listed(names)} has more than {MOST_CELLS:,} cells.", hint="Take fewer variables."
         )
     amount = np.ones(table.num_rows) if total is None else _numbers(table[total], total)
-    strata = _strata(table, within)
+    strata = records_by_stratum(table, within)
     sums = [np.zeros(shape) for _ in range(3)]
     for stratum, rows in strata.items():
         where = tuple(place[rows] for _, place in axes)
@@ -204,7 +204,7 @@ def _axis(column: pa.ChunkedArray, matrices: Sequence[TransitionMatrix]) -> tupl
     return codes, places[place]
 
 
-def _strata(table: pa.Table, within: Sequence[str]) -> dict[tuple[str, ...], Ints]:
+def records_by_stratum(table: pa.Table, within: Sequence[str]) -> dict[tuple[str, ...], Ints]:
     """The records of every combination of codes of some columns."""
     if not within:
         return {(): np.arange(table.num_rows)}
