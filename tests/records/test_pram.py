@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,10 @@ import discreet as ds
 from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError, ParameterError, ProtectionError
 from discreet.methods.registry import method_from_record
+from discreet.model.claims.pram import pram_claim
 from discreet.records.pram_drawing import drawn_codes
 from discreet.report.records import records_report
+from discreet.verify.check import check_release
 
 KEY = ds.Key(bytes(range(32)))
 
@@ -284,6 +287,13 @@ def test_tables_may_be_made_of_it():
     steps = [ds.Pram({"sex": "2E(0.8)"}), ds.Suppress()]
     release = ds.protect(people(), steps, tables=[spec], rules=[ds.MinFrequency(3)], key=KEY)
     assert release.verify().holds
+    with pytest.raises(ParameterError, match="is for files of records, and tables are to be published"):
+        ds.protect(people(), [ds.Pram({"sex": "2E(0.8)"}, publish=["sex"]), ds.Suppress()], tables=[spec], key=KEY)
+    said = release.custodian.evidence[0]
+    method = {**said.method, "publish": ["sex"]}
+    lie = replace(said, method=method, claim=pram_claim(method, said.facts))
+    custodian = replace(release.custodian, evidence=(lie, *release.custodian.evidence[1:]))
+    assert not check_release(custodian, release.public).holds
 
 
 def test_published_matrices_go_out_and_no_others():

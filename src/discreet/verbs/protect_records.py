@@ -150,6 +150,12 @@ def changed_microdata(
     steps = refuse_for_records(methods)
     wanted = [data.waiver, data.request, data.record_key, *(name for method in steps for name in method.numbers)]
     records = read_record_set(data, [*numeric, *(name for name in wanted if name)])
+    for method in steps:
+        if method.record().get("publish"):
+            raise ParameterError(
+                f"{type(method).__name__}(publish=) is for files of records, and tables are to be published.",
+                hint="Leave publish out.",
+            )
     evidence = []
     for method in steps:
         outcome = method.run(records, keys.of(method))

@@ -46,6 +46,11 @@ def pram_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     return Claim("pram", statement, (), (*left_out, *((INSECURE,) if facts["insecure"] else ())))
 
 
+def pram_claim_before_tables(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
+    """The same where tables are made of the records: no matrix is published with them."""
+    return pram_claim({**method, "publish": ()}, facts)
+
+
 def depends_on_counts(method: Mapping[str, Any], name: str) -> bool:
     """Whether a matrix was made of the counts of the codes."""
     given = method["matrices"][name]
