@@ -77,14 +77,14 @@ def stated_matrix(method: Mapping[str, Any], name: str, codes: Sequence[str], ti
 
 
 def _of_notation(pieces: Sequence[Piece], times: Floats) -> Floats:
+    if sum(piece.size or len(times) for piece in pieces) != len(times):
+        raise ValueError("a matrix of another size")
     found, first = np.zeros((len(times), len(times))), 0
     for piece in pieces:
         size = piece.size or len(times)
         for place in range(size):
             found[first + place, first : first + size] = _row(piece, place, times[first : first + size])
         first += size
-    if first != len(times):
-        raise ValueError("a matrix of another size")
     return found
 
 
