@@ -26,9 +26,11 @@ KEY = ds.Key(bytes(range(32)))
 METHODS: dict[str, Callable[[], ds.Pram]] = {
     "strata": lambda: ds.Pram({"age": "9B(.7;2)", "job": "F(.8)"}, within=["area"]),
     "named": lambda: ds.Pram({"job": "Block(2; 1; 4E(.6))"}, codes={"job": ["9", "a", "b", "c", "d"]}),
-    "mapped": lambda: ds.Pram({"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}}),
+    "mapped": lambda: ds.Pram({"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}}, within=["area"]),
     "invariant": lambda: ds.Pram({"job": "4E(.7)"}, invariant=True),
     "category": lambda: ds.Pram({"job": "E(.7)"}, missing="category"),
+    "seeded": lambda: ds.Pram({"sex": "2E(.8)"}, insecure_seed=5),
+    "unseen": lambda: ds.Pram({"job": "4F(.8)"}, within=["sex", "area"], publish=["job"]),
     "published": lambda: ds.Pram({"job": "4F(.8)", "sex": "2E(.8)"}, within=["area"], publish=["job", "sex"]),
 }
 
@@ -51,7 +53,7 @@ def people() -> ds.Microdata:
 
 @cache
 def release(name: str) -> ds.Release[RecordCustodian]:
-    return ds.protect(people(), METHODS[name](), key=KEY)
+    return ds.protect(people(), METHODS[name](), key=None if name == "seeded" else KEY)
 
 
 class PramForgery:
@@ -98,15 +100,16 @@ class PramForgery:
         category = self.method["missing"] == "category"
         changed = []
         for name in self.facts["columns"]:
-            pairs = list(zip(self.old.get(name, ()), self.changed.get(name, ()), self.old["area"], strict=True))
-            changed.append(sum(str(a) != str(b) for a, b, _ in pairs))
+            pairs = list(zip(self.old[name], self.changed.get(name, self.old[name]), strict=True))
+            changed.append(sum(str(a) != str(b) for a, b in pairs))
             for entry in self.matrices:
                 if entry["column"] != name:
                     continue
                 counts = Counter(
                     ("" if a is None else str(a), "" if b is None else str(b))
-                    for a, b, area in pairs
-                    if (category or a is not None) and (not entry["stratum"] or [area] == entry["stratum"])
+                    for row, (a, b) in enumerate(pairs)
+                    if (category or a is not None)
+                    and (not entry["stratum"] or [self.old[n][row] for n in self.facts["within"]] == entry["stratum"])
                 )
                 entry["moves"] = [[counts[a, b] for b in entry["codes"]] for a in entry["codes"]]
         self.facts["changed"] = changed
@@ -139,23 +142,43 @@ def test_another_column_changed():
     refused(forge, "other columns changed than those with a matrix")
 
 
-def test_a_column_with_a_matrix_is_called_unchanged():
+@pytest.mark.parametrize("kept", ["age", "job"])
+def test_a_column_with_a_matrix_is_called_unchanged(kept):
     def forge(f: PramForgery) -> None:
-        f.facts["columns"] = ["job"]
-        f.facts["matrices"] = [m for m in f.matrices if m["column"] == "job"]
+        f.facts["columns"] = [kept]
+        f.facts["matrices"] = [m for m in f.matrices if m["column"] == kept]
 
     refused(forge, "other columns changed than those with a matrix")
 
 
-def test_other_strata_are_stated():
+def test_a_column_with_a_matrix_did_not_change():
     def forge(f: PramForgery) -> None:
-        f.facts["within"] = ["sex"]
+        del f.changed["age"]
+
+    refused(forge, "other columns changed than those with a matrix")
+
+
+def test_no_column_at_all():
+    def forge(f: PramForgery) -> None:
+        f.method["matrices"], f.changed = {}, {}
+        f.facts["columns"] = f.facts["matrices"] = []
+
+    refused(forge, "other columns changed than those with a matrix", "mapped")
+
+
+@pytest.mark.parametrize("within", [["sex"], []])
+def test_other_strata_are_stated(within):
+    def forge(f: PramForgery) -> None:
+        f._count()
+        f.recount = False
+        f.facts["within"] = within
 
     refused(forge, "the strata are not those")
 
 
 def test_a_stratum_that_is_not_there():
     def forge(f: PramForgery) -> None:
+        f.recount = False
         f.method["within"] = f.facts["within"] = ["region"]
 
     refused(forge, "the strata are not those")
@@ -168,11 +191,12 @@ def test_a_stratum_that_is_drawn_itself():
     refused(forge, "the strata are not those")
 
 
-def test_a_matrix_for_other_strata():
+@pytest.mark.parametrize("within", [["sex"], []])
+def test_a_matrix_for_other_strata(within):
     def forge(f: PramForgery) -> None:
-        next(m for m in f.matrices if m["stratum"])["within"] = ["sex"]
+        next(m for m in f.matrices if m["stratum"])["within"] = within
 
-    refused(forge, "a matrix is stated for other strata", alone=False)
+    refused(forge, "a matrix is stated for other strata")
 
 
 def test_a_weight_was_drawn():
@@ -270,10 +294,17 @@ def test_a_code_without_a_row():
     refused(forge, "a code occurs that the matrix does not have", "named")
 
 
-@pytest.mark.parametrize("chance", [0.69, -0.3, float("nan")])
-def test_rows_that_are_no_chances(chance):
+@pytest.mark.parametrize("row", [[0.69, 0.3], [1.3, -0.3], [float("nan"), 0.3], [float("inf"), 0.3]])
+def test_rows_that_are_no_chances(row):
     def forge(f: PramForgery) -> None:
-        f.matrices[0]["chances"][0][0] = chance
+        f.matrices[0]["chances"][0][:2] = row
+
+    refused(forge, "the rows of a matrix are not chances that sum to 1")
+
+
+def test_a_row_too_many():
+    def forge(f: PramForgery) -> None:
+        f.matrices[0]["chances"].append(f.matrices[0]["chances"][0])
 
     refused(forge, "the rows of a matrix are not chances that sum to 1")
 
@@ -305,8 +336,8 @@ def test_a_matrix_of_other_counts():
 
 def test_a_matrix_that_is_not_invariant(monkeypatch):
     def forge(f: PramForgery) -> None:
-        plain = np.eye(5)
-        plain[:4, :4] = read_notation("4F(.8)").chances(np.array([9.0, 2, 3, 4]))
+        plain = np.array(f.matrices[0]["chances"])
+        plain[:4, :4] = 0.999 * plain[:4, :4] + 0.001 * read_notation("4F(.8)").chances(np.array([9.0, 2, 3, 4]))
         f.matrices[0]["chances"] = plain.tolist()
         # As if the checker made the same mistake: the counts give it away all the same.
         monkeypatch.setattr(randomised, "stated_matrix", lambda *_: plain[:4, :4])
@@ -314,14 +345,20 @@ def test_a_matrix_that_is_not_invariant(monkeypatch):
     refused(forge, "the expected counts are not those before", "invariant")
 
 
-def test_unknown_codes_may_not_move():
+@pytest.mark.parametrize("way", ["from", "to"])
+def test_unknown_codes_may_not_move(way):
     def forge(f: PramForgery) -> None:
-        f.method["matrices"]["job"] = "5E(.6)"
-        f.matrices[0]["chances"] = read_notation("5E(.6)").chances(np.ones(5)).tolist()
-        f.method["codes"]["job"] = f.matrices[0]["codes"]
-        f.method["missing"] = "stays"
+        codes, chances = f.matrices[0]["codes"], np.array(f.matrices[0]["chances"])
+        one, two = (0, 1) if way == "from" else (1, 0)
+        chances[one, one] -= 0.01
+        chances[one, two] += 0.01
+        f.matrices[0]["chances"] = chances.tolist()
+        f.method["matrices"]["job"] = {
+            a: dict(zip(codes, row, strict=True)) for a, row in zip(codes, chances, strict=True)
+        }
+        f.method["codes"] = {}
 
-    refused(forge, "a matrix moves codes that stand for 'unknown'", "named", alone=False)
+    refused(forge, "a matrix moves codes that stand for 'unknown'", "named")
 
 
 def test_a_matrix_that_moves_nothing():
@@ -336,12 +373,13 @@ def test_a_matrix_that_moves_nothing():
 # ---- moves and draws --------------------------------------------------------------------------------------------
 
 
-def test_moves_that_were_not_counted():
+@pytest.mark.parametrize("by", [1, -1, 0.4])
+def test_moves_that_were_not_counted(by):
     def forge(f: PramForgery) -> None:
         f._count()
         f.recount = False
         moves = f.matrices[0]["moves"]
-        moves[0][0], moves[0][1] = moves[0][0] - 1, moves[0][1] + 1
+        moves[0][0], moves[0][1] = moves[0][0] - by, moves[0][1] + by
 
     refused(forge, "the numbers of moves are not those that are counted")
 
@@ -404,6 +442,20 @@ def test_a_key_that_is_said_to_be_a_seed():
     refused(forge, "it is not said whether draws came from a seed, or wrongly", key=KEY)
 
 
+def test_a_seed_that_is_said_to_be_a_key():
+    def forge(f: PramForgery) -> None:
+        f.facts["insecure"] = False
+
+    refused(forge, "it is not said whether draws came from a seed, or wrongly", "seeded", key=ds.Key.from_seed(5))
+
+
+def test_nothing_is_said_of_a_seed():
+    def forge(f: PramForgery) -> None:
+        f.facts["insecure"] = None
+
+    refused(forge, "it is not said whether draws came from a seed, or wrongly")
+
+
 def test_drawn_twice_with_the_same_draws():
     def forge(f: PramForgery) -> None:
         f.earlier = (f.custodian.steps[0],)
@@ -431,6 +483,13 @@ def test_facts_that_are_no_matrices():
     def forge(f: PramForgery) -> None:
         f.matrices[0]["codes"].append("10")
         f.recount = False
+
+    refused(forge, "a matrix has other codes than it must")
+
+
+def test_facts_that_are_no_numbers():
+    def forge(f: PramForgery) -> None:
+        f.matrices[0]["chances"][0][0] = "much"
 
     refused(forge, "what is stated of the method cannot be used (ValueError)")
 
@@ -468,7 +527,7 @@ def test_matrices_within_what_readers_do_not_see():
         info = {**f.custodian.original.info, "area": replace(f.custodian.original.about("area"), role="contributor")}
         f.custodian = replace(f.custodian, original=replace(f.custodian.original, info=info))
 
-    refused(forge, "a matrix is to be published that readers cannot use", "published", alone=False)
+    refused(forge, "a matrix is to be published that readers cannot use", "unseen", alone=False)
 
 
 @pytest.fixture

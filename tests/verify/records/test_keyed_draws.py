@@ -109,6 +109,8 @@ def test_both_read_a_notation_alike(notation, seed, invariant):
         "Block(2;2E(.5))",
         "Block(2;E(.5);1)",
         "Block(1;2E(.5)",
+        "Block(1;2E(.5)x",
+        "Block(1;1;2E(.5))",
         "Block(1;2E(.5);)",
         "Block(1;Block(1;2E(.5)))",
         "Block(1;2)",
@@ -130,5 +132,6 @@ def test_open_notations_are_for_any_number_of_codes():
     named = {**method, "codes": {"x": ["a", "b"]}}
     assert is_fixed(named, "x")
     assert not is_open(named, "x")
-    with pytest.raises(ValueError, match="another size"):
-        stated_matrix({**method, "matrices": {"x": "3E(.6)"}}, "x", ["a", "b"], np.ones(2))
+    for size in (3, 2):
+        with pytest.raises(ValueError, match="another size"):
+            stated_matrix({**method, "matrices": {"x": f"{5 - size}E(.6)"}}, "x", ["a"] * size, np.ones(size))

@@ -9,6 +9,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import counted
 from discreet.model.arrays import Floats, Ints
@@ -50,23 +51,18 @@ class RowCodes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StatedMatrix:
-    """A matrix as the evidence states it, of the right shape."""
+    """A matrix as the evidence states it."""
 
     codes: list[str]
     chances: Floats
-    moves: Ints
+    moves: NDArray[Any]
     stratum: Stratum
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> StatedMatrix:
-        """From plain data; what has other codes than rows is an error."""
-        codes = [code for code in entry["codes"] if isinstance(code, str)]
+        """From plain data; what holds no numbers is an error."""
         chances, moves = np.array(entry["chances"], np.float64), np.array(entry["moves"])
-        size = len(codes)
-        good = moves.dtype.kind == "i" and size == len(entry["codes"]) == len(set(codes)) and size > 0
-        if not good or chances.shape != (size, size) or moves.shape != (size, size):
-            raise ValueError("not a matrix")
-        return cls(codes, chances, moves, tuple(map(str, entry["stratum"])))
+        return cls(list(entry["codes"]), chances, moves, tuple(entry["stratum"]))
 
 
 def check_pram(step: CheckedStep) -> None:
@@ -254,7 +250,8 @@ def _check_matrix(
     if stated.codes != [*listing, *besides]:
         step.refuse("a matrix has other codes than it must", name)
         return
-    if not np.isfinite(chances).all() or np.any(chances < 0) or np.any(np.abs(chances.sum(axis=1) - 1) > NEARLY):
+    square = chances.shape == (len(stated.codes), len(stated.codes))
+    if not square or not np.all(chances >= 0) or np.any(np.abs(chances.sum(axis=1) - 1) > NEARLY):
         step.refuse("the rows of a matrix are not chances that sum to 1", name)
         return
     place = {code: i for i, code in enumerate(stated.codes)}
