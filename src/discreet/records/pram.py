@@ -119,6 +119,7 @@ class Pram(Keyed, RecordMethod):
             for name in names:
                 if name not in self.matrices:
                     raise ParameterError(unknown_name("column", name, self.matrices, f"matrices ({option})"))
+        object.__setattr__(self, "publish", tuple(dict.fromkeys(self.publish)))
         codes = {name: _names(name, given) for name, given in self.codes.items()}
         object.__setattr__(self, "codes", codes)
         made = {name: _plain_matrix(name, given, codes.get(name)) for name, given in self.matrices.items()}

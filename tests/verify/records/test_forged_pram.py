@@ -514,10 +514,11 @@ def test_a_published_matrix_of_a_column_that_changed_later():
     assert found == {"a published transition matrix does not fit a column that was changed after it"}
 
 
-def test_a_column_is_published_that_has_no_matrix():
+@pytest.mark.parametrize("columns", [["area"], ["sex", "sex"]])
+def test_columns_are_published_that_have_no_matrix_or_stand_twice(columns):
     def forge(f: PramForgery) -> None:
         f.claim = pram_claim(f.method, f.facts)
-        f.method["publish"] = ["area"]
+        f.method["publish"] = columns
 
     refused(forge, "a matrix is to be published that readers cannot use", "mapped")
 

@@ -116,9 +116,8 @@ def _fits_columns(step: CheckedStep, columns: Sequence[str], within: Sequence[st
         elif step.changed[name].type != step.before[name].type:
             step.refuse("a column is of another type than before", name)
     published = list(step.method["publish"])
-    if not set(published) <= set(columns) or (
-        published and any(step.original.about(name).role in UNSEEN for name in within)
-    ):
+    hidden = any(step.original.about(name).role in UNSEEN for name in within)
+    if not set(published) <= set(columns) or len(set(published)) < len(published) or (published and hidden):
         step.refuse("a matrix is to be published that readers cannot use")
     return len(step.verdict.refused) == before
 
