@@ -409,6 +409,16 @@ def test_strata_that_are_too_small_are_refused():
         pram({"x": "E(0.8)"}, data=ds.Microdata(table), within=["area"])
 
 
+@pytest.mark.parametrize("size", range(3, 9))
+@pytest.mark.parametrize("stay", [0.1, 0.3, 0.6, 0.7])
+def test_rounding_does_not_hide_that_nothing_can_move(size, stay):
+    """Back by the chances of Bayes, a code that is alone in its stratum comes from itself only."""
+    table = pa.table({"x": ["a", "b", "c"] * 20 + ["c"] * 40, "area": ["N"] * 60 + ["S"] * 40})
+    codes = {"x": list("abcdefgh")[:size]}
+    with pytest.raises(ProtectionError, match="In 1 of 2 strata of 'area'"):
+        pram({"x": f"{size}E({stay})"}, data=ds.Microdata(table), within=["area"], codes=codes, invariant=True)
+
+
 def test_a_column_is_not_drawn_twice_with_the_same_draws():
     twice = [ds.Pram({"sex": "2E(0.8)"}), ds.Pram({"sex": "2E(0.9)"})]
     with pytest.raises(ParameterError, match="post-randomised twice with the same draws"):

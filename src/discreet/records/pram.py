@@ -27,7 +27,7 @@ from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.pram import pram_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, WEIGHT, RecordSet, code_text, stands_for_unknown
-from discreet.model.transition import ILL_CONDITIONED, SINGULAR, TransitionMatrix, checked_chances
+from discreet.model.transition import ILL_CONDITIONED, NEARLY_ONE, SINGULAR, TransitionMatrix, checked_chances
 from discreet.model.transition_codes import coded, in_order
 from discreet.model.transition_families import MatrixNotation, invariant_chances, read_notation
 from discreet.progress import steps as in_steps
@@ -281,7 +281,7 @@ class Pram(Keyed, RecordMethod):
         known = [i for i, code in enumerate(column.codes) if code not in column.unknown]
         still = judged = 0
         for number, matrix in enumerate(found):
-            stays = dict(zip(matrix.codes, (np.diag(matrix.chances) >= 1).tolist(), strict=True))
+            stays = dict(zip(matrix.codes, (np.diag(matrix.chances) > 1 - NEARLY_ONE).tolist(), strict=True))
             times = column.counts[of == number].sum(axis=0)
             there = [column.codes[i] for i in known if times[i]]
             judged += bool(there)

@@ -317,6 +317,14 @@ def test_another_chance():
     refused(forge, "a matrix is not the one that the method states")
 
 
+def test_a_tiny_chance_for_an_impossible_move():
+    def forge(f: PramForgery) -> None:
+        f.matrices[0]["chances"][0][8] = 1e-10
+        f.changed["age"][first_row(f, "age", 0)] = 8
+
+    refused(forge, "a matrix is not the one that the method states")
+
+
 def test_the_method_states_another_matrix():
     def forge(f: PramForgery) -> None:
         f.method["matrices"]["age"] = "9B(.7;3)"

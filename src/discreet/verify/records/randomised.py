@@ -266,7 +266,8 @@ def _check_matrix(
     wanted = np.eye(len(place))
     first = len(listing)
     wanted[:first, :first] = stated_matrix(step.method, name, listing, times[:first])
-    if np.any(np.abs(wanted - chances) > NEARLY):
+    # What has no chance has none at all: a tiny one would make impossible moves possible.
+    if np.any(np.abs(wanted - chances) > NEARLY) or np.any((wanted == 0) != (chances == 0)):
         step.refuse("a matrix is not the one that the method states", name)
     stay = [place[code] for code in unknown]
     if np.any(np.delete(chances[:, stay], stay, axis=0)) or np.any(chances[stay, stay] != 1):
@@ -278,7 +279,7 @@ def _check_matrix(
     elif _beyond_chance(counts, chances):
         step.refuse("codes moved far more or less often than the stated chances allow", name)
     moving = [place[code] for code in place if code not in unknown and times[place[code]]]
-    if moving and np.all(chances[moving, moving] >= 1):
+    if moving and np.all(chances[moving, moving] > 1 - NEARLY):
         step.refuse("a matrix leaves every code that occurs as it is", name)
 
 
