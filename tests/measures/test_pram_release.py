@@ -89,6 +89,14 @@ def test_steps_before_are_considered():
     assert released_pram_risk(release, ["place"], 1000).rare == 2
 
 
+def test_two_steps_are_judged_together():
+    one = ds.protect(people(), ds.Pram({"sex": "2E(.8)", "place": "3E(.7)"}), key=KEY)
+    two = ds.protect(people(), [ds.Pram({"sex": "2E(.8)"}), ds.Pram({"place": "3E(.7)"})], key=KEY)
+    found = [released_pram_risk(release, ["sex", "place", "job"], 30) for release in (one, two)]
+    assert found[0].unsafe == found[1].unsafe
+    assert np.allclose(found[0].chance, found[1].chance)
+
+
 @pytest.mark.parametrize(
     ("steps", "keys", "threshold", "error", "message"),
     [
@@ -107,7 +115,21 @@ def test_steps_before_are_considered():
             ["sex"],
             5,
             ParameterError,
-            "'sex' was post-randomised twice",
+            "A key or stratum was changed between two post-randomisations",
+        ),
+        (
+            [ds.Pram({"sex": "2E(.8)"}), ds.Recode("place", map={"Z": "Y"}), ds.Pram({"place": "2E(.8)"})],
+            ["sex", "place"],
+            5,
+            ParameterError,
+            "A key or stratum was changed between two post-randomisations",
+        ),
+        (
+            [ds.Pram({"sex": "2E(.8)"}), ds.Pram({"place": "F(.8)"}, within=["sex"])],
+            ["place"],
+            5,
+            ParameterError,
+            "A key or stratum was changed between two post-randomisations",
         ),
     ],
 )

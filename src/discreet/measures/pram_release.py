@@ -53,12 +53,7 @@ def released_pram_risk(release: Release[RecordCustodian], keys: Sequence[str], t
             hint="Give a release made with ds.Pram(...), and the keys to judge.",
         )
     records = _before(custodian)
-    drawn = [name for step in steps for name in step.evidence.method["matrices"] if name in keys]
-    if len(set(drawn)) < len(drawn):
-        raise ParameterError(
-            f"{listed(sorted({name for name in drawn if drawn.count(name) > 1}))} was post-randomised twice.",
-            hint="Give the product of both matrices to ds.measures.pram_risk.",
-        )
+    _refuse_changed_between(custodian, keys)
     matrices = [TransitionMatrix.from_record(m) for step in steps for m in step.evidence.facts["matrices"]]
     mine = [matrix for matrix in matrices if matrix.column in keys]
     category = any(step.evidence.method["missing"] == "category" for step in steps)
@@ -91,6 +86,21 @@ def _before(custodian: RecordCustodian) -> RecordSet:
             break
         records = records.with_columns({name: step.changed[name] for name in step.changed.column_names})
     return records
+
+
+def _refuse_changed_between(custodian: RecordCustodian, keys: Sequence[str]) -> None:
+    """Refuse keys and strata that a step changed between the first post-randomisation and their own."""
+    changed: set[str] = set()
+    for step in custodian.steps:
+        method = step.evidence.method
+        drawn = method["method"] == "pram"
+        if drawn and changed & {*(set(method["matrices"]) & set(keys)), *step.evidence.facts["within"]}:
+            raise ParameterError(
+                "A key or stratum was changed between two post-randomisations.",
+                hint="Post-randomise last, each key once; or give counts and matrices to ds.measures.pram_risk.",
+            )
+        if drawn or changed:
+            changed.update(step.changed.column_names)
 
 
 def _axis(
