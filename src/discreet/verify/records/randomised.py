@@ -267,7 +267,7 @@ def _check_matrix(
     first = len(listing)
     wanted[:first, :first] = stated_matrix(step.method, name, listing, times[:first])
     # What has no chance has none at all: a tiny one would make impossible moves possible.
-    if np.any(np.abs(wanted - chances) > NEARLY) or np.any((wanted == 0) != (chances == 0)):
+    if np.any(np.abs(wanted - chances) > NEARLY) or np.any((wanted == 0) & (chances > 0)):
         step.refuse("a matrix is not the one that the method states", name)
     stay = [place[code] for code in unknown]
     if np.any(np.delete(chances[:, stay], stay, axis=0)) or np.any(chances[stay, stay] != 1):
