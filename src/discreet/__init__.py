@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from discreet.files.pattern import read_pattern
     from discreet.files.published import Heading, write_public
     from discreet.files.statistical import statistical_metadata
+    from discreet.files.transition_matrices import read_transition_matrices
     from discreet.generate import examples
     from discreet.keys import Key
+    from discreet.measures.pram_estimates import pram_estimates
     from discreet.methods.base import Method
     from discreet.model.already import PublishedCells
     from discreet.model.figure import Figure
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from discreet.model.spec import TableSpec
     from discreet.model.table import Table
     from discreet.model.tableset import TableSet, VariableEquation
+    from discreet.model.transition import TransitionMatrix
     from discreet.recipe.batch import convert_batch, run_batch
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from discreet.records.local_suppress import LocalSuppress
     from discreet.records.microaggregate import Microaggregate
     from discreet.records.multiplicative_noise import MultiplicativeNoise
+    from discreet.records.pram import Pram
     from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
     from discreet.records.swap import Swap
@@ -103,6 +107,7 @@ _HOME = {
     "discreet.files.published": ("Heading", "write_public"),
     "discreet.files.statistical": ("statistical_metadata",),
     "discreet.files.noise_tables": ("read_noise_table", "write_noise_table"),
+    "discreet.files.transition_matrices": ("read_transition_matrices",),
     "discreet.keys": ("Key",),
     "discreet.model.already": ("PublishedCells",),
     "discreet.model.figure": ("Figure",),
@@ -115,6 +120,7 @@ _HOME = {
     "discreet.model.spec": ("TableSpec",),
     "discreet.model.table": ("Table",),
     "discreet.model.tableset": ("TableSet", "VariableEquation"),
+    "discreet.model.transition": ("TransitionMatrix",),
     "discreet.rules": (
         "Dominance",
         "GroupDisclosure",
@@ -142,6 +148,8 @@ _HOME = {
     "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
     "discreet.records.rank_swap": ("RankSwap",),
+    "discreet.measures.pram_estimates": ("pram_estimates",),
+    "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.comparison.algorithms": ("compare_algorithms",),
@@ -181,6 +189,7 @@ METHODS.add_homes(
         "microaggregate": "discreet.records.microaggregate",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
         "rank_swap": "discreet.records.rank_swap",
+        "pram": "discreet.records.pram",
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
@@ -226,6 +235,7 @@ __all__ = [
     "NoiseTable",
     "PPercent",
     "Pattern",
+    "Pram",
     "PriorPosterior",
     "PublishedCells",
     "RankSwap",
@@ -241,6 +251,7 @@ __all__ = [
     "Table",
     "TableSet",
     "TableSpec",
+    "TransitionMatrix",
     "VariableEquation",
     "ZeroUnsafe",
     "apply_apriori",
@@ -261,6 +272,7 @@ __all__ = [
     "load",
     "measures",
     "office_table",
+    "pram_estimates",
     "propose_recodes",
     "protect",
     "read_acceptances",
@@ -272,6 +284,7 @@ __all__ = [
     "read_labels",
     "read_noise_table",
     "read_pattern",
+    "read_transition_matrices",
     "redesign",
     "repair",
     "replay",

@@ -86,7 +86,19 @@ def multiplied() -> Records:
     return ds.protect(households(), ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY)
 
 
-RELEASES: dict[str, Callable[[], Records]] = {"recode": recoded, "swap": swapped, "noise": multiplied}
+@cache
+def randomised() -> Records:
+    """Areas and sexes drawn anew, areas with a matrix for each stratum."""
+    sexes = {"m": {"m": 0.75, "f": 0.25}, "f": {"f": 0.8, "m": 0.2}}
+    return ds.protect(households(), ds.Pram({"area": "4F(0.7)", "sex": sexes}, publish=["sex"]), key=KEY)
+
+
+RELEASES: dict[str, Callable[[], Records]] = {
+    "recode": recoded,
+    "swap": swapped,
+    "noise": multiplied,
+    "pram": randomised,
+}
 """True releases by their kind."""
 
 

@@ -33,6 +33,17 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     "microaggregate-each": lambda: [ds.Microaggregate(["age"], 3, "univariate", location="median", missing="apart")],
     "rank-swap": lambda: [ds.RankSwap(share=0.2)],
     "rank-swap-joint": lambda: [ds.RankSwap(["age"], 0.3, joint=False), ds.RankSwap(["income"], 1)],
+    "pram": lambda: [
+        ds.Pram(
+            {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
+            codes={"region": ["N1", "N2", "S1", "S2"]},
+            publish=["region", "sex"],
+        )
+    ],
+    "pram-invariant": lambda: [
+        ds.Recode("age", intervals=[15, 65]),
+        ds.Pram({"age": "E(0.7)", "health": "F(0.8)"}, invariant=True, within=["coast"]),
+    ],
     "swap": lambda: [ds.Swap("region", "home", profile=["sex"], rate=0.3)],
     "swap-recoded": lambda: [
         ds.Recode("age", intervals=[15, 65]),
@@ -73,6 +84,16 @@ BAD_RECORD_PARAMETERS = {
         {"columns": ["income", "income"]},
         {"shares": 0.1},
     ],
+    "pram": [
+        {},
+        {"matrices": {}},
+        {"matrices": {"sex": "2G(0.8)"}},
+        {"matrices": {"sex": {"m": {"m": 0.7}}}},
+        {"matrices": {"sex": "2E(0.8)"}, "missing": "moves"},
+        {"matrices": {"sex": "2E(0.8)"}, "publish": ["age"]},
+        {"matrices": {"sex": "2E(0.8)"}, "within": ["sex"]},
+        {"matrices": {"sex": "2E(0.8)"}, "invariants": True},
+    ],
     "swap": [
         {"area": "region"},
         {"area": "region", "household": "home", "rate": 0},
@@ -89,6 +110,7 @@ BAD_RECORD_PARAMETERS = {
 }
 NO_PARTNER, NO_HOME, NO_NAME = "No household found a partner", "no column 'home'", "no column 'name'"
 TOO_FEW = "times, in 1 record"
+STANDS_STILL = "leaves every code that occurs as it is"
 NO_RANK = "no ranks were close enough"
 NO_GROUP = "a group has at least"
 RECORD_NOT_FOR = {
@@ -101,6 +123,8 @@ RECORD_NOT_FOR = {
     ("rank-swap-joint", "one_record"): NO_RANK,
     ("rank-swap", "equal_rows"): NO_RANK,
     ("rank-swap-joint", "equal_rows"): NO_RANK,
+    ("pram-invariant", "one_record"): STANDS_STILL,
+    ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("swap", "one_record"): NO_PARTNER,
     ("swap-recoded", "one_record"): NO_PARTNER,
     ("swap", "equal_rows"): NO_HOME,

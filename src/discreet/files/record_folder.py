@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.files.records import RECORD_FORMATS, check_record_formats
 from discreet.files.sealing import write_besides, write_json, write_sealed
 from discreet.files.table_folder import file_names
+from discreet.files.transition_matrices import SUFFIX, matrices_text
 from discreet.model.layout import FORMAT, claim_description, hierarchy_description
 from discreet.model.public import PublicRelease
 from discreet.model.release import RecordCustodian, RecordStep
@@ -55,6 +56,8 @@ def write_records(
         name = file_names([records.name])[records.name]
         for format in formats:
             RECORD_FORMATS[format].write(shown / f"{name}{RECORD_FORMATS[format].suffix}", records)
+        if records.matrices:
+            (shown / f"{name}{SUFFIX}").write_text(matrices_text(records.matrices), encoding="utf-8")
         _fill(staging, custodian, extra or {})
 
     return write_sealed(folder, fill, custodian.key, sign, replace)

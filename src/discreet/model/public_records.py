@@ -16,13 +16,19 @@ from discreet.model.records import (
     RecordSet,
     stands_for_unknown,
 )
+from discreet.model.transition import TransitionMatrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def public_records(
-    name: str, records: RecordSet, order: Ints, altered: Collection[str], keeps_order: bool
+    name: str,
+    records: RecordSet,
+    order: Ints,
+    altered: Collection[str],
+    keeps_order: bool,
+    matrices: tuple[TransitionMatrix, ...] = (),
 ) -> PublicRecords:
     """The public view of records.
 
@@ -41,6 +47,8 @@ def public_records(
         Columns that some method changed.
     keeps_order
         Whether the rows stand in their original order.
+    matrices
+        Transition matrices that are published, too.
     """
     import pyarrow as pa
 
@@ -63,7 +71,7 @@ def public_records(
             role=about.role if about.role in TOLD else "",
             measure="" if household or column in altered else about.measure,
         )
-    return PublicRecords(name, table.combine_chunks(), info, keeps_order)
+    return PublicRecords(name, table.combine_chunks(), info, keeps_order, matrices)
 
 
 def _missing(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> tuple[MissingRange, ...]:

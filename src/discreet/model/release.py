@@ -183,8 +183,11 @@ class RecordCustodian:
         """What goes out."""
         altered = {name for step in self.steps for name in step.changed.column_names}
         from discreet.model.public_records import public_records
+        from discreet.model.transition import published_matrices
 
-        return PublicRelease((), public_records(self.name, self.released, self.order, altered, self.keeps_order))
+        matrices = published_matrices((step.evidence.method, step.evidence.facts) for step in self.steps)
+        shown = public_records(self.name, self.released, self.order, altered, self.keeps_order, matrices)
+        return PublicRelease((), shown)
 
     def __repr__(self) -> str:
         from discreet.model import pages

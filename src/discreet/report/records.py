@@ -85,7 +85,7 @@ def records_report(
         rules=_rules(custodian),
         order="in their original order" if custodian.keeps_order else "in a random order",
         methods=[_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
-        notes=list(custodian.log.get("notes", ())),
+        notes=[*(text for e in custodian.evidence for text in e.findings), *custodian.log.get("notes", ())],
         log=log_text(custodian.log),
         made_with=str(custodian.log.get("discreet", "unknown")),
         recipe=recipe,

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.engine.draws import draws
 from discreet.engine.record_set import read_record_set, refuse_no_columns, refuse_recognisable, with_identity
-from discreet.errors import ParameterError, ProtectionError
+from discreet.errors import ParameterError, ProtectionError, listed
 from discreet.keys import Key
 from discreet.methods.base import Method, RecordMethod
 from discreet.methods.outcome import RecordOutcome
@@ -76,6 +76,7 @@ def release_of(
         records = records.with_columns(outcome.changed)
         done.append(step_of(outcome))
         notes += outcome.notes
+    _refuse_stale_matrices(done)
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules)
     if not assessment.holds:
@@ -99,6 +100,21 @@ def release_of(
     log["notes"] = notes
     custodian = RecordCustodian(name, original, tuple(done), order, assessment.rules, log, keep_order, made)
     return Release(custodian.public(), custodian)
+
+
+def _refuse_stale_matrices(steps: Sequence[RecordStep]) -> None:
+    """Refuse to publish transition matrices of columns, or of strata, that a later step changed: they fit no more."""
+    for number, step in enumerate(steps):
+        method, facts = step.evidence.method, step.evidence.facts
+        if method["method"] != "pram" or not method["publish"]:
+            continue
+        later = {name for after in steps[number + 1 :] for name in after.changed.column_names}
+        stale = sorted(later & {*method["publish"], *facts["within"]})
+        if stale:
+            raise ParameterError(
+                f"The published transition matrices do not fit {listed(stale)}, changed by a later step.",
+                hint="Give Pram last, or leave publish out.",
+            )
 
 
 def random_order(records: RecordSet, key: Key) -> Ints:
@@ -134,6 +150,12 @@ def changed_microdata(
     steps = refuse_for_records(methods)
     wanted = [data.waiver, data.request, data.record_key, *(name for method in steps for name in method.numbers)]
     records = read_record_set(data, [*numeric, *(name for name in wanted if name)])
+    for method in steps:
+        if method.record().get("publish"):
+            raise ParameterError(
+                f"{type(method).__name__}(publish=) is for files of records, and tables are to be published.",
+                hint="Leave publish out.",
+            )
     evidence = []
     for method in steps:
         outcome = method.run(records, keys.of(method))

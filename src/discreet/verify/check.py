@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import counted
 from discreet.model.already import known_digest
 from discreet.model.claims.base import Claim
+from discreet.model.claims.pram import pram_claim_before_tables
 from discreet.model.claims.records import multiplied_claim, recoded_claim, swapped_claim
 from discreet.model.evidence import Evidence
 from discreet.model.public import PublicRelease
@@ -49,6 +50,7 @@ ALTERING: dict[str, Check] = {
 
 BEFORE: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Claim]] = {
     "multiplicative_noise": multiplied_claim,
+    "pram": pram_claim_before_tables,
     "recode": recoded_claim,
     "swap": swapped_claim,
 }

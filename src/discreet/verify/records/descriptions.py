@@ -113,6 +113,18 @@ METHODS: dict[str, Shape] = {
             **KEYED,
         }
     ),
+    "pram": record(
+        {
+            "method": one_of("pram"),
+            "matrices": by_name(either(text(most=10_000), by_name(by_name(number(0, 1))))),
+            "codes": by_name(many(text(most=10_000))),
+            "invariant": flag,
+            "within": optional(many(SOME)),
+            "missing": one_of("stays", "category"),
+            "publish": many(SOME),
+            **KEYED,
+        }
+    ),
     "swap": record(
         {
             "method": one_of("swap"),

@@ -20,6 +20,7 @@ from discreet.verify.records.check import check_claims
 from discreet.verify.records.descriptions import check_record_descriptions, files_of, public_name, rows_file
 from discreet.verify.records.public_files import check_public_files
 from discreet.verify.records.published import GivenRecords
+from discreet.verify.records.randomised import public_matrices
 from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
 
@@ -46,7 +47,12 @@ def check_record_folder(verdict: Verdict, folder: Path, files: frozenset[str]) -
     if public is None:
         return
     name = public_name(str(description["name"]))
-    shown = GivenRecords(str(description["name"]), public, expected_words(custodian, public))
+    words = expected_words(custodian, public)
+    try:
+        matrices = public_matrices([step.evidence for step in custodian.steps])
+    except (AttributeError, LookupError, TypeError):
+        matrices = []  # evidence of which the check of its step says what is wrong
+    shown = GivenRecords(str(description["name"]), public, words, matrices)
     check_public_files(verdict, folder, files, name, shown)
     verdict.asserted.append("what the public files call their columns: names, labels, formats, codes for 'unknown'")
 
