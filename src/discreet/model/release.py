@@ -182,9 +182,10 @@ class RecordCustodian:
     def public(self) -> PublicRelease:
         """What goes out."""
         altered = {name for step in self.steps for name in step.changed.column_names}
-        from discreet.model.public_records import public_records
+        from discreet.model.public_records import new_words, public_records
 
-        return PublicRelease((), public_records(self.name, self.released, self.order, altered, self.keeps_order))
+        words = new_words((step.evidence.method, step.changed.column_names) for step in self.steps)
+        return PublicRelease((), public_records(self.name, self.released, self.order, altered, self.keeps_order, words))
 
     def __repr__(self) -> str:
         from discreet.model import pages

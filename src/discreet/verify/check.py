@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from discreet.errors import counted
 from discreet.model.already import known_digest
 from discreet.model.claims.base import Claim
-from discreet.model.claims.records import multiplied_claim, recoded_claim, swapped_claim
+from discreet.model.claims.recoding import recoded_claim
+from discreet.model.claims.records import multiplied_claim, swapped_claim
 from discreet.model.evidence import Evidence
 from discreet.model.public import PublicRelease
 from discreet.model.release import TableCustodian
