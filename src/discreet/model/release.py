@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from discreet.model.table import Table
     from discreet.verbs.already import Items
     from discreet.verbs.prices import PriceList
+    from discreet.verbs.steps import Steps
     from discreet.verify import Verdict
 else:
     from typing import TypeVar as _TypeVar
@@ -554,6 +555,31 @@ class Release(Generic[C]):
         True
         """
         return doors.replay(self, log)
+
+    def without(self: Release[RecordCustodian], step: int | str, *then: Steps) -> Release[RecordCustodian]:
+        """Take back one step of a release of records: all others act again on the original, with the same key.
+
+        The rules stay: where the records are not safe without the step, there is no release. Publish one of both only;
+        together they tell what the step was to hide.
+
+        Parameters
+        ----------
+        step
+            Its number, from 0 or from the end when negative; or its name, such as ``"recode age"`` or
+            ``"local_suppress"``.
+        *then
+            Methods that follow, in place of the step.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = ds.Microdata(pa.table({"age": [3, 17, 19, 70, 81, 9], "pay": [0, 0, 1, 9, 2, 0]}), keys=["age"])
+        >>> steps = [ds.Recode("age", intervals=[15, 65]), ds.Recode("pay", top=5)]
+        >>> coarse = ds.protect(people, steps, keep_order=True)
+        >>> coarse.without("recode pay").public.records.shown()["pay"]
+        [0, 0, 1, 9, 2, 0]
+        """
+        return doors.without(self, step, *then)
 
     def save(
         self,

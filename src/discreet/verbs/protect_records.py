@@ -21,6 +21,7 @@ from discreet.model.release import RecordCustodian, RecordStep, Release
 from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
 from discreet.rules.records import RecordRule, assess_records, record_rule_from_record
+from discreet.verbs.step_effects import StepEffects
 from discreet.verbs.steps import MADE_KEY, Earlier, Keys, installed_version, key_entry, refuse_for_records
 
 ORDER_MADE_KEY = (
@@ -71,11 +72,14 @@ def release_of(
     keys = Keys(key)
     records, done = original, list[RecordStep]()
     notes: list[str] = []
+    effects = StepEffects(rules)
     for method in in_steps("records", methods):
         outcome = method.run(records, keys.of(method))
-        records = records.with_columns(outcome.changed)
+        before, records = records, records.with_columns(outcome.changed)
         done.append(step_of(outcome))
+        effects.add(outcome.evidence.method, before, records, list(outcome.changed))
         notes += outcome.notes
+    notes += effects.notes
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules)
     if not assessment.holds:
