@@ -77,7 +77,7 @@ def test_the_sequence_ends_where_protect_agrees():
     assert [step.unsafe[0] for step in found.steps] == [found.unsafe, *(s.unsafe[1] for s in found.steps[:-1])]
     assert found.left == 0
     release = ds.protect(
-        DATA.with_(sensitive=["job"], keys=["age", "area", "school", "sex"]), found.methods, rules=rule
+        data.with_(sensitive=["job"], keys=["age", "area", "school", "sex"]), found.methods, rules=rule
     )
     assert release.verify().holds
     assert len({method.column for method in found.methods}) == len(found.methods)
