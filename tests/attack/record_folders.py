@@ -86,7 +86,20 @@ def multiplied() -> Records:
     return ds.protect(households(), ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY)
 
 
-RELEASES: dict[str, Callable[[], Records]] = {"recode": recoded, "swap": swapped, "noise": multiplied}
+@cache
+def coded_tails() -> Records:
+    """Incomes and taxes of which the tops became their means, in both columns at once."""
+    return ds.protect(
+        households(), ds.Recode(["income", "tax"], top_quantile=0.8, coded_as="mean", together=True), key=KEY
+    )
+
+
+RELEASES: dict[str, Callable[[], Records]] = {
+    "recode": recoded,
+    "tails": coded_tails,
+    "swap": swapped,
+    "noise": multiplied,
+}
 """True releases by their kind."""
 
 

@@ -76,6 +76,8 @@ GROUPS: dict[str, Group] = {
                 "files",
                 "multiplied_records",
                 "recoded",
+                "recoded_numbers",
+                "recoded_tails",
                 "swapped_records",
             )
         ),
@@ -85,7 +87,9 @@ GROUPS: dict[str, Group] = {
             "tests/verify/records",
             "tests/records/test_local_suppress.py",
             "tests/records/test_multiplicative_noise.py",
+            "tests/records/test_recode_ways.py",
             "tests/records/test_swap.py",
+            "tests/records/test_tails.py",
             "tests/verbs/test_protect_records.py",
         ),
         either=False,
