@@ -323,3 +323,88 @@ def test_a_recoding_shows_what_it_says_and_nothing_else():
 def test_a_missing_file_is_an_error_of_ours(tmp_path: Path):
     with pytest.raises(DiscreetError):
         recoded(["1"], ds.Recode("x", file=str(tmp_path / "none.grc")))
+
+
+# ---- recipes -------------------------------------------------------------------------------------------------------
+
+
+def test_a_recipe_recodes_in_every_way(tmp_path: Path):
+    columns = {
+        "age": [str(n) for n in range(40)] * 2,
+        "area": ["N11", "N12", "S21", "S22"] * 20,
+        "born": ["1990-05-06", "1980-12-31"] * 40,
+        "income": [100 * n for n in range(80)],
+        "tax": [3 * n for n in range(80)],
+        "school": ["low", "mid", "high", "top"] * 20,
+        "w": [1.5, 2.5] * 40,
+    }
+    from pyarrow import csv
+
+    csv.write_csv(pa.table(columns), tmp_path / "people.csv")
+    (tmp_path / "age.grc").write_text('young: -17\nold: 18-\n<CODELIST> "age.cdl"\n')
+    (tmp_path / "age.cdl").write_text("young,Below 18\nold,18 and above\n")
+    (tmp_path / "job.toml").write_text(
+        """version = 1
+[data]
+file = "people.csv"
+keys = ["age", "area", "born", "school"]
+numeric = ["income", "tax"]
+weight = "w"
+[records]
+keep_order = true
+[[rules]]
+kind = "k_anonymity"
+k = 2
+keys = ["age"]
+[[protect]]
+method = "recode"
+column = "age"
+file = "age.grc"
+[[protect]]
+method = "recode"
+column = "area"
+digits = 2
+[[protect]]
+method = "recode"
+column = "born"
+date = "quarter"
+[[protect]]
+method = "recode"
+column = ["income", "tax"]
+top_quantile = 0.9
+weight = "w"
+coded_as = "mean"
+together = true
+[[protect]]
+method = "recode"
+column = "school"
+order = ["low", "mid", "high", "top"]
+top = "mid"
+top_code = "more"
+[output]
+directory = "out"
+"""
+    )
+    done = ds.run_recipe(tmp_path / "job.toml")
+    assert done.verdict.holds
+    shown = done.release.public.records
+    assert set(shown.columns["age"].to_pylist()) == {"young", "old"}
+    assert shown.info["age"].value_labels == {"young": "Below 18", "old": "18 and above"}
+    assert set(shown.columns["area"].to_pylist()) == {"N1", "S2"}
+    assert set(shown.columns["born"].to_pylist()) == {"1990-Q2", "1980-Q4"}
+    assert set(shown.columns["school"].to_pylist()) == {"low", "mid", "more"}
+    assert "recode age: unsafe records 0 to 0 (k_anonymity, k=2)." in done.release.custodian.log["notes"]
+    assert ds.load(tmp_path / "out").replay().public.records.columns.equals(shown.columns)
+
+
+def test_a_codelist_outside_of_the_folder_of_a_recipe_is_not_read(tmp_path: Path):
+    (tmp_path / "job").mkdir()
+    (tmp_path / "secret.cdl").write_text("a,b\n")
+    (tmp_path / "job" / "age.grc").write_text('young: 1\n<CODELIST> "..\\secret.cdl"\n')
+    (tmp_path / "job" / "people.csv").write_text("age\n1\n1\n")
+    (tmp_path / "job" / "job.toml").write_text(
+        'version = 1\n[data]\nfile = "people.csv"\n[records]\n'
+        '[[protect]]\nmethod = "recode"\ncolumn = "age"\nfile = "age.grc"\n[output]\ndirectory = "out"\n'
+    )
+    with pytest.raises(DiscreetError, match=r"secret\.cdl.*outside|outside.*secret\.cdl"):
+        ds.run_recipe(tmp_path / "job" / "job.toml")
