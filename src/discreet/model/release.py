@@ -556,7 +556,7 @@ class Release(Generic[C]):
         """
         return doors.replay(self, log)
 
-    def without(self: Release[RecordCustodian], step: int | str, *then: Steps) -> Release[RecordCustodian]:
+    def without(self: Release[RecordCustodian], step: int | str, *instead: Steps) -> Release[RecordCustodian]:
         """Take back one step of a release of records: all others act again on the original, with the same key.
 
         The rules stay: where the records are not safe without the step, there is no release. Publish one of both only;
@@ -567,8 +567,8 @@ class Release(Generic[C]):
         step
             Its number, from 0 or from the end when negative; or its name, such as ``"recode age"`` or
             ``"local_suppress"``.
-        *then
-            Methods that follow, in place of the step.
+        *instead
+            Methods that act where it stood.
 
         Examples
         --------
@@ -579,7 +579,7 @@ class Release(Generic[C]):
         >>> coarse.without("recode pay").public.records.shown()["pay"]
         [0, 0, 1, 9, 2, 0]
         """
-        return doors.without(self, step, *then)
+        return doors.without(self, step, *instead)
 
     def save(
         self,

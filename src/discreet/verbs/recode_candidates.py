@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 QUANTILES = (0.99, 0.95, 0.9)
 """Shares of records at which tops are proposed, and bottoms at the other end."""
 MOST_INTERVALS, FEWEST_INTERVALS = 50, 3
-MOST_ORDERED = 60
-"""Pairs of neighbours are tried for ordered codes that stand in at most so many groups."""
-MOST_MAPPED = 12
-"""Neighbours among more numbers are put together by intervals, not by a map of all of them."""
+MOST_NEIGHBOURS = 12
+"""Neighbours are put together among at most so many groups: of more, regular intervals are easier to read."""
 RARE = 0.01
 """Codes of a smaller share of the records are put together as one other."""
 OTHER = "other"
@@ -194,12 +192,12 @@ def _tails(key: ProposedKey, numbers: Sequence[tuple[float, int]]) -> Iterator[t
 def _neighbours(key: ProposedKey, places: Ints) -> Iterator[tuple[Recode, str]]:
     """Two neighbours of ordered codes put together, on top of those that are together already."""
     groups = _ordered_groups(key, dict(zip(key.column.codes, places.tolist(), strict=False)))
-    if groups is None or not 2 < len(groups) <= MOST_ORDERED:
+    if groups is None or not 2 < len(groups) <= MOST_NEIGHBOURS:
         return
     for place, (one, other) in enumerate(pairwise(groups)):
         now = [*groups[:place], [*one, *other], *groups[place + 2 :]]
         what = f"{_together(one)} and {_together(other)} together"
-        if key.numbers is not None and len(key.known) > MOST_MAPPED:
+        if key.numbers is not None and len(key.known) > MOST_NEIGHBOURS:
             yield Recode(key.name, intervals=tuple(_tidy(float(group[0])) for group in now[1:])), what
             continue
         names = [_together(group) for group in now]

@@ -16,7 +16,7 @@ from discreet.watching import watched
 
 
 @watched
-def without(release: Release[Any], step: int | str, *then: Steps) -> Release[RecordCustodian]:
+def without(release: Release[Any], step: int | str, *instead: Steps) -> Release[RecordCustodian]:
     """A release of records made again without one step; see :meth:`Release.without`."""
     custodian = release.custodian
     if not isinstance(custodian, RecordCustodian):
@@ -25,13 +25,13 @@ def without(release: Release[Any], step: int | str, *then: Steps) -> Release[Rec
             hint="Protect the tables again with other methods.",
         )
     done: list[Method] = [method_from_record(record) for record in custodian.log["protect"]]
-    del done[_place(step, custodian)]
-    added = [method.with_files_read() for method in as_steps(then)] if then else []
-    if not done and not added:
+    place = _place(step, custodian)
+    done[place : place + 1] = [method.with_files_read() for method in as_steps(instead)] if instead else []
+    if not done:
         raise ParameterError("No step would be left.", hint="Name methods that take its place: without(0, method).")
     return release_of(
         custodian.original,
-        refuse_for_records(as_steps([*done, *added])),
+        refuse_for_records(done),
         [record_rule_from_record(record) for record in custodian.rules],
         key=custodian.key,
         keep_order=custodian.keeps_order,

@@ -91,7 +91,7 @@ def _tail(method: Mapping[str, Any], facts: Mapping[str, Any], tail: Mapping[str
     end, limit = tail["end"], number_said(tail["limit"])
     word = dict(ENDS)[end]
     beyond = f"{tail['records']:,} of {counted(facts['rows'], 'record')}"
-    where = f"values {'of ' + tail['column'] + ' ' if several else ''}{word} {limit}{_found(method, end)} ({beyond})"
+    where = f"values {'of ' + tail['column'] + ' ' if several else ''}{word} {limit} ({_found(method, end)}{beyond})"
     became = number_said(tail["value"])
     if method.get("coded_as", "limit") != "limit" and "unit" in tail:
         became = f"their {method['coded_as']} {became}, rounded to multiples of {number_said(tail['unit'])}, "
@@ -103,10 +103,10 @@ def _found(method: Mapping[str, Any], end: str) -> str:
     """How a limit was found, where it was not given."""
     weighted = f" weighted by {method['weight']}" if method.get("weight") else ""
     if method.get(f"{end}_quantile") is not None:
-        return f", the quantile {method[f'{end}_quantile']:.12g}{weighted},"
+        return f"the quantile {method[f'{end}_quantile']:.12g}{weighted}, "
     if method.get(f"{end}_count") is not None:
         which = "largest" if end == "top" else "smallest"
-        return f", which leaves out at least the {method[f'{end}_count']:,} {which}{weighted},"
+        return f"at least the {method[f'{end}_count']:,} {which}{weighted}, "
     return ""
 
 
