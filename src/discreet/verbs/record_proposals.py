@@ -114,7 +114,7 @@ class RecodeProposals:
         return self.summary()
 
 
-class _State(NamedTuple):
+class RecodedSoFar(NamedTuple):
     """Keys, what each is recoded by so far, and the share of information that each has lost."""
 
     chosen: Mapping[str, Recode]
@@ -139,10 +139,10 @@ def propose_for_records(
         if name not in names:
             raise ParameterError(unknown_name("key", name, names, "the rules"))
     keys = {name: proposed_key(records, name) for name in names}
-    count = _Counting(records, wanted, keys)
+    count = UnsafeCounter(records, wanted, keys)
     allowed = [name for name in names if variables is None or name in variables]
     plain = {name: np.arange(len(key.counts)) for name, key in keys.items()}
-    start = now = _State({}, plain, dict.fromkeys(names, 0.0), count.unsafe(plain, {}))
+    start = now = RecodedSoFar({}, plain, dict.fromkeys(names, 0.0), count.unsafe(plain, {}))
     first: list[RecodeProposal] = []
     steps: list[RecodeProposal] = []
     while len(steps) < most and now.unsafe > target:
@@ -174,8 +174,8 @@ def _resolved(data: Microdata, records: RecordSet, rules: RecordRule | Sequence[
 
 
 def _tried(
-    now: _State, keys: Mapping[str, ProposedKey], allowed: Sequence[str], count: _Counting
-) -> list[tuple[RecodeProposal, _State]]:
+    now: RecodedSoFar, keys: Mapping[str, ProposedKey], allowed: Sequence[str], count: UnsafeCounter
+) -> list[tuple[RecodeProposal, RecodedSoFar]]:
     """Every recoding that costs something more than what is chosen so far, best first."""
     found = []
     for name in allowed:
@@ -195,14 +195,14 @@ def _tried(
                 continue
             chosen = {**now.chosen, name: method}
             unsafe = count.unsafe({**now.places, name: places}, chosen)
-            state = _State(chosen, {**now.places, name: places}, {**now.loss, name: loss}, unsafe)
+            state = RecodedSoFar(chosen, {**now.places, name: places}, {**now.loss, name: loss}, unsafe)
             share = key.changed_records(method) / int(key.counts.sum())
             gain = (now.unsafe - unsafe) / added if added else inf
             found.append((RecodeProposal(method, what, (now.unsafe, unsafe), loss, share, gain), state))
     return sorted(found, key=lambda pair: (-pair[0].gain, pair[0].unsafe[1], str(pair[0].method.column), pair[0].what))
 
 
-class _Counting:
+class UnsafeCounter:
     """Counts unsafe records: by combinations of keys where all rules are k-anonymity, on all records otherwise."""
 
     def __init__(self, records: RecordSet, rules: Sequence[RecordRule], keys: Mapping[str, ProposedKey]) -> None:

@@ -24,7 +24,7 @@ ENDS = ("top", "bottom")
 
 
 @dataclass(frozen=True, eq=False)
-class _Tailed:
+class TailedColumn:
     """A column as places among its sorted values: -1 where it is empty or unknown."""
 
     name: str
@@ -90,7 +90,7 @@ def check_tails(step: CheckedStep, columns: Sequence[str]) -> None:
         _check_rows(step, found[name], values[name], coded[name])
 
 
-def _beyond(step: CheckedStep, column: _Tailed | None, tail: Mapping[str, Any], end: str) -> np.ndarray:
+def _beyond(step: CheckedStep, column: TailedColumn | None, tail: Mapping[str, Any], end: str) -> np.ndarray:
     """Rows beyond a stated limit, which must be the right one, and as many as is stated."""
     assert column is not None
     limit = column.order.index(tail["limit"]) if column.order else tail["limit"]
@@ -102,7 +102,7 @@ def _beyond(step: CheckedStep, column: _Tailed | None, tail: Mapping[str, Any], 
     return rows
 
 
-def _is_limit(method: Mapping[str, Any], column: _Tailed, limit: Any, end: str, rows: np.ndarray) -> bool:
+def _is_limit(method: Mapping[str, Any], column: TailedColumn, limit: Any, end: str, rows: np.ndarray) -> bool:
     """Whether a limit is the stated one, the quantile, or what leaves out the stated number."""
     given = method.get(end)
     given = given.get(column.name) if isinstance(given, Mapping) else given
@@ -127,7 +127,7 @@ def _is_limit(method: Mapping[str, Any], column: _Tailed, limit: Any, end: str, 
     return outside - column.weighing(next_one) < many
 
 
-def _check_value(step: CheckedStep, column: _Tailed, tail: Mapping[str, Any], rows: np.ndarray, end: str) -> None:
+def _check_value(step: CheckedStep, column: TailedColumn, tail: Mapping[str, Any], rows: np.ndarray, end: str) -> None:
     """What the tail became."""
     method, value = step.method, tail["value"]
     code, kind = method.get(f"{end}_code"), str(column.old.type)
@@ -153,7 +153,7 @@ def _check_value(step: CheckedStep, column: _Tailed, tail: Mapping[str, Any], ro
         step.refuse(f"the {method['coded_as']} of the {end} is another one", column.name)
 
 
-def _mean(column: _Tailed, rows: np.ndarray) -> Fraction:
+def _mean(column: TailedColumn, rows: np.ndarray) -> Fraction:
     """The mean by distinct values: each times the weight that it has."""
     total, weight = Fraction(0), 0
     places = column.places[rows]
@@ -165,7 +165,7 @@ def _mean(column: _Tailed, rows: np.ndarray) -> Fraction:
     return total / weight
 
 
-def _median(column: _Tailed, rows: np.ndarray) -> Fraction:
+def _median(column: TailedColumn, rows: np.ndarray) -> Fraction:
     """Halfway between the lowest and the highest value with at most half of the weight on either side."""
     places, weight = column.places[rows], column.weight[rows]
     total = int(weight.sum())
@@ -202,7 +202,7 @@ def _check_rows(step: CheckedStep, column: Any, values: Sequence[tuple[np.ndarra
         step.refuse("values that no limit is about changed", column.name)
 
 
-def _tailed(step: CheckedStep, name: str, weight: np.ndarray | None) -> _Tailed | None:
+def _tailed(step: CheckedStep, name: str, weight: np.ndarray | None) -> TailedColumn | None:
     """A column sorted by its values, or by the stated order of its codes."""
     import pyarrow as pa
 
@@ -214,7 +214,7 @@ def _tailed(step: CheckedStep, name: str, weight: np.ndarray | None) -> _Tailed 
         values, found = np.unique(old.drop_null().to_numpy(), return_inverse=True)
         places = np.full(len(old), -1, np.int64)
         places[~empty] = found
-        return _Tailed(name, old, values, places, weights, ())
+        return TailedColumn(name, old, values, places, weights, ())
     encoded = old.combine_chunks().dictionary_encode(null_encoding="encode")
     encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
     distinct = encoded.dictionary.to_pylist()
@@ -227,7 +227,7 @@ def _tailed(step: CheckedStep, name: str, weight: np.ndarray | None) -> _Tailed 
     place = {value: at for at, value in enumerate(in_order)}
     by_code = [-1 if v is None or v not in number else place[number[v]] for v in distinct]
     places = np.array(by_code, np.int64)[encoded.indices.to_numpy(zero_copy_only=False)]
-    return _Tailed(name, old, np.array(in_order, np.int64 if order else object), places, weights, order)
+    return TailedColumn(name, old, np.array(in_order, np.int64 if order else object), places, weights, order)
 
 
 def _weights(step: CheckedStep) -> np.ndarray | None:
