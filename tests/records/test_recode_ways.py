@@ -320,6 +320,13 @@ def test_a_recoding_shows_what_it_says_and_nothing_else():
     assert "groups" not in ds.Recode("age", top=5).record()
 
 
+def test_what_no_public_file_has_is_not_recoded():
+    with pytest.raises(
+        ParameterError, match="Column 'x' has the role identifier, and no public file of records has it"
+    ):
+        ds.protect(ds.Microdata(pa.table({"x": ["a1", "a2"], "y": [1, 2]}), identifier="x"), ds.Recode("x", digits=1))
+
+
 def test_a_missing_file_is_an_error_of_ours(tmp_path: Path):
     with pytest.raises(DiscreetError):
         recoded(["1"], ds.Recode("x", file=str(tmp_path / "none.grc")))
@@ -366,6 +373,15 @@ column = "area"
 digits = 2
 [[protect]]
 method = "recode"
+column = "area"
+groups = { north = ["N0-N9"], south = "S2" }
+labels = { north = "The north" }
+[[protect]]
+method = "recode"
+column = ["income", "tax"]
+bottom = { income = 200, tax = 6 }
+[[protect]]
+method = "recode"
 column = "born"
 date = "quarter"
 [[protect]]
@@ -390,7 +406,9 @@ directory = "out"
     shown = done.release.public.records
     assert set(shown.columns["age"].to_pylist()) == {"young", "old"}
     assert shown.info["age"].value_labels == {"young": "Below 18", "old": "18 and above"}
-    assert set(shown.columns["area"].to_pylist()) == {"N1", "S2"}
+    assert set(shown.columns["area"].to_pylist()) == {"north", "south"}
+    assert shown.info["area"].value_labels == {"north": "The north"}
+    assert (min(shown.columns["income"].to_pylist()), min(shown.columns["tax"].to_pylist())) == (200, 6)
     assert set(shown.columns["born"].to_pylist()) == {"1990-Q2", "1980-Q4"}
     assert set(shown.columns["school"].to_pylist()) == {"low", "mid", "more"}
     assert "recode age: unsafe records 0 to 0 (k_anonymity, k=2)." in done.release.custodian.log["notes"]

@@ -16,7 +16,7 @@ from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
-from discreet.model.records import RecordSet
+from discreet.model.records import NEVER_PUBLIC, RecordSet
 from discreet.model.release import RecordCustodian, RecordStep, Release
 from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
@@ -75,6 +75,7 @@ def release_of(
     effects = StepEffects(rules)
     for method in in_steps("records", methods):
         outcome = method.run(records, keys.of(method))
+        refuse_hidden(original, outcome.changed)
         before, records = records, records.with_columns(outcome.changed)
         done.append(step_of(outcome))
         effects.add(outcome.evidence.method, before, records, list(outcome.changed))
@@ -103,6 +104,17 @@ def release_of(
     log["notes"] = notes
     custodian = RecordCustodian(name, original, tuple(done), order, assessment.rules, log, keep_order, made)
     return Release(custodian.public(), custodian)
+
+
+def refuse_hidden(records: RecordSet, changed: Collection[str]) -> None:
+    """Refuse steps that change what no public file has: nobody would see it, and the checker would not have it."""
+    for name in changed:
+        role = records.about(name).role
+        if role in NEVER_PUBLIC:
+            raise ParameterError(
+                f"Column {name!r} has the role {role}, and no public file of records has it.",
+                hint="Leave the step out, or give the column another role.",
+            )
 
 
 def random_order(records: RecordSet, key: Key) -> Ints:

@@ -191,13 +191,17 @@ def test_tails_that_the_method_does_not_have():
 
 
 def test_ends_that_cross():
-    limits = ds.Recode("tax", top=20, bottom=5)
+    limits = ds.Recode("tax", top=20, top_code=95, bottom=5)
 
     def change(facts: dict[str, Any]) -> None:
         facts["tails"][1].update(limit=95, value=95, records=10)
 
-    messages = refused(limits, change, {"tax": [95] * 10}, bottom=95)
-    assert "a record is coded at both ends" in messages
+    assert refused(limits, change, {"tax": [95] * 10}, bottom=95) == ["a record is coded at both ends"]
+
+
+def test_weights_that_are_none():
+    message = ["what is stated of the method cannot be used (ValueError)"]
+    assert refused(COUNT, weight="school") == message
 
 
 def test_no_way_or_two():
