@@ -202,3 +202,11 @@ def test_the_order_of_rows_does_not_matter():
     values = [3.5, 1.0, 9.0, 9.0, 7.5, 2.0, 8.0, 1.5]
     method = ds.Recode("x", top_quantile=0.3, coded_as="mean")
     assert sorted(coded(values, method)) == sorted(coded(values[::-1], method))
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.string()])
+def test_codes_for_unknown_take_no_part_in_quantiles(kind):
+    values = pa.array([1, 2, 3, 4, 999, 999, 999, 999]).cast(kind)
+    roles = {"missing_codes": {"x": ["999"]}, "numeric": [], "sensitive": "x"}
+    found = coded(values, ds.Recode("x", top_quantile=0.5), **roles)
+    assert found == pa.array([1, 2, 2, 2, 999, 999, 999, 999]).cast(kind).to_pylist()

@@ -146,9 +146,10 @@ def test_quantiles_without_the_stated_weights():
 
 def test_another_number_of_records():
     assert refused(MEAN, tail("records", 4)) == ["the number of records in the top is not the one that is counted"]
-    assert refused(MEAN, lambda facts: facts.update(rows=11)) == [
-        "the number of records is not the one that is counted"
-    ]
+    for rows in (9, 11):
+        assert refused(MEAN, lambda facts, rows=rows: facts.update(rows=rows)) == [
+            "the number of records is not the one that is counted"
+        ]
     assert refused(BOTH, lambda facts: facts.update(coded=2)) == [
         "the number of coded records is not the one that is counted"
     ]
@@ -175,9 +176,11 @@ def test_a_record_that_was_coded_in_one_column_only():
 
 
 def test_another_code_or_order():
-    assert refused(ORDERED, tail("value", "c+"), {"school": ["a", "b", "c+", "c+", "b", "a", "?", None, "b", "a"]}) == [
-        "the top became something else than is stated"
-    ]
+    for code in ("a+", "c+"):
+        school = ["a", "b", code, code, "b", "a", "?", None, "b", "a"]
+        assert refused(ORDERED, tail("value", code), {"school": school}) == [
+            "the top became something else than is stated"
+        ]
     assert refused(ORDERED, order=["a", "b", "x"]) == ["a code stands in no order"]
     assert refused(ORDERED, None, {"school": ["a", "b", "b+", "b+", "b", "a", "b+", None, "b", "a"]}) == [
         "values that no limit is about changed"
@@ -202,6 +205,21 @@ def test_ends_that_cross():
 def test_weights_that_are_none():
     message = ["what is stated of the method cannot be used (ValueError)"]
     assert refused(COUNT, weight="school") == message
+    data = ds.Microdata(pa.table({"x": [1, 2, 3, 4], "w": [1.0, 1.0, 1.0, 1.0]}), numeric="x", weight="w")
+    custodian = ds.protect(data, ds.Recode("x", top_quantile=0.5, weight="w"), keep_order=True).custodian
+    columns = custodian.original.columns.set_column(1, "w", pa.chunked_array([[-1.0, 3.0, 1.0, 1.0]]))
+    told = replace(custodian, original=replace(custodian.original, columns=columns))
+    assert [refusal.message for refusal in check_records(told, told.public()).refused] == message
+
+
+def test_a_column_of_another_type():
+    data = ds.Microdata(pa.table({"x": [1, 2, 3, 4]}), numeric="x")
+    custodian = ds.protect(data, ds.Recode("x", top=2), keep_order=True).custodian
+    (step,) = custodian.steps
+    told = replace(custodian, steps=(replace(step, changed=pa.table({"x": [1.0, 2.0, 2.0, 2.0]})),))
+    assert [refusal.message for refusal in check_records(told, told.public()).refused] == [
+        "values are not what the top or bottom code makes of them"
+    ]
 
 
 def test_no_way_or_two():
