@@ -276,6 +276,20 @@ def test_dates():
     assert refused(age, at="2020-05-06") == kinds("1 kind")
 
 
+def test_dates_that_are_none_or_come_too_late():
+    message = ["what is stated of the method cannot be used (ValueError)"]
+    age = ds.Recode("born", date="age", at="2020-05-05")
+    assert refused(age, None, {"born": [-21, -11] * 5}, at="1970-01-01") == message
+    data = ds.Microdata(pa.table({"x": ["19900506", "19801231"]}), sensitive="x")
+    custodian = ds.protect(data, ds.Recode("x", digits=4), keep_order=True).custodian
+    (step,) = custodian.steps
+    plain = {**{n: v for n, v in step.evidence.method.items() if n != "digits"}, "date": "year"}
+    evidence = replace(step.evidence, method=plain, claim=recoded_claim(plain, {}))
+    years = pa.table({"x": [1990, 1980]})
+    told = replace(custodian, steps=(replace(step, evidence=evidence, changed=years),))
+    assert [refusal.message for refusal in check_records(told, told.public()).refused] == message
+
+
 def test_digits_branches_and_groups():
     assert refused(ds.Recode("area", digits=1), None, {"area": ["N", "N2", "S", "S"] * 2 + ["N", "N"]}) == kinds(
         "1 kind"
