@@ -114,6 +114,33 @@ def test_rules_of_several_sizes_and_keys_are_counted_as_they_say():
     assert ds.propose_recodes(DATA, rules=both, most=0).unsafe == int((whole[0] | whole[1]).sum())
 
 
+def test_rules_of_other_kinds_are_asked_themselves():
+    class OnlyTheYoung(ds.KAnonymity):
+        def resolved(self, records):
+            return self
+
+        def evaluate(self, records):
+            found = super().evaluate(records)
+            young = np.array([str(age) < "5" for age in read_record_set(DATA)["age"].to_pylist()])
+            return found._replace(unsafe=found.unsafe & young)
+
+    rule = OnlyTheYoung(3, keys=("age", "area"))
+    found = ds.propose_recodes(DATA, rules=rule, most=2)
+    assert found.unsafe == int(rule.evaluate(read_record_set(DATA)).unsafe.sum())
+    assert 0 < found.unsafe < ds.propose_recodes(DATA, rules=ds.KAnonymity(3, keys=rule.keys), most=0).unsafe
+    for proposal in found.proposals[:3]:
+        records = read_record_set(DATA)
+        after = rule.evaluate(records.with_columns(proposal.method.run(records).changed))
+        assert proposal.unsafe[1] == int(after.unsafe.sum())
+
+
+def test_too_many_subsets_are_refused_before_any_work():
+    columns = {f"k{i}": ["a", "b"] for i in range(20)}
+    data = ds.Microdata(pa.table(columns), keys=list(columns))
+    with pytest.raises(ParameterError, match="20 keys have 184,756 subsets of 10"):
+        ds.propose_recodes(data, rules=ds.KAnonymity(2, size=10))
+
+
 def test_the_rules_of_assessed_records_are_taken():
     assert ds.propose_recodes(DATA.assess(RULE), most=1).unsafe == ds.propose_recodes(DATA, rules=RULE, most=1).unsafe
 

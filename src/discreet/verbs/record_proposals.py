@@ -142,7 +142,7 @@ def propose_for_records(
     count = UnsafeCounter(records, wanted, keys)
     allowed = [name for name in names if variables is None or name in variables]
     plain = {name: np.arange(len(key.counts)) for name, key in keys.items()}
-    start = now = RecodedSoFar({}, plain, dict.fromkeys(names, 0.0), count.unsafe(plain, {}))
+    start = now = RecodedSoFar({}, plain, dict.fromkeys(names, 0.0), count.before(plain))
     first: list[RecodeProposal] = []
     steps: list[RecodeProposal] = []
     while len(steps) < most and now.unsafe > target:
@@ -207,7 +207,7 @@ class UnsafeCounter:
 
     def __init__(self, records: RecordSet, rules: Sequence[RecordRule], keys: Mapping[str, ProposedKey]) -> None:
         self.records, self.rules, self.keys = records, rules, keys
-        self.plain = [rule for rule in rules if isinstance(rule, KAnonymity) and set(rule.record()) <= PLAIN_RULE]
+        self.plain = [rule for rule in rules if type(rule) is KAnonymity and set(rule.record()) <= PLAIN_RULE]
         self.cells: dict[str, Ints] = {}
         self.many: Ints = np.zeros(0, np.int64)
         self.plain = [rule for rule in self.plain if rule.missing == "category"]
@@ -217,6 +217,16 @@ class UnsafeCounter:
                 _, combined = np.unique(combined * len(key.counts) + key.places, return_inverse=True)
             _, first, self.many = np.unique(combined, return_index=True, return_counts=True)
             self.cells = {name: key.places[first] for name, key in keys.items()}
+
+    def before(self, places: Mapping[str, Ints]) -> int:
+        """Unsafe records before anything is recoded, as the rules themselves count them.
+
+        Where combinations give another number, a rule means something else by them: then it is asked every time.
+        """
+        told = self._on_records({})
+        if self.unsafe(places, {}) != told:
+            self.plain = []
+        return told
 
     def unsafe(self, places: Mapping[str, Ints], chosen: Mapping[str, Recode]) -> int:
         """Unsafe records where keys have these places, which is what some recodings give."""
