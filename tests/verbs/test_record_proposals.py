@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from math import log2
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import discreet as ds
+from discreet.cli.main import main
 from discreet.engine.record_set import read_record_set
 from discreet.errors import NeedsError, ParameterError
 
@@ -175,3 +178,35 @@ def test_what_is_missing_is_said():
     table = ds.examples.small_table().assess(ds.PPercent(10))
     with pytest.raises(ParameterError, match="rules= is for records; a table is assessed"):
         ds.propose_recodes(table, rules=ds.KAnonymity(2))
+
+
+def test_the_command_line_proposes_recodings_of_records(tmp_path):
+    from pyarrow import csv
+
+    csv.write_csv(DATA.source, tmp_path / "people.csv")
+    (tmp_path / "job.toml").write_text(
+        """version = 1
+protect = []
+[data]
+file = "people.csv"
+keys = ["age", "area"]
+[hierarchies]
+area = { parents = { N1 = "north", N2 = "north", N3 = "north", N4 = "north", S1 = "south", S2 = "south" } }
+[[rules]]
+kind = "k_anonymity"
+k = 2
+[records]
+[output]
+directory = "out"
+"""
+    )
+    done = CliRunner().invoke(main, ["redesign", str(tmp_path / "job.toml"), "--most", "2", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.output)
+    assert told["unsafe"][0] > told["unsafe"][1]
+    assert all(method["method"] == "recode" for method in told["recodes"])
+    assert "level 1 of its hierarchy" in CliRunner().invoke(main, ["redesign", str(tmp_path / "job.toml")]).output
+    assert "In sequence:" in CliRunner().invoke(main, ["redesign", str(tmp_path / "job.toml")]).output
+    refused = CliRunner().invoke(main, ["redesign", str(tmp_path / "job.toml"), "--no-merge"])
+    assert "are for tables, and the recipe publishes records" in refused.output
+    assert not (tmp_path / "out").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -223,8 +223,3 @@ def code_of(value: Any) -> str:
 def number_text(number: float) -> str:
     """A number without a needless point."""
     return str(int(number)) if number == int(number) else repr(float(number))
-
-
-def by_distinct(column: CodedColumn, new: Callable[[Any], Any]) -> list[Any]:
-    """What a function makes of every distinct value that is known; the codes of the others."""
-    return [code_of(value) if column.is_unknown(value) else new(value) for value in column.values]

@@ -13,7 +13,7 @@ import numpy as np
 from discreet.model.arrays import Floats, Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import ColumnInfo, RecordSet
-from discreet.records.code_changes import CodedColumn, coded_column
+from discreet.records.code_changes import CodedColumn, code_of, coded_column
 from discreet.records.recode import Recode
 
 if TYPE_CHECKING:
@@ -63,27 +63,25 @@ class ProposedKey(NamedTuple):
         """The entropy of the column."""
         return entropy(self.counts)
 
-    def recoded(self, method: Recode) -> Ints:
+    def after(self, method: Recode) -> pa.ChunkedArray:
+        """What a recoding makes of the distinct values."""
+        import pyarrow as pa
+
+        trees = {} if self.hierarchy is None else {self.name: self.hierarchy}
+        records = RecordSet(pa.table({self.name: self.values}), {self.name: self.about}, None, trees)
+        return method.run(records).changed[self.name]
+
+    def places_after(self, method: Recode) -> Ints:
         """The place of every distinct value among those that a recoding leaves."""
         import pyarrow as pa
 
-        table = pa.table({self.name: self.values})
-        trees = {} if self.hierarchy is None else {self.name: self.hierarchy}
-        changed = method.run(RecordSet(table, {self.name: self.about}, None, trees)).changed[self.name]
-        encoded = changed.combine_chunks().dictionary_encode(null_encoding="encode")
+        encoded = self.after(method).combine_chunks().dictionary_encode(null_encoding="encode")
         encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
         return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
 
     def changed_records(self, method: Recode) -> int:
         """How many records get another code."""
-        import pyarrow as pa
-
-        from discreet.records.code_changes import code_of
-
-        trees = {} if self.hierarchy is None else {self.name: self.hierarchy}
-        table = pa.table({self.name: self.values})
-        changed = method.run(RecordSet(table, {self.name: self.about}, None, trees)).changed[self.name]
-        pairs = zip(self.values.to_pylist(), changed.to_pylist(), self.counts.tolist(), strict=True)
+        pairs = zip(self.values.to_pylist(), self.after(method).to_pylist(), self.counts.tolist(), strict=True)
         return sum(many for old, new, many in pairs if old is not None and code_of(old) != code_of(new))
 
 

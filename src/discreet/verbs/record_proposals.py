@@ -182,7 +182,7 @@ def _tried(
         key, seen = keys[name], set[bytes]()
         for method, what in candidates(key, now.places[name]):
             try:
-                places = key.recoded(method)
+                places = key.places_after(method)
             except DiscreetError:
                 continue  # what a recoding refuses is no proposal
             if places.tobytes() in seen:
