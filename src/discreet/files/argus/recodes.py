@@ -67,11 +67,11 @@ def _without_keywords(file: str, lines: list[tuple[int, str]]) -> tuple[list[tup
     missing: list[str] = []
     codelist = ""
     for number, text in lines:
-        keyword, said = re.split(r"(?<=>)", text.strip(), maxsplit=1) if text.lstrip().startswith("<") else ("", "")
+        keyword, end, said = text.strip().partition(">")
         words = [quoted or plain for quoted, plain in QUOTED_OR_PLAIN.findall(said)]
-        if keyword.upper() == MISSING:
+        if (keyword + end).upper() == MISSING:
             missing += words
-        elif keyword.upper() == CODELIST:
+        elif (keyword + end).upper() == CODELIST:
             if len(words) != 1 or codelist:
                 raise wrong(file, number, text.strip(), "the name of one file, in one line")
             codelist = words[0]
