@@ -160,7 +160,7 @@ def test_a_range_with_an_end_longer_than_all_codes_means_what_it_says() -> None:
             "a.grc, line 2: found '<CODELIST> a.cdl b.cdl'; expected the name of one file",
         ),
         ("<CODELIST> a\n<CODELIST> b\n1: 2\n", "a.grc, line 2: found '<CODELIST> b'; expected the name of one file"),
-        ("1: 2\n<MISSIN> 9\n", "a.grc, line 2: found '<MISSIN> 9'; expected new: old, old"),
+        ("1: 2\n<LABELS> 9\n", "a.grc, line 2: found '<LABELS> 9'; expected new: old, old"),
         ("<", "a.grc, line 1: found '<'; expected new: old, old"),
     ],
 )
