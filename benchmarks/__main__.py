@@ -19,6 +19,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     optimal,
     perturbation,
     prepared,
+    recodes,
     records,
     relations,
     report,

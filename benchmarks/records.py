@@ -56,7 +56,7 @@ def released(folder: Path) -> Timing:
     ]
 
     def run() -> Any:
-        ds.protect(data, steps, rules=[ds.KAnonymity(3)]).save(folder / "out", formats=["csv", "parquet"])
+        ds.protect(data, steps, rules=[ds.KAnonymity(3)]).save(folder / "out", formats=["csv", "parquet"], replace=True)
         return ds.check_folder(folder / "out")
 
     return timed(run, lambda verdict: verdict.holds, repeats=1)

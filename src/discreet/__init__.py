@@ -332,6 +332,7 @@ add_doors(
         "discreet.verbs.show": ("pivot_to_frame", "public_to_frame", "summary", "table_to_frame", "to_frame"),
         "discreet.comparison.utility": ("utility",),
         "discreet.verbs.verify": ("verify",),
+        "discreet.verbs.without": ("without",),
     }
 )
 

@@ -93,11 +93,20 @@ def randomised() -> Records:
     return ds.protect(households(), ds.Pram({"area": "4F(0.7)", "sex": sexes}, publish=["sex"]), key=KEY)
 
 
+@cache
+def coded_tails() -> Records:
+    """Incomes and taxes of which the tops became their means, in both columns at once."""
+    return ds.protect(
+        households(), ds.Recode(["income", "tax"], top_quantile=0.8, coded_as="mean", together=True), key=KEY
+    )
+
+
 RELEASES: dict[str, Callable[[], Records]] = {
     "recode": recoded,
     "swap": swapped,
     "noise": multiplied,
     "pram": randomised,
+    "tails": coded_tails,
 }
 """True releases by their kind."""
 

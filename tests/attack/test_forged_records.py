@@ -12,6 +12,7 @@ import discreet as ds
 from tests.attack.forged_moves import Lie, truly_multiplied, truly_swapped
 from tests.attack.forged_randomised import truly_randomised
 from tests.attack.forged_records import FORGERS, forge_bytes, forge_meaning
+from tests.attack.forged_tails import truly_coded
 from tests.attack.forging import reseal
 from tests.attack.record_folders import RELEASES, Folder
 
@@ -57,7 +58,8 @@ def test_the_true_release_holds_again(release, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "true"), [("swap", truly_swapped), ("noise", truly_multiplied), ("pram", truly_randomised)]
+    ("kind", "true"),
+    [("swap", truly_swapped), ("noise", truly_multiplied), ("tails", truly_coded), ("pram", truly_randomised)],
 )
 def test_a_release_told_anew_without_a_lie_holds(release, kind, true):
     """What finds lies out is the lie, not how it is written."""

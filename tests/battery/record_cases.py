@@ -20,6 +20,12 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("age", intervals=[15, 65]),
         ds.Recode("age", map={"<15": "<65", "15-64": "<65"}),
     ],
+    "recode-groups": lambda: [ds.Recode("region", groups={"north": ["N1-N2"], "south": ["S1", "S2"]})],
+    "recode-base": lambda: [ds.Recode("income", base=0.05, ties="away"), ds.Recode("age", base=10)],
+    "recode-mean": lambda: [
+        ds.Recode("income", top_quantile=0.8, weight="weight", coded_as="mean", base=0.01, least=3)
+    ],
+    "recode-count": lambda: [ds.Recode("region", digits=1), ds.Recode("age", top_count=5, bottom_quantile=0.1)],
     "local-suppress": lambda: [ds.LocalSuppress(3, keys=KEYS)],
     "local-suppress-pairs": lambda: [
         ds.Recode("region", level=1),
@@ -63,6 +69,12 @@ BAD_RECORD_PARAMETERS = {
         {"column": "age", "intervals": [5, 5]},
         {"column": "age", "tops": 5},
         {"column": "age", "intervals": [5], "names": ["low"]},
+        {"column": "age", "digits": 0},
+        {"column": "age", "base": -5},
+        {"column": "age", "date": "age"},
+        {"column": "age", "top_quantile": 1.5},
+        {"column": "age", "top": 5, "coded_as": "mean", "least": 1},
+        {"column": [], "top": 5},
     ],
     "local_suppress": [
         {},
@@ -114,6 +126,10 @@ STANDS_STILL = "leaves every code that occurs as it is"
 NO_RANK = "no ranks were close enough"
 NO_GROUP = "a group has at least"
 RECORD_NOT_FOR = {
+    ("recode-mean", "one_record"): "has no value, so that its top cannot be found",
+    ("recode-mean", "equal_rows"): "no column 'weight'",
+    ("recode-count", "one_record"): "would leave no other value",
+    ("recode-count", "equal_rows"): "would leave no other value",
     ("local-suppress", "one_record"): TOO_FEW,
     ("local-suppress-pairs", "one_record"): TOO_FEW,
     ("microaggregate", "one_record"): "no value in any",

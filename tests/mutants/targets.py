@@ -79,6 +79,8 @@ GROUPS: dict[str, Group] = {
                 "randomised",
                 "recoded",
                 "transition_rules",
+                "recoded_numbers",
+                "recoded_tails",
                 "swapped_records",
             )
         ),
@@ -89,7 +91,9 @@ GROUPS: dict[str, Group] = {
             "tests/records/test_local_suppress.py",
             "tests/records/test_multiplicative_noise.py",
             "tests/records/test_pram.py",
+            "tests/records/test_recode_ways.py",
             "tests/records/test_swap.py",
+            "tests/records/test_tails.py",
             "tests/verbs/test_protect_records.py",
         ),
         either=False,

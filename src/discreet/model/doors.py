@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from discreet.verbs.show import to_frame as to_frame
     from discreet.verbs.structure import structure as structure
     from discreet.verbs.verify import verify as verify
+    from discreet.verbs.without import without as without
 
 _HOMES: dict[str, str] = {}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet.model.arrays import Ints
 from discreet.model.records import (
@@ -14,12 +14,33 @@ from discreet.model.records import (
     PublicColumn,
     PublicRecords,
     RecordSet,
+    code_text,
     stands_for_unknown,
 )
 from discreet.model.transition import TransitionMatrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class NewWords(NamedTuple):
+    """What a recoding says of its new codes: words for them, and which of them stand for "unknown"."""
+
+    labels: Mapping[str, str]
+    unknown: tuple[str, ...]
+
+
+def new_words(done: Iterable[tuple[Mapping[str, Any], Collection[str]]]) -> dict[str, NewWords]:
+    """Per column what its last recoding says of its codes; steps are methods as plain data with what they changed."""
+    found: dict[str, NewWords] = {}
+    for method, changed in done:
+        if method.get("method") == "recode":
+            said = NewWords(method.get("labels", {}), tuple(method.get("unknown", ())))
+            found.update(dict.fromkeys(changed, said))
+    return found
+
+
+NO_WORDS = NewWords({}, ())
 
 
 def public_records(
@@ -29,6 +50,7 @@ def public_records(
     altered: Collection[str],
     keeps_order: bool,
     matrices: tuple[TransitionMatrix, ...] = (),
+    words: Mapping[str, NewWords] | None = None,
 ) -> PublicRecords:
     """The public view of records.
 
@@ -49,6 +71,8 @@ def public_records(
         Whether the rows stand in their original order.
     matrices
         Transition matrices that are published, too.
+    words
+        What recodings say of the new codes of columns.
     """
     import pyarrow as pa
 
@@ -62,16 +86,30 @@ def public_records(
         household = about.role == HOUSEHOLD
         if household:
             table = table.set_column(shown.index(column), column, pa.chunked_array([_renumbered(table[column])]))
+        said = (words or {}).get(column, NO_WORDS)
+        unknown = (*about.missing, *((code, code) for code in said.unknown))
         info[column] = PublicColumn(
             altered=household or column in altered,
             label=about.label,
-            value_labels={} if household or column in altered else dict(about.value_labels),
-            missing=() if household else _missing(table[column], about.missing) if column in altered else about.missing,
+            value_labels={}
+            if household
+            else _labels(table[column], said)
+            if column in altered
+            else dict(about.value_labels),
+            missing=() if household else _missing(table[column], unknown) if column in altered else about.missing,
             format="" if household or column in altered else about.format,
             role=about.role if about.role in TOLD else "",
             measure="" if household or column in altered else about.measure,
         )
     return PublicRecords(name, table.combine_chunks(), info, keeps_order, matrices)
+
+
+def _labels(column: pa.ChunkedArray, said: NewWords) -> dict[str, str]:
+    """Words for the codes that an altered column has."""
+    if not said.labels:
+        return {}
+    codes = {code_text(value) for value in column.unique().to_pylist() if value is not None}
+    return {code: said.labels[code] for code in sorted(codes & set(said.labels))}
 
 
 def _missing(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> tuple[MissingRange, ...]:
@@ -80,6 +118,7 @@ def _missing(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> tupl
 
     if not missing:
         return ()
+    missing = tuple(dict.fromkeys(missing))
     values = [value for value in column.unique().to_pylist() if value is not None]
     if pa.types.is_string(column.type):
         codes = sorted(value for value in values if stands_for_unknown(value, missing))

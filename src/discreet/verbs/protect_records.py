@@ -16,11 +16,12 @@ from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
-from discreet.model.records import RecordSet
+from discreet.model.records import NEVER_PUBLIC, RecordSet
 from discreet.model.release import RecordCustodian, RecordStep, Release
 from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
 from discreet.rules.records import RecordRule, assess_records, record_rule_from_record
+from discreet.verbs.step_effects import StepEffects
 from discreet.verbs.steps import MADE_KEY, Earlier, Keys, installed_version, key_entry, refuse_for_records
 
 ORDER_MADE_KEY = (
@@ -71,12 +72,16 @@ def release_of(
     keys = Keys(key)
     records, done = original, list[RecordStep]()
     notes: list[str] = []
+    effects = StepEffects(rules)
     for method in in_steps("records", methods):
         outcome = method.run(records, keys.of(method))
-        records = records.with_columns(outcome.changed)
+        refuse_hidden(original, outcome.changed)
+        before, records = records, records.with_columns(outcome.changed)
         done.append(step_of(outcome))
+        effects.add(outcome.evidence.method, before, records, list(outcome.changed))
         notes += outcome.notes
     _refuse_stale_matrices(done)
+    notes += effects.notes
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules)
     if not assessment.holds:
@@ -114,6 +119,17 @@ def _refuse_stale_matrices(steps: Sequence[RecordStep]) -> None:
             raise ParameterError(
                 f"The published transition matrices do not fit {listed(stale)}, changed by a later step.",
                 hint="Give Pram last, or leave publish out.",
+            )
+
+
+def refuse_hidden(records: RecordSet, changed: Collection[str]) -> None:
+    """Refuse steps that change what no public file has: nobody would see it, and the checker would not have it."""
+    for name in changed:
+        role = records.about(name).role
+        if role in NEVER_PUBLIC:
+            raise ParameterError(
+                f"Column {name!r} has the role {role}, and no public file of records has it.",
+                hint="Leave the step out, or give the column another role.",
             )
 
 

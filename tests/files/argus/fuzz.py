@@ -33,7 +33,7 @@ SEEDS: dict[str, bytes] = {
     "cells.rda": TABLE_RDA.encode(),
     "tree.hrc": "Nr\n@ 1\n@@ 2\nÖs\n@10\n".encode(),
     "labels.cdl": "Nr,North\n 1,One, two\nÖs,Öst\n".encode(),
-    "groups.grc": b"1: 2, 4-5\n2: -1\n3: 9-\n",
+    "groups.grc": b'1: 2, 4-5\n2: -1\n3: 9-\n<MISSING> "9"\n<CODELIST> "a.cdl"\n',
     "nodes.grc": b"<TREERECODE>\nNr\n 1\n",
     "known.hst": b"retail;South;u\nfood;;pl;1;2\nTotal;East;AB;1,5;2000\nfood;North;M\ncrafts;North;c;5\n",
     "instance.jj": b"0\n3\n0 12.5 20000 s 0 18.75 0 0 0\n1 5 8000 u 0 18.75 1 1 0\n2 7.5 12000 z 0 1 0 0 0\n1\n0 3 : 0 (-1) 1 (1) 2 (1)\n",  # noqa: E501

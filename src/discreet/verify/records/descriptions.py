@@ -61,6 +61,31 @@ KEYED: dict[str, Shape] = {
     "insecure_seed": optional(whole(-(2**62))),
 }
 """Parameters of methods that draw at random."""
+LIMITS = either(END, by_name(END))
+SHARE = number(0, 1)
+RECODE_BESIDES: dict[str, Shape] = {
+    "groups": by_name(either(SOME, many(SOME, least=1))),
+    "closed": many(SOME, least=1),
+    "digits": whole(1),
+    "base": number(),
+    "ties": one_of("away"),
+    "date": one_of("month", "quarter", "year", "age"),
+    "at": text("[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "top_quantile": SHARE,
+    "bottom_quantile": SHARE,
+    "top_count": whole(1),
+    "bottom_count": whole(1),
+    "order": many(SOME, least=2),
+    "weight": SOME,
+    "coded_as": one_of("mean", "median"),
+    "least": whole(3),
+    "top_code": END,
+    "bottom_code": END,
+    "together": one_of(True),
+    "labels": by_name(text()),
+    "unknown": many(SOME, least=1),
+}
+"""Parameters of recodings that stand there where they say something."""
 METHODS: dict[str, Shape] = {
     "local_suppress": record(
         {
@@ -140,14 +165,15 @@ METHODS: dict[str, Shape] = {
     "recode": record(
         {
             "method": one_of("recode"),
-            "column": SOME,
+            "column": either(SOME, many(SOME, least=2)),
             "map": optional(by_name(text())),
             "level": optional(whole()),
             "intervals": many(number()),
             "names": TEXTS,
-            "top": optional(number()),
-            "bottom": optional(number()),
-        }
+            "top": optional(LIMITS),
+            "bottom": optional(LIMITS),
+        },
+        RECODE_BESIDES,
     ),
 }
 """Parameters of methods for records."""

@@ -47,8 +47,8 @@ def as_number(code: str) -> float | None:
 def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str, PublicColumn]:
     """What is said of every public column.
 
-    Labels of codes, formats and levels of measurement go with the codes: a column that was altered has none. Codes for
-    "unknown" stay where they still occur.
+    Labels of codes, formats and levels of measurement go with the codes: a column that was altered has none but those
+    that its last recoding states, for codes that occur. Codes for "unknown" stay where they still occur.
     """
     changed = {name for step in custodian.steps for name in step.changed.column_names}
     found = {}
@@ -59,12 +59,25 @@ def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str,
             continue
         role = "weight" if about.role == "weight" else ""
         if name in changed:
-            found[name] = PublicColumn(True, about.label, {}, _left(public[name], about.missing), "", role)
+            labels, unknown = _stated(custodian, name)
+            codes = {code_of(value) for value in public[name].unique().to_pylist()} if labels else set()
+            ranges = [*about.missing, *((code, code) for code in unknown if (code, code) not in about.missing)]
+            words = {code: labels[code] for code in sorted(labels) if code in codes}
+            found[name] = PublicColumn(True, about.label, words, _left(public[name], ranges), "", role)
         else:
             found[name] = PublicColumn(
                 False, about.label, dict(about.value_labels), tuple(about.missing), about.format, role, about.measure
             )
     return found
+
+
+def _stated(custodian: RecordCustodian, name: str) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Labels and codes for "unknown" that the last recoding of a column states of its new codes."""
+    for step in reversed(custodian.steps):
+        method = step.evidence.method
+        if name in step.changed.column_names and method.get("method") == "recode":
+            return method.get("labels", {}), method.get("unknown", ())
+    return {}, ()
 
 
 def _left(column: pa.ChunkedArray, ranges: Ranges) -> tuple[tuple[Any, Any], ...]:
