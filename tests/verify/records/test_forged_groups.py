@@ -195,3 +195,41 @@ def test_text_in_place_of_numbers():
         f.types["y"] = pa.string()
 
     refused(forge, "a column is not one of numbers")
+
+
+def test_other_decimals_than_the_method_says():
+    refused(lambda f: f.method.update(decimals=1), "a column has other decimals than the method says")
+    refused(lambda f: f.method.update(decimals=9), "a column has other decimals than the method says", "median")
+
+
+def test_gaps_that_the_method_refuses():
+    refused(lambda f: f.method.update(missing="refuse"), "records with gaps were grouped, and the method refuses them")
+
+
+def test_whole_numbers_in_a_finer_unit():
+    """Beyond 64 bits, another number could have the same digits."""
+    refused(lambda f: f.facts.update(decimals=[18]) or f.method.update(decimals=None), "not whole", "median")
+
+
+def test_zeros_that_mark_records():
+    """Files tell -0.0 from 0.0, and comparisons do not."""
+    table = pa.table({"x": [-1.0, 0.0, 1.0, -2.0, 0.0, 2.0]})
+    true = ds.protect(ds.Microdata(table, numeric="x"), ds.Microaggregate("x", 3, "simple"), key=ds.Key(bytes(32)))
+    step = true.custodian.steps[0]
+    marked = pa.table({"x": [0.0, -0.0, 0.0, 0.0, 0.0, 0.0]})
+    lie = replace(true.custodian, steps=(replace(step, changed=marked),))
+    found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
+    assert true.verify().holds
+    assert found == ["a changed column has numbers that are not finite, or zeros with a sign"]
+
+
+def test_values_that_became_codes_for_unknown():
+    """Nobody would judge such records where unknown codes are exempt."""
+    table = pa.table({"x": [98.0, 98.2, 99.3, 1.0, 2.0, 3.0]})
+    true = ds.protect(ds.Microdata(table, numeric="x"), ds.Microaggregate("x", 3), key=ds.Key(bytes(32)))
+    original = true.custodian.original
+    info = {"x": replace(original.about("x"), missing=((98.5, 98.5),))}
+    lie = replace(true.custodian, original=replace(original, info=info))
+    found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
+    assert true.verify().holds
+    assert found == ["an empty field changed, or a value became empty"]
