@@ -233,3 +233,59 @@ def test_values_that_became_codes_for_unknown():
     found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
     assert true.verify().holds
     assert found == ["an empty field changed, or a value became empty"]
+
+
+def test_groups_of_other_rows():
+    for name in ("group_0", "group_1"):
+        for rows in (slice(79), [*range(80), 0]):
+            refused(
+                lambda f, name=name, rows=rows: f.groups.update({name: f.groups[name][rows]}),
+                "the groups of the records are not stated",
+                "each",
+            )
+
+
+def test_a_group_of_a_record_without_a_value():
+    def forge(f: GroupForgery) -> None:
+        f.groups["group_0"][0] = f.groups["group_0"][2]
+
+    refused(forge, "a record with values has no group, or one without values has one", "each")
+
+
+def test_groups_of_all_columns_that_were_made_for_each():
+    refused(lambda f: f.facts.update(apart=False), "how groups were made is not what the method says", "each")
+
+
+def test_fewer_losses_than_columns():
+    def forge(f: GroupForgery) -> None:
+        f.facts["losses"], f.facts["loss"] = f.facts["losses"][:1], f.facts["losses"][1]
+
+    refused(forge, "the variation that was lost is not what is stated")
+
+
+def lie_about_original(name: str, role: str = "numeric", kind: pa.DataType | None = None) -> list[str]:
+    """What the checker says where a column had another role, or another type."""
+    custodian = release("median").custodian
+    table = custodian.original.columns
+    if kind is not None:
+        table = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
+    info = {**custodian.original.info, name: replace(custodian.original.about(name), role=role)}
+    lie = replace(custodian, original=replace(custodian.original, columns=table, info=info))
+    return [refusal.message for refusal in check_records(lie, lie.public()).refused]
+
+
+def test_columns_that_have_no_means():
+    assert lie_about_original("y") == []
+    assert lie_about_original("y", kind=pa.string()) == ["a column is not one of numbers"]
+    assert lie_about_original("y", role="weight") == ["a column was averaged that holds no values"]
+
+
+def test_a_code_for_unknown_that_became_a_gap():
+    table = pa.table({"x": [98.0, 98.2, 99.3, 1.0, 1.0, 1.0]})
+    data = ds.Microdata(table, numeric="x", missing_codes={"x": ["1"]})
+    true = ds.protect(data, ds.Microaggregate("x", 3, missing="apart"), keep_order=True)
+    changed = pa.table({"x": [98.5, 98.5, 98.5, None, 1.0, 1.0]})
+    lie = replace(true.custodian, steps=(replace(true.custodian.steps[0], changed=changed),))
+    assert true.verify().holds
+    found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
+    assert found == ["an empty field changed, or a value became empty"]

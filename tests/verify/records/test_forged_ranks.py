@@ -159,9 +159,57 @@ def test_empty_fields_that_were_exchanged_with_other_columns():
     refused(forge, "columns with empty fields were exchanged together", "joint")
 
 
-@pytest.mark.parametrize("lie", [True, None])
-def test_draws_of_a_seed(lie):
-    refused(lambda f: f.facts.update(insecure=lie), "it is not said whether draws came from a seed, or wrongly")
+def test_draws_of_a_seed():
+    def seed(f: RankForgery) -> None:
+        f.key = ds.Key(bytes(32), insecure=True)
+
+    def unsaid(f: RankForgery) -> None:
+        f.key = None
+        f.facts["insecure"] = ""
+
+    for forge in (seed, unsaid, lambda f: f.facts.update(insecure=True)):
+        refused(forge, "it is not said whether draws came from a seed, or wrongly")
+
+
+def test_partners_of_other_rows():
+    for name in ("partner_0", "partner_1"):
+        for rows in (slice(79), [*range(80), 0]):
+            refused(
+                lambda f, name=name, rows=rows: f.partners.update({name: f.partners[name][rows]}),
+                "the partners of the records are not stated",
+            )
+
+
+def test_partners_without_a_value_that_stand_later():
+    refused(lambda f: f.pair("partner_0", "x", 1, 5), "partners lie in different strata, or have no value", alone=False)
+
+
+def test_columns_that_were_exchanged_together_over_too_long_a_way():
+    def forge(f: RankForgery) -> None:
+        rows = by_rank(f, "n")
+        for column in ("y", "z"):
+            f.pair("partner_0", column, rows[2], rows[7])
+
+    refused(forge, "2 records took a value from farther away than stated", "joint")
+
+
+def lie_about_original(role: str = "numeric", kind: pa.DataType | None = None) -> list[str]:
+    """What the checker says where a column of digits had another role, or another type."""
+    data = ds.Microdata(pa.table({"x": [3, 1, 4, 0, 5, 9, 2, 6]}), numeric="x")
+    custodian = ds.protect(data, ds.RankSwap(["x"], 0.5), key=ds.Key(bytes(32))).custodian
+    original, step = custodian.original, custodian.steps[0]
+    kind = kind or pa.int64()
+    info = {"x": replace(original.about("x"), role=role)}
+    changed = pa.table({"x": step.changed["x"].cast(kind)})
+    before = replace(original, columns=pa.table({"x": original.columns["x"].cast(kind)}), info=info)
+    lie = replace(custodian, original=before, steps=(replace(step, changed=changed),), key=None)
+    return [refusal.message for refusal in check_records(lie, lie.public()).refused]
+
+
+def test_columns_that_hold_nothing_to_exchange():
+    assert lie_about_original() == []
+    assert lie_about_original(kind=pa.string()) == ["values were exchanged that have no order"]
+    assert lie_about_original(role="weight") == ["a column was exchanged that holds no values"]
 
 
 def test_partners_of_different_strata_or_without_a_value():

@@ -73,10 +73,11 @@ def _groups(step: CheckedStep, columns: list[str], empty: dict[str, NDArray[np.b
     """The groups, each of at least ``k`` records that lie in one stratum and have the same gaps."""
     parts = step.evidence.parts.get("records", {})
     many = len(columns) if step.evidence.facts["apart"] else 1
-    groups = [np.asarray(parts.get(f"group_{place}", ())) for place in range(many)]
-    if len(parts) != many or any(len(group) != len(step.original) for group in groups):
+    names = [f"group_{place}" for place in range(many)]
+    if sorted(parts) != sorted(names) or any(len(parts[name]) != len(step.original) for name in names):
         step.refuse("the groups of the records are not stated")
         return None
+    groups = [np.asarray(parts[name]) for name in names]
     gaps = np.stack([empty[name] for name in columns], axis=1)
     if step.method["missing"] == "refuse" and gaps.any():
         step.refuse("records with gaps were grouped, and the method refuses them")

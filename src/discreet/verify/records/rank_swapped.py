@@ -47,7 +47,7 @@ def check_rank_swapped(step: CheckedStep) -> None:
     for place, name in enumerate(columns):
         partner = partners[0 if joint else place]
         old, new = step.before[name].combine_chunks(), step.changed[name].combine_chunks()
-        if new.type != old.type or not _same(old.take(partner), new):
+        if not old.take(partner).equals(new):  # another type is another value, too
             step.refuse("a record does not have the value of its partner", name)
         if str(old.type) not in ORDERED:
             step.refuse("values were exchanged that have no order", name)
@@ -90,13 +90,13 @@ def _columns(step: CheckedStep) -> list[str] | None:
 def _partners(step: CheckedStep, many: int) -> list[Any] | None:
     """The partner of every record; partners have each other."""
     parts = step.evidence.parts.get("records", {})
-    found = [np.asarray(parts.get(f"partner_{place}", ())) for place in range(many)]
-    rows = np.arange(len(step.original))
-    if len(parts) != many or any(len(partner) != len(rows) for partner in found):
+    names, rows = [f"partner_{place}" for place in range(many)], np.arange(len(step.original))
+    if sorted(parts) != sorted(names) or any(len(parts[name]) != len(rows) for name in names):
         step.refuse("the partners of the records are not stated")
         return None
+    found = [np.asarray(parts[name]) for name in names]
     for partner in found:
-        if partner.min() < 0 or partner.max() >= len(rows) or np.any(partner[partner] != rows):
+        if not np.array_equal(np.sort(partner), rows) or not np.array_equal(partner[partner], rows):
             step.refuse("records did not exchange their values in pairs")
             return None
     return found
@@ -118,7 +118,7 @@ def _strata(step: CheckedStep) -> NDArray[np.int64]:
 def _check_partners(step: CheckedStep, name: str, column: RankedColumn, identity: Words | None) -> None:
     """Partners lie in one stratum and not too far apart; nobody is alone who need not be; the key draws them."""
     empty, partner, kinds = column.empty, column.partner, column.kinds
-    if np.any(kinds[partner] != kinds) or np.any(empty & (partner != np.arange(len(empty)))):
+    if not np.array_equal(kinds[partner], kinds) or np.any(empty & (partner != np.arange(len(empty)))):
         step.refuse("partners lie in different strata, or have no value", name)
         return
     far = alone = other = 0
@@ -213,10 +213,6 @@ def _numbers(column: pa.Array) -> NDArray[Any]:
     kinds = {"date32[day]": pa.int32(), "timestamp[us]": pa.int64()}
     plain = column.cast(kinds.get(str(column.type), column.type))
     return np.asarray(plain.fill_null(0).to_numpy(zero_copy_only=False))
-
-
-def _same(one: pa.Array, other: pa.Array) -> bool:
-    return bool(one.equals(other))
 
 
 def _kept(old: pa.Array, new: pa.Array) -> int:
