@@ -110,7 +110,7 @@ def test_a_share_and_not_a_percentage():
 
 
 def test_bad_input_is_refused_in_words():
-    with pytest.raises(InputError, match=r"'profit' have empty fields, and columns are exchanged together"):
+    with pytest.raises(InputError, match=r"Empty fields stand in 'profit', and columns are exchanged together"):
         ds.protect(firms(), ds.RankSwap(joint=True), key=KEY)
     with pytest.raises(InputError, match="holds string, which has no order"):
         ds.protect(firms(), ds.RankSwap(["area"]), key=KEY)
