@@ -128,3 +128,11 @@ def test_shares_that_are_no_round_numbers(share):
     data = ds.Microdata(pa.table({"sales": np.arange(300)}), numeric="sales")
     release = ds.protect(data, ds.RankSwap(share=share), key=ds.Key(bytes(32)))
     assert release.verify().holds
+
+
+@pytest.mark.parametrize("again", [ds.RankSwap("sales", 0.1, version=2), ds.RankSwap(share=0.3)])
+def test_a_second_exchange_would_bring_values_back(again):
+    data = ds.Microdata(pa.table({"sales": np.arange(20), "staff": np.arange(20)}), numeric=["sales", "staff"])
+    with pytest.raises(ParameterError, match="Values of column 'sales' are exchanged twice"):
+        ds.protect(data, [ds.RankSwap("sales", 0.05), again])
+    assert ds.protect(data, [ds.RankSwap("sales", 0.05), ds.RankSwap("staff", 0.05)]).verify().holds
