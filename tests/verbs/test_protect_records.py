@@ -346,3 +346,22 @@ def test_records_are_not_said_to_be_changed_where_they_are_not(tmp_path, data, p
     with pytest.raises(DiscreetError, match=message):
         ds.run_recipe(tmp_path / "recipe.toml")
     assert not (tmp_path / "out").exists()
+
+
+def test_rows_of_two_releases_stand_in_different_orders():
+    """With one key and one order, the places of rows would link two files of the same people."""
+    table = pa.table({"id": [f"p{i}" for i in range(60)], "pay": list(range(60)), "sex": ["m", "f"] * 30})
+    key = ds.Key(bytes(32))
+    orders = []
+    for columns, method, name in [
+        (["id", "sex"], ds.Recode("sex", map={"m": "a"}), "records"),
+        (["id", "sex"], ds.Recode("sex", map={"m": "b"}), "records"),
+        (["id", "sex"], ds.Recode("sex", map={"m": "b"}), "others"),
+        (["id", "pay", "sex"], ds.Recode("sex", map={"m": "b"}), "records"),
+    ]:
+        data = ds.Microdata(table.select(columns), identifier="id", numeric=[n for n in columns if n == "pay"])
+        release = ds.protect(data, method, key=key, name=name)
+        again = ds.protect(data, method, key=key, name=name)
+        assert again.custodian.order.tolist() == release.custodian.order.tolist()
+        orders.append(tuple(release.custodian.order.tolist()))
+    assert len(set(orders)) == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,12 +43,14 @@ def test_another_method_takes_the_place_of_a_step():
     assert again.verify().holds
 
 
-def test_a_saved_release_is_taken_back_with_its_own_key_and_order(tmp_path: Path):
+def test_a_saved_release_is_taken_back_with_its_own_key_and_in_another_order(tmp_path: Path):
+    """Were both published, rows in one order would tell what the step did to whom."""
     release = ds.protect(PEOPLE, STEPS, rules=ds.KAnonymity(2))
     release.save(tmp_path / "out")
     again = ds.load(tmp_path / "out").without(1)
-    assert again.custodian.order.tolist() == release.custodian.order.tolist()
-    assert again.public.records.columns["age"].equals(release.public.records.columns["age"])
+    assert again.custodian.key.fingerprint == release.custodian.key.fingerprint
+    assert again.custodian.order.tolist() != release.custodian.order.tolist()
+    assert Counter(again.public.records.shown()["age"]) == Counter(release.public.records.shown()["age"])
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -99,7 +101,11 @@ def release_of(
             f"The records are not safe yet: {'; '.join(assessment.words)}.",
             hint="Recode the keys further (ds.Recode), or ask for less.",
         )
-    order = np.arange(len(records)) if keep_order else random_order(original, keys.any())
+    order = (
+        np.arange(len(records))
+        if keep_order
+        else random_order(original, keys.any(), _release_digest(original, methods, assessment.rules, name))
+    )
     log: dict[str, Any] = {
         "discreet": installed_version(),
         "protect": [method.record() for method in methods],
@@ -143,11 +149,24 @@ def refuse_hidden(records: RecordSet, changed: Collection[str]) -> None:
             )
 
 
-def random_order(records: RecordSet, key: Key) -> Ints:
-    """Rows in an order that depends on the key and on who they are, never on where they stood."""
+def random_order(records: RecordSet, key: Key, release: str) -> Ints:
+    """Rows in an order that depends on the key, the release and who they are, never on where they stood.
+
+    In one order for all releases, the rows of any two would tell who is the same person.
+    """
     assert records.identity is not None
-    order: Ints = np.argsort(draws(key.secret, "order of rows", 1, records.identity), kind="stable").astype(np.int64)
-    return order
+    drawn = draws(key.secret, f"order of rows/{release}", 1, records.identity)
+    return np.argsort(drawn, kind="stable").astype(np.int64)
+
+
+def _release_digest(
+    records: RecordSet, methods: Sequence[RecordMethod], rules: Sequence[Mapping[str, Any]], name: str
+) -> str:
+    """What tells a release from others of the same records: its columns, methods, rules and name, not its key."""
+    key_of_method = ("key_file", "insecure_seed")
+    done = [{k: v for k, v in method.record().items() if k not in key_of_method} for method in methods]
+    said = json.dumps([records.names, done, list(rules), name], sort_keys=True, default=str)
+    return blake2b(said.encode(), digest_size=16).hexdigest()
 
 
 def step_of(outcome: RecordOutcome) -> RecordStep:
