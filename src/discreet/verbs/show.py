@@ -6,7 +6,8 @@ from typing import Any
 
 from discreet.errors import counted, listed
 from discreet.files.frames import to_frame as frame_of
-from discreet.model.claims.records import anonymity_statement, release_left_out
+from discreet.model.claims.population import rule_statement
+from discreet.model.claims.records import release_left_out
 from discreet.model.pages import kind_of_table
 from discreet.model.pivot import Pivot
 from discreet.model.public import PublicTable
@@ -97,7 +98,7 @@ def _summary_of_records(release: Release[RecordCustodian]) -> str:
     ]
     lines += [f"{evidence.claim.method}: {evidence.claim.statement}" for evidence in custodian.evidence]
     lines += [f"  {text}" for evidence in custodian.evidence for text in evidence.findings]
-    lines += [anonymity_statement(rule) for rule in custodian.rules]
+    lines += [rule_statement(rule) for rule in custodian.rules]
     lines.append("Rows stand in their original order." if shown.keeps_order else "Rows stand in a random order.")
     left_out = release_left_out(
         bool(custodian.rules),

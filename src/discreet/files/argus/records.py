@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, ParameterError, counted, unknown_column
+from discreet.errors import InputError, ParameterError, counted, listed, unknown_column
 from discreet.files.argus.numbers import code_column, number_column, recoded
 from discreet.files.argus.rda import ArgusMetadata, RdaVariable
 from discreet.files.argus.text import LONGEST_LINE, decode, number_of, read_bytes, wrong, wrong_data
@@ -216,10 +216,38 @@ def _free(
     import pyarrow as pa
 
     names = [v.name for v in metadata.variables]
-    table = split_fields(path, content, names, [v.name for v in wanted], metadata.separator, notes)
     lines = line_numbers(content)
+    if metadata.names_in_front:
+        names, content = _names_in_front(path.name, content, metadata, notes)
+        lines = None if lines is None else lines[1:]
+    table = split_fields(path, content, names, [v.name for v in wanted], metadata.separator, notes)
+    if metadata.names_in_front and lines is None:
+        lines = np.arange(2, table.num_rows + 2)
     columns = [_typed(table[v.name].combine_chunks(), path.name, v, numeric, lines, gaps) for v in wanted]
     return pa.table(columns, names=[v.name for v in wanted])
+
+
+def _names_in_front(file: str, content: bytes, metadata: ArgusMetadata, notes: list[str]) -> tuple[list[str], bytes]:
+    """Names of the columns that the first line states, and the records below it; capitals do not count."""
+    first, _, below = content.partition(b"\n")
+    try:
+        stated = next(csv.reader([decode(first, file, notes).rstrip("\r")], delimiter=metadata.separator), [])
+    except csv.Error:
+        stated = []
+    stated = [name.strip() for name in stated]
+    declared = {v.name.lower(): v.name for v in metadata.variables}
+    names = [declared.get(name.lower(), name) for name in stated]
+    absent = [name for name in declared.values() if name not in names]
+    twice = [name for name in names if names.count(name) > 1]
+    if absent or twice:
+        what = f"{absent[0]!r} is not among the names" if absent else f"{twice[0]!r} stands twice among the names"
+        raise InputError(
+            f"{file}, line 1: {what} in front of the records.",
+            hint=f"The line has {listed(names)}; the metadata declare {listed(declared.values())}.",
+        )
+    if not below.strip():
+        raise InputError(f"{file}, line 2: there is no record.", hint="Check that the file was written completely.")
+    return names, below
 
 
 def split_fields(

@@ -48,7 +48,17 @@ RULES: dict[str, Shape] = {
             "missing": one_of("category"),
         },
         {"size": whole(1)},
-    )
+    ),
+    "min_population": record(
+        {
+            "kind": one_of("min_population"),
+            "n": number(0),
+            "keys": many(SOME),
+            "combinations": many(many(SOME, least=1)),
+            "weight": SOME,
+        },
+        {"size": whole(1)},
+    ),
 }
 KEYED: dict[str, Shape] = {
     "version": whole(),
