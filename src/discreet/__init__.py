@@ -58,16 +58,15 @@ if TYPE_CHECKING:
         MaxShare,
         MinContributors,
         MinFrequency,
-        MinPopulation,
         PPercent,
         PriorPosterior,
         Request,
         Rule,
         ZeroUnsafe,
     )
+    from discreet.rules.anonymity import KAnonymity
     from discreet.rules.levels import level_combinations
     from discreet.rules.profiles import Profile, profile
-    from discreet.rules.records import KAnonymity
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
     from discreet.tables.perturb.cell_key_method import CellKey
@@ -122,7 +121,6 @@ _HOME = {
         "MaxShare",
         "MinContributors",
         "MinFrequency",
-        "MinPopulation",
         "PPercent",
         "PriorPosterior",
         "Request",
@@ -143,7 +141,7 @@ _HOME = {
     "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
     "discreet.records.recode": ("Recode",),
-    "discreet.rules.records": ("KAnonymity",),
+    "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.rules.levels": ("level_combinations",),
     "discreet.rules.profiles": ("Profile", "profile"),
     "discreet.comparison.algorithms": ("compare_algorithms",),
@@ -221,7 +219,6 @@ __all__ = [
     "Microdata",
     "MinContributors",
     "MinFrequency",
-    "MinPopulation",
     "MultiplicativeNoise",
     "NoiseTable",
     "PPercent",

@@ -1,10 +1,12 @@
-"""Packages that offer names from their modules, and import a module when one of its names is first asked for."""
+"""Names whose modules are imported when they are first asked for: those of packages, and of classes in recipes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+Kind = TypeVar("Kind")
 
 
 def names_from(
@@ -36,3 +38,34 @@ def names_from(
         return getattr(import_module(where[name]), name)
 
     return found, lambda: sorted(import_module(package).__all__)
+
+
+class Registry(Mapping[str, type[Kind]], Generic[Kind]):
+    """Classes by the names that recipes call them by.
+
+    A class is known as soon as its module is imported. ``homes`` names the modules of those that nobody has asked for
+    yet, so that one of them does not bring all the others into memory.
+    """
+
+    def __init__(self) -> None:
+        self._classes: dict[str, type[Kind]] = {}
+        self._homes: dict[str, str] = {}
+
+    def add(self, kind: str, cls: type[Kind]) -> None:
+        """Make a class known."""
+        self._classes[kind] = cls
+
+    def add_homes(self, homes: Mapping[str, str]) -> None:
+        """Say in which modules classes live, by kind."""
+        self._homes.update(homes)
+
+    def __getitem__(self, kind: str) -> type[Kind]:
+        if kind not in self._classes:
+            import_module(self._homes[kind])
+        return self._classes[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*self._classes, *self._homes}))
+
+    def __len__(self) -> int:
+        return len({*self._classes, *self._homes})

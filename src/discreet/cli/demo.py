@@ -24,7 +24,7 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.recipe.run import Run, run_recipe
 from discreet.rules import MinContributors, PPercent
-from discreet.rules.records import KAnonymity
+from discreet.rules.anonymity import KAnonymity
 from discreet.stopping import written
 from discreet.verbs.assess import assess
 from discreet.verbs.proposals import Redesign, propose_recodes

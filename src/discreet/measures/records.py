@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.model.arrays import Ints
 from discreet.model.records import RecordSet
-from discreet.rules.records import code_places, group_sizes
+from discreet.rules.key_counts import codes_of, key_codes, records_like
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,7 @@ def rare_share(records: RecordSet, keys: Sequence[str], k: int) -> float:
     """
     if not len(records) or not keys:
         return 0.0
-    return float((group_sizes([code_places(records[key]) for key in keys]) < k).mean())
+    return float((records_like(key_codes(records, keys)) < k).mean())
 
 
 def changed_share(before: Mapping[str, pa.ChunkedArray], after: Mapping[str, pa.ChunkedArray]) -> float:
@@ -59,12 +59,12 @@ def entropy_lost(before: Mapping[str, pa.ChunkedArray], after: Mapping[str, pa.C
 
 
 def _entropy_lost(old: pa.ChunkedArray, new: pa.ChunkedArray) -> float:
-    (place, many), (after, others) = code_places(old), code_places(new)
+    (place, _), (after, others) = codes_of(old), codes_of(new)
     own = _entropy(place)
     if own == 0:
         return 0.0
-    _, pairs = np.unique(place * max(others, 1) + after, return_inverse=True)
-    return max(0.0, min(1.0, (_entropy(pairs.astype(np.int64)) - _entropy(after)) / own)) if many > 1 else 0.0
+    _, pairs = np.unique(place * others + after, return_inverse=True)
+    return max(0.0, min(1.0, (_entropy(pairs.astype(np.int64)) - _entropy(after)) / own))
 
 
 def _entropy(place: Ints) -> float:

@@ -1,50 +1,19 @@
-"""Methods by their names in recipes; the module of one is imported when it is first asked for."""
+"""Methods by their names in recipes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import ParameterError, unknown_name
+from discreet.lazy import Registry
 
 if TYPE_CHECKING:
     from discreet.methods.base import Method
 
 
-class Registry(Mapping[str, "type[Method]"]):
-    """Classes of methods by kind.
-
-    A class is known as soon as its module is imported. ``homes`` names the modules of those that nobody has asked for
-    yet, so that one method does not bring all the others into memory.
-    """
-
-    def __init__(self) -> None:
-        self._classes: dict[str, type[Method]] = {}
-        self._homes: dict[str, str] = {}
-
-    def add(self, kind: str, cls: type[Method]) -> None:
-        """Make a class known."""
-        self._classes[kind] = cls
-
-    def add_homes(self, homes: Mapping[str, str]) -> None:
-        """Say in which modules methods live, by kind."""
-        self._homes.update(homes)
-
-    def __getitem__(self, kind: str) -> type[Method]:
-        if kind not in self._classes:
-            import_module(self._homes[kind])
-        return self._classes[kind]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._classes, *self._homes}))
-
-    def __len__(self) -> int:
-        return len({*self._classes, *self._homes})
-
-
-METHODS = Registry()
+METHODS: Registry[Method] = Registry()
 
 
 def method_from_record(record: Mapping[str, Any]) -> Method:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from discreet.model.records import RecordSet
 from discreet.parameters import AtLeastOne, Number
 from discreet.progress import steps
 from discreet.records.blanking import MOST_KEYS, cells_of, column_sets, columns_to_blank, least_costs
-from discreet.rules.records import KAnonymity
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from discreet.rules.anonymity import KAnonymity
+from discreet.rules.key_counts import key_codes
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,8 @@ class LocalSuppress(RecordMethod):
                 f"Every combination of keys is to occur {self.k} times, in {counted(len(records), 'record')}.",
                 hint="Give more records or a smaller k.",
             )
-        codes = np.stack([codes_with_blanks(records[name]) for name in keys], axis=1)
-        sets = [tuple(keys.index(name) for name in chosen) for chosen in rule.subsets()]
+        codes = np.stack(key_codes(records, keys).columns, axis=1)
+        sets = [tuple(keys.index(name) for name in table.keys) for table in rule.tables()]
         blank, least = blanked_codes(codes, sets, self.k, weight)
         outcome = self._outcome(records, keys, blank, least, weight)
         # Keys of very many codes are told apart by random numbers, which might meet: count what is left.
@@ -122,16 +120,6 @@ class LocalSuppress(RecordMethod):
         plain = self.record()
         notes = () if changed else ("Nothing had to be emptied.",)
         return RecordOutcome(changed, Evidence(plain, blanked_claim(plain, facts), facts=facts), notes)
-
-
-def codes_with_blanks(column: pa.ChunkedArray) -> Ints:
-    """A number for each value of a column, from 1; empty fields are 0."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    encoded = column.combine_chunks().dictionary_encode()
-    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    return np.asarray(pc.add(encoded.indices.cast(pa.int64()), 1).fill_null(0).to_numpy(zero_copy_only=False), np.int64)
 
 
 def blanked_codes(codes: Ints, sets: Sequence[Sequence[int]], k: int, weight: Floats) -> tuple[Bools, float]:

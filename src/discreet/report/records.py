@@ -13,7 +13,8 @@ from discreet.report.findings import HeadlineNumber
 from discreet.report.page import render
 from discreet.report.repeat import log_text, versions
 from discreet.report.words import count, parameters
-from discreet.rules.records import KAnonymity, assess_records, record_rule_from_record
+from discreet.rules.anonymity import KAnonymity
+from discreet.rules.records import assess_records, record_rule_from_record
 from discreet.verify import Verdict, check_records
 
 REFUSALS = 20

@@ -5,7 +5,6 @@ from discreet.rules.base import Rule, rule_from_record
 from discreet.rules.concentration import Dominance, MaxShare, PPercent, PriorPosterior
 from discreet.rules.disclosure import GroupDisclosure, Request
 from discreet.rules.frequency import MinContributors, MinFrequency, ZeroUnsafe
-from discreet.rules.population import MinPopulation
 
 __all__ = [
     "Dominance",
@@ -13,7 +12,6 @@ __all__ = [
     "MaxShare",
     "MinContributors",
     "MinFrequency",
-    "MinPopulation",
     "PPercent",
     "PriorPosterior",
     "Request",

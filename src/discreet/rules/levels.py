@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 
 from discreet.errors import NeedsError, ParameterError
 
@@ -10,7 +11,7 @@ MOST_COMBINATIONS = 20_000
 """So many combinations are made; more would be counted for hours."""
 
 
-def level_combinations(levels: Mapping[str, int]) -> list[tuple[str, ...]]:
+def level_combinations(levels: Mapping[str, int], *, smaller: bool = False) -> list[tuple[str, ...]]:
     """Combinations of keys that μ-ARGUS makes of identification levels: one of level 1, one of level 2 or lower, ...
 
     A combination has as many keys as there are levels in use. Its most identifying key is of the lowest level, the next
@@ -21,12 +22,14 @@ def level_combinations(levels: Mapping[str, int]) -> list[tuple[str, ...]]:
     levels
         Per key its level: 1 for those that identify most (a region), 2 and 3 for those that identify less. Columns of
         level 0 are in no combination.
+    smaller
+        Whether the smaller combinations within each are listed, too, as μ-ARGUS counts them. They occur at least as
+        often, and need not be counted, unless records with empty fields are exempt (``missing="exempt"``).
 
     Returns
     -------
     list of tuple
-        The combinations, for ``ds.KAnonymity(k, combinations=...)``: in a combination that occurs ``k`` times every
-        smaller one does, too.
+        The combinations, for ``ds.KAnonymity(k, combinations=...)``.
 
     Raises
     ------
@@ -39,6 +42,8 @@ def level_combinations(levels: Mapping[str, int]) -> list[tuple[str, ...]]:
     [('region', 'sex', 'age'), ('region', 'sex', 'job')]
     >>> level_combinations({"region": 1, "town": 1, "sex": 2})
     [('region', 'town'), ('region', 'sex'), ('town', 'sex')]
+    >>> level_combinations({"region": 1, "sex": 2}, smaller=True)
+    [('region',), ('sex',), ('region', 'sex')]
     """
     for name, level in levels.items():
         if isinstance(level, bool) or not isinstance(level, int) or level < 0:
@@ -52,15 +57,16 @@ def level_combinations(levels: Mapping[str, int]) -> list[tuple[str, ...]]:
             "No key has an identification level above 0.", hint="Give levels={'region': 1, 'sex': 2, 'age': 3}."
         )
     limits = sorted({levels[name] for name in ordered})
-    found = []
+    found: dict[tuple[str, ...], None] = {}
     for chosen in _chosen(ordered, [levels[name] for name in ordered], limits):
-        found.append(chosen)
+        sizes = range(1 if smaller else len(chosen), len(chosen) + 1)
+        found.update(dict.fromkeys(part for size in sizes for part in combinations(chosen, size)))
         if len(found) > MOST_COMBINATIONS:
             raise ParameterError(
                 f"{len(ordered)} keys of {len(limits)} levels have more than {MOST_COMBINATIONS:,} combinations.",
                 hint="Give fewer keys, or levels that tell them apart.",
             )
-    return found
+    return sorted(found, key=len) if smaller else list(found)
 
 
 def _chosen(names: list[str], levels: list[int], limits: list[int], start: int = 0) -> Iterator[tuple[str, ...]]:

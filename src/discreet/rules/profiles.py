@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from discreet.errors import ParameterError, counted, listed, unknown_name
+from discreet.errors import NeedsError, ParameterError, counted, listed, unknown_name
+from discreet.rules.anonymity import KAnonymity
 from discreet.rules.levels import level_combinations
-from discreet.rules.population import MinPopulation
-from discreet.rules.records import RecordRule
 
-HANDBOOK = (
-    "Handbook on Statistical Disclosure Control, second edition (2024), section 3.7: rules at Statistics Netherlands"
-)
+HANDBOOK = "Handbook on Statistical Disclosure Control (2024), introductory example: rules at Statistics Netherlands"
 MOST_KEYS = 15
-IN_RESEARCH, IN_A_REGION = 100, 10_000
-OF_A_VALUE, OF_A_PAIR = 200_000, 1_000
+"""A public-use file has at most so many keys."""
+TOGETHER, IN_A_REGION = 100, 10_000
+"""In a file for researchers so many people share a combination of keys, and live in a region."""
+OF_A_VALUE, OF_A_PAIR, HOUSEHOLDS = 200_000, 1_000, 5
+"""In a public-use file so many people have a value of a key, or a pair of them, and so many households are alike."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Profile:
 
     name: str
     title: str
-    rules: tuple[RecordRule, ...]
+    rules: tuple[KAnonymity, ...]
     duties: tuple[str, ...]
     source: str
 
@@ -49,27 +49,33 @@ class Profile:
         return "\n".join([*lines, *(f"  see to it: {duty}" for duty in self.duties), f"  source: {self.source}"])
 
 
-def _words(rule: RecordRule) -> str:
-    assert isinstance(rule, MinPopulation)
-    sets = {len(columns) for columns in rule.subsets()}
-    what = " or ".join(str(size) for size in sorted(sets))
-    return (
-        f"{counted(sum(1 for _ in rule.subsets()), 'combination')} of {what} "
-        f"{'key' if sets == {1} else 'keys'}, each value for at least {rule.n:,.15g} people"
-    )
+def _words(rule: KAnonymity) -> str:
+    sizes = {len(table.keys) for table in rule.tables()}
+    keys = "1 key" if sizes == {1} else f"{' or '.join(map(str, sorted(sizes)))} keys"
+    unit = "people" if rule.household is None else "households"
+    many = counted(sum(1 for _ in rule.tables()), "set")
+    return f"{many} of {keys}, every combination of values of at least {rule.k:,} {unit}"
 
 
-def profile(name: str, levels: Mapping[str, int] | Iterable[str]) -> Profile:
+def profile(
+    name: str,
+    levels: Mapping[str, int] | Iterable[str],
+    weight: str,
+    *,
+    household: str | None = None,
+    household_keys: Iterable[str] = (),
+) -> Profile:
     """The rules that go by a name.
 
     - ``research``, for researchers under contract: each combination of a key of level 1, one of level 2 and one of
       level 3 stands for at least 100 people, and each value of a key of level 1 for at least 10,000.
     - ``public-use``, for everybody: no key of level 1 and at most 15 keys; each value of a key stands for at least
-      200,000 people, and each pair of values of two keys for at least 1,000.
+      200,000 people, and each pair of values of two keys for at least 1,000; each combination of household variables is
+      that of at least 5 households of the file.
 
     The numbers are those that the Handbook on Statistical Disclosure Control (2024) gives as inspired by the rules of
     Statistics Netherlands. People are counted by the sampling weights. Other offices have other numbers: state these as
-    :class:`MinPopulation` and :class:`KAnonymity`.
+    rules, such as ``ds.KAnonymity(50, combinations=[...], weight="w")``.
 
     Parameters
     ----------
@@ -78,28 +84,41 @@ def profile(name: str, levels: Mapping[str, int] | Iterable[str]) -> Profile:
     levels
         Per key its identification level: 1 for direct regions, 2 for what everybody sees (sex, ethnicity), 3 for other
         keys; or the names of the keys where the profile asks for no levels (``public-use``).
+    weight
+        The column of sampling weights; a column of ones for a register.
+    household, household_keys
+        The column of households, and the keys that describe a household (size, type of dwelling), for ``public-use``.
 
     Examples
     --------
     >>> import discreet as ds
-    >>> research = ds.profile("research", {"region": 1, "sex": 2, "age": 3, "job": 3})
-    >>> [(rule.n, rule.combinations) for rule in research.rules]
-    [(100, (('region', 'sex', 'age'), ('region', 'sex', 'job'))), (10000, (('region',),))]
-    >>> [(rule.n, rule.size) for rule in ds.profile("public-use", ["sex", "age", "job"]).rules]
+    >>> research = ds.profile("research", {"region": 1, "sex": 2, "age": 3, "job": 3}, "w")
+    >>> for rule in research.rules:
+    ...     print(rule.k, [table.keys for table in rule.combinations])
+    100 [('region', 'sex', 'age'), ('region', 'sex', 'job')]
+    10000 [('region',)]
+    >>> [(rule.k, rule.size) for rule in ds.profile("public-use", ["sex", "age", "job"], "w").rules]
     [(200000, 1), (1000, 2)]
     """
     if name not in PROFILES:
         raise ParameterError(unknown_name("profile", str(name), PROFILES))
+    if not weight:
+        raise NeedsError(
+            f"The profile {name!r} counts people of the population, by sampling weights.",
+            hint="Name the column of weights; in a register every record has the weight 1.",
+        )
     if isinstance(levels, Mapping):
         stated = {str(key): level for key, level in levels.items() if level}
     else:
         stated = dict.fromkeys([levels] if isinstance(levels, str) else map(str, levels), 0)
     if not stated:
         raise ParameterError("The profile is given no key.", hint="Give levels={'region': 1, 'sex': 2, 'age': 3}.")
-    return PROFILES[name](stated)
+    if name == "research":
+        return _research(stated, weight)
+    return _public_use(stated, weight, household, tuple(household_keys))
 
 
-def _research(levels: Mapping[str, int]) -> Profile:
+def _research(levels: Mapping[str, int], weight: str) -> Profile:
     if not all(levels.values()):
         raise ParameterError(
             "The profile 'research' goes by identification levels, and was given names of keys.",
@@ -111,18 +130,20 @@ def _research(levels: Mapping[str, int]) -> Profile:
             f"The profile 'research' has three identification levels, and {listed(deep)} {_is(deep)} of a higher one.",
             hint="Give levels 1 (direct regions), 2 (what everybody sees) and 3 (other keys).",
         )
-    regions = tuple((key,) for key, level in levels.items() if level == 1)
-    rules = [MinPopulation(IN_RESEARCH, combinations=tuple(level_combinations(levels)))]
-    rules += [MinPopulation(IN_A_REGION, combinations=regions)] if regions else []
+    regions = [(key,) for key, level in levels.items() if level == 1]
+    rules = [KAnonymity(TOGETHER, combinations=tuple(level_combinations(levels)), weight=weight)]
+    rules += [KAnonymity(IN_A_REGION, combinations=tuple(regions), weight=weight)] if regions else []
     duties = (
         "identifiers are left out (columns with that role are)",
         "occupation, firm and education are no finer than the finest region allows",
         "a panel has no direct region",
     )
-    return Profile("research", "a file for researchers under contract", tuple(rules), duties, HANDBOOK)
+    return Profile("research", PROFILES["research"], tuple(rules), duties, HANDBOOK)
 
 
-def _public_use(levels: Mapping[str, int]) -> Profile:
+def _public_use(
+    levels: Mapping[str, int], weight: str, household: str | None, household_keys: tuple[str, ...]
+) -> Profile:
     regions = [key for key, level in levels.items() if level == 1]
     if regions:
         raise ParameterError(
@@ -135,23 +156,26 @@ def _public_use(levels: Mapping[str, int]) -> Profile:
             hint="Leave columns out of the file.",
         )
     keys = tuple(levels)
-    rules: list[RecordRule] = [MinPopulation(OF_A_VALUE, keys, 1)]
-    rules += [MinPopulation(OF_A_PAIR, keys, 2)] if len(keys) > 1 else []
-    duties = (
+    rules = [KAnonymity(OF_A_VALUE, keys, 1, weight=weight)]
+    rules += [KAnonymity(OF_A_PAIR, keys, 2, weight=weight)] if len(keys) > 1 else []
+    duties = [
         "the data are at least a year old",
         "identifiers, direct regions, nationality, country of birth and ethnicity are left out",
         "there is one kind of indirect region, and its areas are scattered over the country",
         "sensitive columns are left out",
         "weights give nothing further away",
-        "every combination of household variables is that of at least five households in the file",
         "rows stand in a random order (they do unless keep_order is asked for)",
-    )
-    return Profile("public-use", "a file for everybody", tuple(rules), duties, HANDBOOK)
+    ]
+    if household is not None and household_keys:
+        rules.append(KAnonymity(HOUSEHOLDS, household_keys, household=household))
+    else:
+        duties.append("every combination of household variables is that of at least five households in the file")
+    return Profile("public-use", PROFILES["public-use"], tuple(rules), tuple(duties), HANDBOOK)
 
 
 def _is(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-PROFILES = {"research": _research, "public-use": _public_use}
-"""Profiles by name."""
+PROFILES = {"research": "a file for researchers under contract", "public-use": "a file for everybody"}
+"""Profiles by name, and what each is for."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from discreet.errors import counted, listed
 from discreet.files.frames import to_frame as frame_of
-from discreet.model.claims.population import rule_statement
+from discreet.model.claims.record_rules import rule_words
 from discreet.model.claims.records import release_left_out
 from discreet.model.pages import kind_of_table
 from discreet.model.pivot import Pivot
@@ -98,14 +98,16 @@ def _summary_of_records(release: Release[RecordCustodian]) -> str:
     ]
     lines += [f"{evidence.claim.method}: {evidence.claim.statement}" for evidence in custodian.evidence]
     lines += [f"  {text}" for evidence in custodian.evidence for text in evidence.findings]
-    lines += [rule_statement(rule) for rule in custodian.rules]
+    words = [rule_words(rule) for rule in custodian.rules]
+    lines += [rule.statement for rule in words]
     lines.append("Rows stand in their original order." if shown.keeps_order else "Rows stand in a random order.")
     left_out = release_left_out(
         bool(custodian.rules),
         sensitive=bool(custodian.original.with_role(SENSITIVE)),
         households=bool(custodian.original.with_role(HOUSEHOLD)),
     )
-    lines += [f"not considered: {text}" for text in left_out]
+    left_out = (*(text for rule in words for text in rule.not_considered), *left_out)
+    lines += [f"not considered: {text}" for text in dict.fromkeys(left_out)]
     lines += [f"note: {text}" for text in custodian.log.get("notes", ())]
     return "\n".join(lines)
 

@@ -6,14 +6,19 @@ import pyarrow as pa
 import pytest
 
 from discreet.verify.records import anonymity
-from discreet.verify.records.anonymity import check_rule
+from discreet.verify.records.rules import check_rule
 from discreet.verify.verdict import Verdict
 
+NUMBERS = ("w", "hid")
 
-def refused(columns: dict[str, list], **rule: object) -> list[str]:
+
+def refused(columns: dict[str, list], unknown: dict | None = None, **rule: object) -> list[str]:
     verdict = Verdict()
     plain = {"kind": "k_anonymity", "k": 3, "keys": ["x", "y"], "missing": "category", **rule}
-    check_rule(verdict, pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}), plain)
+    table = pa.table(
+        {name: pa.array(values, None if name in NUMBERS else pa.string()) for name, values in columns.items()}
+    )
+    check_rule(verdict, table, plain, unknown or {})
     return [refusal.message for refusal in verdict.refused]
 
 
@@ -62,3 +67,48 @@ def test_a_forged_rule_with_countless_subsets_is_refused_at_once():
     columns = {f"key {i}": ["a"] * 3 for i in range(60)}
     (message,) = refused(columns, keys=list(columns), size=30)
     assert message == "60 keys have more subsets of 30 than this checker counts"
+
+
+# ---- forged rules ----------------------------------------------------------------------------------------------
+
+
+SIX = {"x": ["a"] * 3 + ["b"] * 3, "y": ["c"] * 6, "w": [1.0] * 6, "hid": [1, 2, 3, 4, 5, 5]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"keys": [], "combinations": [{"keys": ["x", "wealth"], "k": 3}]}, "are not columns of the public file"),
+        ({"keys": [], "combinations": [{"keys": ["x", "x"], "k": 3}]}, "are not columns of the public file"),
+        ({"combinations": [{"keys": ["x"], "k": 3}]}, "stated of combinations and of keys at once"),
+        ({"keys": [], "size": 1, "combinations": [{"keys": ["x"], "k": 3}]}, "stated of combinations and of keys"),
+        ({"weight": "mass"}, "what k-anonymity counts by is no column of the public file"),
+        ({"household": "home"}, "what k-anonymity counts by is no column of the public file"),
+        ({"weight": "x"}, "weights are not all numbers above zero"),
+        ({"household": "hid", "weight": "w"}, "households are counted without weights"),
+        ({"household": "hid", "missing": "any"}, "households are counted without weights"),
+        ({"household": "hid", "k": 3}, "1 combination occurs fewer than 3 times"),
+        ({"weight": "w", "k": 4}, "2 combinations occur fewer than 4 times"),
+        ({"keys": [], "combinations": [{"keys": ["y"], "k": 7}]}, "1 combination occurs fewer than 7 times"),
+        ({"missing": "any", "k": 4}, "6 records have a combination with which fewer than 4 agree"),
+    ],
+)
+def test_a_forged_rule_is_refused(rule, message):
+    (said,) = refused(SIX, **rule)
+    assert message in said
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0], [1.0, None], [1.0, float("inf")], [1.0, -2.0]])
+def test_weights_must_count(weights):
+    (said,) = refused({"x": ["a", "a"], "w": weights}, keys=["x"], weight="w", k=2)
+    assert said == "weights are not all numbers above zero"
+
+
+def test_where_records_are_exempt_every_smaller_combination_is_counted():
+    """A record that is empty in a pair may stand out by what it still has."""
+    columns = {"x": ["a", "a", "a", "b"], "y": ["c", "c", "c", None]}
+    assert refused(columns, missing="exempt") == []
+    assert refused(columns, missing="exempt", size=2) == ["1 combination occurs fewer than 3 times"]
+    assert refused({"x": ["a", "a", "a", "9"]}, {"x": [("9", "9")]}, keys=["x"], missing="exempt") == []
+    assert refused({"x": ["a", "a", "a", "9"]}, {}, keys=["x"], missing="exempt") != []
+    assert refused({"x": ["a", "a", "a", "9"]}, {"x": [("9", "9")]}, keys=["x"]) != []

@@ -35,7 +35,7 @@ def blanked_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
         else "No field had to be emptied"
     )
     rule = (
-        f"Every combination of values of {_combined(facts['keys'], method['size'])} then occurred at least "
+        f"Every combination of values of {combined_keys(facts['keys'], method['size'])} then occurred at least "
         f"{method['k']} times; an empty field is a value of its own."
     )
     price = "fields" if not method["importance"] else "units of importance"
@@ -113,13 +113,6 @@ def recoded_statement(method: Mapping[str, Any]) -> str:
 ENDS = (("top", "above"), ("bottom", "below"))
 
 
-def anonymity_statement(rule: Mapping[str, Any]) -> str:
-    """What k-anonymity says of a public file, from the rule as plain data."""
-    return (
-        f"Every combination of values of {_combined(rule['keys'], rule.get('size'))} that occurs in the public file "
-        f"occurs at least {rule['k']} times; an empty field is a value of its own."
-    )
-
-
-def _combined(keys: Sequence[str], size: int | None) -> str:
+def combined_keys(keys: Sequence[str], size: int | None) -> str:
+    """Keys that are known at once, in words."""
     return listed(keys) if size is None or size >= len(keys) else f"any {size} of {listed(keys)}"

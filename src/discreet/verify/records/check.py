@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from discreet.model.claims.records import release_left_out
 from discreet.model.release import RecordCustodian
-from discreet.verify.records.anonymity import check_rule
 from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
 from discreet.verify.records.multiplied_records import check_multiplied_records
-from discreet.verify.records.population import check_population
 from discreet.verify.records.recoded import check_recoded
+from discreet.verify.records.rules import check_rule
 from discreet.verify.records.swapped_records import check_swapped_records
 from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
@@ -30,8 +29,6 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "swap": check_swapped_records,
 }
 """Methods for records, and how their claims are checked."""
-RULES: dict[str, Callable[[Verdict, pa.Table, Mapping[str, Any]], None]] = {"min_population": check_population}
-"""Rules that have a checker of their own; the others are those of k-anonymity, or unknown."""
 
 
 def check_records(custodian: RecordCustodian, public: PublicRelease) -> Verdict:
@@ -71,8 +68,9 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
     if public is None:
         return None
     refuse_names(verdict, custodian, public)
+    unknown = {name: custodian.original.about(name).missing for name in custodian.original.names}
     for rule in custodian.rules:
-        RULES.get(str(rule["kind"]), check_rule)(verdict, public, rule)
+        check_rule(verdict, public, rule, unknown)
     if not custodian.rules:
         verdict.not_judged.append(f"records {custodian.name}")
     _say_what_is_known(verdict, custodian)

@@ -44,21 +44,16 @@ RULES: dict[str, Shape] = {
         {
             "kind": one_of("k_anonymity"),
             "k": whole(2),
-            "keys": many(SOME, least=1),
-            "missing": one_of("category"),
-        },
-        {"size": whole(1)},
-    ),
-    "min_population": record(
-        {
-            "kind": one_of("min_population"),
-            "n": number(0),
             "keys": many(SOME),
-            "combinations": many(many(SOME, least=1)),
-            "weight": SOME,
+            "missing": one_of("category", "any", "exempt"),
         },
-        {"size": whole(1)},
-    ),
+        {
+            "size": whole(1),
+            "combinations": many(record({"keys": many(SOME, least=1), "k": whole(2)}), least=1),
+            "weight": SOME,
+            "household": SOME,
+        },
+    )
 }
 KEYED: dict[str, Shape] = {
     "version": whole(),

@@ -1,0 +1,103 @@
+"""How many records share a combination, counted by code of the checker's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.model.records import MissingRange, stands_for_unknown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Numbers = NDArray[np.int64]
+Sums = NDArray[np.float64]
+
+
+def combination_counts(table: pa.Table, chosen: Sequence[str], weight: str | None = None) -> Sums:
+    """How often each combination occurs, or the sum of its weights; an empty field is a value of its own."""
+    # Columns get other names, because two of them might be called like the count itself.
+    named = {str(place): table[name] for place, name in enumerate(chosen)}
+    groups = list(named)
+    if weight is not None:
+        named["weight"] = table[weight]
+    what = ([], "count_all") if weight is None else ("weight", "sum")
+    import pyarrow as pa
+
+    counts = pa.table(named).group_by(groups).aggregate([what])["count_all" if weight is None else "weight_sum"]
+    return np.asarray(counts.to_numpy(), np.float64)
+
+
+def household_counts(table: pa.Table, chosen: Sequence[str], household: str) -> Sums:
+    """In how many households each combination occurs."""
+    import pyarrow as pa
+
+    named = {str(place): table[name] for place, name in enumerate(chosen)}
+    groups = list(named)
+    named["household"] = table[household]
+    once = pa.table(named).group_by([*groups, "household"]).aggregate([])
+    counts = once.group_by(groups).aggregate([([], "count_all")])["count_all"]
+    return np.asarray(counts.to_numpy(), np.float64)
+
+
+def complete_rows(
+    table: pa.Table, chosen: Sequence[str], unknown: Mapping[str, Sequence[MissingRange]]
+) -> NDArray[np.bool_]:
+    """Rows that are not empty in any of some columns; codes that stand for "unknown" are empty."""
+    complete = np.ones(table.num_rows, np.bool_)
+    for name in chosen:
+        complete &= ~_empty(table[name], unknown.get(name, ()))
+    return complete
+
+
+def rows_agreeing(
+    table: pa.Table,
+    chosen: Sequence[str],
+    unknown: Mapping[str, Sequence[MissingRange]],
+    weight: str | None = None,
+) -> Sums:
+    """For every row how many agree with it in all columns in which neither of the two is empty, or their weight."""
+    codes = np.stack([_codes(table[name], unknown.get(name, ())) for name in chosen], axis=1)
+    mass = np.ones(len(codes)) if weight is None else np.asarray(table[weight].to_numpy(), np.float64)
+    rows, place = np.unique(codes, axis=0, return_inverse=True)
+    place = place.ravel()
+    total = np.bincount(place, mass, len(rows))
+    empty = rows < 0
+    kinds, kind = np.unique(empty, axis=0, return_inverse=True)
+    kind = kind.ravel()
+    found = np.zeros(len(rows))
+    for a in range(len(kinds)):
+        mine = np.flatnonzero(kind == a)
+        for b in range(len(kinds)):
+            theirs = np.flatnonzero(kind == b)
+            both = rows[:, ~(kinds[a] | kinds[b])]
+            _, group = np.unique(np.concatenate((both[mine], both[theirs])), axis=0, return_inverse=True)
+            group = group.ravel()
+            sums = np.bincount(group[len(mine) :], total[theirs], int(group.max(initial=0)) + 1)
+            found[mine] += sums[group[: len(mine)]]
+    return found[place]
+
+
+def _codes(column: pa.ChunkedArray, unknown: Sequence[MissingRange]) -> Numbers:
+    """A number for each value; -1 where it is empty."""
+    import pyarrow.compute as pc
+
+    values = pc.unique(column.drop_null())
+    codes: Numbers = np.asarray(pc.index_in(column, values).fill_null(-1).to_numpy(), np.int64)
+    codes[_empty(column, unknown)] = -1
+    return codes
+
+
+def _empty(column: pa.ChunkedArray, unknown: Sequence[MissingRange]) -> NDArray[np.bool_]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    empty = np.asarray(column.is_null().to_numpy(), np.bool_)
+    if unknown:
+        values = pc.unique(column.drop_null())
+        said = [value for value in values.to_pylist() if stands_for_unknown(value, unknown)]
+        empty |= np.asarray(pc.is_in(column, pa.array(said, column.type)).to_numpy(), np.bool_)
+    return empty
