@@ -14,6 +14,7 @@ from discreet.model.records import (
     PublicColumn,
     PublicRecords,
     RecordSet,
+    code_text,
     stands_for_unknown,
 )
 
@@ -21,8 +22,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+KEEPS_CODES = ("local_suppress", "swap")
+"""Methods that leave the meaning of codes as it was: what is said of their columns stays true."""
+
+
 def public_records(
-    name: str, records: RecordSet, order: Ints, altered: Collection[str], keeps_order: bool
+    name: str,
+    records: RecordSet,
+    order: Ints,
+    altered: Collection[str],
+    keeps_order: bool,
+    recoded: Collection[str] | None = None,
 ) -> PublicRecords:
     """The public view of records.
 
@@ -41,6 +51,9 @@ def public_records(
         Columns that some method changed.
     keeps_order
         Whether the rows stand in their original order.
+    recoded
+        Columns whose codes may mean something else than before, so that labels and formats are gone; all altered ones
+        where left out.
     """
     import pyarrow as pa
 
@@ -54,16 +67,26 @@ def public_records(
         household = about.role == HOUSEHOLD
         if household:
             table = table.set_column(shown.index(column), column, pa.chunked_array([_renumbered(table[column])]))
+        gone = household or column in (altered if recoded is None else recoded)
+        labels = {} if gone else dict(about.value_labels)
         info[column] = PublicColumn(
             altered=household or column in altered,
             label=about.label,
-            value_labels={} if household or column in altered else dict(about.value_labels),
+            value_labels=_left(table[column], labels) if column in altered else labels,
             missing=() if household else _missing(table[column], about.missing) if column in altered else about.missing,
-            format="" if household or column in altered else about.format,
+            format="" if gone else about.format,
             role=about.role if about.role in TOLD else "",
-            measure="" if household or column in altered else about.measure,
+            measure="" if gone else about.measure,
         )
     return PublicRecords(name, table.combine_chunks(), info, keeps_order)
+
+
+def _left(column: pa.ChunkedArray, labels: dict[str, str]) -> dict[str, str]:
+    """Labels of codes that an altered column still has: the others would tell what it had."""
+    if not labels:
+        return {}
+    there = {code_text(value) for value in column.unique().to_pylist() if value is not None}
+    return {code: text for code, text in labels.items() if code in there}
 
 
 def _missing(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> tuple[MissingRange, ...]:

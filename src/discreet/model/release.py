@@ -182,9 +182,12 @@ class RecordCustodian:
     def public(self) -> PublicRelease:
         """What goes out."""
         altered = {name for step in self.steps for name in step.changed.column_names}
-        from discreet.model.public_records import public_records
+        from discreet.model.public_records import KEEPS_CODES, public_records
 
-        return PublicRelease((), public_records(self.name, self.released, self.order, altered, self.keeps_order))
+        steps = [step for step in self.steps if step.evidence.claim.method not in KEEPS_CODES]
+        recoded = {name for step in steps for name in step.changed.column_names}
+        shown = public_records(self.name, self.released, self.order, altered, self.keeps_order, recoded)
+        return PublicRelease((), shown)
 
     def __repr__(self) -> str:
         from discreet.model import pages
