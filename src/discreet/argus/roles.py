@@ -89,9 +89,9 @@ def _by_digits(frame: pa.Table, variables: Sequence[RdaVariable]) -> dict[str, H
         if not v.truncable or v.hierarchical:
             continue
         words = {str(code) for code in frame[v.name].cast(pa.string()).unique().to_pylist() if code}
-        codes = sorted(code for code in words - set(v.missing) if code.strip() == code)
-        widths = {len(code) for code in codes}
-        if len(widths) == 1 and widths != {1}:
+        codes = sorted(words - set(v.missing))
+        widths = {len(code.strip()) for code in codes}
+        if len(widths) == 1 and widths != {1} and len(codes[0]) in widths:
             tree = Hierarchy.from_digits(codes, [1] * len(codes[0]), v.total)
             found[v.name] = with_missing(tree, [code for code in v.missing if code in words])
     return found

@@ -216,19 +216,19 @@ def _free(
     import pyarrow as pa
 
     names = [v.name for v in metadata.variables]
-    lines = line_numbers(content)
     if metadata.names_in_front:
         names, content = _names_in_front(path.name, content, metadata, notes)
-        lines = None if lines is None else lines[1:]
     table = split_fields(path, content, names, [v.name for v in wanted], metadata.separator, notes)
-    if metadata.names_in_front and lines is None:
-        lines = np.arange(2, table.num_rows + 2)
+    lines = line_numbers(content)
     columns = [_typed(table[v.name].combine_chunks(), path.name, v, numeric, lines, gaps) for v in wanted]
     return pa.table(columns, names=[v.name for v in wanted])
 
 
 def _names_in_front(file: str, content: bytes, metadata: ArgusMetadata, notes: list[str]) -> tuple[list[str], bytes]:
-    """Names of the columns that the first line states, and the records below it; capitals do not count."""
+    """Names of the columns that the first line states, and the records with an empty line in its place.
+
+    Capitals do not count, and lines keep their numbers.
+    """
     first, _, below = content.partition(b"\n")
     try:
         stated = next(csv.reader([decode(first, file, notes).rstrip("\r")], delimiter=metadata.separator), [])
@@ -247,7 +247,7 @@ def _names_in_front(file: str, content: bytes, metadata: ArgusMetadata, notes: l
         )
     if not below.strip():
         raise InputError(f"{file}, line 2: there is no record.", hint="Check that the file was written completely.")
-    return names, below
+    return names, b"\n" + below
 
 
 def split_fields(
