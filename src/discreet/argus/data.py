@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from discreet.argus.roles import as_records, identification_levels, suppression_importance
+from discreet.argus.roles import as_records, identification_levels, suppression_importance, with_spss_words
 from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
 from discreet.files.argus.cells import ArgusCells, read_argus_cells
 from discreet.files.argus.hierarchies import codes_and_hierarchy
@@ -128,6 +128,8 @@ def read_argus(
     if records:
         kept = [v for v in described.variables if v.name in frame.column_names]
         microdata = as_records(microdata, kept, set(named.values()), hierarchies, find, notes)
+    if records and described.spss:
+        microdata = with_spss_words(microdata, Path(data))
     return ArgusRecords(microdata, hierarchies, described, tuple(dict.fromkeys(notes)))
 
 

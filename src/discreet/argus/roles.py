@@ -11,6 +11,7 @@ from discreet.errors import InputError
 from discreet.files.argus.hierarchies import with_missing
 from discreet.files.argus.rda import RdaVariable
 from discreet.files.hrc import read_labels
+from discreet.files.statistical import statistical_metadata
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import ROLES, Microdata
 
@@ -133,6 +134,33 @@ def _with_words(frame: pa.Table, variables: Sequence[RdaVariable]) -> pa.Table:
         fields.append(pa.field(v.name, column.type, metadata={key: text for key, text in said.items() if text}))
         columns.append(column)
     return pa.table(columns, schema=pa.schema(fields))
+
+
+def with_spss_words(microdata: Microdata, path: Path) -> Microdata:
+    """The records with labels, formats and codes for "unknown" of their SPSS file, where the metadata state none."""
+    import pyarrow as pa
+
+    about = statistical_metadata(path)
+    there = {name.lower(): name for name in about.columns}
+    frame: pa.Table = microdata.source
+    own = {name: there[name.lower()] for name in frame.column_names if name.lower() in there}
+    labels = {name: about.labels[old] for name, old in own.items() if about.labels.get(old)}
+    words = {name: about.value_labels[old] for name, old in own.items() if about.value_labels.get(old)}
+    missing: dict[str, Sequence[str]] = {}
+    fields = []
+    for name in frame.column_names:
+        old, said = own.get(name, name), dict(frame.schema.field(name).metadata or {})
+        if about.formats.get(old) and b"format" not in said:
+            said[b"format"] = about.formats[old].encode()
+        fields.append(frame.schema.field(name).with_metadata(said or None))
+        if about.missing.get(old) and b"missing" not in said and pa.types.is_string(frame.schema.field(name).type):
+            missing[name] = about.missing_codes(old, [code for code in frame[name].unique().to_pylist() if code])
+    return microdata.with_(
+        source=frame.cast(pa.schema(fields)),
+        labels={**labels, **microdata.labels},
+        value_labels={**words, **microdata.value_labels},
+        missing_codes={**{name: codes for name, codes in missing.items() if codes}, **microdata.missing_codes},
+    )
 
 
 def with_stated_roles(microdata: Microdata, stated: Any) -> Microdata:

@@ -128,16 +128,15 @@ def _signs(content: bytes, name: str, notes: list[str]) -> NDArray[Any]:
 
 
 def _lines(signs: NDArray[Any]) -> tuple[Ints, Ints, Ints]:
-    """Where each record begins and ends, and the number of its line; blank lines hold none."""
+    """Where each record begins and ends, and the number of its line; empty lines and a blank last one hold none."""
     breaks = np.flatnonzero(signs == NEWLINE)
     starts = np.concatenate([[0], breaks + 1])
     ends = np.concatenate([breaks, [len(signs)]])
     ends = ends - ((ends > starts) & (signs[np.maximum(ends - 1, 0)] == RETURN))
     lines = np.arange(1, len(starts) + 1)
     full = ends > starts
-    doubtful = np.flatnonzero(full & (signs[np.minimum(starts, len(signs) - 1)] == BLANK))
-    blank = [row for row in doubtful[-1:].tolist() if np.all(signs[starts[row] : ends[row]] == BLANK)]
-    full[blank] = False  # an editor's last line
+    for row in np.flatnonzero(full)[-1:].tolist():
+        full[row] = not np.all(signs[starts[row] : ends[row]] == BLANK)  # an editor's last line
     return starts[full].astype(np.int64), ends[full].astype(np.int64), lines[full]
 
 
