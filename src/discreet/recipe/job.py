@@ -224,7 +224,7 @@ class RecipeJob:
             part.profile, levels or data.keys, weight, household=data.household, household_keys=part.household_keys
         )
         self.argus.note(
-            *(f"The profile {found.name!r} demands, and nobody can count: {duty}." for duty in found.duties)
+            *(f"See to it yourself, the profile {found.name!r} demands it: {duty}." for duty in found.duties)
         )
         return list(found.rules)
 
