@@ -146,6 +146,15 @@ def test_a_recipe_takes_a_profile_and_the_levels_of_the_metadata(files):
     assert ds.check_folder(files / "out").holds
 
 
+def test_digits_are_dropped_by_a_recipe_as_the_metadata_allow(files):
+    (files / "people.rda").write_text(RDA.replace("<IDLEVEL> 1", "<IDLEVEL> 1\n <TRUNCABLE>"), encoding="ascii")
+    text = records_recipe(files / "people.rda")
+    step = '[[protect]]\nmethod = "recode"\ncolumn = "REGION"\nlevel = 1\n\n'
+    (files / "job.toml").write_text(text.replace("[[protect]]", f"{step}[[protect]]", 1), encoding="utf-8")
+    run = ds.run_recipe(files / "job.toml")
+    assert set(run.release.public.records.shown()["REGION"]) == {"0"}
+
+
 def test_levels_of_the_recipe_stand_in_place_of_those_of_the_metadata(files):
     release = profiled(files, "research", data="levels = { SEX = 2, AGE = 3 }")
     (rule,) = release.custodian.rules

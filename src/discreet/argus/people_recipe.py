@@ -59,7 +59,7 @@ def _comments(read: ArgusRecords, path: Path, k: int) -> list[str]:
         f"Made from {path.name}: {keys} of the identification level{'s' if len(levels) > 1 else ''} "
         f"{', '.join(map(str, levels))}.",
         f"Every combination below occurs at least {k} times in the safe file (threshold {k - 1} in mu-ARGUS).",
-        "Recode keys first where many fields would be emptied: add [[protect]] method = 'recode' above local_suppress.",
+        "Where many fields would be emptied, recode keys first: a step with method = 'recode' above local_suppress.",
         *read.notes,
     ]
 

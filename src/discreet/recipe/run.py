@@ -397,7 +397,9 @@ def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence
     formats = check_record_formats([*recipe.output.formats, *formats])
     methods = job.methods()
     source = job.source()
-    data = job.microdata().with_(hierarchies={name: job.hierarchy(name, source) for name in recipe.hierarchies})
+    data = job.microdata()
+    own = {name: job.hierarchy(name, source) for name in recipe.hierarchies}
+    data = data.with_(hierarchies={**data.hierarchies, **own})
     rules = [*(record_rule_from_record(record) for record in recipe.rules), *job.profile_rules(data, part)]
     release = protect_records(
         data,
