@@ -186,3 +186,30 @@ def test_keys_of_profiles_that_cannot_be_used_are_refused(files, change, message
     with pytest.raises(ds.DiscreetError) as error:
         ds.run_recipe(files / "job.toml")
     assert message in error.value.message
+
+
+def test_records_are_never_read_as_a_batch_or_as_csv_and_shown(files):
+    first = (files / "people.asc").read_text(encoding="ascii").splitlines()[0]
+    for wrong in (ds.run_batch, ds.convert_batch):
+        with pytest.raises(ParameterError) as error:
+            wrong(files / "people.asc")
+        assert error.value.message == "'people.asc' is a file of records, and no batch."
+        assert "people.rda --convert" in error.value.hint
+    with pytest.raises(ParameterError) as error:
+        ds.Microdata(files / "people.asc", keys=["SEX"])
+    assert error.value.message == "'people.asc' has no separators: its metadata say where fields begin."
+    text = records_recipe(files / "people.rda").replace('metadata = "people.rda"\n', "")
+    (files / "job.toml").write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(main, ["run", str(files / "job.toml")])
+    assert done.exit_code == 2
+    assert 'Give [data] metadata = "....rda"' in done.output
+    assert first not in done.output
+
+
+def test_a_recipe_of_metadata_lies_beside_its_data(files):
+    (files / "elsewhere").mkdir()
+    asked = ["argus", str(files / "people.rda"), "--convert", "--output", str(files / "elsewhere")]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 2
+    assert "A recipe of metadata lies beside its data" in done.output
+    assert not list((files / "elsewhere").iterdir())

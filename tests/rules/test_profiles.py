@@ -103,3 +103,10 @@ def test_what_a_profile_does_not_allow_is_refused(given, message):
         ds.profile(*given)
     assert message in error.value.message
     assert error.value.hint or "Available" in error.value.message
+
+
+def test_only_rules_that_are_broken_are_named():
+    rules = ds.profile("research", LEVELS, "w").rules
+    with pytest.raises(ds.DiscreetError) as error:
+        ds.protect(people(100.0), ds.Recode("job", map={"yes": "any"}), rules=rules)
+    assert "fewer than 100 units" not in error.value.message

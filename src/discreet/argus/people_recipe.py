@@ -10,7 +10,7 @@ from discreet.argus.toml import toml_text
 from discreet.errors import InputError, NeedsError, counted
 from discreet.rules.levels import level_combinations
 
-DATA = (".asc", ".dat", ".txt", ".csv", ".sav")
+DATA = (".asc", ".dat", ".csv", ".sav", ".saf")
 """How data of μ-ARGUS end."""
 K = 3
 """How often combinations occur at least, where nobody says it."""
