@@ -61,9 +61,14 @@ def as_records(
             "empties fields of one record and one variable."
         )
     hierarchies = {**_by_digits(frame, free), **hierarchies}
+    frame = _with_words(frame, variables)
+    codes = {v.name: _codes(frame, v.name) for v in variables}
     labels = {v.name: read_labels(find(v.labels), notes=notes) for v in variables if v.labels}
+    labels = {
+        name: {as_written(code, codes[name]): text for code, text in words.items()} for name, words in labels.items()
+    }
     return microdata.with_(
-        source=_with_words(frame, variables),
+        source=frame,
         household=household,
         keys=keys,
         numeric=[v.name for v in free if v.numeric and not v.recodeable and v.name not in keys],
@@ -71,9 +76,30 @@ def as_records(
             v.name: hierarchies[v.name] for v in variables if (v.hierarchical or v.truncable) and v.name in hierarchies
         },
         value_labels={name: words for name, words in labels.items() if words},
-        missing_codes={v.name: codes for v in variables if not v.unknown and (codes := _missing(v))},
+        missing_codes={
+            v.name: [as_written(code, codes[v.name]) for code in _missing(v)]
+            for v in variables
+            if not v.unknown and _missing(v)
+        },
         labels={v.name: v.label for v in variables if v.label},
     )
+
+
+def _codes(frame: pa.Table, name: str) -> dict[str, str]:
+    """The codes of a column by what they are without blanks, where one code only is that; nothing of numbers."""
+    import pyarrow as pa
+
+    found: dict[str, str | None] = {}
+    if pa.types.is_string(frame.schema.field(name).type):
+        for code in frame[name].unique().to_pylist():
+            if code is not None:
+                found[code.strip()] = None if code.strip() in found else code
+    return {plain: code for plain, code in found.items() if code is not None}
+
+
+def as_written(code: str, codes: Mapping[str, str]) -> str:
+    """A code of a list or of the metadata as the records write it: blanks at the beginning of fields do not count."""
+    return codes.get(code.strip(), code)
 
 
 def _missing(variable: RdaVariable) -> tuple[str, ...]:

@@ -94,6 +94,20 @@ def test_metadata_are_written_as_they_were_read(files):
     assert read_metadata(files / "again.rda") == first
 
 
+def test_labels_and_missing_codes_meet_codes_at_the_right_of_their_field(tmp_path):
+    (tmp_path / "r.rda").write_text(
+        'REGION 1 3 "9"\n <RECODABLE>\n <IDLEVEL> 1\n <CODELIST> "r.cdl"\nX 4 1 "8"\n <RECODABLE>\n', encoding="ascii"
+    )
+    (tmp_path / "r.asc").write_text("  1a\n 12b\n  98\n", encoding="ascii")
+    (tmp_path / "r.cdl").write_text("1,North\n12,South\n13,Isle\n9,unknown\n", encoding="ascii")
+    records = read_record_set(ds.read_argus(tmp_path / "r.asc").microdata)
+    assert records.columns["REGION"].to_pylist() == ["  1", " 12", "  9"]
+    about = records.about("REGION")
+    assert dict(about.value_labels) == {"  1": "North", " 12": "South", "13": "Isle", "  9": "unknown"}
+    assert about.missing == (("  9", "  9"),)
+    assert records.about("X").missing == (("8", "8"),)
+
+
 def test_truncable_is_told_to_change_nothing_in_tables(tmp_path):
     (tmp_path / "t.rda").write_text("A 1 1\n <RECODEABLE>\n <TRUNCABLE>\nX 2 2\n <NUMERIC>\n", encoding="ascii")
     (tmp_path / "t.asc").write_text("1 5\n", encoding="ascii")
