@@ -79,6 +79,7 @@ def test_a_release_keeps_a_profile_and_the_checker_counts_it_again():
 
 def test_a_profile_says_what_it_counts_and_what_it_leaves_to_people():
     text = str(ds.profile("public-use", ["sex", "age"], "w"))
+    assert text.startswith("public-use: a file for everybody\n")
     assert "counted: 2 sets of 1 key, every combination of values of at least 200,000 people" in text
     assert "counted: 1 set of 2 keys, every combination of values of at least 1,000 people" in text
     assert "see to it: the data are at least a year old" in text

@@ -119,7 +119,7 @@ def profile(
 
 
 def _research(levels: Mapping[str, int], weight: str) -> Profile:
-    if not all(levels.values()):
+    if 0 in levels.values():
         raise ParameterError(
             "The profile 'research' goes by identification levels, and was given names of keys.",
             hint="Give levels={'region': 1, 'sex': 2, 'age': 3}.",
