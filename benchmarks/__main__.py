@@ -15,6 +15,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     fair,
     hard_small,
     measures,
+    microaggregation,
     optimal,
     perturbation,
     prepared,

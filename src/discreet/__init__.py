@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from discreet.recipe.run import run_recipe
     from discreet.records.drop_add import DropAdd
     from discreet.records.local_suppress import LocalSuppress
+    from discreet.records.microaggregate import Microaggregate
     from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.recode import Recode
     from discreet.records.swap import Swap
@@ -133,6 +134,7 @@ _HOME = {
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
     "discreet.records.local_suppress": ("LocalSuppress",),
+    "discreet.records.microaggregate": ("Microaggregate",),
     "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
     "discreet.tables.redistribute.method": ("Redistribute",),
     "discreet.tables.rounding.method": ("Round",),
@@ -178,6 +180,7 @@ METHODS.add_homes(
         "drop_add": "discreet.records.drop_add",
         "intervals": "discreet.tables.intervals.method",
         "local_suppress": "discreet.records.local_suppress",
+        "microaggregate": "discreet.records.microaggregate",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
@@ -216,6 +219,7 @@ __all__ = [
     "MagnitudeNoise",
     "MaxShare",
     "Method",
+    "Microaggregate",
     "Microdata",
     "MinContributors",
     "MinFrequency",

@@ -25,6 +25,12 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("region", level=1),
         ds.LocalSuppress(2, keys=KEYS, size=2, importance={"sex": 3}),
     ],
+    "microaggregate": lambda: [ds.Microaggregate(k=3, missing="apart")],
+    "microaggregate-pairs": lambda: [
+        ds.Recode("income", bottom=0),
+        ds.Microaggregate(["income"], 4, "mdav_pairs", missing="apart", decimals=0),
+    ],
+    "microaggregate-each": lambda: [ds.Microaggregate(["age"], 3, "univariate", location="median", missing="apart")],
     "swap": lambda: [ds.Swap("region", "home", profile=["sex"], rate=0.3)],
     "swap-recoded": lambda: [
         ds.Recode("age", intervals=[15, 65]),
@@ -52,6 +58,13 @@ BAD_RECORD_PARAMETERS = {
         {"k": 3, "importance": {"age": -1}},
         {"k": 3, "key": ["age"]},
     ],
+    "microaggregate": [
+        {"k": 1},
+        {"columns": ["income", "income"]},
+        {"algorithm": "mdav", "effort": "best"},
+        {"decimals": 10},
+        {"size": 3},
+    ],
     "swap": [
         {"area": "region"},
         {"area": "region", "household": "home", "rate": 0},
@@ -68,9 +81,13 @@ BAD_RECORD_PARAMETERS = {
 }
 NO_PARTNER, NO_HOME, NO_NAME = "No household found a partner", "no column 'home'", "no column 'name'"
 TOO_FEW = "times, in 1 record"
+NO_GROUP = "a group has at least"
 RECORD_NOT_FOR = {
     ("local-suppress", "one_record"): TOO_FEW,
     ("local-suppress-pairs", "one_record"): TOO_FEW,
+    ("microaggregate", "one_record"): "no value in any",
+    ("microaggregate-pairs", "one_record"): "no value in any",
+    ("microaggregate-each", "one_record"): NO_GROUP,
     ("swap", "one_record"): NO_PARTNER,
     ("swap-recoded", "one_record"): NO_PARTNER,
     ("swap", "equal_rows"): NO_HOME,

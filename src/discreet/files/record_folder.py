@@ -97,9 +97,14 @@ def _fill(staging: Path, custodian: RecordCustodian, extra: Mapping[str, str]) -
 
 
 def _write_step(closed: Path, number: int, step: RecordStep) -> dict[str, Any]:
+    import pyarrow as pa
+
     file = f"step_{number}.arrow"
     _write_arrow(closed / file, step.changed)
     evidence = step.evidence
+    rows = evidence.parts.get("records", {})
+    if rows:
+        _write_arrow(closed / f"step_{number}_rows.arrow", pa.table(dict(rows)))
     return {
         "method": dict(evidence.method),
         "claim": claim_description(evidence.claim),
@@ -108,6 +113,7 @@ def _write_step(closed: Path, number: int, step: RecordStep) -> dict[str, Any]:
         "findings": list(evidence.findings),
         "columns": [{"name": field.name, "type": str(field.type)} for field in step.changed.schema],
         "file": file,
+        **({"rows": list(rows)} if rows else {}),
     }
 
 

@@ -10,6 +10,7 @@ from discreet.model.release import RecordCustodian
 from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
+from discreet.verify.records.microaggregated import check_microaggregated
 from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.rules import check_rule
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "local_suppress": check_blanked,
+    "microaggregate": check_microaggregated,
     "multiplicative_noise": check_multiplied_records,
     "recode": check_recoded,
     "swap": check_swapped_records,

@@ -71,6 +71,22 @@ METHODS: dict[str, Shape] = {
             "importance": by_name(number()),
         }
     ),
+    "microaggregate": record(
+        {
+            "method": one_of("microaggregate"),
+            "columns": many(SOME),
+            "k": whole(2),
+            "algorithm": one_of(
+                "search", "mdav", "mdav_pairs", "univariate", "onedims", "single", "sum", "pca", "pppca", "simple"
+            ),
+            "effort": one_of("quick", "normal", "best"),
+            "draws": whole(1),
+            "seed": whole(),
+            "location": one_of("mean", "median"),
+            "decimals": optional(whole(0, 9)),
+            "missing": one_of("refuse", "apart"),
+        }
+    ),
     "multiplicative_noise": record(
         {
             "method": one_of("multiplicative_noise"),
@@ -166,7 +182,8 @@ DESCRIPTION = record(
                     "findings": TEXTS,
                     "columns": many(COLUMN),
                     "file": text(r"step_[0-9]+\.arrow"),
-                }
+                },
+                {"rows": many(text("[a-z0-9_]+", most=60), least=1)},
             )
         ),
     }
@@ -203,6 +220,8 @@ def check_record_descriptions(description: Any, log: Any) -> None:
     for i, step in enumerate(description["steps"]):
         if step["file"] != f"step_{i}.arrow":
             raise wrong(f"records.json.steps[{i}].file", "is not named as it must be")
+        if len(set(step.get("rows", ()))) < len(step.get("rows", ())):
+            raise wrong(f"records.json.steps[{i}].rows", "name a column twice")
     for name, stated, other in (
         ("protect", log["protect"], [step["method"] for step in description["steps"]]),
         ("rules", log["rules"], description["rules"]),
@@ -216,7 +235,13 @@ def check_record_descriptions(description: Any, log: Any) -> None:
 def files_of(description: Mapping[str, Any]) -> set[str]:
     """Names of the custodian's files that a description speaks of."""
     steps = {step["file"] for step in description["steps"]}
-    return {"records.json", "log.json", "original.arrow", "order.arrow", *steps}
+    rows = {rows_file(i) for i, step in enumerate(description["steps"]) if "rows" in step}
+    return {"records.json", "log.json", "original.arrow", "order.arrow", *steps, *rows}
+
+
+def rows_file(step: int) -> str:
+    """The file of what a step says of every row besides its columns."""
+    return f"step_{step}_rows.arrow"
 
 
 def public_name(name: str) -> str:
