@@ -60,3 +60,16 @@ def test_labels_of_a_recoded_column_are_refused():
     forged = replace(records, info={**records.info, "region": replace(records.info["region"], value_labels=LABELS)})
     (refusal,) = check_records(release.custodian, PublicRelease((), forged)).refused
     assert refusal.message == "a column has other labels than the original one"
+
+
+def test_swapped_areas_keep_their_labels():
+    data = ds.Microdata(
+        pa.table({"area": ["1", "2"] * 20, "home": list(range(40))}),
+        household="home",
+        sensitive="area",
+        value_labels={"area": LABELS},
+    )
+    release = ds.protect(data, ds.Swap("area", "home", rate=0.5))
+    about = release.public.records.info["area"]
+    assert (about.altered, dict(about.value_labels)) == (True, {"1": "North", "2": "South"})
+    assert release.verify().holds
