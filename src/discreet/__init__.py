@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from discreet.records.local_suppress import LocalSuppress
     from discreet.records.microaggregate import Microaggregate
     from discreet.records.multiplicative_noise import MultiplicativeNoise
+    from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
     from discreet.records.swap import Swap
     from discreet.rules import (
@@ -142,6 +143,7 @@ _HOME = {
     "discreet.tables.suppress.method": ("Suppress",),
     "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
+    "discreet.records.rank_swap": ("RankSwap",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.rules.levels": ("level_combinations",),
@@ -182,6 +184,7 @@ METHODS.add_homes(
         "local_suppress": "discreet.records.local_suppress",
         "microaggregate": "discreet.records.microaggregate",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
+        "rank_swap": "discreet.records.rank_swap",
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
@@ -230,6 +233,7 @@ __all__ = [
     "PriorPosterior",
     "Profile",
     "PublishedCells",
+    "RankSwap",
     "Recode",
     "Redistribute",
     "Release",

@@ -31,6 +31,8 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Microaggregate(["income"], 4, "mdav_pairs", missing="apart", decimals=0),
     ],
     "microaggregate-each": lambda: [ds.Microaggregate(["age"], 3, "univariate", location="median", missing="apart")],
+    "rank-swap": lambda: [ds.RankSwap(share=0.2)],
+    "rank-swap-joint": lambda: [ds.RankSwap(["age"], 0.3, joint=False), ds.RankSwap(["income"], 1)],
     "swap": lambda: [ds.Swap("region", "home", profile=["sex"], rate=0.3)],
     "swap-recoded": lambda: [
         ds.Recode("age", intervals=[15, 65]),
@@ -65,6 +67,12 @@ BAD_RECORD_PARAMETERS = {
         {"decimals": 10},
         {"size": 3},
     ],
+    "rank_swap": [
+        {"share": 0},
+        {"share": 5},
+        {"columns": ["income", "income"]},
+        {"shares": 0.1},
+    ],
     "swap": [
         {"area": "region"},
         {"area": "region", "household": "home", "rate": 0},
@@ -81,6 +89,7 @@ BAD_RECORD_PARAMETERS = {
 }
 NO_PARTNER, NO_HOME, NO_NAME = "No household found a partner", "no column 'home'", "no column 'name'"
 TOO_FEW = "times, in 1 record"
+NO_RANK = "no ranks were close enough"
 NO_GROUP = "a group has at least"
 RECORD_NOT_FOR = {
     ("local-suppress", "one_record"): TOO_FEW,
@@ -88,6 +97,10 @@ RECORD_NOT_FOR = {
     ("microaggregate", "one_record"): "no value in any",
     ("microaggregate-pairs", "one_record"): "no value in any",
     ("microaggregate-each", "one_record"): NO_GROUP,
+    ("rank-swap", "one_record"): NO_RANK,
+    ("rank-swap-joint", "one_record"): NO_RANK,
+    ("rank-swap", "equal_rows"): NO_RANK,
+    ("rank-swap-joint", "equal_rows"): NO_RANK,
     ("swap", "one_record"): NO_PARTNER,
     ("swap-recoded", "one_record"): NO_PARTNER,
     ("swap", "equal_rows"): NO_HOME,

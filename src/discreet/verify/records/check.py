@@ -12,6 +12,7 @@ from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
 from discreet.verify.records.microaggregated import check_microaggregated
 from discreet.verify.records.multiplied_records import check_multiplied_records
+from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.swapped_records import check_swapped_records
@@ -27,6 +28,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "local_suppress": check_blanked,
     "microaggregate": check_microaggregated,
     "multiplicative_noise": check_multiplied_records,
+    "rank_swap": check_rank_swapped,
     "recode": check_recoded,
     "swap": check_swapped_records,
 }

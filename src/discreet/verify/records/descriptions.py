@@ -104,6 +104,15 @@ METHODS: dict[str, Shape] = {
             **KEYED,
         }
     ),
+    "rank_swap": record(
+        {
+            "method": one_of("rank_swap"),
+            "columns": many(SOME),
+            "share": number(0, 1),
+            "joint": flag,
+            **KEYED,
+        }
+    ),
     "swap": record(
         {
             "method": one_of("swap"),

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import counted
 from discreet.model.claims.microaggregation import microaggregated_claim
-from discreet.model.records import stands_for_unknown
 from discreet.verify.records.context import CheckedStep
+from discreet.verify.records.counting import empty_fields
 
 EACH = ("onedims", "univariate")
 NEVER = ("identifier", "contributor", "record_key", "waiver", "request", "household", "weight")
@@ -26,7 +26,7 @@ def check_microaggregated(step: CheckedStep) -> None:
     columns = _columns(step)
     if columns is None:
         return
-    empty = {name: _empty(step, name) for name in columns}
+    empty = {name: empty_fields(step.before[name], step.original.about(name).missing) for name in columns}
     groups = _groups(step, columns, empty)
     if groups is None:
         return
@@ -67,19 +67,6 @@ def _columns(step: CheckedStep) -> list[str] | None:
     else:
         return columns
     return None
-
-
-def _empty(step: CheckedStep, name: str) -> NDArray[np.bool_]:
-    """Where a column has no value: gaps, and codes that stand for "unknown"."""
-    import pyarrow.compute as pc
-
-    column, unknown = step.before[name], step.original.about(name).missing
-    empty = np.asarray(column.is_null().to_numpy(), np.bool_)
-    if unknown:
-        said = [value for value in pc.unique(column.drop_null()).to_pylist() if stands_for_unknown(value, unknown)]
-        for value in said:
-            empty |= np.asarray(pc.fill_null(pc.equal(column, value), False).to_numpy(), np.bool_)
-    return empty
 
 
 def _groups(step: CheckedStep, columns: list[str], empty: dict[str, NDArray[np.bool_]]) -> list[Any] | None:
