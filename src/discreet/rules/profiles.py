@@ -36,6 +36,12 @@ class Profile:
         What the source demands and nobody can count in the file.
     source
         Where the rules are from.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> print(ds.profile("research", {"sex": 2, "age": 3}, "w").duties[-1])
+    a panel has no direct region
     """
 
     name: str
