@@ -71,6 +71,8 @@ if TYPE_CHECKING:
         ZeroUnsafe,
     )
     from discreet.rules.anonymity import KAnonymity
+    from discreet.rules.levels import level_combinations
+    from discreet.rules.profiles import Profile, profile
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
     from discreet.tables.perturb.cell_key_method import CellKey
@@ -152,6 +154,8 @@ _HOME = {
     "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.anonymity": ("KAnonymity",),
+    "discreet.rules.levels": ("level_combinations",),
+    "discreet.rules.profiles": ("Profile", "profile"),
     "discreet.comparison.algorithms": ("compare_algorithms",),
     "discreet.argus.apriori": ("apply_apriori",),
     "discreet.argus.data": ("read_argus", "read_argus_table"),
@@ -237,6 +241,7 @@ __all__ = [
     "Pattern",
     "Pram",
     "PriorPosterior",
+    "Profile",
     "PublishedCells",
     "RankSwap",
     "Recode",
@@ -268,11 +273,13 @@ __all__ = [
     "examples",
     "family",
     "generate",
+    "level_combinations",
     "linked_clusters",
     "load",
     "measures",
     "office_table",
     "pram_estimates",
+    "profile",
     "propose_recodes",
     "protect",
     "read_acceptances",

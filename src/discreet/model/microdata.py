@@ -42,6 +42,8 @@ ROLES = {
     "identifier": IDENTIFIER,
 }
 """Arguments of :class:`Microdata` that name columns, and what these are then."""
+FIXED = (".asc", ".saf")
+"""How files of fixed fields end: read as csv, their first record would be taken for names of columns and shown."""
 TOGETHER = ({CONTRIBUTOR, IDENTIFIER}, {CONTRIBUTOR, HOUSEHOLD})
 """Pairs of roles that one column may have: who contributes may be the unit itself."""
 
@@ -140,6 +142,12 @@ class Microdata:
             raise ParameterError("Microdata needs a data frame or the path of a file.")
         if isinstance(self.source, str):
             object.__setattr__(self, "source", Path(self.source))
+        if isinstance(self.source, Path) and self.source.suffix.lower() in FIXED:
+            raise ParameterError(
+                f"{self.source.name!r} has no separators: its metadata say where fields begin.",
+                hint=f"Use ds.read_argus({self.source.name!r}).microdata, with the .rda file beside it.",
+                recipe_hint='Give [data] metadata = "....rda", the file that describes the fields.',
+            )
         if isinstance(self.source, Path) and needs_text(self.source, self.decimal, self.encoding, self.sheet):
             object.__setattr__(self, "source", self.as_text())
         for name in ("keys", "sensitive", "numeric", "identifier", "strata"):

@@ -183,12 +183,16 @@ class RecordCustodian:
     def public(self) -> PublicRelease:
         """What goes out."""
         altered = {name for step in self.steps for name in step.changed.column_names}
-        from discreet.model.public_records import new_words, public_records
+        from discreet.model.public_records import KEEPS_CODES, new_words, public_records
         from discreet.model.transition import published_matrices
 
         matrices = published_matrices((step.evidence.method, step.evidence.facts) for step in self.steps)
         words = new_words((step.evidence.method, step.changed.column_names) for step in self.steps)
-        shown = public_records(self.name, self.released, self.order, altered, self.keeps_order, matrices, words)
+        steps = [step for step in self.steps if step.evidence.claim.method not in KEEPS_CODES]
+        recoded = {name for step in steps for name in step.changed.column_names}
+        shown = public_records(
+            self.name, self.released, self.order, altered, self.keeps_order, matrices, words, recoded
+        )
         return PublicRelease((), shown)
 
     def __repr__(self) -> str:

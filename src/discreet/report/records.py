@@ -11,6 +11,7 @@ from discreet.model.records import KEY, NEVER_PUBLIC, SENSITIVE
 from discreet.model.release import RecordCustodian, Release
 from discreet.report.findings import HeadlineNumber
 from discreet.report.page import render
+from discreet.report.records_done import emptied_columns, recoded_columns
 from discreet.report.repeat import log_text, versions
 from discreet.report.words import count, parameters
 from discreet.rules.anonymity import KAnonymity
@@ -32,6 +33,7 @@ class ColumnLine:
     before: str
     after: str
     empty: str
+    emptied: str
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ def records_report(
         refusals_more=max(len(checked.refused) - REFUSALS, 0),
         rows=len(custodian.original),
         columns=_columns(custodian),
+        emptied=emptied_columns(custodian),
+        recoded=recoded_columns(custodian),
         keys=list(custodian.original.with_role(KEY)),
         sensitive=list(custodian.original.with_role(SENSITIVE)),
         anonymity=_anonymity(custodian),
@@ -110,6 +114,7 @@ def _columns(custodian: RecordCustodian) -> list[ColumnLine]:
                 f"{_distinct(original[name]):,}",
                 "–" if hidden else f"{_distinct(released[name]):,}",
                 f"{original[name].null_count:,}",
+                "–" if hidden else f"{released[name].null_count:,}",
             )
         )
     return lines

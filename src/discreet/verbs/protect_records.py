@@ -85,8 +85,9 @@ def release_of(
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules)
     if not assessment.holds:
+        broken = (words for words, unsafe in zip(assessment.words, assessment.unsafe, strict=True) if unsafe)
         raise ProtectionError(
-            f"The records are not safe yet: {'; '.join(assessment.words)}.",
+            f"The records are not safe yet: {'; '.join(broken)}.",
             hint="Recode the keys further (ds.Recode), or ask for less.",
         )
     order = np.arange(len(records)) if keep_order else random_order(original, keys.any())
