@@ -97,6 +97,10 @@ class Suda:
         sums = np.bincount(codes, self._parts[:, place], self._codes.sizes[place])
         return np.asarray(sums / total if total else sums, np.float64)
 
+    def codes_of(self, key: str) -> Ints:
+        """The number of each record's code of a key."""
+        return self._codes.columns[self._codes.names.index(key)]
+
     def file_probability(self, fraction: float = 0.01) -> float:
         """The probability that a match with a unique of the file is right, under a sampling fraction."""
         if not 0 < fraction < 1:
