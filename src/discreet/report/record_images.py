@@ -76,7 +76,7 @@ def _two_bars(axes: Axes, names: Sequence[str], before: Sequence[int], after: Se
             if number:
                 words = f"{number:,}" if number < 100_000 else f"{number / 1000:,.0f}k"
                 axes.annotate(words, (x, number), (0, 3), textcoords="offset points", ha="center", fontsize=6.5)
-    axes.set_xticks(at, [name.replace(" to ", "\nto ") for name in names], fontsize=8)
+    axes.set_xticks(at, [name.replace("up to ", "up to\n").replace(" to ", "\nto ") for name in names], fontsize=8)
     axes.set_ylim(0, 1.2 * max(1, *before, *after))
     axes.locator_params(axis="y", integer=True)
     axes.yaxis.set_major_formatter("{x:,.0f}")

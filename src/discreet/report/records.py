@@ -32,6 +32,8 @@ from discreet.rules.records import assess_records, record_rule_from_record
 from discreet.verify import Verdict, check_records
 
 REFUSALS = 20
+UNSET: tuple[Any, ...] = (None, "", (), [], {})
+"""Parameters that nobody gave."""
 SIZES = (2, 3, 5, 10)
 """How often a combination of keys must occur, for the table of who could be recognised before and after."""
 
@@ -170,7 +172,7 @@ def _rules(custodian: RecordCustodian) -> list[str]:
 
 
 def _method(record: Mapping[str, Any], statement: str, effort: Mapping[str, int]) -> dict[str, str]:
-    given = {name: value for name, value in record.items() if name != "method"}
+    given = {name: value for name, value in record.items() if name != "method" and value not in UNSET}
     return {
         "name": str(record.get("method", "")),
         "parameters": parameters(given),
