@@ -17,7 +17,7 @@ from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import RecordSet
 from discreet.parameters import AtLeastOne, Declared, Number, Share
 from discreet.rules.anonymity import weights_of
-from discreet.rules.key_counts import KeyCodes, codes_of, key_codes, records_like
+from discreet.rules.key_counts import KeyCodes, Meaning, codes_of, key_codes, records_like
 
 MOST_PATTERNS = 20_000
 """Special uniques are left out where empty fields agree with every value and make more work than this."""
@@ -70,10 +70,8 @@ def measure_risk(records: RecordSet, question: RiskQuestion) -> RecordRisk:
     _refuse_unknown(records, question)
     codes = key_codes(records, question.keys, question.missing)
     weight = _weights(records, question)
-    like, population = _like(codes, question, weight)
+    like, own = matching_risk(codes, question.missing, weight, question.fraction)
     judged = np.isfinite(like)
-    own = np.full(len(records), np.nan)
-    own[judged] = individual_risk(like[judged], population[judged])
     home, notes = _households(records, question)
     found, left_out = _special(codes, question)
     fraction = question.fraction if weight is None else min(1.0, len(records) / float(weight.sum()))
@@ -121,17 +119,28 @@ def _weights(records: RecordSet, question: RiskQuestion) -> Floats | None:
     return weight
 
 
-def _like(codes: KeyCodes, question: RiskQuestion, weight: Floats | None) -> tuple[Floats, Floats]:
-    """For every record how many have its keys in the file, and how many in the population."""
+def matching_risk(
+    codes: KeyCodes, missing: Meaning = "category", weight: Floats | None = None, fraction: float | None = None
+) -> tuple[Floats, Floats]:
+    """For every record how many have its keys, and its individual risk; infinite, and not a number, where not judged.
+
+    Without weights and fraction the file is the population.
+    """
     gaps = any(bool((column == 0).any()) for column in codes.columns)
-    if question.missing == "category" or not gaps:
+    if missing == "category" or not gaps:
         group, many = codes.groups()
-        like = np.bincount(group, minlength=many).astype(np.float64)[group]
-        sums: Floats | None = None if weight is None else np.bincount(group, weight, many).astype(np.float64)[group]
-    else:
-        like = records_like(codes, question.missing)
-        sums = None if weight is None else records_like(codes, question.missing, weight)
-    return like, like / (question.fraction or 1.0) if sums is None else sums
+        counts = np.bincount(group, minlength=many).astype(np.float64)
+        there = np.flatnonzero(counts)
+        sums = counts / (fraction or 1.0) if weight is None else np.bincount(group, weight, many)
+        risk = np.zeros(many)
+        risk[there] = individual_risk(counts[there], sums[there])
+        return counts[group], risk[group]
+    like = records_like(codes, missing)
+    population = like / (fraction or 1.0) if weight is None else records_like(codes, missing, weight)
+    judged = np.isfinite(like)
+    own = np.full(len(like), np.nan)
+    own[judged] = individual_risk(like[judged], population[judged])
+    return like, own
 
 
 def _households(records: RecordSet, question: RiskQuestion) -> tuple[Ints | None, list[str]]:
@@ -150,11 +159,13 @@ def _households(records: RecordSet, question: RiskQuestion) -> tuple[Ints | None
 
 def _split(records: RecordSet, name: str, home: Ints) -> str:
     """What it means that a few households have members with different values of a column which others share."""
-    codes, size = codes_of(records[name])
-    pairs = np.unique(home * size + codes)
-    different = np.bincount(pairs // size)
+    codes, _ = codes_of(records[name])
+    first = np.zeros(int(home.max()) + 1, np.int64)
+    first[home[::-1]] = codes[::-1]
+    differing = np.zeros(len(first), np.bool_)
+    differing[home[codes != first[home]]] = True
+    apart = int(differing.sum())
     several = np.bincount(home) > 1
-    apart = int((different[several] > 1).sum())
     if not apart or apart > (1 - NEARLY_ALL) * several.sum():
         return ""
     return (
