@@ -1,11 +1,13 @@
-"""Card 003-21: individual risk from sampling weights; card 003-28, M3 and M4."""
+"""Card 003-21: individual risk from sampling weights, M3 and M4 of card 003-28, and special uniques."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from discreet.attack.suda import suda
 from discreet.measures import household_risk, individual_risk
+from discreet.rules.key_counts import KeyCodes
 
 GOLDEN = [
     (1, 0.1, 0.2558427881),
@@ -56,3 +58,16 @@ def test_risk_falls_with_the_sum_of_weights_and_a_group_is_no_safer_than_its_mem
     assert np.all(np.diff(risk) < 0)
     own = np.array([0.1, 0.4, 0.0, 1.0])
     assert household_risk(own, [0, 0, 1, 2]) == pytest.approx([0.46, 0.46, 0.0, 1.0])
+
+
+def test_the_odds_of_special_uniques() -> None:
+    """2,140 uniques and 736 records in pairs, six keys; the sum of score ** -1.1 over the uniques was 853.66609."""
+    uniques, paired, fraction, harmonic = 2140, 736, 0.01, 853.6660933522312
+    rows = [(i, i) for i in range(1, uniques + 1)] + [(-i, -i) for i in range(1, paired // 2 + 1) for _ in range(2)]
+    codes = np.unique(np.array(rows)[:, 0], return_inverse=True)[1]
+    found = suda(KeyCodes(("a",), (codes.astype(np.int64),), (int(codes.max()) + 1,)))
+    assert (found.uniques, found.paired) == (uniques, paired)
+    chance = found.file_probability(fraction)
+    odds = chance / (1 - chance)
+    assert odds == pytest.approx(0.0293698, rel=1e-6)
+    assert harmonic / uniques * odds == pytest.approx(0.0117158829, rel=1e-6)

@@ -156,7 +156,8 @@ class RecordRisk:
     def at_risk(self, threshold: float | None = None) -> Ints:
         """For the custodian: positions (from 0) of records with a risk above a threshold, the highest first.
 
-        It is the risk of the household where one is known, and the own risk otherwise.
+        It is the risk of the household where one is known, and the own risk otherwise. Positions of a release are those
+        of the original records.
         """
         limit = self.question.threshold if threshold is None else threshold
         refuse_threshold(limit)
