@@ -316,6 +316,14 @@ def test_records_that_are_not_judged_are_told_of() -> None:
     assert found.file.records == 2
 
 
+def test_empty_fields_that_agree_with_everything_are_told_of() -> None:
+    table = pa.table({"p": ["a", None, "b"], "q": ["x", "x", "x"]})
+    found = ds.risk(table, keys=["p", "q"], missing="any")
+    assert found.like.tolist() == [2, 3, 2]
+    assert any(note.startswith("1 record has an empty key and, with missing='any'") for note in found.notes)
+    assert not any("missing=" in note for note in ds.risk(table, keys=["p", "q"]).notes)
+
+
 def test_special_uniques_are_left_out_where_they_would_take_too_long() -> None:
     draw = np.random.default_rng(4)
     columns = {f"k{i}": pa.array([None if v == 0 else int(v) for v in draw.integers(0, 3, 200)]) for i in range(9)}

@@ -69,7 +69,7 @@ def measure_risk(records: RecordSet, question: RiskQuestion) -> RecordRisk:
     """
     _refuse_unknown(records, question)
     codes = key_codes(records, question.keys, question.missing)
-    weight = _weights(records, question)
+    weight = None if question.weight is None else weights_from_one(records, question.weight)
     like, own = matching_risk(codes, question.missing, weight, question.fraction)
     judged = np.isfinite(like)
     home, notes = _households(records, question)
@@ -86,7 +86,7 @@ def measure_risk(records: RecordSet, question: RiskQuestion) -> RecordRisk:
         households=0 if home is None else int(home.max()) + 1,
         suda=found,
         fraction=fraction,
-        notes=(*_key_notes(codes), *_unjudged(judged), *notes, *left_out),
+        notes=(*_key_notes(codes), *_gap_notes(codes, question.missing, judged), *notes, *left_out),
         _records=records,
     )
 
@@ -102,17 +102,15 @@ def _refuse_unknown(records: RecordSet, question: RiskQuestion) -> None:
         raise InputError("There are no records.", hint="Give a file with at least one record.")
 
 
-def _weights(records: RecordSet, question: RiskQuestion) -> Floats | None:
+def weights_from_one(records: RecordSet, name: str) -> Floats:
     """Weights of records: at least 1 each, because a record stands at least for itself."""
-    if question.weight is None:
-        return None
-    weight = weights_of(records, question.weight)
+    weight = weights_of(records, name)
     wrong = np.flatnonzero(weight < 1)
     if len(wrong):
         rows = ", ".join(str(row + 1) for row in wrong[:ROWS_NAMED].tolist())
         more = " and more" if len(wrong) > ROWS_NAMED else ""
         raise InputError(
-            f"{counted(len(wrong), 'record', 'have')} a weight below 1 in {question.weight!r} (row {rows}{more}).",
+            f"{counted(len(wrong), 'record', 'have')} a weight below 1 in {name!r} (row {rows}{more}).",
             hint="A record stands for at least one person: correct the weights, or leave weight= out.",
             recipe_hint="A record stands for at least one person: correct the weights, or leave --weight out.",
         )
@@ -219,7 +217,9 @@ def _patterns(codes: KeyCodes) -> int:
 
 def _key_notes(codes: KeyCodes) -> list[str]:
     """Keys that tell nobody apart."""
-    notes = []
+    notes: list[str] = []
+    if len(codes) == 1:
+        return notes
     for name, column in zip(codes.names, codes.columns, strict=True):
         if (column == column[0]).all():
             what = "is empty in every record" if column[0] == 0 else "has the same value in every record"
@@ -227,11 +227,18 @@ def _key_notes(codes: KeyCodes) -> list[str]:
     return notes
 
 
-def _unjudged(judged: Bools) -> list[str]:
+def _gap_notes(codes: KeyCodes, missing: Meaning, judged: Bools) -> list[str]:
+    """What the weaker meanings of an empty field leave open."""
     exempt = int((~judged).sum())
-    if not exempt:
+    if exempt:
+        return [
+            f"{counted(exempt, 'record', 'are')} empty in a key and, with missing='exempt', not judged by all keys "
+            "together: they are left out of individual risk, and count nothing in that of their household."
+        ]
+    empty = int(np.any([column == 0 for column in codes.columns], axis=0).sum())
+    if missing != "any" or not empty:
         return []
     return [
-        f"{counted(exempt, 'record', 'are')} empty in a key and, with missing='exempt', not judged by all keys "
-        "together: they are left out of individual risk, and count nothing in that of their household."
+        f"{counted(empty, 'record', 'have')} an empty key and, with missing='any', count as like all that agree in the "
+        "rest: a few such records hide many others, so that these numbers can be far too low."
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import DiscreetError
-from discreet.measures.record_risk import RiskQuestion, measure_risk
+from discreet.measures.record_risk import RiskQuestion, measure_risk, weights_from_one
 from discreet.measures.risk_result import EDGES, RecordRisk
 from discreet.model.records import HOUSEHOLD, KEY, SENSITIVE, WEIGHT, RecordSet
 from discreet.model.release import RecordCustodian
@@ -71,7 +71,7 @@ def risk_pair(custodian: RecordCustodian) -> RiskPair | None:
         return None
     notes = []
     weight = next(iter(original.with_role(WEIGHT)), None)
-    if weight is not None and not _usable(original, released, keys, weight):
+    if weight is not None and not (_usable(original, weight) and _usable(released, weight)):
         notes.append(f"Weights in {weight!r} cannot be used for individual risk: some are missing or below 1.")
         weight = None
     question = RiskQuestion(
@@ -87,11 +87,10 @@ def risk_pair(custodian: RecordCustodian) -> RiskPair | None:
     return RiskPair(before, after, tuple(dict.fromkeys((*notes, *before.notes, *after.notes))))
 
 
-def _usable(original: RecordSet, released: RecordSet, keys: tuple[str, ...], weight: str) -> bool:
-    """Whether weights of both files say how many persons a record stands for."""
+def _usable(records: RecordSet, weight: str) -> bool:
+    """Whether weights say how many persons a record stands for."""
     try:
-        for records in (original, released):
-            measure_risk(records, RiskQuestion(keys=keys[:1], weight=weight, size=1))
+        weights_from_one(records, weight)
     except DiscreetError:
         return False
     return True

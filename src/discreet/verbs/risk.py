@@ -13,6 +13,7 @@ from discreet.measures.risk_result import RecordRisk
 from discreet.model.microdata import Microdata
 from discreet.model.records import HOUSEHOLD, KEY, SENSITIVE, WEIGHT, RecordSet
 from discreet.model.release import RecordCustodian, Release
+from discreet.watching import watched
 
 if TYPE_CHECKING:
     from discreet.model.microdata import Names
@@ -21,6 +22,7 @@ COUNTED_AS_THEY_ARE = ("recode", "local_suppress", "generalise")
 """Methods after which every value that is left is still true, if coarser."""
 
 
+@watched
 def risk(
     data: Microdata | Release[Any] | Any,
     keys: Names | None = None,
