@@ -5,7 +5,7 @@ somebody has. A record with many small ones is likely to be unique in the popula
 ``s`` counts ``(m - s)!``, and the score of a record is their sum. Scores and shares are those of sdcMicro's ``suda2``
 with its factor of the original paper.
 
-The *data intrusion score* turns scores into probabilities of a right match. For a unique of the file it is, on the
+The *data intrusion score* turns scores into probabilities of a correct match. For a unique of the file it is, on the
 whole, ``U d / (U d + P (1 - d))``, with ``U`` uniques, ``P`` records in pairs and a sampling fraction ``d``. The odds
 of a record are proportional to its score to the power of ``1 + (8 - m) / 20``, and such that their harmonic mean over
 the uniques is the odds of the file. This is what sdcMicro computes.

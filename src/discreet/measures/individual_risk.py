@@ -1,4 +1,4 @@
-"""How likely a record of a sample is matched rightly with the population (Benedetti and Franconi 1998).
+"""How likely a record of a sample is matched correctly with the population (Benedetti and Franconi 1998).
 
 An intruder who has a register of the whole population finds in it everybody with the keys of a record, and picks one
 of them. How many there are is not known to us: it is estimated from the weights of the records with these keys. Given
@@ -104,7 +104,7 @@ def _series(f: Floats, p: Floats, q: Floats) -> Floats:
 
 
 def household_risk(risk: npt.ArrayLike, household: npt.ArrayLike) -> Floats:
-    """For every record the probability that at least one member of its household is matched rightly.
+    """For every record the probability that at least one member of its household is matched correctly.
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ def household_risk(risk: npt.ArrayLike, household: npt.ArrayLike) -> Floats:
 class FileRisk:
     """What the risks of all records come to.
 
-    ``expected`` is how many records an intruder is expected to match rightly, ``rate`` their share, ``above`` how many
-    have a risk above ``threshold``, and ``largest`` is the highest risk.
+    ``expected`` is how many records an intruder is expected to match correctly, ``rate`` their share, ``above`` how
+    many have a risk above ``threshold``, and ``largest`` is the highest risk.
     """
 
     records: int

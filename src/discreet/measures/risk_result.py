@@ -41,7 +41,7 @@ Part = Literal["findings", "sets", "keys", "sensitive", "sizes", "records"]
 class RiskFinding:
     """One number about a file, and what an intruder must know for it.
 
-    ``number`` counts records, or those that are expected to be matched rightly; ``share`` is its share of the file.
+    ``number`` counts records, or those that are expected to be matched correctly; ``share`` is its share of the file.
     """
 
     measure: str
@@ -145,7 +145,7 @@ class RecordRisk:
         records
             How many records may lie above.
         rate
-            The expected share of right matches that the file may have when no risk is above the threshold.
+            The expected share of correct matches that the file may have when no risk is above the threshold.
         """
         if (records is None) == (rate is None):
             raise ParameterError("Give either records= or rate=.", hint="For example threshold_for(records=100).")
@@ -196,7 +196,10 @@ class RecordRisk:
             knows = "the key of a person, and that the person is in the file"
         found = [
             self._finding(
-                f"{one.name} known", one.known, f"records whose {one.name!r} is that of all with their keys", knows
+                f"{one.name} known",
+                one.known,
+                f"records that share {one.name!r} with everybody who has their keys",
+                knows,
             )
             for one in self.sensitive
         ]
@@ -214,18 +217,18 @@ class RecordRisk:
         above = f"records with an individual risk above {limit}"
         found = [
             self._finding("above the threshold", self.file.above, above, knows),
-            self._finding("expected matches", self.file.expected, "records matched rightly, expected", knows),
+            self._finding("expected matches", self.file.expected, "records expected to be matched correctly", knows),
         ]
         homes = self.file_of_households
         if homes is not None:
             above = f"records whose household has a risk above {limit}"
             of_all = f"{knows}; the same of all members of a household, and who lives together"
             found.append(self._finding("households above", homes.above, above, of_all))
-            words = "records of households with a member matched rightly, expected"
+            words = "records expected to be in a household with a member matched correctly"
             found.append(self._finding("expected with households", homes.expected, words, of_all))
         if self.suda is not None and self.fraction is not None and self.fraction < 1:
             chance = float(self.suda.probability(self.fraction).sum())
-            words = "special uniques matched rightly, expected by their scores"
+            words = "special uniques expected to be matched correctly, by their scores"
             found.append(self._finding("expected special", chance, words, knows))
         return found
 
@@ -393,10 +396,8 @@ class RecordRisk:
         lines = [f"The rarest combination of all keys occurs {'once' if self.k == 1 else f'{self.k:,} times'}."]
         for one in self.sensitive:
             way = "by order" if one.ordered else "as classes"
-            lines.append(
-                f"{one.name}: at least {counted(one.distinct, 'value')} with the same keys "
-                f"(entropy l {one.entropy:.3g}), t = {one.t:.3f} ({way})."
-            )
+            words = f"distinct l = {one.distinct}, entropy l = {one.entropy:.3g}, t = {one.t:.3f} ({way})"
+            lines.append(f"Sensitive {one.name!r} among records with the same keys: {words}.")
         beside = int(high_beside_others(self._judged).sum())
         largest = f"The largest individual risk is {self.file.largest:.3g}"
         return [*lines, f"{largest}; {counted(beside, 'record', 'lie')} above 0.1 and far above most others."]

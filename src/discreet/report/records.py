@@ -153,7 +153,7 @@ def _headline(custodian: RecordCustodian, lines: list[ColumnLine], pair: RiskPai
         words = f"records whose keys occur fewer than {k} times"
         shown.append(HeadlineNumber(count(pair.after.rare), words, f"{count(pair.before.rare)} before", "is-unsafe"))
         expected, was = (plain_number(one.file.expected) for one in (pair.after, pair.before))
-        shown.append(HeadlineNumber(expected, "records matched rightly, expected", f"{was} before", "is-unsafe"))
+        shown.append(HeadlineNumber(expected, "records expected to be matched correctly", f"{was} before", "is-unsafe"))
     return shown
 
 
