@@ -109,18 +109,18 @@ def _records(data: Any, weight: str | None) -> tuple[RecordSet, list[str]]:
 
 def _taken_for_true(custodian: RecordCustodian) -> list[str]:
     """What a count of altered values does not say."""
-    random = {
+    altered = {
         name
         for step in custodian.steps
         if step.evidence.claim.method not in COUNTED_AS_THEY_ARE
         for name in step.changed.column_names
         if name in custodian.original.with_role(KEY)
     }
-    if not random:
+    if not altered:
         return []
     return [
-        f"Values of {', '.join(map(repr, sorted(random)))} were altered at random. They are counted as if they were "
-        "true: an intruder who finds one person cannot be sure, and these numbers do not say how unsure."
+        f"Values of {', '.join(map(repr, sorted(altered)))} were altered and may be false. They are counted as if "
+        "they were true: an intruder who finds one person cannot be sure, and these numbers do not say how unsure."
     ]
 
 
