@@ -75,6 +75,14 @@ def test_lies_between_its_bounds_and_falls_with_the_count(f: int, p: float) -> N
     assert one(f + 1, p) < risk
 
 
+@settings(deadline=None)
+@given(st.integers(1, 20), st.floats(1, 1 + 1e-6))
+def test_is_a_probability_to_the_last_digit(f: int, times: float) -> None:
+    risk = float(individual_risk(f, f * times))
+    assert risk <= 1 / f
+    assert file_risk([risk]).largest == risk
+
+
 @given(st.integers(1, 200), st.floats(1e-6, 0.999), st.floats(1.0001, 2))
 def test_rises_with_the_sampling_fraction(f: int, p: float, times: float) -> None:
     assert one(f, p) <= one(f, min(1.0, p * times))

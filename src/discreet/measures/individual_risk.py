@@ -75,7 +75,7 @@ def _fill(risk: Floats, f: Floats, p: Floats) -> None:
     recursive = (f > 3) & (f <= RECURSION_UP_TO) & (q > SERIES_BELOW)
     for chosen, way in ((closed | recursive, _recursion), (~(closed | recursive), _series)):
         at = np.flatnonzero(chosen)
-        risk[at] = way(f[at], p[at], q[at])
+        risk[at] = np.minimum(way(f[at], p[at], q[at]), 1 / f[at])  # rounding must not lead above what is possible
 
 
 def _recursion(f: Floats, p: Floats, q: Floats) -> Floats:
