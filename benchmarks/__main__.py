@@ -23,6 +23,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     records,
     relations,
     report,
+    risk,
     rounding,
     startup,
     structure,

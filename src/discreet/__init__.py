@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from discreet.verbs.protect import protect
     from discreet.verbs.repair import repair
     from discreet.verbs.replay import replay
+    from discreet.verbs.risk import risk
     from discreet.verbs.save import save, sign
     from discreet.verbs.structure import structure
     from discreet.verbs.tabulate import tabulate
@@ -176,6 +177,7 @@ _HOME = {
     "discreet.recipe.run": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.replay": ("replay",),
+    "discreet.verbs.risk": ("risk",),
     "discreet.verbs.save": ("save", "sign"),
     "discreet.verbs.structure": ("structure",),
     "discreet.verbs.tabulate": ("tabulate",),
@@ -295,6 +297,7 @@ __all__ = [
     "redesign",
     "repair",
     "replay",
+    "risk",
     "run_batch",
     "run_recipe",
     "save",
@@ -334,6 +337,7 @@ add_doors(
         "discreet.verbs.redesign": ("recode",),
         "discreet.verbs.repair": ("repair",),
         "discreet.verbs.replay": ("replay",),
+        "discreet.verbs.risk": ("risk",),
         "discreet.verbs.save": ("save",),
         "discreet.verbs.structure": ("structure",),
         "discreet.verbs.show": ("pivot_to_frame", "public_to_frame", "summary", "table_to_frame", "to_frame"),

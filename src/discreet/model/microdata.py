@@ -25,6 +25,7 @@ from discreet.model.records import (
 )
 
 if TYPE_CHECKING:
+    from discreet.measures.risk_result import RecordRisk
     from discreet.rules.records import RecordRule
 
 Names = str | Sequence[str]
@@ -212,6 +213,57 @@ class Microdata:
         (1,)
         """
         return doors.assess(self, *rules)
+
+    def risk(
+        self,
+        keys: Names | None = None,
+        *,
+        sensitive: Names | None = None,
+        weight: str | None = None,
+        household: str | None = None,
+        k: int = 3,
+        size: int = 3,
+        missing: Literal["category", "any", "exempt"] = "category",
+        threshold: float = 0.1,
+        fraction: float | None = None,
+    ) -> RecordRisk:
+        """Who can be recognised in the records, by whom, and why.
+
+        Parameters
+        ----------
+        keys, sensitive, weight, household
+            Columns; those with these roles where left out.
+        k
+            Combinations of keys that occur fewer times are unsafe.
+        size
+            Sets of up to so many keys are counted.
+        missing
+            What an empty field means: ``"category"``, a value of its own; ``"any"``, it agrees with every value;
+            ``"exempt"``, a record is not judged by sets of keys in which it is empty.
+        threshold
+            Individual risks above it are counted.
+        fraction
+            The share of the population that is in the file, where it has no weights.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = ds.Microdata(pa.table({"age": ["old", "young", "young"]}), keys=["age"])
+        >>> people.risk().uniques
+        1
+        """
+        return doors.risk(
+            self,
+            keys,
+            sensitive=sensitive,
+            weight=weight,
+            household=household,
+            k=k,
+            size=size,
+            missing=missing,
+            threshold=threshold,
+            fraction=fraction,
+        )
 
     def as_text(self) -> Any:
         """All columns of the file as text, in an Arrow table; what is a number is found out when it is asked for.
