@@ -346,3 +346,10 @@ def test_records_are_not_said_to_be_changed_where_they_are_not(tmp_path, data, p
     with pytest.raises(DiscreetError, match=message):
         ds.run_recipe(tmp_path / "recipe.toml")
     assert not (tmp_path / "out").exists()
+
+
+def test_an_audit_of_records_says_what_to_do_instead():
+    data = ds.Microdata(pa.table({"x": ["a"] * 4}), keys=["x"])
+    release = ds.protect(data, ds.Recode("x", map={"a": "b"}), rules=ds.KAnonymity(2))
+    with pytest.raises(NeedsError, match=r"audit is of tables.*ds.risk\(release\)"):
+        ds.audit(release)

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
 from discreet.attack.whole import attack_whole
-from discreet.errors import InputError, ParameterError, counted, listed
+from discreet.errors import InputError, NeedsError, ParameterError, counted, listed
 from discreet.methods.base import publisher_from_record
 from discreet.methods.outcome import NotAudited, Reading
 from discreet.model.arrays import Bools, Status
@@ -18,7 +18,7 @@ from discreet.model.claims.altered import MADE_INTERVALS
 from discreet.model.claims.base import EXTERNAL
 from discreet.model.claims.suppression import EXTERNAL_WITHIN, INSIDERS, JOINT, TOGETHER, judged_sums
 from discreet.model.pattern import Pattern
-from discreet.model.release import Release, TableCustodian
+from discreet.model.release import RecordCustodian, Release, TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
@@ -105,6 +105,11 @@ def audit(
     >>> ds.audit(release, insiders=None).short
     0
     """
+    if isinstance(subject, Release) and isinstance(subject.custodian, RecordCustodian):
+        raise NeedsError(
+            "The audit is of tables, and this is a release of records.",
+            hint="ds.risk(release), or discreet risk FOLDER, says who can be recognised in it; verify checks its claims.",
+        )
     claimed = _claimed(subject)
     _refuse(insiders, coalitions, known_within, sample)
     within = claimed.known_within if isinstance(known_within, str) else known_within
