@@ -37,6 +37,7 @@ GROUPS: dict[str, Group] = {
             "tests/attack/test_forged_public.py",
             "tests/trust/test_signature.py",
             "tests/battery",
+            "tests/files/published/test_decimals.py",
             "tests/files/published/test_release_formats.py",
             "tests/files/test_release_folder.py",
             "tests/tables/adjust/test_adjust.py",
