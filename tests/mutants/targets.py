@@ -100,6 +100,29 @@ GROUPS: dict[str, Group] = {
         either=False,
         warm=True,
     ),
+    "formats": Group(
+        files=("verify/formats/*.py",),
+        tests=(
+            "tests/attack/test_forged_public.py",
+            "tests/files/published",
+            "tests/verify/test_forged_formats.py",
+            "tests/verify/test_forged_public_files.py",
+            "tests/verify/test_public_tables.py",
+        ),
+        warm=True,
+    ),
+    "record-formats": Group(
+        files=tuple(
+            f"verify/records/{name}.py" for name in ("argus", "public_files", "published", "stat", "words", "xlsx")
+        ),
+        tests=(
+            "tests/attack/test_forged_record_files.py",
+            "tests/attack/test_forged_records.py",
+            "tests/files/records",
+            "tests/verify/records",
+        ),
+        warm=True,
+    ),
     "rules": Group(files=("rules/*.py",), tests=("tests/rules",)),
     "relations": Group(
         files=("relations/*.py",),
