@@ -101,12 +101,45 @@ def coded_tails() -> Records:
     )
 
 
+def neighbours() -> ds.Microdata:
+    """60 people in pairs; some do not say where they live."""
+    draw = random.Random(3)
+    rows = 60
+    table = pa.table(
+        {
+            "name": [f"Ann {i}" for i in range(rows)],
+            "home": [i // 2 for i in range(rows)],
+            "age": [draw.randrange(30, 34) for _ in range(rows)],
+            "sex": [draw.choice("mf") for _ in range(rows)],
+            "region": [draw.choice(["N", "N", "S", "W", None]) for _ in range(rows)],
+            "health": [draw.choice(["good", "bad", None]) for _ in range(rows)],
+            "income": [draw.randrange(1, 5000) for _ in range(rows)],
+        }
+    )
+    roles = {"sensitive": "health", "numeric": "income", "household": "home", "identifier": "name"}
+    return ds.Microdata(table, keys=list(KEYS), **roles)
+
+
+@cache
+def blanked() -> Records:
+    """Fields are empty so that all keys together occur three times."""
+    return ds.protect(neighbours(), ds.LocalSuppress(K, importance={"sex": 2.0}), key=KEY)
+
+
+@cache
+def blanked_pairs() -> Records:
+    """Fields are empty so that any two keys together occur three times."""
+    return ds.protect(neighbours(), ds.LocalSuppress(K, size=2), key=KEY)
+
+
 RELEASES: dict[str, Callable[[], Records]] = {
     "recode": recoded,
     "swap": swapped,
     "noise": multiplied,
     "pram": randomised,
     "tails": coded_tails,
+    "blanks": blanked,
+    "pairs": blanked_pairs,
 }
 """True releases by their kind."""
 

@@ -65,7 +65,7 @@ def touch(
 @kernel("i8(i8, i8, i8)")
 def _free_from(index: int, own: int, avoid: int) -> int:
     """The first index, from one on, that is neither the target's own nor to be avoided."""
-    while index == own or index == avoid:
+    while index in (own, avoid):
         index += 1
     return index
 
