@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
@@ -138,6 +138,15 @@ def checked_rows(given: list[OneRow], full: bool) -> Rows:
     return Rows(cells, np.array([row.whole for row in given]), insiders, full)
 
 
+STAYS = OneRow(3, (2, 1), (5, 4), 12, 0, True, True, False)  # a count that does not move
+SEEN_BY_ITS_TWO = OneRow(2, (0, 1), (3, 3), 6, -5, True, False, False)  # nobody else is there to see it
+SEEN_WITH_A_STRANGER = OneRow(3, (0, 1), (3, 2), 7, -3, True, False, False)  # 3 and 2 are one more than the 4 left
+FALLS_FAR = OneRow(4, (0,), (3,), 7, -5, True, False, False)
+
+
+@example([STAYS, FALLS_FAR], False, 1)
+@example([SEEN_BY_ITS_TWO], True, 1)
+@example([SEEN_WITH_A_STRANGER], True, 1)
 @given(st.lists(rows(), min_size=1, max_size=3), st.booleans(), st.sampled_from([1, 1, 2]))
 @settings(deadline=None, max_examples=600)
 def test_a_pair_rules_out_what_it_sees_in_one_of_the_rows(given, full, denominator):
