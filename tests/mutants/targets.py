@@ -33,6 +33,7 @@ GROUPS: dict[str, Group] = {
         tests=(
             "tests/verify",
             "tests/rules/test_checker_agrees.py",
+            "tests/rules/test_checker_borders.py",
             "tests/attack/test_forged_folders.py",
             "tests/attack/test_forged_public.py",
             "tests/trust/test_signature.py",
@@ -60,7 +61,16 @@ GROUPS: dict[str, Group] = {
     ),
     "knowledge": Group(
         files=tuple(f"verify/{name}.py" for name in ("coalitions", "joint", "kernels", "known", "relations", "rules")),
-        tests=("tests/verify", "tests/rules/test_checker_agrees.py", "tests/tables/suppress", "tests/battery"),
+        tests=(
+            "tests/verify",
+            *(
+                f"tests/rules/test_{name}.py"
+                for name in ("checker_agrees", "checker_borders", "disclosure", "own_rules")
+            ),
+            "tests/rules/test_zeros_and_weights.py",
+            "tests/tables/suppress",
+            "tests/battery",
+        ),
         words="not (test_battery and not claims_hold)",
         warm=True,
     ),
