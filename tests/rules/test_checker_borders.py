@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.errors import NeedsError
 from discreet.model.table import DECLARED_SAFE, CellStatus, Contributions
 from discreet.verify.rules import Recheck
 from tests.rules.making import counts, magnitudes
+from tests.rules.strategies import REGIONS, STATES
 
 CELLS: list[list[int]] = [
     *([a, b, c] for a, b, c in product(range(7), range(4), range(3)) if a >= b >= c),
@@ -173,3 +175,134 @@ def test_zeros_of_counts_are_judged_where_all_cells_are_there(gone, from_records
     else:
         assert recheck.missing == []
         assert recheck.unsafe.tolist() == (columns["value"] == 0).tolist()
+
+
+def test_weighted_counts_whose_range_is_one_unit_more_than_a_person():
+    """Eleven people of weight one: a tenth of 11.0 is 1.1, and twelve are one person more."""
+    table = counts({"cell": ds.Hierarchy.flat(["a", "b"])}, {("a",): 11, ("b",): 30})
+    heavy = table.with_(
+        value=table.value * 10,
+        decimals=1,
+        weighted=table.value * 10,
+        weight_decimals=1,
+        spec=table.spec.with_(weight="w", decimals=1),
+    )
+    recheck = assert_found_again(heavy, ds.MinFrequency(12, 10))
+    assert recheck.lower[heavy.row(cell="a")] == recheck.upper[heavy.row(cell="a")] == 11
+
+
+# ---- files that are wrong ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [ds.Dominance(2, 50), ds.MinContributors(3)], ids=["dominance", "contributors"])
+def test_an_amount_that_cannot_be_is_no_consent_of_everybody(rule):
+    """-1 stands for nobody whose consent is missing; no other number does."""
+    table = magnitudes([60, 40], [60, 40], [60, 40], consent=[[False, False], [True, True], [False, True]])
+    judged = table.assess(rule)
+    assert Recheck(judged).unsafe.tolist() == [True, False, True]
+    found = judged.contributions["holding"]
+    forged = replace(found, unwaived=np.array([-2, -1, 60]))
+    assert Recheck(judged.with_(contributions={"holding": forged})).unsafe.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("gone", ["own", "own_total"])
+@pytest.mark.parametrize("weights", ["once", "ignore"])
+def test_rules_without_weights_need_contributions_without_weights(gone, weights):
+    table = magnitudes([60, 40], [40, 35, 25], weights=[[1, 2], [1, 1, 2]]).assess(ds.PPercent(10, weights=weights))
+    assert Recheck(table).missing == []
+    found = replace(table.contributions["holding"], **{gone: None})
+    assert Recheck(table.with_(contributions={"holding": found})).missing == ["p_percent"]
+
+
+def test_cells_of_unknown_codes_do_not_rest_on_zeros():
+    table = magnitudes([60, 0, 0], [50, 0, 0])
+    by = {"cell": ds.Hierarchy.flat(["a", "b"], total=None, missing=frozenset(["b"]))}
+    table = table.with_(spec=table.spec.with_(by=by))
+    rule = ds.MinContributors(3, zeros=True)
+    assert Recheck(table.assess(rule)).resting == (0, 2)
+    assert Recheck(table.assess(rule, missing_safe=True)).resting == (0, 1)
+
+
+def test_requests_that_nobody_can_have_judged():
+    table = magnitudes([60, 40], asked=[[1, 0]]).assess(ds.Request(50))
+    assert Recheck(table).missing == []
+    assert Recheck(table.with_(contributions={})).missing == ["request"]
+    silent = replace(table.contributions["holding"], requested=None)
+    assert Recheck(table.with_(contributions={"holding": silent})).missing == ["request"]
+
+
+def test_an_amount_that_cannot_be_is_a_request_all_the_same():
+    table = magnitudes([60, 40], [60, 40], asked=[[1, 0], [0, 0]]).assess(ds.Request(90, n=3))
+    forged = replace(table.contributions["holding"], requested=np.array([[-2, -1], [-1, -1]]))
+    assert Recheck(table.with_(contributions={"holding": forged})).unsafe.tolist() == [True, False]
+    below = table.with_(contributions={"holding": forged}, value=np.array([100, -50]))
+    assert Recheck(below).unsafe.tolist() == [True, False]
+
+
+def test_a_request_counts_from_the_smallest_share_above():
+    """1 of 3 is more than 33.3 %, by a thirtieth of a per cent."""
+    table = magnitudes([1, 1, 1], [1, 1, 1, 1], asked=[[1, 0, 0], [1, 0, 0, 0]])
+    assert assert_found_again(table, ds.Request(33.3, n=1)).unsafe.tolist() == [True, False]
+
+
+def test_frequencies_of_ready_made_magnitudes_are_those_of_contributors():
+    table = magnitudes([60, 40], [40, 35, 25]).with_(records=None, nonzero=None, from_records=False)
+    assert assert_found_again(table, ds.MinFrequency(3)).unsafe.tolist() == [True, False]
+    judged = table.assess(ds.MinFrequency(3))
+    assert Recheck(judged.with_(contributions={})).missing == ["min_frequency"]
+    assert Recheck(judged.with_(from_records=True)).missing == ["min_frequency"]
+
+
+@pytest.mark.parametrize("seen", ["records", "contributions"])
+def test_whoever_is_there_makes_a_zero_unsafe_however_it_is_told(seen):
+    judged = magnitudes([100, 5], [0], [40, 35, 25]).assess(ds.ZeroUnsafe())
+    nobody = {"records": None, "contributions": {}}
+    del nobody[seen]
+    forged = judged.with_(empty=np.ones(3, np.bool_), **nobody)
+    assert Recheck(forged).unsafe.tolist() == [False, True, False]
+
+
+def test_zeros_of_magnitudes_are_judged_where_cells_are_missing():
+    table = magnitudes([60, 40], [0, 0])
+    by = {"cell": ds.Hierarchy.flat(["a", "b", "c"], total=None)}
+    recheck = assert_found_again(table.with_(spec=table.spec.with_(by=by)), ds.ZeroUnsafe())
+    assert recheck.unsafe.tolist() == [False, True]
+
+
+# ---- groups -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("region", range(len(REGIONS)))
+@pytest.mark.parametrize("state", range(len(STATES)))
+def test_groups_of_which_all_but_a_few_are_alike(region, state):
+    rng, judged = np.random.default_rng(5), 0
+    by = {"region": REGIONS[region], "state": STATES[state]}
+    for _ in range(40):
+        finest = {
+            (r, s): int(rng.choice([0, 0, 0, 1, 2, 3, 9]))
+            for r in by["region"].base_codes
+            for s in by["state"].base_codes
+        }
+        table = counts(by, finest)
+        if rng.random() < 0.3:
+            table = table.with_(upper_bound=table.value + rng.choice([0, 1, 3, 10**6], len(table)))
+        for variable, unknown in product(by, (False, True)):
+            try:
+                assert_found_again(table, ds.GroupDisclosure(variable, int(rng.integers(0, 4)), unknown=unknown))
+            except NeedsError:
+                continue  # no cell could hide the secret
+            judged += 1
+    assert judged > 40
+
+
+def test_groups_are_judged_where_sums_are_missing():
+    """A table need not have every sum in which a cell stands."""
+    by = {"region": REGIONS[1], "state": STATES[0]}
+    finest = {("n", "x"): 9, ("n", "y"): 0, ("m", "x"): 3, ("m", "y"): 0, ("s", "x"): 5, ("s", "y"): 5}
+    judged = counts(by, finest).assess(ds.GroupDisclosure("state", 0))
+    row = judged.row(region="north", state="y")
+    kept = np.arange(len(judged)) != row
+    columns = {name: getattr(judged, name)[kept] for name in ("codes", "value", "empty", "records")}
+    said = replace(judged.assessment, hits=judged.assessment.hits[kept])
+    recheck = Recheck(judged.with_(**columns, assessment=said))
+    assert recheck.unsafe.sum() > 0
