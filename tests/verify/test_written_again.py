@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import discreet as ds
 from discreet.verify.formats.flat import identifiers, sdmx_code
 from discreet.verify.formats.notation import Digits, same_json
 from discreet.verify.formats.parquet import _where
@@ -87,3 +88,16 @@ def test_where_a_parquet_file_differs(found, message):
     pq.write_table(found, sink)
 
     assert re.search(message, _where(pa.table({"a": [1]}), sink.getvalue()))
+
+
+def test_a_variable_of_one_code_is_written_again_as_it_was(tmp_path):
+    """It has nothing to be summed over, which a PX file would say."""
+    by = {"region": ds.Hierarchy.flat(["a", "b", "c"]), "only": ds.Hierarchy.flat(["x"], total=None)}
+    people = pa.table({"region": ["a"] * 2 + ["b"] * 5 + ["c"] * 9, "only": ["x"] * 16})
+    release = ds.protect(ds.tabulate(people, by=by, name="people").assess(ds.MinFrequency(3)), ds.Suppress())
+    release.save(tmp_path / "out", formats=["csv", "px"])
+    verdict = ds.check_folder(tmp_path / "out")
+    assert verdict.holds, verdict
+    said = (tmp_path / "out" / "public" / "people.px").read_text(encoding="utf-8")
+    assert 'ELIMINATION("region")="Total"' in said
+    assert 'ELIMINATION("only")' not in said
