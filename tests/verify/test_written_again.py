@@ -13,6 +13,7 @@ import discreet as ds
 from discreet.verify.formats.flat import identifiers, sdmx_code
 from discreet.verify.formats.notation import Digits, same_json
 from discreet.verify.formats.parquet import _where
+from discreet.verify.formats.px import LONGEST, _string
 from discreet.verify.formats.shown import Different
 
 
@@ -101,3 +102,12 @@ def test_a_variable_of_one_code_is_written_again_as_it_was(tmp_path):
     said = (tmp_path / "out" / "public" / "people.px").read_text(encoding="utf-8")
     assert 'ELIMINATION("region")="Total"' in said
     assert 'ELIMINATION("only")' not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("", '""'), ('say "a"', "\"say 'a'\""), ("x" * LONGEST, f'"{"x" * LONGEST}"'), ("x" * (LONGEST + 1), None)],
+)
+def test_texts_as_px_writes_them(text, written):
+    """Long ones go on in the next line."""
+    assert _string(text) == (written or f'"{"x" * LONGEST}"\n"x"')
