@@ -12,7 +12,7 @@ import pytest
 import discreet as ds
 from discreet.errors import NeedsError
 from discreet.model.table import DECLARED_SAFE, CellStatus, Contributions
-from discreet.verify.rules import Recheck
+from discreet.verify.rules import Recheck, _stands_for_unknown
 from tests.rules.making import counts, magnitudes
 from tests.rules.strategies import REGIONS, STATES
 
@@ -306,3 +306,22 @@ def test_groups_are_judged_where_sums_are_missing():
     said = replace(judged.assessment, hits=judged.assessment.hits[kept])
     recheck = Recheck(judged.with_(**columns, assessment=said))
     assert recheck.unsafe.sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [("a", False), ("u", True), ("clear", False), ("unclear", True), ("mixed", False), ("sole", True), ("none", False)],
+)
+def test_codes_that_say_nothing_of_those_who_have_them(code, expected):
+    """A sum does so where all its parts do; one of nothing at all has no parts."""
+    nested = {"clear": ["a", "b"], "unclear": ["u", "w"], "mixed": ["c", "x"], "sole": ["y"]}
+    tree = ds.Hierarchy.from_nested(nested, missing=frozenset("uwxy")).with_grouping(
+        "none", ["clear"], minus=["a", "b"]
+    )
+    assert _stands_for_unknown(tree, code) is expected
+
+
+def test_a_sum_that_is_called_unknown_says_nothing_whatever_its_parts_do():
+    tree = ds.Hierarchy.from_nested({"clear": ["a", "b"], "odd": ["c", "d"]}, missing=frozenset(["odd"]))
+    assert _stands_for_unknown(tree, "odd")
+    assert not _stands_for_unknown(tree, "c")

@@ -86,6 +86,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "something behind the text": (lambda head, packed: (b"", head, packed + b"Ann"), OTHER),
     "no packed text": (lambda head, _: (b"", head, b"\xff\xff\xff"), "the member 'b.xml' cannot be unpacked"),
+    "a lower version at the head": (
+        lambda head, packed: (b"", head[:4] + b"\0" + head[5:], packed),
+        "something is said of the member 'b.xml' that is not so",
+    ),
     "another time at the head": (
         lambda head, packed: (b"", head[:10] + b"\x01" + head[11:], packed),
         "something is said of the member 'b.xml' that is not so",
@@ -114,6 +118,7 @@ def test_other_members(texts, message):
 def test_something_behind_all_members_and_no_workbook():
     behind = "something stands behind the members, or is said of them"
     assert said_of(archive(TEXTS)[:-2] + b"\x03\x00Ann") == behind
+    assert said_of(archive(TEXTS).replace(b"PK\x01\x02\x14", b"PK\x01\x02\x13", 1)) == behind
     assert said_of(b"Ann") == "the file is not a workbook"
 
 
