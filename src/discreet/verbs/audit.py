@@ -108,7 +108,7 @@ def audit(
     if isinstance(subject, Release) and isinstance(subject.custodian, RecordCustodian):
         raise NeedsError(
             "The audit is of tables, and this is a release of records.",
-            hint="ds.risk(release), or discreet risk FOLDER, says who can be recognised in it; verify checks its claims.",
+            hint="ds.risk(release), or discreet risk FOLDER, says who can be recognised; verify checks the claims.",
         )
     claimed = _claimed(subject)
     _refuse(insiders, coalitions, known_within, sample)
