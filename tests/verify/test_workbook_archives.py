@@ -143,7 +143,7 @@ def test_lines_that_differ(found, message):
 
 @pytest.mark.parametrize(
     ("found", "message"),
-    [(b"abcd", "has 4 bytes, and"), (b"ab", "has 2 bytes, and"), (b"abd", "byte 3 is not"), (b"abb", "byte 3 is not")],
+    [(b"abcd", "has 4 bytes, and"), (b"ab", "has 2 bytes, and"), (b"abx", "byte 3 is not"), (b"abb", "byte 3 is not")],
 )
 def test_bytes_that_differ(found, message):
     _same(b"abc", b"abc")
