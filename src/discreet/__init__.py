@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
     from discreet.records.drop_add import DropAdd
+    from discreet.records.generalise import Generalise
     from discreet.records.local_suppress import LocalSuppress
     from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.recode import Recode
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
         ZeroUnsafe,
     )
     from discreet.rules.anonymity import KAnonymity
+    from discreet.rules.diversity import BetaLikeness, LDiversity, TCloseness
+    from discreet.rules.population import DeltaPresence, KMap
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
     from discreet.tables.perturb.cell_key_method import CellKey
@@ -130,6 +133,7 @@ _HOME = {
     "discreet.records.drop_add": ("DropAdd",),
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
+    "discreet.records.generalise": ("Generalise",),
     "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
     "discreet.tables.redistribute.method": ("Redistribute",),
@@ -140,6 +144,8 @@ _HOME = {
     "discreet.methods.base": ("Method",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.anonymity": ("KAnonymity",),
+    "discreet.rules.diversity": ("BetaLikeness", "LDiversity", "TCloseness"),
+    "discreet.rules.population": ("DeltaPresence", "KMap"),
     "discreet.comparison.algorithms": ("compare_algorithms",),
     "discreet.argus.apriori": ("apply_apriori",),
     "discreet.argus.data": ("read_argus", "read_argus_table"),
@@ -172,6 +178,7 @@ METHODS.add_homes(
         "adjust": "discreet.tables.adjust.method",
         "cell_key": "discreet.tables.perturb.cell_key_method",
         "drop_add": "discreet.records.drop_add",
+        "generalise": "discreet.records.generalise",
         "intervals": "discreet.tables.intervals.method",
         "local_suppress": "discreet.records.local_suppress",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
@@ -194,12 +201,15 @@ _MODULES = {
 __all__ = [
     "Adjacency",
     "Adjust",
+    "BetaLikeness",
     "CellKey",
+    "DeltaPresence",
     "DiscreetError",
     "Dominance",
     "DropAdd",
     "FairRisk",
     "Figure",
+    "Generalise",
     "GroupDisclosure",
     "Grouping",
     "Heading",
@@ -207,7 +217,9 @@ __all__ = [
     "Hierarchy",
     "Intervals",
     "KAnonymity",
+    "KMap",
     "Key",
+    "LDiversity",
     "LocalSuppress",
     "MagnitudeNoise",
     "MaxShare",
@@ -230,6 +242,7 @@ __all__ = [
     "SmallCount",
     "Suppress",
     "Swap",
+    "TCloseness",
     "Table",
     "TableSet",
     "TableSpec",
