@@ -1,0 +1,336 @@
+"""What :class:`~discreet.records.generalise.Generalise` does: columns, facts and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.errors import InputError, ParameterError, ProtectionError, counted
+from discreet.model.arrays import Bools, Ints
+from discreet.model.records import NUMBER, RecordSet
+from discreet.records.class_judges import Judges
+from discreet.records.ladders import KeyColumn, Ladder, key_column, ladder, paths
+from discreet.records.lattice import EXHAUSTIVE, JudgedNode, Lattice, base_table, suppressed_cells
+from discreet.records.mondrian import TOP, KeyScale, Mondrian, Partition, line_scale, tree_scale
+from discreet.records.node_losses import METRICS, node_losses
+from discreet.rules.population import PopulationCounts, PopulationRule
+from discreet.rules.records import RecordRule
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.records.generalise import Generalise
+
+MOST_SHOWN = 2_000
+"""So many nodes of a lattice are kept with the release."""
+Work = tuple[dict[str, "pa.ChunkedArray"], dict[str, Any], dict[str, int], list[str]]
+
+
+# ---- the same levels for all records -----------------------------------------------------------------------------
+
+
+def same_levels(method: Generalise, records: RecordSet, keys: Sequence[str], judges: Judges) -> Work:
+    """Full-domain generalisation: columns, facts, effort and notes."""
+    ladders = _ladders(records, keys, judges)
+    base, digits, cell = base_table(ladders, judges)
+    most = int(method.outliers * len(records) + 1e-9)
+    lattice = Lattice(ladders, judges, node_losses(method.metric, ladders), most, base, digits)
+    best = lattice.search()
+    if best is None:
+        raise _nothing_found(lattice, len(records), keys)
+    gone = suppressed_cells(lattice)
+    empty = (base.high == 0) & (base.low == 0)
+    suppressed = (gone & ~empty)[cell]
+    changed = {}
+    for one, level in zip(ladders, best.levels, strict=True):
+        if level or suppressed.any():
+            changed[one.column.name] = _raised(records, one, level, suppressed)
+    facts = {
+        "keys": list(keys),
+        "rows": len(records),
+        "levels": list(best.levels),
+        "heights": [len(one) - 1 for one in ladders],
+        "suppressed": int(suppressed.sum()),
+        "classes": _classes(lattice),
+        "losses": _all_losses(lattice, best),
+        "nodes": lattice.nodes,
+        "table": _shown(lattice),
+    }
+    notes = [f"Key {name!r} has no hierarchy and stays as it is." for name in keys if name not in records.hierarchies]
+    return changed, facts, {"generalisation": lattice.count, "cell": len(base.high)}, notes
+
+
+def _ladders(records: RecordSet, keys: Sequence[str], judges: Judges) -> tuple[Ladder, ...]:
+    population = judges.population
+    made = []
+    for place, name in enumerate(keys):
+        more: Sequence[str] = ()
+        if population is not None:
+            more = [*population.codes[place], *([""] if (population.columns[place] < 0).any() else [])]
+        column = key_column(records, name, more)
+        if population is not None and column.unknown[column.codes].any():
+            raise InputError(
+                f"Key {name!r} has empty fields or codes for unknown, and a rule looks at a population.",
+                hint="Such a record may be anybody: correct it, or leave it out first.",
+            )
+        made.append(ladder(column, records.hierarchies.get(name)))
+    return tuple(made)
+
+
+def _raised(records: RecordSet, one: Ladder, level: int, suppressed: Bools) -> pa.ChunkedArray:
+    """A key at a level, empty where records are suppressed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    name = one.column.name
+    if not level:
+        column = records[name]
+        return pc.if_else(pa.chunked_array([pa.array(suppressed)]), pa.scalar(None, column.type), column)
+    rung = one.rungs[level]
+    place = rung.code[one.column.codes]
+    place[suppressed] = 0
+    words = pa.array([None, *rung.texts], pa.string())
+    return pa.chunked_array([words.take(pa.array(place))])
+
+
+def _classes(lattice: Lattice) -> int:
+    """How many combinations are left, the empty one among them."""
+    table, gone = lattice.best_table, lattice.best_gone
+    assert table is not None and gone is not None
+    there = table.records > 0
+    return int((there & ~gone).sum()) + bool((there & gone).any())
+
+
+def _all_losses(lattice: Lattice, best: JudgedNode) -> dict[str, float]:
+    """The loss of the best node by every measure."""
+    table, gone = lattice.best_table, lattice.best_gone
+    assert table is not None and gone is not None
+    found = {}
+    for metric in METRICS:
+        measured = replace(lattice, losses=node_losses(metric, lattice.ladders))
+        found[metric] = measured.loss_of(best.levels, table, gone)
+    return found
+
+
+def _shown(lattice: Lattice) -> list[list[Any]]:
+    """Nodes for the picture: levels, records suppressed, loss, and whether the rules hold; none where there are many."""
+    if len(lattice.judged) > MOST_SHOWN:
+        return []
+    ordered = sorted(lattice.judged, key=lambda node: node.levels)
+    return [[list(node.levels), node.suppressed, node.loss, node.feasible] for node in ordered]
+
+
+def _nothing_found(lattice: Lattice, rows: int, keys: Sequence[str]) -> ProtectionError:
+    """No node keeps the rules: say how near the nearest came."""
+    if not lattice.judged:
+        return ProtectionError(
+            "No combination of levels keeps the rules, not even the tops of all hierarchies.",
+            hint="Ask for less, or allow more outliers=.",
+        )
+    near = min(lattice.judged, key=lambda node: (node.suppressed, node.loss, node.levels))
+    levels = ", ".join(f"{name} {level}" for name, level in zip(keys, near.levels, strict=True))
+    allowed = f"{counted(lattice.most, 'record', 'are')} allowed"
+    if near.suppressed <= lattice.most:
+        allowed = "these then break a rule together"
+    return ProtectionError(
+        f"No combination of levels keeps the rules. The nearest (levels gone up: {levels}) leaves "
+        f"{counted(near.suppressed, 'record')} of {rows:,} ({near.suppressed / rows:.2%}) in classes that break one, and "
+        f"{allowed}.",
+        hint="Ask for less, allow more outliers=, give hierarchies that go further up, or use algorithm='local'.",
+    )
+
+
+# ---- codes of their own for every class --------------------------------------------------------------------------
+
+
+def local_recoding(method: Generalise, records: RecordSet, keys: Sequence[str], judges: Judges) -> Work:
+    """Local recoding: columns, facts, effort and notes."""
+    if judges.population is not None:
+        raise ParameterError(
+            "Rules that look at a population are kept by algorithm='lattice' only.",
+            hint="Use it, or give the rule to protect(rules=...).",
+        )
+    scales = tuple(_scale(method, records, name) for name in keys)
+    columns = [scale.column.codes for scale in scales]
+    ladders = [Ladder(scale.column, ()) for scale in scales]
+    base, digits, cell = base_table(ladders, judges)
+    places = tuple(scale.place[digits.codes(i, base.high, base.low)] for i, scale in enumerate(scales))
+    work = Mondrian(scales, places, base.records, base.pairs, judges)
+    classes, gone = _divided(work, int(method.outliers * len(columns[0]) + 1e-9))
+    of_cell = np.zeros(len(base.records), np.int64)
+    of_cell[classes.cells] = np.repeat(np.arange(len(classes)), np.diff(classes.start))
+    ends = [work.ends(classes, place) for place in range(len(keys))]
+    empty = np.all([low == -1 for low, _ in ends], axis=0)
+    suppressed = (gone & ~empty)[of_cell][cell]
+    changed = {}
+    for scale, (low, high) in zip(scales, ends, strict=True):
+        if suppressed.any() or bool((low < high).any()):
+            changed[scale.column.name] = _named(records, scale, low, high, gone, of_cell[cell])
+    rows = np.bincount(of_cell, base.records, len(classes)).astype(np.int64)
+    facts = {
+        "keys": list(keys),
+        "rows": len(records),
+        "suppressed": int(suppressed.sum()),
+        "classes": _distinct(scales, ends, gone),
+        "losses": _class_losses(scales, ends, rows, gone & ~empty),
+    }
+    return changed, facts, {"cell": len(base.records), "class of records": len(classes)}, []
+
+
+def _scale(method: Generalise, records: RecordSet, name: str) -> KeyScale:
+    import pyarrow as pa
+
+    column = key_column(records, name)
+    kind, hierarchy = records[name].type, records.hierarchies.get(name)
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if name in method.ordered or (numbers and hierarchy is None):
+        wrong = sum(
+            not NUMBER.fullmatch(text) for number, text in enumerate(column.texts, 1) if not column.unknown[number]
+        )
+        if wrong:
+            raise InputError(
+                f"{counted(wrong, 'code')} of {name!r} {'is' if wrong == 1 else 'are'} no number, and ordered= names it.",
+                hint="Name only keys of numbers.",
+            )
+        return line_scale(column)
+    if hierarchy is None and TOP in column.texts:
+        raise InputError(
+            f"Key {name!r} has no hierarchy, and {TOP!r} is one of its codes.", hint="Give it a hierarchy, or recode it."
+        )
+    if hierarchy is not None and hierarchy.total is None and len({line[0] for line in paths(hierarchy).values()}) > 1:
+        raise InputError(
+            f"The hierarchy of {name!r} has no total, so that some codes have none above them in common.",
+            hint="Give a hierarchy with a total.",
+        )
+    return tree_scale(column, hierarchy)
+
+
+def _divided(work: Mondrian, most: int) -> tuple[Partition, Bools]:
+    """Classes, and which of them are suppressed."""
+    first = work.first()
+    gapped = work.gapped(first)
+    good = work.safe(first, gapped)
+    sizes = [int(work.records[first.cells[a:b]].sum()) for a, b in zip(first.start, first.start[1:], strict=False)]
+    rows = int(work.records.sum())
+    left = sum(size for size, kept in zip(sizes, good, strict=True) if not kept)
+    if not good.any():
+        raise ProtectionError(
+            f"The rules do not hold even where all {counted(rows, 'record')} look the same.", hint="Ask for less."
+        )
+    bad = [first.cells[first.start[c] : first.start[c + 1]] for c in np.flatnonzero(~good)]
+    kept = _chosen(first, good)
+    classes = work.divide(kept)
+    gone = np.zeros(len(classes), np.bool_)
+    if bad:
+        classes = Partition(
+            np.concatenate((classes.cells, *bad)),
+            np.append(classes.start, classes.start[-1] + np.cumsum([len(one) for one in bad])),
+        )
+        gone = np.append(gone, np.ones(len(bad), np.bool_))
+        gone = _joined(work, classes, gone)
+        left = int(work.records[np.concatenate([classes.cells[a:b] for a, b in _spans(classes, gone)])].sum())
+    if left > most:
+        raise ProtectionError(
+            f"{counted(left, 'record', 'have')} empty fields that leave them in classes that break a rule, and the keys "
+            f"of at most {most:,} may be emptied.",
+            hint="Allow more outliers=, or fill or recode empty fields first.",
+        )
+    return classes, gone
+
+
+def _spans(classes: Partition, chosen: Bools) -> list[tuple[int, int]]:
+    return [(int(classes.start[c]), int(classes.start[c + 1])) for c in np.flatnonzero(chosen)]
+
+
+def _chosen(classes: Partition, chosen: Bools) -> Partition:
+    parts = [classes.cells[a:b] for a, b in _spans(classes, chosen)]
+    return Partition(np.concatenate(parts), np.append(0, np.cumsum([len(one) for one in parts])).astype(np.int64))
+
+
+def _joined(work: Mondrian, classes: Partition, gone: Bools) -> Bools:
+    """Suppressed classes with further ones, the smallest first, until they keep the rules together."""
+    group = np.repeat(np.arange(len(classes)), np.diff(classes.start))
+    of_cell = np.zeros(len(work.records), np.int64)
+    of_cell[classes.cells] = group
+    sizes = np.bincount(group, work.records[classes.cells], len(classes)).astype(np.int64)
+    empty = np.all([work.ends(classes, place)[0] == -1 for place in range(len(work.scales))], axis=0)
+    gone = gone | empty
+    for c in [-1, *np.flatnonzero(~gone)[np.argsort(sizes[~gone], kind="stable")].tolist()]:
+        if c >= 0:
+            gone[c] = True
+        if work.judges.suppressed_safe(int(sizes[gone].sum()), work.pairs, gone[of_cell]):
+            return gone
+    raise ProtectionError(
+        "Records whose keys would have to be emptied break a rule together, whoever joins them.",
+        hint="Fill or recode empty fields of the keys first, or ask for less.",
+    )
+
+
+def _named(
+    records: RecordSet, scale: KeyScale, low: Ints, high: Ints, gone: Bools, of_row: Ints
+) -> pa.ChunkedArray:
+    """A key with the codes of each class."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not bool((low < high).any()):
+        column = records[scale.column.name]
+        return pc.if_else(pa.chunked_array([pa.array(gone[of_row])]), pa.scalar(None, column.type), column)
+    ends, place = np.unique(np.stack((low, high), axis=1), axis=0, return_inverse=True)
+    words = pa.array([None, *(scale.name(int(a), int(b)) for a, b in ends)], pa.string())
+    number = np.where(gone, 0, place.ravel() + 1)
+    return pa.chunked_array([words.take(pa.array(number[of_row]))])
+
+
+def _distinct(scales: Sequence[KeyScale], ends: Sequence[tuple[Ints, Ints]], gone: Bools) -> int:
+    """How many combinations are published: several classes may have the same codes."""
+    group = np.zeros(len(gone), np.int64)
+    for scale, (low, high) in zip(scales, ends, strict=True):
+        pairs, place = np.unique(np.stack((low, high), axis=1), axis=0, return_inverse=True)
+        names = [scale.name(int(a), int(b)) for a, b in pairs]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        code = np.array([numbers[name] for name in names])[place.ravel()]
+        _, group = np.unique(np.stack((group, code), axis=1), axis=0, return_inverse=True)
+        group = group.ravel()
+    blank = np.all([low == -1 for low, _ in ends], axis=0) | gone
+    return len(np.unique(group[~blank])) + bool(blank.any())
+
+
+def _class_losses(
+    scales: Sequence[KeyScale], ends: Sequence[tuple[Ints, Ints]], rows: Ints, gone: Bools
+) -> dict[str, float]:
+    """The loss of classes: the mean width of their codes."""
+    widths = np.zeros(len(rows))
+    for scale, (low, high) in zip(scales, ends, strict=True):
+        pairs, place = np.unique(np.stack((low, high), axis=1), axis=0, return_inverse=True)
+        widths += np.array([scale.width(int(a), int(b)) for a, b in pairs])[place.ravel()]
+    widths[gone] = len(scales)
+    return {"loss": float((widths * rows).sum() / (rows.sum() * len(scales)))}
+
+
+# ---- populations -------------------------------------------------------------------------------------------------
+
+
+def generalised_population(rule: RecordRule, after: RecordSet, facts: Mapping[str, Any]) -> RecordRule:
+    """A rule whose population has gone up to the same levels as the keys; others as they are."""
+    if not isinstance(rule, PopulationRule):
+        return rule
+    counts: PopulationCounts = rule.population
+    codes, columns = [], []
+    for place, (name, level) in enumerate(zip(facts["keys"], facts["levels"], strict=True)):
+        texts = counts.codes[place]
+        if level:
+            path = paths(after.hierarchies[name])
+            deepest = max(len(line) for line in path.values()) - 1
+            texts = tuple(path[text][min(deepest - level, len(path[text]) - 1)] for text in texts)
+        new = list(dict.fromkeys(texts))
+        numbers = np.array([*(new.index(text) for text in texts), -1], np.int64)
+        codes.append(new)
+        columns.append(numbers[counts.columns[place]])
+    return replace(rule, population=PopulationCounts.gathered(counts.keys, codes, columns, counts.units, counts.total))
+
+
+__all__ = ["EXHAUSTIVE", "KeyColumn", "generalised_population", "local_recoding", "same_levels"]
