@@ -18,6 +18,7 @@ from discreet.parameters import Number, Share
 from discreet.records.class_judges import Judges, judges_of
 from discreet.records.node_losses import Metric
 from discreet.rules.anonymity import KAnonymity
+from discreet.rules.population import PopulationRule
 from discreet.rules.records import RecordRule, record_rule_from_record
 
 
@@ -114,7 +115,8 @@ class Generalise(RecordMethod):
             )
         work = same_levels if self.algorithm == "lattice" else local_recoding
         changed, facts, effort, notes = work(self, records, keys, judges)
-        outcome = self._outcome(changed, {**facts, "rules": [rule.record() for rule in judges.rules]}, effort, notes)
+        rules = [_stated(rule, given) for rule, given in zip(judges.rules, wanted, strict=True)]
+        outcome = self._outcome(changed, {**facts, "rules": rules}, effort, notes)
         self._refuse_unsafe(records.with_columns(outcome.changed), judges, facts)
         return outcome
 
@@ -156,6 +158,12 @@ class Generalise(RecordMethod):
                     f"The rules do not hold after generalisation: {finding.words}.",
                     hint="Nothing is published; please report it.",
                 )
+
+
+def _stated(rule: RecordRule, given: RecordRule) -> dict[str, Any]:
+    """A rule as it is stated of the step: about the keys, with the population as it was given."""
+    plain = rule.record()
+    return {**plain, "population": given.record()["population"]} if isinstance(given, PopulationRule) else plain
 
 
 def _made(given: Any) -> tuple[RecordRule, ...]:

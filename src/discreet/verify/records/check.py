@@ -10,6 +10,7 @@ from discreet.model.release import RecordCustodian
 from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
+from discreet.verify.records.generalised import check_generalised
 from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.rules import check_rule
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.model.public import PublicRelease
 
 METHODS: dict[str, Callable[[CheckedStep], None]] = {
+    "generalise": check_generalised,
     "local_suppress": check_blanked,
     "multiplicative_noise": check_multiplied_records,
     "recode": check_recoded,

@@ -100,6 +100,18 @@ KEYED: dict[str, Shape] = {
 }
 """Parameters of methods that draw at random."""
 METHODS: dict[str, Shape] = {
+    "generalise": record(
+        {
+            "method": one_of("generalise"),
+            "k": optional(whole(2)),
+            "rules": many(lambda value, place: _rule(value, place)),
+            "keys": many(SOME),
+            "algorithm": one_of("lattice", "local"),
+            "metric": one_of("loss", "precision", "entropy", "discernibility", "class_size"),
+            "outliers": number(0, 1),
+            "ordered": many(SOME),
+        }
+    ),
     "local_suppress": record(
         {
             "method": one_of("local_suppress"),
