@@ -325,7 +325,11 @@ PEOPLE = {"x": ["1", "1"], "y": ["1", "1"], "s": ["a", "b"], "other": ["a", None
 @pytest.mark.parametrize(
     ("rule", "error", "message"),
     [
-        (ds.LDiversity(2, sensitive="x"), ParameterError, "'x' is a key and the sensitive column of LDiversity at once"),
+        (
+            ds.LDiversity(2, sensitive="x"),
+            ParameterError,
+            "'x' is a key and the sensitive column of LDiversity at once",
+        ),
         (ds.LDiversity(2, sensitive="wealth"), ParameterError, "no column 'wealth'"),
         (ds.LDiversity(2, sensitive="gone"), InputError, "'gone' is empty in every record"),
         (ds.TCloseness(0.1, distance="hierarchical"), NeedsError, "needs the hierarchy of 's'"),

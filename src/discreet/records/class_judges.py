@@ -31,7 +31,7 @@ class Judges:
     """Rules of one generalisation, by what they look at.
 
     ``least`` is the least number of records of a class, ``least_open`` that of one without an empty field; ``columns``
-    are the sensitive columns that ``sensitive`` look at, one after the other.
+    are the sensitive columns, each once, and ``looks_at`` says which of them each of ``sensitive`` looks at.
     """
 
     rules: tuple[RecordRule, ...]
@@ -39,6 +39,7 @@ class Judges:
     least_open: int
     sensitive: tuple[SensitiveRule, ...]
     columns: tuple[SensitiveColumn, ...]
+    looks_at: tuple[int, ...]
     maps: tuple[KMap, ...]
     presences: tuple[DeltaPresence, ...]
 
@@ -65,8 +66,8 @@ class Judges:
     def values_safe(self, values: Sequence[ClassValues], gapped: Bools) -> Bools:
         """Classes whose sensitive values keep the rules."""
         good = np.ones(len(gapped), np.bool_)
-        for rule, column, classes in zip(self.sensitive, self.columns, values, strict=True):
-            safe = rule.safe(rule.scores(column, classes))
+        for rule, place in zip(self.sensitive, self.looks_at, strict=True):
+            safe = rule.safe(rule.scores(self.columns[place], values[place]))
             good &= safe | gapped if rule.missing == "exempt" else safe
         return good
 
@@ -74,9 +75,10 @@ class Judges:
         """Whether all suppressed records together keep the rules that judge empty fields."""
         if records < self.least:
             return False
-        for rule, column, mine in zip(self.sensitive, self.columns, pairs, strict=True):
+        for rule, place in zip(self.sensitive, self.looks_at, strict=True):
             if rule.missing == "exempt":
                 continue
+            mine, column = pairs[place], self.columns[place]
             there = gone[mine.owner]
             classes = class_values(
                 np.zeros(int(there.sum()), np.int64), mine.value[there], len(column.known), mine.count[there]
@@ -91,7 +93,7 @@ def judges_of(rules: Sequence[RecordRule], keys: Sequence[str], records: RecordS
     made = [_about(rule, keys, records) for rule in rules]
     counting = [rule for rule in made if isinstance(rule, KAnonymity)]
     sensitive = tuple(rule for rule in made if isinstance(rule, SensitiveRule))
-    columns = tuple(sensitive_column(records, str(rule.sensitive)) for rule in sensitive)
+    names = list(dict.fromkeys(str(rule.sensitive) for rule in sensitive))
     populations = [rule for rule in made if isinstance(rule, PopulationRule)]
     for rule in populations[1:]:
         if rule.population.plain() != populations[0].population.plain():
@@ -101,7 +103,8 @@ def judges_of(rules: Sequence[RecordRule], keys: Sequence[str], records: RecordS
         max((rule.k for rule in counting if rule.missing == "category"), default=1),
         max((rule.k for rule in counting), default=1),
         sensitive,
-        columns,
+        tuple(sensitive_column(records, name) for name in names),
+        tuple(names.index(str(rule.sensitive)) for rule in sensitive),
         tuple(rule for rule in populations if isinstance(rule, KMap)),
         tuple(rule for rule in populations if isinstance(rule, DeltaPresence)),
     )

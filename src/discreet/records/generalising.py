@@ -12,9 +12,9 @@ from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.model.arrays import Bools, Ints
 from discreet.model.records import NUMBER, RecordSet
 from discreet.records.class_judges import Judges
-from discreet.records.ladders import KeyColumn, Ladder, key_column, ladder, paths
-from discreet.records.lattice import EXHAUSTIVE, JudgedNode, Lattice, base_table, suppressed_cells
-from discreet.records.mondrian import TOP, KeyScale, Mondrian, Partition, line_scale, tree_scale
+from discreet.records.ladders import Ladder, key_column, ladder, paths
+from discreet.records.lattice import JudgedNode, Lattice, base_table, suppressed_cells
+from discreet.records.mondrian import TOP, KeyScale, Mondrian, Partition, line_scale, numbered_pairs, tree_scale
 from discreet.records.node_losses import METRICS, node_losses
 from discreet.rules.population import PopulationCounts, PopulationRule
 from discreet.rules.records import RecordRule
@@ -71,7 +71,7 @@ def _ladders(records: RecordSet, keys: Sequence[str], judges: Judges) -> tuple[L
         if population is not None:
             more = [*population.codes[place], *([""] if (population.columns[place] < 0).any() else [])]
         column = key_column(records, name, more)
-        if population is not None and column.unknown[column.codes].any():
+        if population is not None and column.counts[column.unknown].any():
             raise InputError(
                 f"Key {name!r} has empty fields or codes for unknown, and a rule looks at a population.",
                 hint="Such a record may be anybody: correct it, or leave it out first.",
@@ -130,7 +130,7 @@ def _nothing_found(lattice: Lattice, rows: int, keys: Sequence[str]) -> Protecti
             "No combination of levels keeps the rules, not even the tops of all hierarchies.",
             hint="Ask for less, or allow more outliers=.",
         )
-    near = min(lattice.judged, key=lambda node: (node.suppressed, node.loss, node.levels))
+    near = min(lattice.judged, key=lambda node: (node.suppressed, sum(node.levels), node.levels))
     levels = ", ".join(f"{name} {level}" for name, level in zip(keys, near.levels, strict=True))
     allowed = f"{counted(lattice.most, 'record', 'are')} allowed"
     if near.suppressed <= lattice.most:
@@ -198,7 +198,8 @@ def _scale(method: Generalise, records: RecordSet, name: str) -> KeyScale:
         return line_scale(column)
     if hierarchy is None and TOP in column.texts:
         raise InputError(
-            f"Key {name!r} has no hierarchy, and {TOP!r} is one of its codes.", hint="Give it a hierarchy, or recode it."
+            f"Key {name!r} has no hierarchy, and {TOP!r} is one of its codes.",
+            hint="Give it a hierarchy, or recode it.",
         )
     if hierarchy is not None and hierarchy.total is None and len({line[0] for line in paths(hierarchy).values()}) > 1:
         raise InputError(
@@ -269,9 +270,7 @@ def _joined(work: Mondrian, classes: Partition, gone: Bools) -> Bools:
     )
 
 
-def _named(
-    records: RecordSet, scale: KeyScale, low: Ints, high: Ints, gone: Bools, of_row: Ints
-) -> pa.ChunkedArray:
+def _named(records: RecordSet, scale: KeyScale, low: Ints, high: Ints, gone: Bools, of_row: Ints) -> pa.ChunkedArray:
     """A key with the codes of each class."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -279,9 +278,10 @@ def _named(
     if not bool((low < high).any()):
         column = records[scale.column.name]
         return pc.if_else(pa.chunked_array([pa.array(gone[of_row])]), pa.scalar(None, column.type), column)
-    ends, place = np.unique(np.stack((low, high), axis=1), axis=0, return_inverse=True)
-    words = pa.array([None, *(scale.name(int(a), int(b)) for a, b in ends)], pa.string())
-    number = np.where(gone, 0, place.ravel() + 1)
+    first, last, place = numbered_pairs(low, high)
+    names = [scale.name(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+    words = pa.array([None, *names], pa.string())
+    number = np.where(gone, 0, place + 1)
     return pa.chunked_array([words.take(pa.array(number[of_row]))])
 
 
@@ -289,12 +289,10 @@ def _distinct(scales: Sequence[KeyScale], ends: Sequence[tuple[Ints, Ints]], gon
     """How many combinations are published: several classes may have the same codes."""
     group = np.zeros(len(gone), np.int64)
     for scale, (low, high) in zip(scales, ends, strict=True):
-        pairs, place = np.unique(np.stack((low, high), axis=1), axis=0, return_inverse=True)
-        names = [scale.name(int(a), int(b)) for a, b in pairs]
+        first, last, place = numbered_pairs(low, high)
+        names = [scale.name(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        code = np.array([numbers[name] for name in names])[place.ravel()]
-        _, group = np.unique(np.stack((group, code), axis=1), axis=0, return_inverse=True)
-        group = group.ravel()
+        _, _, group = numbered_pairs(group, np.array([numbers[name] for name in names])[place])
     blank = np.all([low == -1 for low, _ in ends], axis=0) | gone
     return len(np.unique(group[~blank])) + bool(blank.any())
 
@@ -305,8 +303,9 @@ def _class_losses(
     """The loss of classes: the mean width of their codes."""
     widths = np.zeros(len(rows))
     for scale, (low, high) in zip(scales, ends, strict=True):
-        pairs, place = np.unique(np.stack((low, high), axis=1), axis=0, return_inverse=True)
-        widths += np.array([scale.width(int(a), int(b)) for a, b in pairs])[place.ravel()]
+        first, last, place = numbered_pairs(low, high)
+        each = [scale.width(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+        widths += np.array(each)[place]
     widths[gone] = len(scales)
     return {"loss": float((widths * rows).sum() / (rows.sum() * len(scales)))}
 
@@ -331,6 +330,3 @@ def generalised_population(rule: RecordRule, after: RecordSet, facts: Mapping[st
         codes.append(new)
         columns.append(numbers[counts.columns[place]])
     return replace(rule, population=PopulationCounts.gathered(counts.keys, codes, columns, counts.units, counts.total))
-
-
-__all__ = ["EXHAUSTIVE", "KeyColumn", "generalised_population", "local_recoding", "same_levels"]

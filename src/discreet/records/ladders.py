@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ class KeyColumn:
     def size(self) -> int:
         """How many numbers there are, 0 included."""
         return len(self.texts) + 1
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How many records have each number."""
+        return np.bincount(self.codes, minlength=self.size).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +125,8 @@ def _rung(column: KeyColumn, path: dict[str, list[str]], under: dict[str, int], 
 
 def refuse_unknown(column: KeyColumn, path: dict[str, list[str]]) -> None:
     """Refuse codes that a hierarchy does not have."""
-    counts = np.bincount(column.codes, minlength=column.size)
     strange = {
-        text: int(counts[number])
+        text: int(column.counts[number])
         for number, text in enumerate(column.texts, 1)
         if text not in path and not column.unknown[number]
     }

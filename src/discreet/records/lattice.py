@@ -237,7 +237,14 @@ class Lattice:
         at = self.digits
         if self.losses.any_gap:
             with_gaps(
-                table.high, table.low, at.in_high, at.stride, at.size, np.array(levels, np.int64), self.losses.gap, gapped
+                table.high,
+                table.low,
+                at.in_high,
+                at.stride,
+                at.size,
+                np.array(levels, np.int64),
+                self.losses.gap,
+                gapped,
             )
         good = self.judges.enough(table.records, gapped)
         if self.judges.sensitive:

@@ -115,6 +115,14 @@ def _places(column: KeyColumn, order: Sequence[int]) -> Ints:
     return place.astype(np.int64)
 
 
+def numbered_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
+    """Pairs that occur, in their order, and which of them each is."""
+    low, base = int(first.min(initial=0)), int(second.min(initial=0))
+    span = int(second.max(initial=0)) - base + 1
+    pairs, place = np.unique((first - low) * span + (second - base), return_inverse=True)
+    return pairs // span + low, pairs % span + base, place.ravel()
+
+
 @dataclass(frozen=True, eq=False)
 class Partition:
     """Classes of combinations: ``cells[start[c] : start[c + 1]]`` are those of class ``c``."""
@@ -140,9 +148,7 @@ class Mondrian:
         """Combinations that are empty or unknown in the same keys."""
         group = np.zeros(len(self.records), np.int64)
         for code in self.codes:
-            # np.unique numbers them anew each time, so that they never grow beyond the combinations.
-            _, group = np.unique(np.stack((group, np.minimum(code, 0)), axis=1), axis=0, return_inverse=True)
-            group = group.ravel()
+            _, _, group = numbered_pairs(group, np.minimum(code, 0))
         order = np.argsort(group, kind="stable")
         start = np.append(0, np.cumsum(np.bincount(group)))
         return Partition(order, start.astype(np.int64))
@@ -174,19 +180,20 @@ class Mondrian:
     def divide(self, classes: Partition) -> Partition:
         """Cut classes while that lowers the loss and both halves keep the rules."""
         done: list[Ints] = []
+        sizes: list[Ints] = []
         finished, everybody = 0, int(self.records.sum())
         active = classes
         while len(active):
             checkpoint("classes of records", finished, everybody)
             halved, inside = self._cuts(active)
-            for c in np.flatnonzero(~halved).tolist():
-                done.append(active.cells[active.start[c] : active.start[c + 1]])
-                finished += int(self.records[done[-1]].sum())
+            length = np.diff(active.start)
+            done.append(active.cells[np.repeat(~halved, length)])
+            sizes.append(length[~halved])
+            finished += int(self.records[done[-1]].sum())
             order, start = np.empty(len(active.cells), np.int64), np.empty(2 * len(active) + 1, np.int64)
             many = divided(active.cells, active.start, halved, inside, order, start)
             active = Partition(order[: start[many]].copy(), start[: many + 1].copy())
-        start = np.append(0, np.cumsum([len(one) for one in done])).astype(np.int64)
-        return Partition(np.concatenate(done), start)
+        return Partition(np.concatenate(done), np.append(0, np.cumsum(np.concatenate(sizes))).astype(np.int64))
 
     def _cuts(self, active: Partition) -> tuple[Bools, Bools]:
         """Which classes are cut, and which of their combinations lie inside the cut."""

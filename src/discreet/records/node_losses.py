@@ -70,7 +70,7 @@ def node_losses(metric: Metric, ladders: Sequence[Ladder]) -> NodeLosses:
     gap = np.zeros((len(ladders), levels, size), np.bool_)
     total = []
     for place, one in enumerate(ladders):
-        count = np.bincount(one.column.codes, minlength=one.column.size)
+        count = one.column.counts
         sums = np.zeros(len(one))
         for level, rung in enumerate(one.rungs):
             codes = len(rung.texts) + 1
@@ -85,5 +85,5 @@ def node_losses(metric: Metric, ladders: Sequence[Ladder]) -> NodeLosses:
                 sums[level] = count @ cost[place, level][rung.code]
         total.append(sums)
     whole = len(ladders) * (float(np.log2(max(rows, 1))) if metric == "entropy" else 1.0)
-    occurring = [one.column.unknown[np.unique(one.column.codes)].any() for one in ladders]
-    return NodeLosses(metric, cost, tuple(total), whole, rows, gap, bool(any(occurring)))
+    any_gap = any(bool(one.column.counts[one.column.unknown].any()) for one in ladders)
+    return NodeLosses(metric, cost, tuple(total), whole, rows, gap, any_gap)

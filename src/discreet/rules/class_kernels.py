@@ -95,9 +95,7 @@ def moved_earth(start: Any, value: Any, count: Any, share: Any, parent: Any, len
 
 
 @kernel("void(i8[::1], i8[::1], i8[::1], f8[::1], f8, b1, f8[::1])")
-def likeliest_gain(
-    start: Any, value: Any, count: Any, share: Any, beta: float, enhanced: bool, found: Any
-) -> None:
+def likeliest_gain(start: Any, value: Any, count: Any, share: Any, beta: float, enhanced: bool, found: Any) -> None:
     """By how much the share of a value in each class exceeds that in all records, as a share of the latter: the most.
 
     ``enhanced`` measures it against the lesser of ``beta`` and minus the logarithm of the share in all records.

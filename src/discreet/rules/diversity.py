@@ -316,9 +316,7 @@ class BetaLikeness(SensitiveRule):
     def scores(self, column: SensitiveColumn, classes: ClassValues) -> Floats:
         """The greatest gain of each class, in the measure of ``beta``."""
         found, enhanced = np.zeros(len(classes)), self.form == "enhanced"
-        likeliest_gain(
-            classes.start, classes.value, classes.count, column.share, float(self.beta), enhanced, found
-        )
+        likeliest_gain(classes.start, classes.value, classes.count, column.share, float(self.beta), enhanced, found)
         return found
 
     def safe(self, scores: Floats) -> Bools:

@@ -36,11 +36,17 @@ def generalised_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Cl
             "class"
         )
     gone = facts["suppressed"]
-    emptied = f"the keys of {gone:,} of {counted(facts['rows'], 'record')} were emptied" if gone else "no key was emptied"
+    emptied = (
+        f"the keys of {gone:,} of {counted(facts['rows'], 'record')} were emptied" if gone else "no key was emptied"
+    )
     words = [rule_words(rule) for rule in facts["rules"]]
-    lost = [f"{MEASURES[name][0]} {value:{MEASURES[name][1]}}" for name, value in facts["losses"].items()]
+    lost = [
+        f"{text} {facts['losses'][name]:{how}}" for name, (text, how) in MEASURES.items() if name in facts["losses"]
+    ]
     statement = (
         f"{what}; {emptied}; nothing else changed. {facts['classes']:,} combinations of keys were left. When this was "
         f"done: {' '.join(one.statement for one in words)} Lost: {', '.join(lost)}."
     )
-    return Claim("generalise", statement, (), tuple(dict.fromkeys(text for one in words for text in one.not_considered)))
+    return Claim(
+        "generalise", statement, (), tuple(dict.fromkeys(text for one in words for text in one.not_considered))
+    )

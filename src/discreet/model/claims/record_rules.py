@@ -71,9 +71,7 @@ def diversity_words(rule: Mapping[str, Any]) -> RuleWords:
     elif rule["form"] == "entropy":
         what = f"values of {sensitive} whose entropy is at least that of {l_} equally frequent ones"
     else:
-        what = (
-            f"no value of {sensitive} that is {rule['c']:g} times as common as those from the {l_}th commonest on together"
-        )
+        what = f"no value of {sensitive} that is {rule['c']:g} times as common as those from the {l_}th commonest on together"
     gaps = "empty fields and codes for unknown are no values of it: it holds with them and without them"
     return _class_words(rule, f"have {what}; {gaps}", ("which of the values in a class are alike in meaning",))
 
@@ -94,7 +92,9 @@ def likeness_words(rule: Mapping[str, Any]) -> RuleWords:
     bound = f"{rule['beta']:g}"
     if rule["form"] == "enhanced":
         bound = f"the lesser of {bound} and minus the logarithm of its share among all"
-    what = f"have no value of {rule['sensitive']} that is commoner among them than among all records by more than {bound}"
+    what = (
+        f"have no value of {rule['sensitive']} that is commoner among them than among all records by more than {bound}"
+    )
     return _class_words(rule, f"{what}, as a share of what it is among all", ())
 
 
