@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
+from discreet.recipe.schema import read_recipe
 from discreet.records import generalising, lattice
 from discreet.records.mondrian import interval_name
-from discreet.recipe.schema import read_recipe
 
 UP = {
     "age": {str(a): [str(a), f"{a // 2 * 2}-{a // 2 * 2 + 1}", "all"] for a in range(6)},
@@ -426,6 +426,12 @@ def test_gaps_and_a_population_do_not_go_together():
     rule = ds.KMap(2, population=pa.table(SOME).select(KEYS))
     with pytest.raises(InputError, match="Key 'town' has empty fields or codes for unknown, and a rule looks at"):
         ds.Generalise(rules=[rule]).run(read_record_set(people(columns)))
+
+
+def test_codes_of_a_population_that_no_hierarchy_has_are_refused():
+    others = pa.table({**SOME, "town": ["N1", "N1", "N9", "N9"]}).select(KEYS)
+    with pytest.raises(InputError, match="The population has 1 code of 'town' that its hierarchy does not have: 'N9'"):
+        ds.Generalise(rules=[ds.KMap(2, population=others)]).run(read_record_set(people(SOME)))
 
 
 def test_empty_fields_that_nobody_shares_must_be_few():

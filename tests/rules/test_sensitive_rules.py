@@ -333,7 +333,7 @@ PEOPLE = {"x": ["1", "1"], "y": ["1", "1"], "s": ["a", "b"], "other": ["a", None
         (ds.LDiversity(2, sensitive="wealth"), ParameterError, "no column 'wealth'"),
         (ds.LDiversity(2, sensitive="gone"), InputError, "'gone' is empty in every record"),
         (ds.TCloseness(0.1, distance="hierarchical"), NeedsError, "needs the hierarchy of 's'"),
-        (ds.TCloseness(0.1, distance="ordered"), ParameterError, "nobody knows their order"),
+        (ds.TCloseness(0.1, distance="ordered"), ParameterError, "nobody knows the order"),
         (ds.TCloseness(0.1, distance="ordered", order=["a"]), InputError, "'b' (1 record)"),
         (ds.TCloseness(0.1, sensitive="other", distance="ordered", order=["a"]), InputError, "no place in an order"),
         (ds.TCloseness(0.1, distance="hierarchical", above={"a": "z"}), InputError, "'b' (1 record)"),

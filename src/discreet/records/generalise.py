@@ -44,8 +44,8 @@ class Generalise(RecordMethod):
         that much less is lost; numbers become intervals, other codes the lowest code above those of the class.
     metric
         What is to be least: ``"loss"``, the mean share of a hierarchy's base codes that stand under a published code;
-        ``"precision"``, the mean share of levels gone up; ``"entropy"``, bits lost per record; ``"discernibility"``, for
-        every record how many look the same; ``"class_size"``, the mean number of records that look the same.
+        ``"precision"``, the mean share of levels gone up; ``"entropy"``, bits lost per record; ``"discernibility"``,
+        for every record how many look the same; ``"class_size"``, the mean number of records that look the same.
     outliers
         The greatest share of records whose keys may be emptied.
     ordered

@@ -99,7 +99,8 @@ def _raised(records: RecordSet, one: Ladder, level: int, suppressed: Bools) -> p
 def _classes(lattice: Lattice) -> int:
     """How many combinations are left, the empty one among them."""
     table, gone = lattice.best_table, lattice.best_gone
-    assert table is not None and gone is not None
+    assert table is not None
+    assert gone is not None
     there = table.records > 0
     return int((there & ~gone).sum()) + bool((there & gone).any())
 
@@ -107,8 +108,9 @@ def _classes(lattice: Lattice) -> int:
 def _all_losses(lattice: Lattice, best: JudgedNode) -> dict[str, float]:
     """The loss of the best node by every measure."""
     table, gone = lattice.best_table, lattice.best_gone
-    assert table is not None and gone is not None
-    found = {}
+    assert table is not None
+    assert gone is not None
+    found: dict[str, float] = {}
     for metric in METRICS:
         measured = replace(lattice, losses=node_losses(metric, lattice.ladders))
         found[metric] = measured.loss_of(best.levels, table, gone)
@@ -116,7 +118,7 @@ def _all_losses(lattice: Lattice, best: JudgedNode) -> dict[str, float]:
 
 
 def _shown(lattice: Lattice) -> list[list[Any]]:
-    """Nodes for the picture: levels, records suppressed, loss, and whether the rules hold; none where there are many."""
+    """Nodes for the picture: levels, records suppressed, loss, whether the rules hold; none where there are many."""
     if len(lattice.judged) > MOST_SHOWN:
         return []
     ordered = sorted(lattice.judged, key=lambda node: node.levels)
@@ -137,8 +139,8 @@ def _nothing_found(lattice: Lattice, rows: int, keys: Sequence[str]) -> Protecti
         allowed = "these then break a rule together"
     return ProtectionError(
         f"No combination of levels keeps the rules. The nearest (levels gone up: {levels}) leaves "
-        f"{counted(near.suppressed, 'record')} of {rows:,} ({near.suppressed / rows:.2%}) in classes that break one, and "
-        f"{allowed}.",
+        f"{counted(near.suppressed, 'record')} of {rows:,} ({near.suppressed / rows:.2%}) in classes that break one, "
+        f"and {allowed}.",
         hint="Ask for less, allow more outliers=, give hierarchies that go further up, or use algorithm='local'.",
     )
 
@@ -192,8 +194,8 @@ def _scale(method: Generalise, records: RecordSet, name: str) -> KeyScale:
         )
         if wrong:
             raise InputError(
-                f"{counted(wrong, 'code')} of {name!r} {'is' if wrong == 1 else 'are'} no number, and ordered= names it.",
-                hint="Name only keys of numbers.",
+                f"{counted(wrong, 'code')} of {name!r} {'is' if wrong == 1 else 'are'} no number.",
+                hint="Name only keys of numbers in ordered=.",
             )
         return line_scale(column)
     if hierarchy is None and TOP in column.texts:
@@ -235,8 +237,8 @@ def _divided(work: Mondrian, most: int) -> tuple[Partition, Bools]:
         left = int(work.records[np.concatenate([classes.cells[a:b] for a, b in _spans(classes, gone)])].sum())
     if left > most:
         raise ProtectionError(
-            f"{counted(left, 'record', 'have')} empty fields that leave them in classes that break a rule, and the keys "
-            f"of at most {most:,} may be emptied.",
+            f"{counted(left, 'record', 'have')} empty fields that leave them in classes that break a rule, and the "
+            f"keys of at most {most:,} may be emptied.",
             hint="Allow more outliers=, or fill or recode empty fields first.",
         )
     return classes, gone
@@ -324,7 +326,8 @@ def generalised_population(rule: RecordRule, after: RecordSet, facts: Mapping[st
         if level:
             path = paths(after.hierarchies[name])
             deepest = max(len(line) for line in path.values()) - 1
-            texts = tuple(path[text][min(deepest - level, len(path[text]) - 1)] for text in texts)
+            lines = [path.get(text, [text]) for text in texts]  # codes for "unknown" may stand in no hierarchy
+            texts = tuple(line[min(deepest - level, len(line) - 1)] for line in lines)
         new = list(dict.fromkeys(texts))
         numbers = np.array([*(new.index(text) for text in texts), -1], np.int64)
         codes.append(new)

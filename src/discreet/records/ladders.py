@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError, unknown_codes
+from discreet.errors import InputError, counted, listed, unknown_codes
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import RecordSet, code_text, stands_for_unknown
@@ -89,7 +89,8 @@ def key_column(records: RecordSet, name: str, more: Sequence[str] = ()) -> KeyCo
     unknown = np.array([True, *(stands_for_unknown(value, missing) for value in values)])
     texts = [code_text(value) for value in values]
     new = [text for text in dict.fromkeys(more) if text not in set(texts)]
-    unknown = np.append(unknown, [text == "" for text in new]).astype(np.bool_)
+    strange = [text == "" or stands_for_unknown(text, missing) for text in new]
+    unknown = np.append(unknown, strange).astype(np.bool_)
     return KeyColumn(name, codes, (*values, *new), (*texts, *new), unknown)
 
 
@@ -130,8 +131,14 @@ def refuse_unknown(column: KeyColumn, path: dict[str, list[str]]) -> None:
         for number, text in enumerate(column.texts, 1)
         if text not in path and not column.unknown[number]
     }
+    if strange and not any(strange.values()):
+        raise InputError(
+            f"The population has {counted(len(strange), 'code')} of {column.name!r} that its hierarchy does not have: "
+            f"{listed(list(strange), 10)}.",
+            hint="Add them to the hierarchy, or correct the population.",
+        )
     if strange:
-        raise unknown_codes(column.name, strange)
+        raise unknown_codes(column.name, {code: many for code, many in strange.items() if many})
 
 
 def paths(hierarchy: Hierarchy) -> dict[str, list[str]]:

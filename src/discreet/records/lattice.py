@@ -91,7 +91,7 @@ class Digits:
     def codes(self, place: int, high: Ints, low: Ints) -> Ints:
         """The codes of one key."""
         word = high if self.in_high[place] else low
-        return word // self.stride[place] % self.size[place]
+        return np.asarray(word // self.stride[place] % self.size[place], np.int64)
 
 
 @dataclass(eq=False)
@@ -208,7 +208,7 @@ class Lattice:
 
     def _empty(self, table: CellTable) -> Bools:
         """The combination with nothing in it."""
-        return (table.high == 0) & (table.low == 0)
+        return np.asarray((table.high == 0) & (table.low == 0), np.bool_)
 
     def loss_of(self, levels: tuple[int, ...], table: CellTable, gone: Bools) -> float:
         """What a node loses that suppresses some combinations; the empty one has nothing to lose."""
@@ -349,7 +349,9 @@ def _people(ladders: Sequence[Ladder], population: PopulationCounts) -> Iterator
 def suppressed_cells(lattice: Lattice) -> Bools:
     """Which combinations of the base table the best node suppresses."""
     best, table, gone = lattice.best, lattice.best_table, lattice.best_gone
-    assert best is not None and table is not None and gone is not None
+    assert best is not None
+    assert table is not None
+    assert gone is not None
     digits, base = lattice.digits, lattice.base
     columns = [
         one.rungs[level].code[digits.codes(place, base.high, base.low)]

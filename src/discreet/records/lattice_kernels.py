@@ -1,7 +1,7 @@
 """Compiled loops of the search through a lattice of generalisations.
 
-A *table* is a list of combinations of codes, each once, written as two whole numbers (``high`` and ``low``) whose digits
-are the codes, with its number of records and its number of units of a population.
+A *table* is a list of combinations of codes, each once, written as two whole numbers (``high`` and ``low``) whose
+digits are the codes, with its number of records and its number of units of a population.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def price_of_suppression(
     cost: Any,
     whole: float,
 ) -> float:
-    """What suppressed records lose more than they would by their codes; ``whole`` is the loss of a suppressed record."""
+    """What suppressed records lose more than they would by their codes; ``whole`` is what each of them loses."""
     price = 0.0
     for i in range(len(high)):
         if gone[i]:

@@ -1,13 +1,14 @@
 """Local recoding: classes of records are cut in two again and again, where that lowers the loss most.
 
-Every class then gets its own codes: the interval of its numbers, or the lowest code above all of its codes. Work is done
-on combinations of codes that occur, not on records, and on all classes at once.
+Every class then gets its own codes: the interval of its numbers, or the lowest code above all of its codes. Work is
+done on combinations of codes that occur, not on records, and on all classes at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class KeyScale:
         if lo < 0:
             return None if lo == -1 else self.column.texts[-lo - 2]
         if not self.line:
-            node = lowest_above(int(self.position[lo]), int(self.position[hi]), self.parent, self.depth)
+            node = int(lowest_above(int(self.position[lo]), int(self.position[hi]), self.parent, self.depth))
             return self.nodes[node]
         return interval_name(self.nodes[lo], self.nodes[hi])
 
@@ -100,7 +101,7 @@ def tree_scale(column: KeyColumn, hierarchy: Hierarchy | None) -> KeyScale:
     place = _places(column, order)
     parent, depth = np.full(len(codes), -1, np.int64), np.zeros(len(codes), np.int64)
     for line in path.values():
-        for up, down in zip(line, line[1:], strict=False):
+        for up, down in pairwise(line):
             parent[node[down]], depth[node[down]] = node[up], line.index(down)
     every = max(under.values())
     loss = np.array([(under[code] - 1) / max(every - 1, 1) for code in codes])
@@ -156,7 +157,7 @@ class Mondrian:
     def gapped(self, classes: Partition) -> Bools:
         """Classes that are empty or unknown in some key."""
         first = classes.cells[classes.start[:-1]]
-        return np.any([code[first] < 0 for code in self.codes], axis=0)
+        return np.asarray(np.any([code[first] < 0 for code in self.codes], axis=0), np.bool_)
 
     def safe(self, classes: Partition, gapped: Bools) -> Bools:
         """Classes that keep the rules."""

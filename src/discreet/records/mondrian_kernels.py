@@ -19,7 +19,7 @@ LITTLE = 1e-12
 
 
 @kernel("i8(i8, i8, i8[::1], i8[::1])")
-def lowest_above(a: int, b: int, parent: Any, depth: Any) -> int:
+def lowest_above(a: Any, b: Any, parent: Any, depth: Any) -> Any:
     """The lowest node above two nodes, which may be one of them."""
     while a != b:
         if depth[a] >= depth[b]:
@@ -68,7 +68,7 @@ def tallied(code: Any, records: Any) -> Any:
 def cut_between(
     seen: Any, amount: Any, least: int, line: bool, position: Any, parent: Any, depth: Any, loss: Any, cut: Any
 ) -> float:
-    """The best cut between two neighbours: what lies up to ``cut[1]`` goes apart. The answer is the fall of the loss."""
+    """The best cut between two neighbours: what lies up to ``cut[1]`` goes apart. Gives the fall of the loss."""
     lo, hi, total = seen[0], seen[-1], amount.sum()
     whole = total * width(lo, hi, line, position, parent, depth, loss)
     best, below = LITTLE, 0
@@ -148,7 +148,7 @@ def best_cuts(
 
 @kernel("i8(i8[::1], i8[::1], b1[::1], b1[::1], i8[::1], i8[::1])")
 def divided(order: Any, start: Any, halved: Any, inside: Any, new_order: Any, new_start: Any) -> int:
-    """Classes that are cut, in two: first the cells inside the cut, then the others. The answer is how many there are."""
+    """Classes that are cut, in two: first the cells inside the cut, then the others. Gives how many there are."""
     place, found = 0, 0
     new_start[0] = 0
     for c in range(len(start) - 1):

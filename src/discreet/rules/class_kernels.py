@@ -13,8 +13,8 @@ import numpy as np
 from discreet.jit import kernel
 
 
-@kernel("void(i8[::1], i8[::1], i8[::1], b1[::1], f8[::1])")
-def distinct_values(start: Any, value: Any, count: Any, known: Any, found: Any) -> None:
+@kernel("void(i8[::1], i8[::1], b1[::1], f8[::1])")
+def distinct_values(start: Any, value: Any, known: Any, found: Any) -> None:
     """How many known values each class has."""
     for c in range(len(start) - 1):
         many = 0

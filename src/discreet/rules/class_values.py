@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -126,7 +125,7 @@ def _numeric_places(column: SensitiveColumn) -> dict[str, float]:
     wrong = [text for text in column.texts if not NUMBER.fullmatch(text)]
     if wrong:
         raise ParameterError(
-            f"Column {column.name!r} has {counted(len(wrong), 'value')} that are no numbers, so that nobody knows their "
+            f"Column {column.name!r} has {counted(len(wrong), 'value')} that are no numbers, so that nobody knows the "
             "order.",
             hint="State it: order=[...] from the lowest to the highest.",
         )
@@ -158,8 +157,8 @@ def hierarchical_tree(column: SensitiveColumn, above: Mapping[str, str]) -> Valu
     for code, text in enumerate(column.texts, 1):
         if text in node:
             parent[code], length[code] = node[text], height[text] / (2 * high)
-    for code, up in above.items():
-        parent[node[code]], length[node[code]] = node[up], (height[up] - height[code]) / (2 * high)
+    for below, up in above.items():
+        parent[node[below]], length[node[below]] = node[up], (height[up] - height[below]) / (2 * high)
     parent[node[tops[0]]], length[node[tops[0]]] = -1, 0.0
     return ValueTree(parent, length)
 
@@ -175,13 +174,3 @@ def _heights(above: Mapping[str, str], top: str) -> dict[str, int]:
             if steps > len(above):
                 raise InputError("The hierarchy goes round in a circle.", hint="Give each code one parent above it.")
     return height
-
-
-def tree_words(distance: str) -> str:
-    """A distance in words."""
-    words: dict[str, Any] = {
-        "equal": "all values equally far apart",
-        "ordered": "values in their order",
-        "hierarchical": "values along their hierarchy",
-    }
-    return str(words[distance])

@@ -162,7 +162,7 @@ class LDiversity(SensitiveRule):
         """The number of values, the effective number, or the commonest against the rare ones."""
         found = np.zeros(len(classes))
         if self.form == "distinct":
-            distinct_values(classes.start, classes.value, classes.count, column.known, found)
+            distinct_values(classes.start, classes.value, column.known, found)
         elif self.form == "entropy":
             effective_values(classes.start, classes.value, classes.count, column.known, found)
         else:

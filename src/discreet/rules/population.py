@@ -62,14 +62,13 @@ class PopulationCounts:
             codes = tuple(tuple(str(code) for code in one) for one in given.get("codes", [[] for _ in keys]))
             units = np.array(given.get("units", []), np.int64)
             good = len(keys) == len(columns) == len(codes) and all(len(column) == len(units) for column in columns)
-            made = cls(keys, codes, columns, units, int(given["total"]), int(given["distinct"]))
+            if not good:
+                raise ValueError
+            return cls(keys, codes, columns, units, int(given["total"]), int(given["distinct"]))
         except (KeyError, TypeError, ValueError):
-            good = False
-        if not good:
             raise ParameterError(
                 "population= is a mapping that is no population.", hint="Give a data frame, a file or Microdata."
-            )
-        return made
+            ) from None
 
     @classmethod
     def gathered(
@@ -215,7 +214,7 @@ class PopulationRule(RecordRule):
         return replace(read, keys=tuple(keys), population=counts.of(keys))
 
     def _rows(self, records: RecordSet) -> tuple[list[Ints], Ints, Ints]:
-        """Distinct rows of the file in the codes of the population, the row of each record, and how often each occurs."""
+        """Distinct rows of the file in the population's codes, the row of each record, and how often each occurs."""
         columns = [_shared_codes(records, name, self.population.codes[i]) for i, name in enumerate(self.keys)]
         group, many = numbered(columns, [len(codes) + 2 for codes in self.population.codes], len(records))
         group, many = compacted(group)

@@ -32,8 +32,8 @@ def generalised_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Cl
         what = went if steps else "No key went up a level of its hierarchy"
     else:
         what = (
-            f"Values of {', '.join(facts['keys'])} became codes or intervals that hold them, the same for all records of a "
-            "class"
+            f"Values of {', '.join(facts['keys'])} became codes or intervals that hold them, the same for all records "
+            "of a class"
         )
     gone = facts["suppressed"]
     emptied = (

@@ -71,7 +71,9 @@ def diversity_words(rule: Mapping[str, Any]) -> RuleWords:
     elif rule["form"] == "entropy":
         what = f"values of {sensitive} whose entropy is at least that of {l_} equally frequent ones"
     else:
-        what = f"no value of {sensitive} that is {rule['c']:g} times as common as those from the {l_}th commonest on together"
+        what = (
+            f"no value of {sensitive} that is {rule['c']:g} times as common as all those from the {l_}th commonest on"
+        )
     gaps = "empty fields and codes for unknown are no values of it: it holds with them and without them"
     return _class_words(rule, f"have {what}; {gaps}", ("which of the values in a class are alike in meaning",))
 
@@ -113,8 +115,8 @@ BLANK_TELLS = "what an empty field tells by being empty: it was counted as every
 def map_words(rule: Mapping[str, Any]) -> RuleWords:
     """What k-map says."""
     what = (
-        f"Every record of the public file fits at least {rule['k']} of the {rule['population']['total']:,} units of the "
-        f"stated population by {listed(rule['keys'])}; an empty field agrees with every value."
+        f"Every record of the public file fits at least {rule['k']} of the {rule['population']['total']:,} units of "
+        f"the stated population by {listed(rule['keys'])}; an empty field agrees with every value."
     )
     return RuleWords(what, (POPULATION_TRUE, BLANK_TELLS))
 
@@ -122,9 +124,9 @@ def map_words(rule: Mapping[str, Any]) -> RuleWords:
 def presence_words(rule: Mapping[str, Any]) -> RuleWords:
     """What delta-presence says."""
     what = (
-        f"By {listed(rule['keys'])}, everybody among the {rule['population']['total']:,} units of the stated population "
-        f"is in the public file with a chance of {rule['lower']:g} to {rule['upper']:g}; a record with empty fields adds "
-        "its share to every unit that it fits."
+        f"By {listed(rule['keys'])}, everybody among the {rule['population']['total']:,} units of the stated "
+        f"population is in the public file with a chance of {rule['lower']:g} to {rule['upper']:g}; a record with "
+        "empty fields adds its share to every unit that it fits."
     )
     return RuleWords(what, (POPULATION_TRUE, BLANK_TELLS))
 

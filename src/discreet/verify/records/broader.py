@@ -139,7 +139,7 @@ def _is_sum(hierarchy: Hierarchy, code: str) -> bool:
 
 
 def _tree(hierarchy: Hierarchy | None) -> tuple[dict[str, list[str]], dict[str, int]]:
-    """For every code those above it, itself first, by the first grouping that has it; and how many base codes each has."""
+    """For every code those above it, itself first, by the first grouping that has it; and its number of base codes."""
     if hierarchy is None:
         return {}, {}
     parent: dict[str, str] = {}

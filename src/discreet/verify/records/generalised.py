@@ -43,7 +43,7 @@ def check_generalised(step: CheckedStep) -> None:
     if broader is None:
         return
     after = {name: step.changed.get(name, step.before[name]) for name in keys}
-    suppressed = _suppressed(step, keys, after, broader)
+    suppressed = _suppressed(step, keys, after)
     for one in broader:
         wrong = one.wrong(step.before[one.name], after[one.name], suppressed)
         if wrong:
@@ -62,7 +62,8 @@ def check_generalised(step: CheckedStep) -> None:
 def _levels_fit(step: CheckedStep, keys: Sequence[str]) -> bool:
     """Whether levels are stated of a lattice, one for every key, and of nothing else."""
     facts, lattice = step.evidence.facts, step.method["algorithm"] == "lattice"
-    levels, heights = facts.get("levels"), facts.get("heights")
+    levels: Any = facts.get("levels")
+    heights: Any = facts.get("heights")
     if not lattice:
         good = levels is None and heights is None and not facts.get("table")
     else:
@@ -75,9 +76,7 @@ def _levels_fit(step: CheckedStep, keys: Sequence[str]) -> bool:
     return good
 
 
-def _suppressed(
-    step: CheckedStep, keys: Sequence[str], after: Mapping[str, pa.ChunkedArray], broader: Sequence[Broader]
-) -> np.ndarray:
+def _suppressed(step: CheckedStep, keys: Sequence[str], after: Mapping[str, pa.ChunkedArray]) -> np.ndarray:
     """Rows in which a key is newly empty; all of their keys must be."""
     rows = len(step.original)
     newly, filled = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
@@ -120,7 +119,7 @@ def _counts(columns: Mapping[str, pa.ChunkedArray]) -> np.ndarray:
 def _check_rules(
     step: CheckedStep, keys: Sequence[str], after: Mapping[str, pa.ChunkedArray], broader: Sequence[Broader]
 ) -> bool:
-    """Whether the rules are those of the method and were seen to hold; where they cannot be counted, nothing is said."""
+    """Whether the rules were counted; those that are not the method's, or do not hold, are refused."""
     import pyarrow as pa
 
     table = pa.table({**step.before, **after})
@@ -164,11 +163,11 @@ def _about(step: CheckedStep, rule: dict[str, Any], keys: Sequence[str]) -> dict
         roles = [name for name in step.original.names if step.original.about(name).role == "sensitive"]
         made["sensitive"] = roles[0] if len(roles) == 1 else ""
     if rule.get("distance") == "hierarchical" and not rule.get("above"):
-        hierarchy = step.original.hierarchies[made["sensitive"]]
+        hierarchy = step.original.hierarchies.get(made["sensitive"])
         above: dict[str, str] = {}
-        for grouping in hierarchy.groupings:
+        for grouping in hierarchy.groupings if hierarchy is not None else ():
             for part, _ in grouping.parts:
-                if part != hierarchy.total:
+                if hierarchy is not None and part != hierarchy.total:
                     above.setdefault(part, grouping.parent)
         made["above"] = above
     return made

@@ -26,12 +26,12 @@ def check_map(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any], unkno
     units = _units(verdict, public, rule)
     if units is None:
         return
-    few = records = 0
-    for row, count, fits in _fitting(_rows(public, rule["keys"], unknown), units):
+    rare = 0
+    for count, fits in _fitting(_rows(public, rule["keys"], unknown), units):
         if sum(units[unit] for unit in fits) < rule["k"]:
-            few, records = few + 1, records + count
-    if few:
-        what = f"{counted(records, 'record', 'fit')} fewer than {rule['k']} units of the population"
+            rare += count
+    if rare:
+        what = f"{counted(rare, 'record', 'fit')} fewer than {rule['k']} units of the population"
         verdict.refuse("rules", what, ", ".join(rule["keys"]))
     _prove(verdict, rule, before)
 
@@ -44,7 +44,7 @@ def check_presence(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any], 
         return
     most, least = dict.fromkeys(units, 0.0), dict.fromkeys(units, 0.0)
     nobody = 0
-    for _, count, fits in _fitting(_rows(public, rule["keys"], unknown), units):
+    for count, fits in _fitting(_rows(public, rule["keys"], unknown), units):
         total = sum(units[unit] for unit in fits)
         nobody += not total
         for unit in fits:
@@ -105,8 +105,8 @@ def _rows(public: pa.Table, keys: Sequence[str], unknown: Unknown) -> Counter[Ro
     return found
 
 
-def _fitting(rows: Counter[Row], units: Mapping[Row, int]) -> Iterator[tuple[Row, int, Sequence[Row]]]:
-    """Every row, how often it occurs, and the combinations of the population that it fits."""
+def _fitting(rows: Counter[Row], units: Mapping[Row, int]) -> Iterator[tuple[int, Sequence[Row]]]:
+    """Of every row how often it occurs, and the combinations of the population that it fits."""
     indexes: dict[tuple[int, ...], dict[Row, list[Row]]] = {}
     for row, count in rows.items():
         shown = tuple(place for place, code in enumerate(row) if code is not None)
@@ -115,4 +115,4 @@ def _fitting(rows: Counter[Row], units: Mapping[Row, int]) -> Iterator[tuple[Row
             for unit in units:
                 index.setdefault(tuple(unit[place] for place in shown), []).append(unit)
             indexes[shown] = index
-        yield row, count, indexes[shown].get(tuple(row[place] for place in shown), ())
+        yield count, indexes[shown].get(tuple(row[place] for place in shown), ())

@@ -91,7 +91,7 @@ def _judge(
 def _diverse(rule: Mapping[str, Any], values: Values, known: list[int]) -> bool:
     """Whether a class has enough values, with those that are not known and without."""
     if rule["form"] == "distinct":
-        return len(known) >= rule["l"]
+        return len(known) >= int(rule["l"])
     for counts in (known, list(values.values())):
         if rule["form"] == "entropy":
             total = sum(counts)
@@ -178,6 +178,7 @@ def _branches(
             found.append(((height[above[code]] - height[code]) / (2 * high), inside))
     for value in whole:
         # A value that stands above others hangs under its own code; one that the hierarchy does not have, at the top.
-        code = None if value is None else code_of(value)
-        found.append((height[code] / (2 * high) if code in lines else 0.5, frozenset([value])))
+        own = "" if value is None else code_of(value)
+        at_home = value is not None and own in lines
+        found.append((height[own] / (2 * high) if at_home else 0.5, frozenset([value])))
     return found
