@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import counted
+from discreet.model.claims.record_rules import rule_words
 from discreet.model.records import KEY, NEVER_PUBLIC, SENSITIVE
 from discreet.model.release import RecordCustodian, Release
 from discreet.report.findings import HeadlineNumber
+from discreet.report.lattice import LatticePicture, lattice_picture
 from discreet.report.page import render
 from discreet.report.repeat import log_text, versions
 from discreet.report.words import count, parameters
@@ -83,6 +85,7 @@ def records_report(
         anonymity=_anonymity(custodian),
         headline=_headline(custodian),
         rules=_rules(custodian),
+        lattices=_lattices(custodian),
         order="in their original order" if custodian.keeps_order else "in a random order",
         methods=[_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
         notes=list(custodian.log.get("notes", ())),
@@ -145,8 +148,21 @@ def _headline(custodian: RecordCustodian) -> list[HeadlineNumber]:
 
 
 def _rules(custodian: RecordCustodian) -> list[str]:
-    rules = [record_rule_from_record(rule) for rule in custodian.rules]
-    return list(assess_records(custodian.released, rules)[0].words)
+    """What the rules say of the public file; of those that look at a population that was not kept, what they claim."""
+    words: list[str] = []
+    for plain in custodian.rules:
+        rule = record_rule_from_record(plain)
+        if rule.countable:
+            words += assess_records(custodian.released, [rule])[0].words
+        else:
+            words.append(rule_words(plain).statement)
+    return words
+
+
+def _lattices(custodian: RecordCustodian) -> list[LatticePicture]:
+    """Pictures of the lattices that were searched."""
+    found = (lattice_picture(e.method, e.facts) for e in custodian.evidence if e.claim.method == "generalise")
+    return [picture for picture in found if picture is not None]
 
 
 def _method(record: Mapping[str, Any], statement: str, effort: Mapping[str, int]) -> dict[str, str]:

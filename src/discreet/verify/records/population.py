@@ -55,7 +55,9 @@ def check_presence(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any], 
     if nobody:
         verdict.refuse("rules", f"{counted(nobody, 'combination', 'are')} not in the population")
     if wrong:
-        verdict.refuse("rules", f"{counted(wrong, 'combination')} of the population have a chance outside the bounds")
+        verdict.refuse(
+            "rules", f"{counted(wrong, 'combination of the population', 'have')} a chance outside the bounds"
+        )
     _prove(verdict, rule, before)
 
 
