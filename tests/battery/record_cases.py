@@ -25,6 +25,10 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("region", level=1),
         ds.LocalSuppress(2, keys=KEYS, size=2, importance={"sex": 3}),
     ],
+    "generalise": lambda: [ds.Generalise(3, keys=["age", "sex", "region"], outliers=1)],
+    "generalise-local": lambda: [
+        ds.Generalise(3, rules=[ds.LDiversity(2, sensitive="health")], keys=KEYS, algorithm="local", outliers=1)
+    ],
     "swap": lambda: [ds.Swap("region", "home", profile=["sex"], rate=0.3)],
     "swap-recoded": lambda: [
         ds.Recode("age", intervals=[15, 65]),
@@ -52,6 +56,14 @@ BAD_RECORD_PARAMETERS = {
         {"k": 3, "importance": {"age": -1}},
         {"k": 3, "key": ["age"]},
     ],
+    "generalise": [
+        {},
+        {"k": 1},
+        {"k": 3, "outliers": 2},
+        {"k": 3, "algorithm": "global"},
+        {"k": 3, "rules": [{"kind": "l_diverse"}]},
+        {"k": 3, "algorithm": "local", "metric": "entropy"},
+    ],
     "swap": [
         {"area": "region"},
         {"area": "region", "household": "home", "rate": 0},
@@ -71,6 +83,9 @@ TOO_FEW = "times, in 1 record"
 RECORD_NOT_FOR = {
     ("local-suppress", "one_record"): TOO_FEW,
     ("local-suppress-pairs", "one_record"): TOO_FEW,
+    ("generalise", "one_record"): TOO_FEW,
+    ("generalise-local", "one_record"): TOO_FEW,
+    ("generalise-local", "equal_rows"): "'health' is empty in every record",
     ("swap", "one_record"): NO_PARTNER,
     ("swap-recoded", "one_record"): NO_PARTNER,
     ("swap", "equal_rows"): NO_HOME,

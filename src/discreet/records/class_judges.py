@@ -18,7 +18,7 @@ from discreet.rules.records import RecordRule
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class ValuePairs:
     """Sensitive values of combinations: pairs of a combination and a value, each once, with the number of records."""
 
     owner: Ints
@@ -27,7 +27,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Judges:
+class ClassJudges:
     """Rules of one generalisation, by what they look at.
 
     ``least`` is the least number of records of a class, ``least_open`` that of one without an empty field; ``columns``
@@ -71,7 +71,7 @@ class Judges:
             good &= safe | gapped if rule.missing == "exempt" else safe
         return good
 
-    def suppressed_safe(self, records: int, pairs: Sequence[Pairs], gone: Bools) -> bool:
+    def suppressed_safe(self, records: int, pairs: Sequence[ValuePairs], gone: Bools) -> bool:
         """Whether all suppressed records together keep the rules that judge empty fields."""
         if records < self.least:
             return False
@@ -88,7 +88,7 @@ class Judges:
         return True
 
 
-def judges_of(rules: Sequence[RecordRule], keys: Sequence[str], records: RecordSet) -> Judges:
+def judges_of(rules: Sequence[RecordRule], keys: Sequence[str], records: RecordSet) -> ClassJudges:
     """Rules ready to be asked; those that cannot be kept by generalising all keys at once are refused."""
     made = [_about(rule, keys, records) for rule in rules]
     counting = [rule for rule in made if isinstance(rule, KAnonymity)]
@@ -98,7 +98,7 @@ def judges_of(rules: Sequence[RecordRule], keys: Sequence[str], records: RecordS
     for rule in populations[1:]:
         if rule.population.plain() != populations[0].population.plain():
             raise ParameterError("Two rules have different populations.", hint="Give one population to all of them.")
-    return Judges(
+    return ClassJudges(
         tuple(made),
         max((rule.k for rule in counting if rule.missing == "category"), default=1),
         max((rule.k for rule in counting), default=1),

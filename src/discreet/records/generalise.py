@@ -15,7 +15,7 @@ from discreet.model.claims.generalised import generalised_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import KEY, RecordSet
 from discreet.parameters import Number, Share
-from discreet.records.class_judges import Judges, judges_of
+from discreet.records.class_judges import ClassJudges, judges_of
 from discreet.records.node_losses import Metric
 from discreet.rules.anonymity import KAnonymity
 from discreet.rules.population import PopulationRule
@@ -147,7 +147,7 @@ class Generalise(RecordMethod):
         evidence = Evidence(plain, generalised_claim(plain, facts), facts=dict(facts), effort=dict(effort))
         return RecordOutcome(dict(changed), evidence, tuple(notes))
 
-    def _refuse_unsafe(self, after: RecordSet, judges: Judges, facts: Mapping[str, Any]) -> None:
+    def _refuse_unsafe(self, after: RecordSet, judges: ClassJudges, facts: Mapping[str, Any]) -> None:
         """Count what is left: classes were judged by numbers of codes, and this is what readers will see."""
         from discreet.records.generalising import generalised_population
 

@@ -11,9 +11,9 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.model.arrays import Bools, Ints
 from discreet.model.records import NUMBER, RecordSet
-from discreet.records.class_judges import Judges
+from discreet.records.class_judges import ClassJudges
 from discreet.records.ladders import Ladder, key_column, ladder, paths
-from discreet.records.lattice import JudgedNode, Lattice, base_table, suppressed_cells
+from discreet.records.lattice import JudgedNode, LevelLattice, base_table, suppressed_cells
 from discreet.records.mondrian import TOP, KeyScale, Mondrian, Partition, line_scale, numbered_pairs, tree_scale
 from discreet.records.node_losses import METRICS, node_losses
 from discreet.rules.population import PopulationCounts, PopulationRule
@@ -32,12 +32,12 @@ Work = tuple[dict[str, "pa.ChunkedArray"], dict[str, Any], dict[str, int], list[
 # ---- the same levels for all records -----------------------------------------------------------------------------
 
 
-def same_levels(method: Generalise, records: RecordSet, keys: Sequence[str], judges: Judges) -> Work:
+def same_levels(method: Generalise, records: RecordSet, keys: Sequence[str], judges: ClassJudges) -> Work:
     """Full-domain generalisation: columns, facts, effort and notes."""
     ladders = _ladders(records, keys, judges)
     base, digits, cell = base_table(ladders, judges)
     most = int(method.outliers * len(records) + 1e-9)
-    lattice = Lattice(ladders, judges, node_losses(method.metric, ladders), most, base, digits)
+    lattice = LevelLattice(ladders, judges, node_losses(method.metric, ladders), most, base, digits)
     best = lattice.search()
     if best is None:
         raise _nothing_found(lattice, len(records), keys)
@@ -63,7 +63,7 @@ def same_levels(method: Generalise, records: RecordSet, keys: Sequence[str], jud
     return changed, facts, {"generalisation": lattice.count, "cell": len(base.high)}, notes
 
 
-def _ladders(records: RecordSet, keys: Sequence[str], judges: Judges) -> tuple[Ladder, ...]:
+def _ladders(records: RecordSet, keys: Sequence[str], judges: ClassJudges) -> tuple[Ladder, ...]:
     population = judges.population
     made = []
     for place, name in enumerate(keys):
@@ -96,7 +96,7 @@ def _raised(records: RecordSet, one: Ladder, level: int, suppressed: Bools) -> p
     return pa.chunked_array([words.take(pa.array(place))])
 
 
-def _classes(lattice: Lattice) -> int:
+def _classes(lattice: LevelLattice) -> int:
     """How many combinations are left, the empty one among them."""
     table, gone = lattice.best_table, lattice.best_gone
     assert table is not None
@@ -105,7 +105,7 @@ def _classes(lattice: Lattice) -> int:
     return int((there & ~gone).sum()) + bool((there & gone).any())
 
 
-def _all_losses(lattice: Lattice, best: JudgedNode) -> dict[str, float]:
+def _all_losses(lattice: LevelLattice, best: JudgedNode) -> dict[str, float]:
     """The loss of the best node by every measure."""
     table, gone = lattice.best_table, lattice.best_gone
     assert table is not None
@@ -117,7 +117,7 @@ def _all_losses(lattice: Lattice, best: JudgedNode) -> dict[str, float]:
     return found
 
 
-def _shown(lattice: Lattice) -> list[list[Any]]:
+def _shown(lattice: LevelLattice) -> list[list[Any]]:
     """Nodes for the picture: levels, records suppressed, loss, whether the rules hold; none where there are many."""
     if len(lattice.judged) > MOST_SHOWN:
         return []
@@ -125,7 +125,7 @@ def _shown(lattice: Lattice) -> list[list[Any]]:
     return [[list(node.levels), node.suppressed, node.loss, node.feasible] for node in ordered]
 
 
-def _nothing_found(lattice: Lattice, rows: int, keys: Sequence[str]) -> ProtectionError:
+def _nothing_found(lattice: LevelLattice, rows: int, keys: Sequence[str]) -> ProtectionError:
     """No node keeps the rules: say how near the nearest came."""
     if not lattice.judged:
         return ProtectionError(
@@ -148,7 +148,7 @@ def _nothing_found(lattice: Lattice, rows: int, keys: Sequence[str]) -> Protecti
 # ---- codes of their own for every class --------------------------------------------------------------------------
 
 
-def local_recoding(method: Generalise, records: RecordSet, keys: Sequence[str], judges: Judges) -> Work:
+def local_recoding(method: Generalise, records: RecordSet, keys: Sequence[str], judges: ClassJudges) -> Work:
     """Local recoding: columns, facts, effort and notes."""
     if judges.population is not None:
         raise ParameterError(

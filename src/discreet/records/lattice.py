@@ -16,7 +16,7 @@ import numpy as np
 from discreet.errors import ParameterError
 from discreet.model.arrays import Bools, Ints
 from discreet.progress import checkpoint
-from discreet.records.class_judges import Judges, Pairs
+from discreet.records.class_judges import ClassJudges, ValuePairs
 from discreet.records.ladders import Ladder
 from discreet.records.lattice_kernels import price_of_suppression, rolled_pairs, rolled_up, with_gaps
 from discreet.records.node_losses import NodeLosses
@@ -25,7 +25,7 @@ from discreet.rules.key_counts import compacted, numbered
 from discreet.rules.population import PopulationCounts
 
 WORD = 2**62
-"""Digits of a combination must fit into two whole numbers below this."""
+"""KeyDigits of a combination must fit into two whole numbers below this."""
 MOST_NODES = 5_000_000
 EXHAUSTIVE = 20_000
 """Lattices of up to so many nodes are gone through whole, so that all of their nodes can be shown."""
@@ -42,7 +42,7 @@ class CellTable:
     low: Ints
     records: Ints
     units: Ints
-    pairs: tuple[Pairs, ...]
+    pairs: tuple[ValuePairs, ...]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class JudgedNode:
 
 
 @dataclass(frozen=True, eq=False)
-class Digits:
+class KeyDigits:
     """Where the code of each key stands in the numbers of a combination."""
 
     in_high: Bools
@@ -64,7 +64,7 @@ class Digits:
     size: Ints
 
     @classmethod
-    def of(cls, sizes: Sequence[int]) -> Digits:
+    def of(cls, sizes: Sequence[int]) -> KeyDigits:
         """Keys fill the lower word first."""
         in_high, stride, used, word = [], [], 1, 0
         for size in sizes:
@@ -95,16 +95,16 @@ class Digits:
 
 
 @dataclass(eq=False)
-class Lattice:
+class LevelLattice:
     """Levels of keys, the combinations that occur, and the rules; :meth:`search` finds the best node."""
 
     ladders: tuple[Ladder, ...]
-    judges: Judges
+    judges: ClassJudges
     losses: NodeLosses
     most: int
     """So many records may be suppressed."""
     base: CellTable
-    digits: Digits
+    digits: KeyDigits
     judged: list[JudgedNode] = field(default_factory=list)
     best: JudgedNode | None = None
     best_gone: Bools | None = None
@@ -186,7 +186,7 @@ class Lattice:
         for mine, column in zip(table.pairs, self.judges.columns, strict=True):
             parts = [np.empty(len(mine.owner), np.int64) for _ in range(3)]
             left = rolled_pairs(new[4], mine.owner, mine.value, mine.count, len(column.known), *parts)
-            pairs.append(Pairs(*(one[:left].copy() for one in parts)))
+            pairs.append(ValuePairs(*(one[:left].copy() for one in parts)))
         return CellTable(high, low, records, units, tuple(pairs))
 
     def _judge(self, levels: tuple[int, ...], table: CellTable) -> None:
@@ -308,7 +308,7 @@ def _order(node: JudgedNode) -> tuple[float, int, tuple[int, ...]]:
     return (float(f"{node.loss:.12g}"), sum(node.levels), node.levels)
 
 
-def base_table(ladders: Sequence[Ladder], judges: Judges) -> tuple[CellTable, Digits, Ints]:
+def base_table(ladders: Sequence[Ladder], judges: ClassJudges) -> tuple[CellTable, KeyDigits, Ints]:
     """The combinations of codes that occur, and the combination of every record."""
     columns = [one.column.codes for one in ladders]
     sizes = [one.column.size for one in ladders]
@@ -319,7 +319,7 @@ def base_table(ladders: Sequence[Ladder], judges: Judges) -> tuple[CellTable, Di
         more = _people(ladders, population)
         columns = [np.concatenate((mine, theirs)) for mine, theirs in zip(columns, more, strict=True)]
         units = population.units
-    digits = Digits.of(sizes)
+    digits = KeyDigits.of(sizes)
     cell, many = compacted(numbered(columns, sizes, len(columns[0]))[0])
     first = np.zeros(many, np.int64)
     first[cell[::-1]] = np.arange(len(cell))[::-1]
@@ -331,11 +331,11 @@ def base_table(ladders: Sequence[Ladder], judges: Judges) -> tuple[CellTable, Di
     return CellTable(high, low, records, people, pairs), digits, mine
 
 
-def _pairs(cell: Ints, value: Ints, size: int) -> Pairs:
+def _pairs(cell: Ints, value: Ints, size: int) -> ValuePairs:
     pair, many = compacted(cell * size + value)
     first = np.zeros(many, np.int64)
     first[pair[::-1]] = np.arange(len(pair))[::-1]
-    return Pairs(cell[first], value[first], np.bincount(pair, minlength=many).astype(np.int64))
+    return ValuePairs(cell[first], value[first], np.bincount(pair, minlength=many).astype(np.int64))
 
 
 def _people(ladders: Sequence[Ladder], population: PopulationCounts) -> Iterator[Ints]:
@@ -346,7 +346,7 @@ def _people(ladders: Sequence[Ladder], population: PopulationCounts) -> Iterator
         yield numbers[population.columns[place]]
 
 
-def suppressed_cells(lattice: Lattice) -> Bools:
+def suppressed_cells(lattice: LevelLattice) -> Bools:
     """Which combinations of the base table the best node suppresses."""
     best, table, gone = lattice.best, lattice.best_table, lattice.best_gone
     assert best is not None

@@ -15,7 +15,7 @@ import numpy as np
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.progress import checkpoint
-from discreet.records.class_judges import Judges, Pairs
+from discreet.records.class_judges import ClassJudges, ValuePairs
 from discreet.records.ladders import KeyColumn, base_codes_under, paths, refuse_unknown
 from discreet.records.mondrian_kernels import best_cuts, divided, ends_of, lowest_above, width
 from discreet.rules.class_values import class_values
@@ -117,7 +117,7 @@ def _places(column: KeyColumn, order: Sequence[int]) -> Ints:
 
 
 def numbered_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
-    """Pairs that occur, in their order, and which of them each is."""
+    """ValuePairs that occur, in their order, and which of them each is."""
     low, base = int(first.min(initial=0)), int(second.min(initial=0))
     span = int(second.max(initial=0)) - base + 1
     pairs, place = np.unique((first - low) * span + (second - base), return_inverse=True)
@@ -142,8 +142,8 @@ class Mondrian:
     scales: tuple[KeyScale, ...]
     codes: tuple[Ints, ...]
     records: Ints
-    pairs: tuple[Pairs, ...]
-    judges: Judges
+    pairs: tuple[ValuePairs, ...]
+    judges: ClassJudges
 
     def first(self) -> Partition:
         """Combinations that are empty or unknown in the same keys."""
