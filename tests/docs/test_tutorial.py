@@ -39,6 +39,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/intervals.md", 1),
         ("docs/methods/multiplicative-noise.md", 2),
         ("docs/methods/recode.md", 2),
+        ("docs/methods/generalise.md", 2),
         ("docs/methods/redistribute.md", 1),
         ("docs/methods/round.md", 2),
         ("docs/methods/suppress.md", 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from discreet.errors import listed
@@ -34,6 +34,15 @@ class RuleWords(NamedTuple):
 def rule_words(rule: Mapping[str, Any]) -> RuleWords:
     """A rule for records in words, from plain data."""
     return WORDS[str(rule["kind"])](rule)
+
+
+ABOUT_VALUES = ("l_diversity", "t_closeness", "beta_likeness")
+"""Rules on what sensitive values tell."""
+
+
+def some_untold(rules: Sequence[Mapping[str, Any]], sensitive: Collection[str]) -> bool:
+    """Whether there is a sensitive column on whose values no rule looks."""
+    return not set(sensitive) <= {rule.get("sensitive") for rule in rules if rule["kind"] in ABOUT_VALUES}
 
 
 def anonymity_words(rule: Mapping[str, Any]) -> RuleWords:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from discreet.model.claims.record_rules import some_untold
 from discreet.model.claims.records import release_left_out
 from discreet.model.release import RecordCustodian
 from discreet.verify.records.blanked import check_blanked
@@ -107,8 +108,9 @@ def _say_what_is_known(verdict: Verdict, custodian: RecordCustodian) -> None:
     said = "; ".join(f"{role} {', '.join(names)}" for role, names in roles.items()) or "none"
     verdict.asserted.append(f"the roles of the columns: {said}")
     verdict.take_for_granted("that the original records are the true ones", "cells")
+    untold = some_untold(custodian.rules, roles.get("sensitive", ()))
     verdict.not_considered += release_left_out(
-        bool(custodian.rules), sensitive="sensitive" in roles, households="household" in roles
+        bool(custodian.rules), sensitive=untold, households="household" in roles
     )
 
 
