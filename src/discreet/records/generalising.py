@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError, ProtectionError, counted
-from discreet.model.arrays import Bools, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import NUMBER, RecordSet
 from discreet.records.class_judges import ClassJudges
 from discreet.records.ladders import Ladder, key_column, ladder, paths
@@ -155,34 +155,65 @@ def local_recoding(method: Generalise, records: RecordSet, keys: Sequence[str], 
             "Rules that look at a population are kept by algorithm='lattice' only.",
             hint="Use it, or give the rule to protect(rules=...).",
         )
-    scales = tuple(_scale(method, records, name) for name in keys)
-    columns = [scale.column.codes for scale in scales]
-    ladders = [Ladder(scale.column, ()) for scale in scales]
-    base, digits, cell = base_table(ladders, judges)
-    places = tuple(scale.place[digits.codes(i, base.high, base.low)] for i, scale in enumerate(scales))
-    work = Mondrian(scales, places, base.records, base.pairs, judges)
-    classes, gone = _divided(work, int(method.outliers * len(columns[0]) + 1e-9))
-    of_cell = np.zeros(len(base.records), np.int64)
+    scales = tuple(key_scale(method, records, name) for name in keys)
+    work, cell = cells_to_divide(scales, judges)
+    classes, gone = divided_cells(work, int(method.outliers * len(records) + 1e-9))
+    of_cell = np.zeros(len(work.records), np.int64)
     of_cell[classes.cells] = np.repeat(np.arange(len(classes)), np.diff(classes.start))
-    ends = [work.ends(classes, place) for place in range(len(keys))]
-    empty = np.all([low == -1 for low, _ in ends], axis=0)
-    suppressed = (gone & ~empty)[of_cell][cell]
-    changed = {}
-    for scale, (low, high) in zip(scales, ends, strict=True):
-        if suppressed.any() or bool((low < high).any()):
-            changed[scale.column.name] = _named(records, scale, low, high, gone, of_cell[cell])
-    rows = np.bincount(of_cell, base.records, len(classes)).astype(np.int64)
+    shown = [_shown_codes(scale, *work.ends(classes, place)) for place, scale in enumerate(scales)]
+    empty = np.all([one.code == 0 for one in shown], axis=0)
+    gone &= ~empty
+    of_row = of_cell[cell]
+    suppressed = int(gone[of_row].sum())
+    changed = {
+        scale.column.name: _named(records, scale, one, gone, of_row)
+        for scale, one in zip(scales, shown, strict=True)
+        if suppressed or one.wide
+    }
+    rows = np.bincount(of_cell, work.records, len(classes)).astype(np.int64)
     facts = {
         "keys": list(keys),
         "rows": len(records),
-        "suppressed": int(suppressed.sum()),
-        "classes": _distinct(scales, ends, gone),
-        "losses": _class_losses(scales, ends, rows, gone & ~empty),
+        "suppressed": suppressed,
+        "classes": _distinct(shown, gone),
+        "losses": _class_losses(shown, rows, gone),
     }
-    return changed, facts, {"cell": len(base.records), "class of records": len(classes)}, []
+    return changed, facts, {"cell": len(work.records), "class of records": len(classes)}, []
 
 
-def _scale(method: Generalise, records: RecordSet, name: str) -> KeyScale:
+def cells_to_divide(scales: tuple[KeyScale, ...], judges: ClassJudges) -> tuple[Mondrian, Ints]:
+    """Combinations of codes that occur, and the combination of every record."""
+    base, digits, cell = base_table([Ladder(scale.column, ()) for scale in scales], judges)
+    places = np.stack([scale.place[digits.codes(i, base.high, base.low)] for i, scale in enumerate(scales)])
+    return Mondrian(scales, places, base.records, base.pairs, judges), cell
+
+
+@dataclass(frozen=True, eq=False)
+class ShownCodes:
+    """What classes show of one key: the number of a text for each, 0 where it is empty, and what they lose.
+
+    ``wide`` says whether any class shows something else than the one value that it has.
+    """
+
+    code: Ints
+    texts: tuple[str, ...]
+    loss: Floats
+    wide: bool
+
+
+def _shown_codes(scale: KeyScale, low: Ints, high: Ints) -> ShownCodes:
+    first, last, place = numbered_pairs(low, high)
+    pairs = list(zip(first.tolist(), last.tolist(), strict=True))
+    names = [scale.name(a, b) for a, b in pairs]
+    texts = list(dict.fromkeys(name for name in names if name is not None))
+    number: dict[str | None, int] = {text: i for i, text in enumerate(texts, 1)}
+    number[None] = 0
+    code = np.array([number[name] for name in names], np.int64)
+    loss = np.array([scale.width(a, b) for a, b in pairs])
+    return ShownCodes(code[place], tuple(texts), loss[place], bool((low < high).any()))
+
+
+def key_scale(method: Generalise, records: RecordSet, name: str) -> KeyScale:
     import pyarrow as pa
 
     column = key_column(records, name)
@@ -211,7 +242,7 @@ def _scale(method: Generalise, records: RecordSet, name: str) -> KeyScale:
     return tree_scale(column, hierarchy)
 
 
-def _divided(work: Mondrian, most: int) -> tuple[Partition, Bools]:
+def divided_cells(work: Mondrian, most: int) -> tuple[Partition, Bools]:
     """Classes, and which of them are suppressed."""
     first = work.first()
     gapped = work.gapped(first)
@@ -272,44 +303,31 @@ def _joined(work: Mondrian, classes: Partition, gone: Bools) -> Bools:
     )
 
 
-def _named(records: RecordSet, scale: KeyScale, low: Ints, high: Ints, gone: Bools, of_row: Ints) -> pa.ChunkedArray:
+def _named(records: RecordSet, scale: KeyScale, shown: ShownCodes, gone: Bools, of_row: Ints) -> pa.ChunkedArray:
     """A key with the codes of each class."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not bool((low < high).any()):
+    if not shown.wide:
         column = records[scale.column.name]
         return pc.if_else(pa.chunked_array([pa.array(gone[of_row])]), pa.scalar(None, column.type), column)
-    first, last, place = numbered_pairs(low, high)
-    names = [scale.name(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-    words = pa.array([None, *names], pa.string())
-    number = np.where(gone, 0, place + 1)
-    return pa.chunked_array([words.take(pa.array(number[of_row]))])
+    words = pa.array([None, *shown.texts], pa.string())
+    return pa.chunked_array([words.take(pa.array(np.where(gone, 0, shown.code)[of_row]))])
 
 
-def _distinct(scales: Sequence[KeyScale], ends: Sequence[tuple[Ints, Ints]], gone: Bools) -> int:
+def _distinct(shown: Sequence[ShownCodes], gone: Bools) -> int:
     """How many combinations are published: several classes may have the same codes."""
     group = np.zeros(len(gone), np.int64)
-    for scale, (low, high) in zip(scales, ends, strict=True):
-        first, last, place = numbered_pairs(low, high)
-        names = [scale.name(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        _, _, group = numbered_pairs(group, np.array([numbers[name] for name in names])[place])
-    blank = np.all([low == -1 for low, _ in ends], axis=0) | gone
-    return len(np.unique(group[~blank])) + bool(blank.any())
+    for one in shown:
+        _, _, group = numbered_pairs(group, np.where(gone, 0, one.code))
+    return int(group.max()) + 1
 
 
-def _class_losses(
-    scales: Sequence[KeyScale], ends: Sequence[tuple[Ints, Ints]], rows: Ints, gone: Bools
-) -> dict[str, float]:
+def _class_losses(shown: Sequence[ShownCodes], rows: Ints, gone: Bools) -> dict[str, float]:
     """The loss of classes: the mean width of their codes."""
-    widths = np.zeros(len(rows))
-    for scale, (low, high) in zip(scales, ends, strict=True):
-        first, last, place = numbered_pairs(low, high)
-        each = [scale.width(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-        widths += np.array(each)[place]
-    widths[gone] = len(scales)
-    return {"loss": float((widths * rows).sum() / (rows.sum() * len(scales)))}
+    widths = np.sum([one.loss for one in shown], axis=0)
+    widths[gone] = len(shown)
+    return {"loss": float((widths * rows).sum() / (rows.sum() * len(shown)))}
 
 
 # ---- populations -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.progress import checkpoint
 from discreet.records.class_judges import ClassJudges, ValuePairs
 from discreet.records.ladders import KeyColumn, base_codes_under, paths, refuse_unknown
-from discreet.records.mondrian_kernels import best_cuts, divided, ends_of, lowest_above, width
+from discreet.records.mondrian_kernels import best_cuts, divided, ends_of, inside_cuts, lowest_above, width
 from discreet.rules.class_values import class_values
 
 TOP = "*"
@@ -120,7 +120,14 @@ def numbered_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
     """ValuePairs that occur, in their order, and which of them each is."""
     low, base = int(first.min(initial=0)), int(second.min(initial=0))
     span = int(second.max(initial=0)) - base + 1
-    pairs, place = np.unique((first - low) * span + (second - base), return_inverse=True)
+    number = (first - low) * span + (second - base)
+    most = int(number.max(initial=0)) + 1
+    if most <= 4 * len(number) + 10**6:
+        there = np.zeros(most, np.bool_)
+        there[number] = True
+        pairs, place = np.flatnonzero(there), (np.cumsum(there) - 1)[number]
+    else:
+        pairs, place = np.unique(number, return_inverse=True)
     return pairs // span + low, pairs % span + base, place.ravel()
 
 
@@ -137,10 +144,13 @@ class Partition:
 
 @dataclass(eq=False)
 class Mondrian:
-    """Combinations of codes that occur, with their records and sensitive values, to be divided into classes."""
+    """Combinations of codes that occur, with their records and sensitive values, to be divided into classes.
+
+    ``codes`` has a row for every key.
+    """
 
     scales: tuple[KeyScale, ...]
-    codes: tuple[Ints, ...]
+    codes: Ints
     records: Ints
     pairs: tuple[ValuePairs, ...]
     judges: ClassJudges
@@ -149,7 +159,8 @@ class Mondrian:
         """Combinations that are empty or unknown in the same keys."""
         group = np.zeros(len(self.records), np.int64)
         for code in self.codes:
-            _, _, group = numbered_pairs(group, np.minimum(code, 0))
+            if code.min() < 0:
+                _, _, group = numbered_pairs(group, np.minimum(code, 0))
         order = np.argsort(group, kind="stable")
         start = np.append(0, np.cumsum(np.bincount(group)))
         return Partition(order, start.astype(np.int64))
@@ -201,7 +212,7 @@ class Mondrian:
         many, keys = len(active), len(self.scales)
         falls, cuts = np.zeros((keys, many)), np.zeros((keys, many, 2), np.int64)
         records = self.records[active.cells]
-        least = max(self.judges.least, self.judges.least_open)
+        least, simple = max(self.judges.least, self.judges.least_open), self.judges.counts_only
         for j, scale in enumerate(self.scales):
             best_cuts(
                 self.codes[j][active.cells],
@@ -216,27 +227,19 @@ class Mondrian:
                 falls[j],
                 cuts[j],
             )
-        ranking = np.argsort(-falls, axis=0, kind="stable")
+        ranking = falls.argmax(axis=0)[None, :] if simple else np.argsort(-falls, axis=0, kind="stable")
         group = np.repeat(np.arange(many), np.diff(active.start))
         halved, inside = np.zeros(many, np.bool_), np.zeros(len(active.cells), np.bool_)
-        for round_ in range(1 if self.judges.counts_only else keys):
-            key = ranking[round_]
+        for key in ranking:
             tried = ~halved & (falls[key, np.arange(many)] > 0)
             if not tried.any():
                 break
-            within = self._within(active, group, key, cuts)
-            good = tried if self.judges.counts_only else tried & self._both_safe(active, group, within, tried)
+            within = np.zeros(len(active.cells), np.bool_)
+            inside_cuts(self.codes, active.cells, active.start, key, cuts, within)
+            good = tried if simple else tried & self._both_safe(active, group, within, tried)
             inside[good[group]] = within[good[group]]
             halved |= good
         return halved, inside
-
-    def _within(self, active: Partition, group: Ints, key: Ints, cuts: Ints) -> Bools:
-        within = np.zeros(len(active.cells), np.bool_)
-        for j in range(len(self.scales)):
-            mine = np.flatnonzero(key[group] == j)
-            code = self.codes[j][active.cells[mine]]
-            within[mine] = (code >= cuts[j, group[mine], 0]) & (code <= cuts[j, group[mine], 1])
-        return within
 
     def _both_safe(self, active: Partition, group: Ints, within: Bools, tried: Bools) -> Bools:
         """Classes of which both halves keep the rules on sensitive values."""

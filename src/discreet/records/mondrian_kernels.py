@@ -164,6 +164,15 @@ def divided(order: Any, start: Any, halved: Any, inside: Any, new_order: Any, ne
     return found
 
 
+@kernel("void(i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[:, :, ::1], b1[::1])")
+def inside_cuts(codes: Any, cells: Any, start: Any, key: Any, cut: Any, inside: Any) -> None:
+    """Which cells of each class lie inside its cut by its key."""
+    for c in range(len(start) - 1):
+        low, high = cut[key[c], c, 0], cut[key[c], c, 1]
+        for at in range(start[c], start[c + 1]):
+            inside[at] = low <= codes[key[c], cells[at]] <= high
+
+
 @kernel("void(i8[::1], i8[::1], i8[::1], i8[::1])")
 def ends_of(code: Any, start: Any, lowest: Any, highest: Any) -> None:
     """The lowest and the highest code of every class."""

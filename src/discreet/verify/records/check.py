@@ -109,9 +109,7 @@ def _say_what_is_known(verdict: Verdict, custodian: RecordCustodian) -> None:
     verdict.asserted.append(f"the roles of the columns: {said}")
     verdict.take_for_granted("that the original records are the true ones", "cells")
     untold = some_untold(custodian.rules, roles.get("sensitive", ()))
-    verdict.not_considered += release_left_out(
-        bool(custodian.rules), sensitive=untold, households="household" in roles
-    )
+    verdict.not_considered += release_left_out(bool(custodian.rules), sensitive=untold, households="household" in roles)
 
 
 def _check_words(verdict: Verdict, custodian: RecordCustodian, public: PublicRelease, expected: pa.Table) -> None:
