@@ -465,6 +465,42 @@ def test_the_method_is_the_same_from_plain_data():
     assert method_from_record(method.record()).record() == method.record()
 
 
+def test_a_recipe_may_name_the_file_of_a_population(tmp_path):
+    from discreet.recipe.run import run_recipe
+
+    recipe = """
+version = 1
+[data]
+file = "people.csv"
+keys = ["age"]
+[hierarchies]
+age = { digits = [1, 1] }
+[records]
+[[rules]]
+kind = "k_map"
+k = 2
+population = "coarse.csv"
+[[protect]]
+method = "generalise"
+outliers = 0
+rules = [{ kind = "k_map", k = 2, population = "everybody.csv" }]
+[output]
+directory = "out"
+report = false
+"""
+    path = tmp_path / "recipe.toml"
+    path.write_text(recipe)
+    (tmp_path / "people.csv").write_text("age\n21\n22\n31\n32\n")
+    (tmp_path / "coarse.csv").write_text("age\n2\n2\n3\n3\n")
+    (tmp_path / "everybody.csv").write_text("age\n21\n22\n31\n32\n")
+    done = run_recipe(path)
+    assert done.verdict.holds
+    assert set(done.release.custodian.log["inputs"]) >= {"everybody.csv", "coarse.csv"}
+    path.write_text(recipe.replace("everybody.csv", "../everybody.csv"))
+    with pytest.raises(ParameterError, match="everybody"):
+        run_recipe(path)
+
+
 def test_a_recipe_may_generalise(tmp_path):
     recipe = """
 version = 1

@@ -188,6 +188,23 @@ def test_hierarchical_distance_is_that_of_the_earth_mover(columns):
     assert scores(rule, columns, hierarchies={"s": TREE}) == pytest.approx(expected, abs=1e-7)
 
 
+def test_measures_are_those_of_pycanon():
+    # What pycanon 1.3.6 says of this file: entropy l rounded down, t of the number by its order.
+    draw = np.random.default_rng(0)
+    rows = int(draw.integers(30, 400))
+    columns = {
+        "x": draw.choice(["x", "y", "z"], rows).tolist(),
+        "y": draw.choice(["p", "q"], rows).tolist(),
+        "s": draw.choice(list("abcdefg"), rows, p=[0.3, 0.2, 0.15, 0.15, 0.1, 0.06, 0.04]).tolist(),
+    }
+    wage = {**columns, "s": [str(number) for number in draw.integers(1, 9, rows)]}
+    assert min(scores(ds.LDiversity(2), columns)) == 6
+    assert int(min(scores(ds.LDiversity(2, form="entropy"), columns))) == 5
+    assert max(scores(ds.TCloseness(0.1), columns)) == pytest.approx(0.21540127678978566)
+    assert max(scores(ds.TCloseness(0.1, distance="ordered"), wage)) == pytest.approx(0.07386633300254568)
+    assert max(scores(ds.BetaLikeness(1, form="basic"), columns)) == pytest.approx(1.6060606060606062)
+
+
 @given(some_people("12345", gaps=False), st.sampled_from([0.0, 0.1, 0.25, 0.5]), st.sampled_from(["equal", "ordered"]))
 @settings(max_examples=40, deadline=None)
 def test_the_checker_judges_closeness_alike(columns, t, distance):

@@ -401,7 +401,7 @@ def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence
     release = protect_records(
         data,
         methods,
-        [record_rule_from_record(record) for record in recipe.rules],
+        [record_rule_from_record(record).with_files_read(job.input) for record in recipe.rules],
         key=job.key(methods),
         keep_order=part.keep_order,
         name=part.name,
