@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 import discreet as ds
+from tests.attack.forged_levels import FORGERS_OF_LEVELS
 from tests.attack.forged_moves import FORGERS_OF_NOISE, FORGERS_OF_SWAPS
 from tests.attack.forging import reseal
 from tests.attack.record_folders import KEYS, RELEASES, Folder, edit_both, edit_json, read_arrow, read_json, write_arrow
@@ -277,6 +278,7 @@ FORGERS: dict[str, dict[str, Forger]] = {
     "recode": {f.__name__: f for f in (*ANY, step_value, original_value, rule_number, method_parameter)},
     "swap": {f.__name__: f for f in ANY} | FORGERS_OF_SWAPS,
     "noise": {f.__name__: f for f in ANY} | FORGERS_OF_NOISE,
+    "generalise": {f.__name__: f for f in ANY} | FORGERS_OF_LEVELS,
 }
 """Forgers of each kind of release."""
 

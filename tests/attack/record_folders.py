@@ -86,7 +86,30 @@ def multiplied() -> Records:
     return ds.protect(households(), ds.MultiplicativeNoise("id", 1.1, 1.2), key=KEY)
 
 
-RELEASES: dict[str, Callable[[], Records]] = {"recode": recoded, "swap": swapped, "noise": multiplied}
+@cache
+def generalised() -> Records:
+    """Keys that went up levels of their hierarchies, and a few records without any."""
+    draw = random.Random(4)
+    ages = [f"{a:02d}" for a in range(60)]
+    table = pa.table(
+        {
+            "home": [i // 2 for i in range(90)],
+            "age": [draw.choice(ages) for _ in range(90)],
+            "sex": [draw.choice("mf") if i % 40 else "x" for i in range(90)],
+            "health": [draw.choice(["good", "fair", "bad"]) for _ in range(90)],
+        }
+    )
+    hierarchies = {"age": ds.Hierarchy.from_digits(ages, [1, 1])}
+    data = ds.Microdata(table, keys=["age", "sex"], sensitive="health", household="home", hierarchies=hierarchies)
+    return ds.protect(data, ds.Generalise(3, rules=[ds.LDiversity(2)], outliers=0.1), key=KEY)
+
+
+RELEASES: dict[str, Callable[[], Records]] = {
+    "recode": recoded,
+    "swap": swapped,
+    "noise": multiplied,
+    "generalise": generalised,
+}
 """True releases by their kind."""
 
 

@@ -250,6 +250,8 @@ def divided_cells(work: Mondrian, most: int) -> tuple[Partition, Bools]:
     sizes = [int(work.records[first.cells[a:b]].sum()) for a, b in zip(first.start, first.start[1:], strict=False)]
     rows = int(work.records.sum())
     left = sum(size for size, kept in zip(sizes, good, strict=True) if not kept)
+    if not good.any() and len(first) > 1:
+        raise _too_many_gaps(rows, most)
     if not good.any():
         raise ProtectionError(
             f"The rules do not hold even where all {counted(rows, 'record')} look the same.", hint="Ask for less."
@@ -267,12 +269,16 @@ def divided_cells(work: Mondrian, most: int) -> tuple[Partition, Bools]:
         gone = _joined(work, classes, gone)
         left = int(work.records[np.concatenate([classes.cells[a:b] for a, b in _spans(classes, gone)])].sum())
     if left > most:
-        raise ProtectionError(
-            f"{counted(left, 'record', 'have')} empty fields that leave them in classes that break a rule, and the "
-            f"keys of at most {most:,} may be emptied.",
-            hint="Allow more outliers=, or fill or recode empty fields first.",
-        )
+        raise _too_many_gaps(left, most)
     return classes, gone
+
+
+def _too_many_gaps(records: int, most: int) -> ProtectionError:
+    return ProtectionError(
+        f"{counted(records, 'record', 'have')} empty fields that leave them in classes that break a rule, and the keys "
+        f"of at most {most:,} may be emptied.",
+        hint="Allow more outliers=, or fill or recode empty fields first.",
+    )
 
 
 def _spans(classes: Partition, chosen: Bools) -> list[tuple[int, int]]:

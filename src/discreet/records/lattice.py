@@ -264,16 +264,17 @@ class LevelLattice:
             return gone if self._all_present(table, gone) else None
         gone = gone | (self._empty(table) & (table.records > 0))
         total = int(table.records[gone].sum())
-        if total > self.most + int(table.records[self._empty(table)].sum()):
+        most = self.most + int(table.records[self._empty(table)].sum())
+        if total > most:
             return None
         if not self.judges.suppressed_safe(total, table.pairs, gone):
-            joined = self._joined(table, gone, total)
+            joined = self._joined(table, gone, total, most)
             if joined is None:
                 return None
             gone = joined
         return gone if self._all_present(table, gone) else None
 
-    def _joined(self, table: CellTable, gone: Bools, total: int) -> Bools | None:
+    def _joined(self, table: CellTable, gone: Bools, total: int, most: int) -> Bools | None:
         """Further classes are suppressed, the smallest first, until those suppressed keep the rules together."""
         free = np.flatnonzero(~gone & (table.records > 0))
         order = free[np.lexsort((table.low[free], table.high[free], table.records[free]))]
@@ -281,7 +282,7 @@ class LevelLattice:
         for place in order[:MOST_JOINED].tolist():
             gone[place] = True
             total += int(table.records[place])
-            if total > self.most:
+            if total > most:
                 return None
             if self.judges.suppressed_safe(total, table.pairs, gone):
                 return gone
