@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from discreet.files.pattern import read_pattern
     from discreet.files.published import Heading, write_public
     from discreet.files.statistical import statistical_metadata
+    from discreet.files.transition_matrices import read_transition_matrices
     from discreet.generate import examples
     from discreet.keys import Key
+    from discreet.measures.pram_estimates import pram_estimates
     from discreet.methods.base import Method
     from discreet.model.already import PublishedCells
     from discreet.model.figure import Figure
@@ -44,13 +46,17 @@ if TYPE_CHECKING:
     from discreet.model.spec import TableSpec
     from discreet.model.table import Table
     from discreet.model.tableset import TableSet, VariableEquation
+    from discreet.model.transition import TransitionMatrix
     from discreet.recipe.batch import convert_batch, run_batch
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
     from discreet.records.drop_add import DropAdd
     from discreet.records.generalise import Generalise
     from discreet.records.local_suppress import LocalSuppress
+    from discreet.records.microaggregate import Microaggregate
     from discreet.records.multiplicative_noise import MultiplicativeNoise
+    from discreet.records.pram import Pram
+    from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
     from discreet.records.swap import Swap
     from discreet.rules import (
@@ -67,7 +73,9 @@ if TYPE_CHECKING:
     )
     from discreet.rules.anonymity import KAnonymity
     from discreet.rules.diversity import BetaLikeness, LDiversity, TCloseness
+    from discreet.rules.levels import level_combinations
     from discreet.rules.population import DeltaPresence, KMap
+    from discreet.rules.profiles import Profile, profile
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
     from discreet.tables.perturb.cell_key_method import CellKey
@@ -88,6 +96,7 @@ if TYPE_CHECKING:
     from discreet.verbs.protect import protect
     from discreet.verbs.repair import repair
     from discreet.verbs.replay import replay
+    from discreet.verbs.risk import risk
     from discreet.verbs.save import save, sign
     from discreet.verbs.structure import structure
     from discreet.verbs.tabulate import tabulate
@@ -104,6 +113,7 @@ _HOME = {
     "discreet.files.published": ("Heading", "write_public"),
     "discreet.files.statistical": ("statistical_metadata",),
     "discreet.files.noise_tables": ("read_noise_table", "write_noise_table"),
+    "discreet.files.transition_matrices": ("read_transition_matrices",),
     "discreet.keys": ("Key",),
     "discreet.model.already": ("PublishedCells",),
     "discreet.model.figure": ("Figure",),
@@ -116,6 +126,7 @@ _HOME = {
     "discreet.model.spec": ("TableSpec",),
     "discreet.model.table": ("Table",),
     "discreet.model.tableset": ("TableSet", "VariableEquation"),
+    "discreet.model.transition": ("TransitionMatrix",),
     "discreet.rules": (
         "Dominance",
         "GroupDisclosure",
@@ -135,6 +146,7 @@ _HOME = {
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
     "discreet.records.generalise": ("Generalise",),
     "discreet.records.local_suppress": ("LocalSuppress",),
+    "discreet.records.microaggregate": ("Microaggregate",),
     "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
     "discreet.tables.redistribute.method": ("Redistribute",),
     "discreet.tables.rounding.method": ("Round",),
@@ -142,10 +154,15 @@ _HOME = {
     "discreet.tables.suppress.method": ("Suppress",),
     "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
+    "discreet.records.rank_swap": ("RankSwap",),
+    "discreet.measures.pram_estimates": ("pram_estimates",),
+    "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.rules.diversity": ("BetaLikeness", "LDiversity", "TCloseness"),
     "discreet.rules.population": ("DeltaPresence", "KMap"),
+    "discreet.rules.levels": ("level_combinations",),
+    "discreet.rules.profiles": ("Profile", "profile"),
     "discreet.comparison.algorithms": ("compare_algorithms",),
     "discreet.argus.apriori": ("apply_apriori",),
     "discreet.argus.data": ("read_argus", "read_argus_table"),
@@ -166,6 +183,7 @@ _HOME = {
     "discreet.recipe.run": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.replay": ("replay",),
+    "discreet.verbs.risk": ("risk",),
     "discreet.verbs.save": ("save", "sign"),
     "discreet.verbs.structure": ("structure",),
     "discreet.verbs.tabulate": ("tabulate",),
@@ -181,7 +199,10 @@ METHODS.add_homes(
         "generalise": "discreet.records.generalise",
         "intervals": "discreet.tables.intervals.method",
         "local_suppress": "discreet.records.local_suppress",
+        "microaggregate": "discreet.records.microaggregate",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
+        "rank_swap": "discreet.records.rank_swap",
+        "pram": "discreet.records.pram",
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
@@ -224,6 +245,7 @@ __all__ = [
     "MagnitudeNoise",
     "MaxShare",
     "Method",
+    "Microaggregate",
     "Microdata",
     "MinContributors",
     "MinFrequency",
@@ -231,8 +253,11 @@ __all__ = [
     "NoiseTable",
     "PPercent",
     "Pattern",
+    "Pram",
     "PriorPosterior",
+    "Profile",
     "PublishedCells",
+    "RankSwap",
     "Recode",
     "Redistribute",
     "Release",
@@ -246,6 +271,7 @@ __all__ = [
     "Table",
     "TableSet",
     "TableSpec",
+    "TransitionMatrix",
     "VariableEquation",
     "ZeroUnsafe",
     "apply_apriori",
@@ -262,10 +288,13 @@ __all__ = [
     "examples",
     "family",
     "generate",
+    "level_combinations",
     "linked_clusters",
     "load",
     "measures",
     "office_table",
+    "pram_estimates",
+    "profile",
     "propose_recodes",
     "protect",
     "read_acceptances",
@@ -277,9 +306,11 @@ __all__ = [
     "read_labels",
     "read_noise_table",
     "read_pattern",
+    "read_transition_matrices",
     "redesign",
     "repair",
     "replay",
+    "risk",
     "run_batch",
     "run_recipe",
     "save",
@@ -319,11 +350,13 @@ add_doors(
         "discreet.verbs.redesign": ("recode",),
         "discreet.verbs.repair": ("repair",),
         "discreet.verbs.replay": ("replay",),
+        "discreet.verbs.risk": ("risk",),
         "discreet.verbs.save": ("save",),
         "discreet.verbs.structure": ("structure",),
         "discreet.verbs.show": ("pivot_to_frame", "public_to_frame", "summary", "table_to_frame", "to_frame"),
         "discreet.comparison.utility": ("utility",),
         "discreet.verbs.verify": ("verify",),
+        "discreet.verbs.without": ("without",),
     }
 )
 

@@ -21,6 +21,7 @@ PHASES: dict[str, tuple[str, str]] = {
     "sums": ("Adding up records", ""),
     "contributors": ("Adding up contributors", ""),
     "tabulate": ("Building tables", "table"),
+    "groups": ("Grouping similar records", ""),
     "small groups": ("Emptying fields of rare combinations", ""),
     "combinations of keys": ("Looking at combinations of keys", "combination"),
     "prices": ("Trying other promises", "promise"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,13 +18,20 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from discreet.files.records import write_record_file
+from discreet.model.claims.pram import pram_claim
+from discreet.model.claims.recoding import recoded_claim
 from discreet.model.claims.records import multiplied_claim, swapped_claim
 from discreet.model.layout import claim_description
 from discreet.model.records import RecordSet
 from tests.attack.record_folders import FORMATS, RELEASES, edit_both, write_arrow
 
 Columns = dict[str, list[Any]]
-CLAIMS = {"swap": swapped_claim, "multiplicative_noise": multiplied_claim}
+CLAIMS = {
+    "pram": pram_claim,
+    "swap": swapped_claim,
+    "multiplicative_noise": multiplied_claim,
+    "recode": recoded_claim,
+}
 
 
 @dataclass
@@ -42,7 +50,7 @@ class Lie:
         custodian = RELEASES[kind]().custodian
         (step,) = custodian.steps
         old, changed = custodian.original.columns.to_pydict(), step.changed.to_pydict()
-        return cls(kind, old, changed, dict(step.evidence.method), dict(step.evidence.facts))
+        return cls(kind, old, changed, deepcopy(dict(step.evidence.method)), deepcopy(dict(step.evidence.facts)))
 
     @property
     def truth(self) -> RecordSet:
@@ -309,9 +317,10 @@ def _told(kind: str, edit: Edit, true: Callable[[Lie], bool]) -> Callable[[Path,
     return forge
 
 
-def _forgers(kind: str, true: Callable[[Lie], bool], *edits: Edit) -> Mapping[str, Any]:
+def forgers(kind: str, true: Callable[[Lie], bool], *edits: Edit) -> Mapping[str, Any]:
+    """Forgers of a kind of release by their names."""
     return {edit.__name__: _told(kind, edit, true) for edit in edits}
 
 
-FORGERS_OF_SWAPS = _forgers("swap", truly_swapped, other_areas, other_numbers, other_exchange, another_past)
-FORGERS_OF_NOISE = _forgers("noise", truly_multiplied, other_values, other_units, other_factors, another_value_before)
+FORGERS_OF_SWAPS = forgers("swap", truly_swapped, other_areas, other_numbers, other_exchange, another_past)
+FORGERS_OF_NOISE = forgers("noise", truly_multiplied, other_values, other_units, other_factors, another_value_before)

@@ -25,6 +25,8 @@ import pyarrow as pa
 import discreet as ds
 from tests.attack.forged_levels import FORGERS_OF_LEVELS
 from tests.attack.forged_moves import FORGERS_OF_NOISE, FORGERS_OF_SWAPS
+from tests.attack.forged_randomised import FORGERS_OF_PRAM
+from tests.attack.forged_tails import FORGERS_OF_TAILS
 from tests.attack.forging import reseal
 from tests.attack.record_folders import KEYS, RELEASES, Folder, edit_both, edit_json, read_arrow, read_json, write_arrow
 from tests.attack.running import asked
@@ -205,20 +207,22 @@ def method_parameter(folder: Path, draw: random.Random) -> bool | None:
         elif parameter == "level":
             statement = statement.replace("level 1", f"level {value}")
         elif parameter == "top":
-            statement = statement.replace("20,000", f"{value:,g}")
+            tail = step["facts"]["tails"][0]
+            now = sum(income > value for income in incomes)
+            statement = statement.replace(f"20,000 ({tail['records']} of", f"{value:,} ({now} of")
+            statement = statement.replace("became 20,000", f"became {value:,}")
+            tail.update(limit=value, value=float(value), records=now)
         elif parameter == "map":
             statement = statement.replace("2 codes have", "1 code has" if len(value) == 1 else "2 codes have")
         step["claim"]["statement"] = statement
         assert before != json.dumps(value)
 
-    edit_both(folder, edit)
-    ages = read_arrow(folder / "custodian" / "original.arrow")["age"].to_pylist()
     incomes = read_arrow(folder / "custodian" / "original.arrow")["income"].to_pylist()
+    edit_both(folder, edit)
     if parameter == "intervals" and len(value) == 1:
         return True  # the names of the intervals tell where they begin
     if parameter == "top":
         return any(min(max(x, 1000), 20000) != min(max(x, 1000), value) for x in incomes)
-    del ages
     return True
 
 
@@ -276,9 +280,11 @@ ANY: tuple[Forger, ...] = (
 """What can be forged of every release of records."""
 FORGERS: dict[str, dict[str, Forger]] = {
     "recode": {f.__name__: f for f in (*ANY, step_value, original_value, rule_number, method_parameter)},
+    "tails": {f.__name__: f for f in ANY} | dict(FORGERS_OF_TAILS),
     "swap": {f.__name__: f for f in ANY} | FORGERS_OF_SWAPS,
     "noise": {f.__name__: f for f in ANY} | FORGERS_OF_NOISE,
     "generalise": {f.__name__: f for f in ANY} | FORGERS_OF_LEVELS,
+    "pram": {f.__name__: f for f in ANY} | FORGERS_OF_PRAM,
 }
 """Forgers of each kind of release."""
 

@@ -104,11 +104,28 @@ def generalised() -> Records:
     return ds.protect(data, ds.Generalise(3, rules=[ds.LDiversity(2)], outliers=0.1), key=KEY)
 
 
+@cache
+def randomised() -> Records:
+    """Areas and sexes drawn anew, areas with a matrix for each stratum."""
+    sexes = {"m": {"m": 0.75, "f": 0.25}, "f": {"f": 0.8, "m": 0.2}}
+    return ds.protect(households(), ds.Pram({"area": "4F(0.7)", "sex": sexes}, publish=["sex"]), key=KEY)
+
+
+@cache
+def coded_tails() -> Records:
+    """Incomes and taxes of which the tops became their means, in both columns at once."""
+    return ds.protect(
+        households(), ds.Recode(["income", "tax"], top_quantile=0.8, coded_as="mean", together=True), key=KEY
+    )
+
+
 RELEASES: dict[str, Callable[[], Records]] = {
     "recode": recoded,
     "swap": swapped,
     "noise": multiplied,
     "generalise": generalised,
+    "pram": randomised,
+    "tails": coded_tails,
 }
 """True releases by their kind."""
 

@@ -10,7 +10,9 @@ import pytest
 
 import discreet as ds
 from tests.attack.forged_moves import Lie, truly_multiplied, truly_swapped
+from tests.attack.forged_randomised import truly_randomised
 from tests.attack.forged_records import FORGERS, forge_bytes, forge_meaning
+from tests.attack.forged_tails import truly_coded
 from tests.attack.forging import reseal
 from tests.attack.record_folders import RELEASES, Folder
 
@@ -55,7 +57,10 @@ def test_the_true_release_holds_again(release, kind):
     assert ds.check_folder(release(kind).folder).holds
 
 
-@pytest.mark.parametrize(("kind", "true"), [("swap", truly_swapped), ("noise", truly_multiplied)])
+@pytest.mark.parametrize(
+    ("kind", "true"),
+    [("swap", truly_swapped), ("noise", truly_multiplied), ("tails", truly_coded), ("pram", truly_randomised)],
+)
 def test_a_release_told_anew_without_a_lie_holds(release, kind, true):
     """What finds lies out is the lie, not how it is written."""
     folder = release(kind)

@@ -20,6 +20,12 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("age", intervals=[15, 65]),
         ds.Recode("age", map={"<15": "<65", "15-64": "<65"}),
     ],
+    "recode-groups": lambda: [ds.Recode("region", groups={"north": ["N1-N2"], "south": ["S1", "S2"]})],
+    "recode-base": lambda: [ds.Recode("income", base=0.05, ties="away"), ds.Recode("age", base=10)],
+    "recode-mean": lambda: [
+        ds.Recode("income", top_quantile=0.8, weight="weight", coded_as="mean", base=0.01, least=3)
+    ],
+    "recode-count": lambda: [ds.Recode("region", digits=1), ds.Recode("age", top_count=5, bottom_quantile=0.1)],
     "local-suppress": lambda: [ds.LocalSuppress(3, keys=KEYS)],
     "local-suppress-pairs": lambda: [
         ds.Recode("region", level=1),
@@ -28,6 +34,25 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     "generalise": lambda: [ds.Generalise(3, keys=["age", "sex", "region"], outliers=1)],
     "generalise-local": lambda: [
         ds.Generalise(3, rules=[ds.LDiversity(2, sensitive="health")], keys=KEYS, algorithm="local", outliers=1)
+    ],
+    "microaggregate": lambda: [ds.Microaggregate(k=3, missing="apart")],
+    "microaggregate-pairs": lambda: [
+        ds.Recode("income", bottom=0),
+        ds.Microaggregate(["income"], 4, "mdav_pairs", missing="apart", decimals=0),
+    ],
+    "microaggregate-each": lambda: [ds.Microaggregate(["age"], 3, "univariate", location="median", missing="apart")],
+    "rank-swap": lambda: [ds.RankSwap(share=0.2)],
+    "rank-swap-joint": lambda: [ds.RankSwap(["age"], 0.3, joint=False), ds.RankSwap(["income"], 1)],
+    "pram": lambda: [
+        ds.Pram(
+            {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
+            codes={"region": ["N1", "N2", "S1", "S2"]},
+            publish=["region", "sex"],
+        )
+    ],
+    "pram-invariant": lambda: [
+        ds.Recode("age", intervals=[15, 65]),
+        ds.Pram({"age": "E(0.7)", "health": "F(0.8)"}, invariant=True, within=["coast"]),
     ],
     "swap": lambda: [ds.Swap("region", "home", profile=["sex"], rate=0.3)],
     "swap-recoded": lambda: [
@@ -48,6 +73,12 @@ BAD_RECORD_PARAMETERS = {
         {"column": "age", "intervals": [5, 5]},
         {"column": "age", "tops": 5},
         {"column": "age", "intervals": [5], "names": ["low"]},
+        {"column": "age", "digits": 0},
+        {"column": "age", "base": -5},
+        {"column": "age", "date": "age"},
+        {"column": "age", "top_quantile": 1.5},
+        {"column": "age", "top": 5, "coded_as": "mean", "least": 1},
+        {"column": [], "top": 5},
     ],
     "local_suppress": [
         {},
@@ -63,6 +94,29 @@ BAD_RECORD_PARAMETERS = {
         {"k": 3, "algorithm": "global"},
         {"k": 3, "rules": [{"kind": "l_diverse"}]},
         {"k": 3, "algorithm": "local", "metric": "entropy"},
+    ],
+    "microaggregate": [
+        {"k": 1},
+        {"columns": ["income", "income"]},
+        {"algorithm": "mdav", "effort": "best"},
+        {"decimals": 10},
+        {"size": 3},
+    ],
+    "rank_swap": [
+        {"share": 0},
+        {"share": 5},
+        {"columns": ["income", "income"]},
+        {"shares": 0.1},
+    ],
+    "pram": [
+        {},
+        {"matrices": {}},
+        {"matrices": {"sex": "2G(0.8)"}},
+        {"matrices": {"sex": {"m": {"m": 0.7}}}},
+        {"matrices": {"sex": "2E(0.8)"}, "missing": "moves"},
+        {"matrices": {"sex": "2E(0.8)"}, "publish": ["age"]},
+        {"matrices": {"sex": "2E(0.8)"}, "within": ["sex"]},
+        {"matrices": {"sex": "2E(0.8)"}, "invariants": True},
     ],
     "swap": [
         {"area": "region"},
@@ -80,12 +134,28 @@ BAD_RECORD_PARAMETERS = {
 }
 NO_PARTNER, NO_HOME, NO_NAME = "No household found a partner", "no column 'home'", "no column 'name'"
 TOO_FEW = "times, in 1 record"
+STANDS_STILL = "leaves every code that occurs as it is"
+NO_RANK = "no ranks were close enough"
+NO_GROUP = "a group has at least"
 RECORD_NOT_FOR = {
+    ("recode-mean", "one_record"): "has no value, so that its top cannot be found",
+    ("recode-mean", "equal_rows"): "no column 'weight'",
+    ("recode-count", "one_record"): "would leave no other value",
+    ("recode-count", "equal_rows"): "would leave no other value",
     ("local-suppress", "one_record"): TOO_FEW,
     ("local-suppress-pairs", "one_record"): TOO_FEW,
     ("generalise", "one_record"): TOO_FEW,
     ("generalise-local", "one_record"): TOO_FEW,
     ("generalise-local", "equal_rows"): "'health' is empty in every record",
+    ("microaggregate", "one_record"): "no value in any",
+    ("microaggregate-pairs", "one_record"): "no value in any",
+    ("microaggregate-each", "one_record"): NO_GROUP,
+    ("rank-swap", "one_record"): NO_RANK,
+    ("rank-swap-joint", "one_record"): NO_RANK,
+    ("rank-swap", "equal_rows"): NO_RANK,
+    ("rank-swap-joint", "equal_rows"): NO_RANK,
+    ("pram-invariant", "one_record"): STANDS_STILL,
+    ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("swap", "one_record"): NO_PARTNER,
     ("swap-recoded", "one_record"): NO_PARTNER,
     ("swap", "equal_rows"): NO_HOME,

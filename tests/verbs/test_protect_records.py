@@ -261,7 +261,7 @@ def test_a_recipe_of_records_runs_and_verifies(tmp_path):
     run = ds.run_recipe(recipe(tmp_path))
     assert run.verdict.holds
     assert sorted(p.name for p in (tmp_path / "out" / "public").iterdir()) == ["persons.csv", "persons.parquet"]
-    assert "Who could be recognised" in (tmp_path / "out" / "custodian" / "report.html").read_text()
+    assert "Who is at risk" in (tmp_path / "out" / "custodian" / "report.html").read_text()
     ages = {line.split(",")[1] for line in (tmp_path / "out/public/persons.csv").read_text().splitlines()[1:]}
     assert ages == {"<15", "15-64", "65+"}
 

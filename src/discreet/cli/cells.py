@@ -31,6 +31,7 @@ from discreet.recipe.run import (
 )
 from discreet.recipe.schema import PatternPart, read_recipe, recipe_text
 from discreet.report.riskmap import DEFAULT, FAIR
+from discreet.rules.records import record_rule_from_record
 from discreet.verbs.load import load
 from discreet.verbs.proposals import propose_recodes
 from discreet.verbs.show import table_to_frame
@@ -196,8 +197,12 @@ def show_proposal(
     recipe: Path, name: str | None, output: Path | None, allow_outside: bool, as_json: bool, options: dict[str, Any]
 ) -> None:
     """Print proposed recodes of a table of a recipe, and write files of codes where asked."""
+    job = RecipeJob(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside)
+    if job.recipe.records is not None:
+        _show_recodings(job, name, output, as_json, options)
+        return
     with progress(as_json):
-        tables = prepare(RecipeJob(read_recipe(recipe_text(recipe)), recipe.parent, allow_outside)).tables
+        tables = prepare(job).tables
         names = [table.name for table in tables]
         if name is None and len(tables) > 1:
             raise ParameterError("The recipe has several tables.", hint=f"Give --table, one of {listed(names)}.")
@@ -208,6 +213,29 @@ def show_proposal(
         found.write(output)
     unsafe = [int(table.unsafe.sum()) for table in (found.before, found.table)]
     told = {"unsafe": unsafe, "recodes": found.code_maps, "steps": [str(step) for step in found.steps]}
+    result(told, found.summary(), as_json)
+
+
+def _show_recodings(
+    job: RecipeJob, name: str | None, output: Path | None, as_json: bool, options: dict[str, Any]
+) -> None:
+    """Print proposed recodings of the records of a recipe."""
+    if name is not None or output is not None or not options["merge"]:
+        raise ParameterError(
+            "--table, --output and --no-merge are for tables, and the recipe publishes records.",
+            hint="Leave them out, and write the proposed steps into the recipe.",
+        )
+    rules = [record_rule_from_record(record) for record in job.recipe.rules]
+    wanted = {key: options[key] for key in ("target", "most", "variables")}
+    with progress(as_json):
+        source = job.source()
+        trees = {variable: job.hierarchy(variable, source) for variable in job.recipe.hierarchies}
+        found = propose_recodes(job.microdata().with_(hierarchies=trees), rules=rules, **wanted)
+    told = {
+        "unsafe": [found.unsafe, found.left],
+        "recodes": [method.record() for method in found.methods],
+        "steps": [str(step) for step in found.steps],
+    }
     result(told, found.summary(), as_json)
 
 

@@ -374,7 +374,11 @@ def tabulate(recipe: Path, allow_outside: bool, output: Path | None, as_json: bo
 @RECIPE
 @click.option("--table", help="Which table, where the recipe has several.")
 @click.option(
-    "--target", type=click.IntRange(min=0), default=0, show_default=True, help="Stop at so many unsafe cells."
+    "--target",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Stop at so many unsafe cells or records.",
 )
 @click.option("--most", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many recodes.")
 @click.option("--variable", "variables", multiple=True, help="A variable that may be recoded; all otherwise.")
@@ -393,7 +397,7 @@ def redesign(
     allow_outside: bool,
     as_json: bool,
 ) -> None:
-    """Propose recodes of a table of a RECIPE that remove most unsafe cells for the least detail.
+    """Propose recodes of a table of a RECIPE, or of its records, that remove most risk for the least detail.
 
     Nothing is published.
     """
@@ -533,6 +537,8 @@ def argus(
 
     The arguments are those of the program: LOG is the log book, TEMPORARY is accepted and not used, DATA is where files
     are looked for that do not lie beside the batch, and where output goes then.
+
+    mu-ARGUS has no batch files: of its metadata (.rda), --convert writes the recipe that makes its safe file.
     """
     from discreet.cli.argus import convert as convert_file
     from discreet.cli.argus import show_batch

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.files.records import RECORD_FORMATS, check_record_formats
 from discreet.files.sealing import write_besides, write_json, write_sealed
 from discreet.files.table_folder import file_names
+from discreet.files.transition_matrices import SUFFIX, matrices_text
 from discreet.model.layout import FORMAT, claim_description, hierarchy_description
 from discreet.model.public import PublicRelease
 from discreet.model.release import RecordCustodian, RecordStep
@@ -55,6 +56,8 @@ def write_records(
         name = file_names([records.name])[records.name]
         for format in formats:
             RECORD_FORMATS[format].write(shown / f"{name}{RECORD_FORMATS[format].suffix}", records)
+        if records.matrices:
+            (shown / f"{name}{SUFFIX}").write_text(matrices_text(records.matrices), encoding="utf-8")
         _fill(staging, custodian, extra or {})
 
     return write_sealed(folder, fill, custodian.key, sign, replace)
@@ -97,9 +100,14 @@ def _fill(staging: Path, custodian: RecordCustodian, extra: Mapping[str, str]) -
 
 
 def _write_step(closed: Path, number: int, step: RecordStep) -> dict[str, Any]:
+    import pyarrow as pa
+
     file = f"step_{number}.arrow"
     _write_arrow(closed / file, step.changed)
     evidence = step.evidence
+    rows = evidence.parts.get("records", {})
+    if rows:
+        _write_arrow(closed / f"step_{number}_rows.arrow", pa.table(dict(rows)))
     return {
         "method": dict(evidence.method),
         "claim": claim_description(evidence.claim),
@@ -108,6 +116,7 @@ def _write_step(closed: Path, number: int, step: RecordStep) -> dict[str, Any]:
         "findings": list(evidence.findings),
         "columns": [{"name": field.name, "type": str(field.type)} for field in step.changed.schema],
         "file": file,
+        **({"rows": list(rows)} if rows else {}),
     }
 
 

@@ -14,8 +14,27 @@ from discreet.measures.deviation import deviation_classes
 from discreet.measures.fair import Fair, fair_comparison, fair_over_runs
 from discreet.measures.fit import Fit, fit
 from discreet.measures.grid import Grid
+from discreet.measures.individual_risk import (
+    FileRisk,
+    file_risk,
+    household_risk,
+    individual_risk,
+    threshold_for,
+    threshold_for_rate,
+)
 from discreet.measures.noise import change_shares, noise_errors, noise_over_runs
 from discreet.measures.overlap import interval_overlap, inverse_mean_square, percent_difference
+from discreet.measures.pram import (
+    PramLosses,
+    PramRisk,
+    back_chances,
+    estimate_variance,
+    information_loss,
+    pram_losses,
+    pram_risk,
+    relative_difference,
+)
+from discreet.measures.pram_release import released_pram_risk
 from discreet.measures.ranks import rank_changes
 from discreet.measures.redistribution import map_measures
 from discreet.measures.rounding import (
@@ -36,11 +55,15 @@ from discreet.measures.suite import Measure, table_measures
 __all__ = [
     "AttributeRisk",
     "Fair",
+    "FileRisk",
     "Fit",
     "Grid",
     "Measure",
+    "PramLosses",
+    "PramRisk",
     "SampleRisk",
     "attribute_risk",
+    "back_chances",
     "best_guesses",
     "change_shares",
     "chi_square",
@@ -50,11 +73,16 @@ __all__ = [
     "compare_rules",
     "deviance",
     "deviation_classes",
+    "estimate_variance",
     "expected_chi_square",
     "fair_comparison",
     "fair_over_runs",
+    "file_risk",
     "fit",
     "forecast_chi_square",
+    "household_risk",
+    "individual_risk",
+    "information_loss",
     "interval_overlap",
     "inverse_mean_square",
     "map_measures",
@@ -64,9 +92,15 @@ __all__ = [
     "percent_difference",
     "posterior",
     "posterior_risk",
+    "pram_losses",
+    "pram_risk",
     "rank_changes",
+    "relative_difference",
+    "released_pram_risk",
     "rounding_bias",
     "sample_risk",
     "signed_rank",
     "table_measures",
+    "threshold_for",
+    "threshold_for_rate",
 ]

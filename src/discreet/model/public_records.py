@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet.model.arrays import Ints
 from discreet.model.records import (
@@ -14,15 +14,46 @@ from discreet.model.records import (
     PublicColumn,
     PublicRecords,
     RecordSet,
+    code_text,
     stands_for_unknown,
 )
+from discreet.model.transition import TransitionMatrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class NewWords(NamedTuple):
+    """What a recoding says of its new codes: words for them, and which of them stand for "unknown"."""
+
+    labels: Mapping[str, str]
+    unknown: tuple[str, ...]
+
+
+def new_words(done: Iterable[tuple[Mapping[str, Any], Collection[str]]]) -> dict[str, NewWords]:
+    """Per column what its last recoding says of its codes; steps are methods as plain data with what they changed."""
+    found: dict[str, NewWords] = {}
+    for method, changed in done:
+        if method.get("method") == "recode":
+            said = NewWords(method.get("labels", {}), tuple(method.get("unknown", ())))
+            found.update(dict.fromkeys(changed, said))
+    return found
+
+
+NO_WORDS = NewWords({}, ())
+KEEPS_CODES = ("local_suppress", "pram", "rank_swap", "swap")
+"""Methods that leave the meaning of codes as it was: what is said of their columns stays true."""
+
+
 def public_records(
-    name: str, records: RecordSet, order: Ints, altered: Collection[str], keeps_order: bool
+    name: str,
+    records: RecordSet,
+    order: Ints,
+    altered: Collection[str],
+    keeps_order: bool,
+    matrices: tuple[TransitionMatrix, ...] = (),
+    words: Mapping[str, NewWords] | None = None,
+    recoded: Collection[str] | None = None,
 ) -> PublicRecords:
     """The public view of records.
 
@@ -41,6 +72,13 @@ def public_records(
         Columns that some method changed.
     keeps_order
         Whether the rows stand in their original order.
+    matrices
+        Transition matrices that are published, too.
+    words
+        What recodings say of the new codes of columns.
+    recoded
+        Columns whose codes may mean something else than before, so that labels and formats are gone; all altered ones
+        where left out.
     """
     import pyarrow as pa
 
@@ -54,16 +92,28 @@ def public_records(
         household = about.role == HOUSEHOLD
         if household:
             table = table.set_column(shown.index(column), column, pa.chunked_array([_renumbered(table[column])]))
+        gone = household or column in (altered if recoded is None else recoded)
+        said = (words or {}).get(column, NO_WORDS) if gone and not household else NO_WORDS
+        labels = dict(said.labels if gone else about.value_labels)
+        unknown = (*about.missing, *((code, code) for code in said.unknown))
         info[column] = PublicColumn(
             altered=household or column in altered,
             label=about.label,
-            value_labels={} if household or column in altered else dict(about.value_labels),
-            missing=() if household else _missing(table[column], about.missing) if column in altered else about.missing,
-            format="" if household or column in altered else about.format,
+            value_labels=_left(table[column], labels) if column in altered else labels,
+            missing=() if household else _missing(table[column], unknown) if column in altered else about.missing,
+            format="" if gone else about.format,
             role=about.role if about.role in TOLD else "",
-            measure="" if household or column in altered else about.measure,
+            measure="" if gone else about.measure,
         )
-    return PublicRecords(name, table.combine_chunks(), info, keeps_order)
+    return PublicRecords(name, table.combine_chunks(), info, keeps_order, matrices)
+
+
+def _left(column: pa.ChunkedArray, labels: dict[str, str]) -> dict[str, str]:
+    """Labels of codes that an altered column still has: the others would tell what it had."""
+    if not labels:
+        return {}
+    there = {code_text(value) for value in column.unique().to_pylist() if value is not None}
+    return {code: text for code, text in labels.items() if code in there}
 
 
 def _missing(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> tuple[MissingRange, ...]:
@@ -72,6 +122,7 @@ def _missing(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> tupl
 
     if not missing:
         return ()
+    missing = tuple(dict.fromkeys(missing))
     values = [value for value in column.unique().to_pylist() if value is not None]
     if pa.types.is_string(column.type):
         codes = sorted(value for value in values if stands_for_unknown(value, missing))

@@ -15,6 +15,8 @@ from discreet.model.hierarchy import Hierarchy
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.model.transition import TransitionMatrix
+
 IDENTIFIER, KEY, SENSITIVE, NUMERIC, HOUSEHOLD, WEIGHT = (
     "identifier",
     "key",
@@ -162,12 +164,14 @@ class PublicRecords:
     """Records as the public sees them: no identifiers, nothing of what they were.
 
     ``keeps_order`` says whether the rows stand in the order of the original file; they stand in a random one otherwise.
+    ``matrices`` are the transition matrices of post-randomised columns that are published for analysts.
     """
 
     name: str
     columns: pa.Table
     info: Mapping[str, PublicColumn]
     keeps_order: bool = False
+    matrices: tuple[TransitionMatrix, ...] = ()
 
     def __len__(self) -> int:
         return int(self.columns.num_rows)

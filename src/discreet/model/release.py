@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from discreet.model.table import Table
     from discreet.verbs.already import Items
     from discreet.verbs.prices import PriceList
+    from discreet.verbs.steps import Steps
     from discreet.verify import Verdict
 else:
     from typing import TypeVar as _TypeVar
@@ -182,9 +183,17 @@ class RecordCustodian:
     def public(self) -> PublicRelease:
         """What goes out."""
         altered = {name for step in self.steps for name in step.changed.column_names}
-        from discreet.model.public_records import public_records
+        from discreet.model.public_records import KEEPS_CODES, new_words, public_records
+        from discreet.model.transition import published_matrices
 
-        return PublicRelease((), public_records(self.name, self.released, self.order, altered, self.keeps_order))
+        matrices = published_matrices((step.evidence.method, step.evidence.facts) for step in self.steps)
+        words = new_words((step.evidence.method, step.changed.column_names) for step in self.steps)
+        steps = [step for step in self.steps if step.evidence.claim.method not in KEEPS_CODES]
+        recoded = {name for step in steps for name in step.changed.column_names}
+        shown = public_records(
+            self.name, self.released, self.order, altered, self.keeps_order, matrices, words, recoded
+        )
+        return PublicRelease((), shown)
 
     def __repr__(self) -> str:
         from discreet.model import pages
@@ -553,6 +562,31 @@ class Release(Generic[C]):
         True
         """
         return doors.replay(self, log)
+
+    def without(self: Release[RecordCustodian], step: int | str, *instead: Steps) -> Release[RecordCustodian]:
+        """Take back one step of a release of records: all others act again on the original, with the same key.
+
+        The rules stay: where the records are not safe without the step, there is no release. Publish one of both only;
+        together they tell what the step was to hide.
+
+        Parameters
+        ----------
+        step
+            Its number, from 0 or from the end when negative; or its name, such as ``"recode age"`` or
+            ``"local_suppress"``.
+        *instead
+            Methods that act where it stood.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = ds.Microdata(pa.table({"age": [3, 17, 19, 70, 81, 9], "pay": [0, 0, 1, 9, 2, 0]}), keys=["age"])
+        >>> steps = [ds.Recode("age", intervals=[15, 65]), ds.Recode("pay", top=5)]
+        >>> coarse = ds.protect(people, steps, keep_order=True)
+        >>> coarse.without("recode pay").public.records.shown()["pay"]
+        [0, 0, 1, 9, 2, 0]
+        """
+        return doors.without(self, step, *instead)
 
     def save(
         self,

@@ -1,41 +1,58 @@
-"""The method ``Recode``: fewer and broader codes for one column."""
+"""The method ``Recode``: fewer and broader codes, or less exact numbers and dates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import numpy as np
-
-from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_codes
+from discreet.errors import InputError, counted
 from discreet.keys import Key
 from discreet.methods.base import RecordMethod
 from discreet.methods.outcome import RecordOutcome
-from discreet.model.claims.records import recoded_claim
+from discreet.model.claims.recoding import recoded_claim
 from discreet.model.evidence import Evidence
-from discreet.model.hierarchy import Hierarchy
-from discreet.model.records import MissingRange, RecordSet, stands_for_unknown
-from discreet.parameters import Natural
+from discreet.model.records import RecordSet, stands_for_unknown
+from discreet.parameters import AtLeastOne, Natural, Number, Positive
+from discreet.records.code_changes import (
+    ancestors,
+    closed_at,
+    coded_column,
+    cut,
+    dated,
+    grouped,
+    hierarchy_of,
+    mapped,
+    raised,
+)
+from discreet.records.number_columns import in_intervals, interval_names, rounded
+from discreet.records.recode_parameters import check_parameters, from_file
+from discreet.records.tails import coded_tails
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-WAYS = ("map", "level", "intervals", "top", "bottom")
+__all__ = ["Recode", "ancestors", "interval_names"]
+
+FIRST_FIELDS = ("column", "map", "level", "intervals", "names", "top", "bottom")
+"""Fields that plain data always has; the others are there where they say something."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recode(RecordMethod):
-    """Give a column fewer and broader codes. Empty fields stay empty, and so do codes that stand for "unknown", unless
-    the map names them.
+    """Give a column fewer and broader codes, or less exact numbers or dates. Empty fields stay empty, and so do codes
+    that stand for "unknown", unless the map or a group names them.
 
-    Say how in one way: ``map``, ``level`` or ``intervals``; or with ``top`` and ``bottom``, which may stand together.
+    Say how in one way: ``map``, ``groups``, ``file``, ``level``, ``closed``, ``intervals``, ``digits``, ``base`` or
+    ``date``; or code the ends of numbers or ordered codes with ``top``, ``top_quantile`` or ``top_count``, and
+    ``bottom``, ``bottom_quantile`` or ``bottom_count``.
 
     Parameters
     ----------
     column
-        The column.
+        The column, or several that are recoded in the same way.
     map
         Old codes to new ones; codes that are not in it stay.
     level
@@ -47,7 +64,46 @@ class Recode(RecordMethod):
     names
         Names of the intervals, one more than there are beginnings.
     top, bottom
-        Numbers above ``top`` become ``top``, those below ``bottom`` become ``bottom``.
+        Numbers above ``top`` become ``top``, those below ``bottom`` become ``bottom``; with ``order=`` codes. Several
+        columns may have a limit each, by name.
+    groups
+        New codes with the old ones that become them: codes and ranges (``"10-19"``, ``"-9"``, ``"90-"``), which compare
+        codes as right-justified text. Codes in no group stay.
+    file
+        A file that says it: a ``.grc`` file of ARGUS, or lines of old and new codes.
+    closed
+        Codes of the hierarchy below which nothing is shown.
+    digits
+        Keep so many characters of each code, from its beginning.
+    base
+        Round numbers to multiples of this one; with ``coded_as`` the mean or median.
+    ties
+        What lies halfway goes to the ``"even"`` multiple, or ``"away"`` from zero.
+    date
+        What is left of dates: ``"month"``, ``"quarter"``, ``"year"``, or ``"age"`` in full years on the day ``at``.
+    at
+        The day, such as ``"2024-12-31"``.
+    top_quantile, bottom_quantile
+        The limit is the least number that this share of the records does not exceed (``top_quantile=0.995``), or the
+        largest that at most this share falls short of (``bottom_quantile=0.005``).
+    top_count, bottom_count
+        At least so many records with the largest, or the smallest, numbers are coded, and all that equal one of them.
+    order
+        All codes from the lowest to the highest, for top and bottom codes of a column that holds no numbers.
+    weight
+        Column of weights that quantiles, counts and means are made with.
+    coded_as
+        What coded records get: the ``"limit"``, or the ``"mean"`` or ``"median"`` of all that are coded.
+    least
+        Least number of records that a published mean or median is made of.
+    top_code, bottom_code
+        What coded records get instead: a code such as ``"10+"``, or a number such as -9.
+    together
+        A record beyond the limit in one of several columns is coded in all of them.
+    labels
+        Words for the new codes, which the public file gets.
+    unknown
+        New codes that stand for "unknown".
 
     Examples
     --------
@@ -56,219 +112,142 @@ class Recode(RecordMethod):
     >>> release = ds.protect(people, ds.Recode("age", intervals=[15, 65]), rules=[ds.KAnonymity(2)], keep_order=True)
     >>> release.public.records.shown()["age"]
     ['<15', '15-64', '15-64', '65+', '65+', '<15']
+    >>> release = ds.protect(people, ds.Recode("age", top_count=2, bottom=10), keep_order=True)
+    >>> release.public.records.shown()["age"]
+    [10, 17, 19, 19, 19, 10]
     """
 
     kind: ClassVar[str] = "recode"
-    column: str
+    column: str | tuple[str, ...]
     map: Mapping[str, str] | None = None
     level: Natural | None = None
     intervals: tuple[float, ...] = ()
     names: tuple[str, ...] = ()
-    top: float | None = None
-    bottom: float | None = None
+    top: float | str | Mapping[str, float | str] | None = None
+    bottom: float | str | Mapping[str, float | str] | None = None
+    groups: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    file: str | None = None
+    closed: tuple[str, ...] = ()
+    digits: AtLeastOne | None = None
+    base: Positive | None = None
+    ties: Literal["even", "away"] = "even"
+    date: Literal["month", "quarter", "year", "age"] | None = None
+    at: str | None = None
+    top_quantile: Annotated[float, Number(above=0, below=1)] | None = None
+    bottom_quantile: Annotated[float, Number(above=0, below=1)] | None = None
+    top_count: AtLeastOne | None = None
+    bottom_count: AtLeastOne | None = None
+    order: tuple[str, ...] = ()
+    weight: str | None = None
+    coded_as: Literal["limit", "mean", "median"] = "limit"
+    least: Annotated[int, Number(least=3)] = 5
+    top_code: float | str | None = None
+    bottom_code: float | str | None = None
+    together: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.file, Path):
+            object.__setattr__(self, "file", str(self.file))
         super().__post_init__()
-        object.__setattr__(self, "intervals", _rising(self.intervals))
-        given = [name for name in WAYS if getattr(self, name) not in (None, ())]
-        if not given:
-            raise ParameterError(
-                f"Recode({self.column!r}) does not say how.", hint=f"Give one of {listed(WAYS)}, such as top=85."
-            )
-        if len(given) > 1 and given != ["top", "bottom"]:
-            raise ParameterError(f"Recode({self.column!r}) has both {listed(given)}.", hint="Give one Recode for each.")
-        if self.names and len(self.names) != len(self.intervals) + 1:
-            raise ParameterError(
-                f"names= gives {counted(len(self.names), 'name')}, and there are {len(self.intervals) + 1} intervals.",
-                hint="Name the interval before the first beginning, too.",
-            )
-        if self.top is not None and self.bottom is not None and self.bottom > self.top:
-            raise ParameterError(f"bottom={self.bottom} lies above top={self.top}.", hint="Exchange them.")
-        if self.map is not None and not all(isinstance(word, str) for pair in self.map.items() for word in pair):
-            raise ParameterError("map= takes text to text.", hint="Write codes in quotes: map={'1': '1-2', ...}.")
+        for name, kept in check_parameters(self).items():
+            object.__setattr__(self, name, kept)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns."""
+        return (self.column,) if isinstance(self.column, str) else self.column
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns that it takes numbers from; those that are recoded may hold them as text."""
+        return () if self.weight is None else (self.weight,)
+
+    def codes(self, end: str) -> bool:
+        """Whether it codes the top, or the bottom."""
+        return any(getattr(self, name) is not None for name in (end, f"{end}_quantile", f"{end}_count"))
+
+    def record(self) -> dict[str, Any]:
+        """The method as plain data; what it leaves at its default stands there only where it always did."""
+        told = {"method", *FIRST_FIELDS, *self._told()}
+        return {name: value for name, value in super().record().items() if name in told}
+
+    def _told(self) -> list[str]:
+        """Parameters that are not at their default."""
+        plain = Recode("any", top=0)
+        return [f.name for f in fields(self)[1:] if getattr(self, f.name) != getattr(plain, f.name) or f.name == "top"]
+
+    def __repr__(self) -> str:
+        said = (f", {name}={getattr(self, name)!r}" for name in self._told() if getattr(self, name) is not None)
+        return f"Recode({self.column!r}{''.join(said)})"
+
+    def with_files_read(self, find: Callable[[str], Path] = Path) -> Recode:
+        """The method with what its file says."""
+        return self if self.file is None else replace(self, file=None, **from_file(self, self.file, find))
 
     def run(self, records: RecordSet, key: Key | None = None) -> RecordOutcome:
-        """Recode the column."""
-        column, missing = records[self.column], records.about(self.column).missing
+        """Recode the columns."""
+        if self.file is not None:
+            return self.with_files_read().run(records, key)
+        facts: dict[str, Any] = {}
         notes: tuple[str, ...] = ()
-        if self.map is not None:
-            changed, notes = self._mapped(column)
-        elif self.level is not None:
-            changed = self._raised(column, records.hierarchies.get(self.column), missing)
-        elif self.intervals:
-            changed = self._in_intervals(column, missing)
+        if self.codes("top") or self.codes("bottom"):
+            changed, facts, notes = coded_tails(self, records)
         else:
-            changed = self._limited(column, missing)
+            changed = {}
+            for name in self.columns:
+                changed[name], said = self._recoded(records, name)
+                notes += said
+        if self.map is None and not self.groups:
+            for name in self.columns:
+                _refuse_new_unknown(records, name, changed[name])
         plain = self.record()
-        evidence = Evidence(plain, recoded_claim(plain, {}))
-        return RecordOutcome({self.column: changed}, evidence, notes)
+        return RecordOutcome(changed, Evidence(plain, recoded_claim(plain, facts), facts=facts), notes)
 
-    def _mapped(self, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, tuple[str, ...]]:
-        assert self.map is not None
-        seen: set[str] = set()
-
-        def new(word: str) -> str:
-            seen.add(word)
-            return self.map[word] if self.map is not None and word in self.map else word
-
-        changed = self._by_word(column, new)
-        absent = [code for code in self.map if code not in seen]
-        if len(absent) == len(self.map):
-            raise InputError(
-                f"None of the codes in the map of {self.column!r} occurs in the records.",
-                hint="Check the map against the codes of the column.",
-            )
-        note = f"{counted(len(absent), 'code')} in the map of {self.column!r} did not occur: {listed(absent, 5)}."
-        return changed, (note,) if absent else ()
-
-    def _raised(
-        self, column: pa.ChunkedArray, hierarchy: Hierarchy | None, missing: tuple[MissingRange, ...]
-    ) -> pa.ChunkedArray:
-        assert self.level is not None
-        if hierarchy is None:
-            raise NeedsError(
-                f"Recode(level=) needs the hierarchy of {self.column!r}.",
-                hint=f"Give Microdata(hierarchies={{{self.column!r}: hierarchy}}).",
-            )
-        above = ancestors(hierarchy, self.level)
-        strange: dict[str, int] = {}
-
-        def new(word: str) -> str:
-            if stands_for_unknown(word, missing):
-                return word
-            if word not in above:
-                strange[word] = strange.get(word, 0) + 1
-                return word
-            return above[word]
-
-        changed = self._by_word(column, new)
-        if strange:
-            raise unknown_codes(self.column, strange)
-        return changed
-
-    def _by_word(self, column: pa.ChunkedArray, new: Callable[[str], str]) -> pa.ChunkedArray:
-        """New text for the text of every distinct value."""
+    def _recoded(self, records: RecordSet, name: str) -> tuple[pa.ChunkedArray, tuple[str, ...]]:
+        """One column after a way that looks at single values, and what the custodian is told."""
         import pyarrow as pa
 
-        encoded = column.combine_chunks().dictionary_encode()
-        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-        words = pa.array([new(code_of(value)) for value in encoded.dictionary.to_pylist()], pa.string())
-        return pa.chunked_array([words.take(encoded.indices)])
-
-    def _in_intervals(self, column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> pa.ChunkedArray:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        unknown = _unknown(column, missing)
-        number, gaps = _as_numbers(column, self.column, unknown)
-        whole = number.dtype.kind == "i"
-        names = self.names or interval_names(self.intervals, whole)
-        begins = np.array(self.intervals, np.float64)
-        place = np.searchsorted(begins, number.astype(np.float64), side="right")
-        changed = pa.chunked_array([pa.array(list(names), pa.string()).take(pa.array(place, mask=gaps))])
-        return changed if unknown is None else pc.if_else(unknown, self._by_word(column, str), changed)
-
-    def _limited(self, column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> pa.ChunkedArray:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        number, gaps = _as_numbers(column, self.column, _unknown(column, missing))
-        changed = column
-        for limit, beyond in ((self.top, np.greater), (self.bottom, np.less)):
-            if limit is None:
-                continue
-            if pa.types.is_integer(column.type) and limit != int(limit):
-                raise ParameterError(
-                    f"Column {self.column!r} holds whole numbers, and {limit:g} is none.", hint="Give a whole number."
-                )
-            new = number_text(limit) if pa.types.is_string(column.type) else limit
-            beyond_it = pa.chunked_array([pa.array(beyond(number, limit) & ~gaps)])
-            changed = pc.if_else(beyond_it, pa.scalar(new).cast(column.type), changed)
-        return changed
+        column = records[name]
+        if self.base is not None:
+            plain = not pa.types.is_string(column.type) and not records.about(name).missing
+            coded = None if plain else coded_column(records, name)
+            return rounded(column, coded, self.base, self.ties, name), ()
+        if self.date is not None and pa.types.is_timestamp(column.type) and not records.about(name).missing:
+            records = records.with_columns({name: column.cast(pa.date32(), safe=False)})
+        coded = coded_column(records, name)
+        if self.map is not None:
+            return mapped(coded, self.map)
+        if self.groups:
+            return grouped(coded, {new: (old,) if isinstance(old, str) else old for new, old in self.groups.items()})
+        if self.intervals:
+            return in_intervals(column, coded, self.intervals, self.names), ()
+        if self.digits is not None:
+            return cut(coded, self.digits), ()
+        if self.date is not None:
+            return dated(coded, self.date, None if self.at is None else date.fromisoformat(self.at)), ()
+        tree = hierarchy_of(records, name, "closed" if self.closed else "level")
+        return raised(coded, closed_at(tree, self.closed) if self.closed else ancestors(tree, self.level or 0)), ()
 
 
-def _rising(given: Any) -> tuple[float, ...]:
-    numbers = (given,) if isinstance(given, int | float) else given
-    good = isinstance(numbers, Sequence) and not isinstance(numbers, str)
-    good = good and all(isinstance(n, int | float) and not isinstance(n, bool) and np.isfinite(n) for n in numbers)
-    if not good or any(a >= b for a, b in pairwise(numbers)):
-        raise ParameterError(f"intervals={given!r} is not allowed.", hint="Give numbers in rising order.")
-    return tuple(numbers)
-
-
-def _unknown(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> pa.ChunkedArray | None:
-    """Where a column has codes that stand for "unknown"; nothing where it has none."""
-    import pyarrow as pa
-
+def _refuse_new_unknown(records: RecordSet, name: str, changed: pa.ChunkedArray) -> None:
+    """Refuse a known value that becomes a code for "unknown": readers would take it for one."""
+    missing = records.about(name).missing
     if not missing:
-        return None
-    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    known = [value is not None and stands_for_unknown(value, missing) for value in encoded.dictionary.to_pylist()]
-    return pa.chunked_array([pa.array(known, pa.bool_()).take(encoded.indices)]) if any(known) else None
-
-
-def _as_numbers(column: pa.ChunkedArray, name: str, unknown: pa.ChunkedArray | None) -> tuple[Any, Any]:
-    """Numbers of a column, also of one that holds them as text, and where it is empty or unknown."""
+        return
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    kind = column.type
-    if unknown is not None:
-        column = pc.if_else(unknown, pa.scalar(None, kind), column)
-    if pa.types.is_string(kind):
-        good = pc.match_substring_regex(column, r"^-?[0-9]+(\.[0-9]+)?$")
-        wrong = pc.sum(pc.invert(good)).as_py() or 0
-        if wrong:
-            raise InputError(
-                f"{counted(wrong, 'value')} of column {name!r} {'is' if wrong == 1 else 'are'} no number.",
-                hint="Recode them with map= first, or correct them.",
-            )
-        whole = not (pc.any(pc.match_substring(column, ".")).as_py() or False)
-        column = column.cast(pa.int64() if whole else pa.float64())
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise InputError(f"Column {name!r} holds {kind}, not numbers.", hint="Recode it with map= or level=.")
-    gaps = np.asarray(column.is_null().to_numpy(), np.bool_)
-    return pc.fill_null(column, 0).to_numpy(), gaps
-
-
-def code_of(value: Any) -> str:
-    """The code that a value stands for: its text, for numbers without a needless point."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return number_text(value) if isinstance(value, float) else str(value)
-
-
-def number_text(number: float) -> str:
-    """A number without a needless point."""
-    return str(int(number)) if number == int(number) else repr(float(number))
-
-
-def interval_names(begins: Sequence[float], whole: bool) -> tuple[str, ...]:
-    """Names of the intervals that begin at some numbers.
-
-    Examples
-    --------
-    >>> interval_names([15, 16, 65], whole=True)
-    ('<15', '15', '16-64', '65+')
-    >>> interval_names([0.5, 1], whole=False)
-    ('<0.5', '0.5 to <1', '1+')
-    """
-    texts = [number_text(begin) for begin in begins]
-    between = []
-    for i in range(len(begins) - 1):
-        if whole and begins[i] == int(begins[i]) and begins[i + 1] == int(begins[i + 1]):
-            last = number_text(begins[i + 1] - 1)
-            between.append(texts[i] if last == texts[i] else f"{texts[i]}-{last}")
-        else:
-            between.append(f"{texts[i]} to <{texts[i + 1]}")
-    return (f"<{texts[0]}", *between, f"{texts[-1]}+")
-
-
-def ancestors(hierarchy: Hierarchy, level: int) -> dict[str, str]:
-    """For every code the code above it at a level, itself where it is no deeper; the total stands at level 0."""
-    path: dict[str, list[str]] = {}
-    for place, code in enumerate(hierarchy.codes):
-        up = int(hierarchy.parents[place])
-        path[code] = [*(path[hierarchy.codes[up]] if up >= 0 else []), code]
-    return {code: steps[min(level, len(steps) - 1)] for code, steps in path.items()}
+    pairs = pa.table({"old": records[name], "new": changed}).group_by(["old", "new"]).aggregate([([], "count_all")])
+    wrong = sum(
+        row["count_all"]
+        for row in pairs.to_pylist()
+        if row["new"] is not None
+        and stands_for_unknown(row["new"], missing)
+        and not stands_for_unknown(row["old"], missing)
+    )
+    if wrong:
+        raise InputError(
+            f"{counted(wrong, 'known value')} of column {name!r} would become a code that stands for unknown.",
+            hint="Choose other new codes or limits, or recode the codes for unknown with map= first.",
+        )

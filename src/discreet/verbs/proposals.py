@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import inf
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 
@@ -20,8 +21,10 @@ from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.progress import checkpoint
 from discreet.rules.base import rule_from_record
+from discreet.rules.records import RecordRule
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import refuse_unassessed
+from discreet.verbs.record_proposals import RecodeProposals, propose_for_records
 from discreet.verbs.redesign import How, read_how, recode
 from discreet.verbs.tabulate import tabulate
 from discreet.watching import watched
@@ -121,35 +124,63 @@ def redesign(table: Table, recodes: Mapping[str, How]) -> Redesign:
     return Redesign(table, now, tuple(steps))
 
 
+@overload
+def propose_recodes(
+    table: Table, *, target: int = ..., most: int = ..., variables: Sequence[str] | None = ..., merge: bool = ...
+) -> Redesign: ...
+
+
+@overload
+def propose_recodes(
+    table: Microdata,
+    *,
+    target: int = ...,
+    most: int = ...,
+    variables: Sequence[str] | None = ...,
+    rules: RecordRule | Sequence[RecordRule] = ...,
+) -> RecodeProposals: ...
+
+
 @watched
 def propose_recodes(
-    table: Table,
+    table: Table | Microdata,
     *,
     target: int = 0,
     most: int = 20,
     variables: Sequence[str] | None = None,
     merge: bool = True,
-) -> Redesign:
-    """The recodes that remove most unsafe cells for the least detail, one after the other.
+    rules: RecordRule | Sequence[RecordRule] = (),
+) -> Redesign | RecodeProposals:
+    """The recodes that remove most unsafe cells, or unsafe records, for the least detail, one after the other.
 
-    Every step takes the recode that removes most unsafe cells *for each non-empty cell that the table loses*; of equals
-    the one that removes more, then the first. It closes a branch of a tree, or merges two base codes under one parent.
-    The search is greedy: what it finds need not be the best of all sets of recodes. Unsafe cells of every step are
-    counted on the table as it is then, never estimated.
+    For records every key is tried in every way that makes sense: levels of its hierarchy, fewer digits, intervals, top
+    and bottom at quantiles, neighbours of ordered codes together, rare codes together. Each proposal says how many
+    records are unsafe after it and what it costs: the share of the column's information (entropy) that is lost, and the
+    share of records whose code changes. The sequence takes the one that removes most *for its loss*, again and again;
+    it has one recoding for each column.
+
+    For tables every step takes the recode that removes most unsafe cells *for each non-empty cell that the table
+    loses*; of equals the one that removes more, then the first. It closes a branch of a tree, or merges two base codes
+    under one parent.
+
+    The search is greedy: what it finds need not be the best of all sets of recodes. What is unsafe after every step is
+    counted on the table or the records as they are then, never estimated.
 
     Parameters
     ----------
     table
-        An assessed table. Codes are merged only where it was tabulated from records: who contributes to a merged
-        cell of a ready-made table is not known.
+        An assessed table, or records. Codes of a table are merged only where it was tabulated from records: who
+        contributes to a merged cell of a ready-made table is not known.
     target
-        Stop at so many unsafe cells.
+        Stop at so many unsafe cells or records.
     most
         At most so many recodes.
     variables
-        Variables that may be recoded; all when left out.
+        Variables that may be recoded; all, or all keys, when left out.
     merge
-        Merge codes, too, and not only close branches.
+        Merge codes of a table, too, and not only close branches.
+    rules
+        Rules that say which records are unsafe; those that they were assessed by when left out.
 
     Examples
     --------
@@ -160,10 +191,21 @@ def propose_recodes(
     >>> table = ds.tabulate(pa.table(firms), by=by, value="sales").assess(ds.MinContributors(3))
     >>> print(ds.propose_recodes(table).summary().splitlines()[0])
     trade: retail, crafts become retail+crafts: unsafe cells 1 to 0, cells 4 to 3
+
+    Recodes of records are ready for ``protect``:
+
+    >>> people = ds.Microdata(pa.table({"age": [20, 20, 21, 21, 40, 41, 50, 51, 52, 97]}), keys="age")
+    >>> found = ds.propose_recodes(people, rules=ds.KAnonymity(2))
+    >>> ds.protect(people, found.methods, rules=ds.KAnonymity(2)).verify().holds
+    True
     """
+    if isinstance(table, Microdata):
+        _refuse_negative(target, most)
+        return propose_for_records(table, rules, target=target, most=most, variables=variables)
+    if not isinstance(rules, Sequence) or rules:
+        raise ParameterError("rules= is for records; a table is assessed.", hint="Use table.assess(rule) first.")
     _refuse_sets(table)
-    if target < 0 or most < 0:
-        raise ParameterError("target= and most= cannot be negative.", hint="Leave them out for their defaults.")
+    _refuse_negative(target, most)
     for variable in variables or ():
         if variable not in table.spec.by:
             raise ParameterError(unknown_name("variable", variable, table.variables, f"table {table.name!r}"))
@@ -177,6 +219,11 @@ def propose_recodes(
         now, step = found
         steps.append(step)
     return Redesign(table, now, tuple(steps))
+
+
+def _refuse_negative(target: int, most: int) -> None:
+    if target < 0 or most < 0:
+        raise ParameterError("target= and most= cannot be negative.", hint="Leave them out for their defaults.")
 
 
 @dataclass(frozen=True)

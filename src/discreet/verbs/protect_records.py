@@ -9,18 +9,19 @@ import numpy as np
 
 from discreet.engine.draws import draws
 from discreet.engine.record_set import read_record_set, refuse_no_columns, refuse_recognisable, with_identity
-from discreet.errors import ParameterError, ProtectionError
+from discreet.errors import ParameterError, ProtectionError, listed
 from discreet.keys import Key
 from discreet.methods.base import Method, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
-from discreet.model.records import RecordSet
+from discreet.model.records import NEVER_PUBLIC, RecordSet
 from discreet.model.release import RecordCustodian, RecordStep, Release
 from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
 from discreet.rules.records import RecordRule, assess_records, record_rule_from_record
+from discreet.verbs.step_effects import StepEffects
 from discreet.verbs.steps import MADE_KEY, Earlier, Keys, installed_version, key_entry, refuse_for_records
 
 ORDER_MADE_KEY = (
@@ -71,16 +72,22 @@ def release_of(
     keys = Keys(key)
     records, done = original, list[RecordStep]()
     notes: list[str] = []
+    effects = StepEffects(rules)
     for method in in_steps("records", methods):
         outcome = method.run(records, keys.of(method))
-        records = records.with_columns(outcome.changed)
+        refuse_hidden(original, outcome.changed)
+        before, records = records, records.with_columns(outcome.changed)
         done.append(step_of(outcome))
+        effects.add(outcome.evidence.method, before, records, list(outcome.changed))
         notes += outcome.notes
+    _refuse_stale_matrices(done)
+    notes += effects.notes
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules)
     if not assessment.holds:
+        broken = (words for words, unsafe in zip(assessment.words, assessment.unsafe, strict=True) if unsafe)
         raise ProtectionError(
-            f"The records are not safe yet: {'; '.join(assessment.words)}.",
+            f"The records are not safe yet: {'; '.join(broken)}.",
             hint="Recode the keys further (ds.Recode), or ask for less.",
         )
     order = np.arange(len(records)) if keep_order else random_order(original, keys.any())
@@ -99,6 +106,32 @@ def release_of(
     log["notes"] = notes
     custodian = RecordCustodian(name, original, tuple(done), order, assessment.rules, log, keep_order, made)
     return Release(custodian.public(), custodian)
+
+
+def _refuse_stale_matrices(steps: Sequence[RecordStep]) -> None:
+    """Refuse to publish transition matrices of columns, or of strata, that a later step changed: they fit no more."""
+    for number, step in enumerate(steps):
+        method, facts = step.evidence.method, step.evidence.facts
+        if method["method"] != "pram" or not method["publish"]:
+            continue
+        later = {name for after in steps[number + 1 :] for name in after.changed.column_names}
+        stale = sorted(later & {*method["publish"], *facts["within"]})
+        if stale:
+            raise ParameterError(
+                f"The published transition matrices do not fit {listed(stale)}, changed by a later step.",
+                hint="Give Pram last, or leave publish out.",
+            )
+
+
+def refuse_hidden(records: RecordSet, changed: Collection[str]) -> None:
+    """Refuse steps that change what no public file has: nobody would see it, and the checker would not have it."""
+    for name in changed:
+        role = records.about(name).role
+        if role in NEVER_PUBLIC:
+            raise ParameterError(
+                f"Column {name!r} has the role {role}, and no public file of records has it.",
+                hint="Leave the step out, or give the column another role.",
+            )
 
 
 def random_order(records: RecordSet, key: Key) -> Ints:
@@ -134,6 +167,12 @@ def changed_microdata(
     steps = refuse_for_records(methods)
     wanted = [data.waiver, data.request, data.record_key, *(name for method in steps for name in method.numbers)]
     records = read_record_set(data, [*numeric, *(name for name in wanted if name)])
+    for method in steps:
+        if method.record().get("publish"):
+            raise ParameterError(
+                f"{type(method).__name__}(publish=) is for files of records, and tables are to be published.",
+                hint="Leave publish out.",
+            )
     evidence = []
     for method in steps:
         outcome = method.run(records, keys.of(method))

@@ -55,7 +55,22 @@ def refuse_for_records(steps: Sequence[Method]) -> list[RecordMethod]:
                 f"{type(step).__name__} acts on tables, and records were given without a table to make of them.",
                 hint="Give tables=[ds.TableSpec(by=..., value=...)], or a method for records, such as ds.Recode(...).",
             )
-    return [step for step in steps if isinstance(step, RecordMethod)]
+    found = [step for step in steps if isinstance(step, RecordMethod)]
+    _refuse_drawing_twice(found)
+    return found
+
+
+def _refuse_drawing_twice(steps: Sequence[RecordMethod]) -> None:
+    """Refuse to post-randomise a column twice with the same draws: a code that stayed would stay again."""
+    seen: set[tuple[str, int]] = set()
+    for plain in (step.record() for step in steps if step.kind == "pram"):
+        for name in plain["matrices"]:
+            if (name, plain["version"]) in seen:
+                raise ParameterError(
+                    f"Column {name!r} is post-randomised twice with the same draws.",
+                    hint="Give the second Pram another version=, or give one matrix for both.",
+                )
+            seen.add((name, plain["version"]))
 
 
 class Earlier(NamedTuple):

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from discreet.errors import counted
 from discreet.model.already import known_digest
 from discreet.model.claims.base import Claim
-from discreet.model.claims.records import multiplied_claim, recoded_claim, swapped_claim
+from discreet.model.claims.pram import pram_claim_before_tables
+from discreet.model.claims.recoding import recoded_claim
+from discreet.model.claims.records import multiplied_claim, swapped_claim
 from discreet.model.evidence import Evidence
 from discreet.model.public import PublicRelease
 from discreet.model.release import TableCustodian
@@ -49,6 +51,7 @@ ALTERING: dict[str, Check] = {
 
 BEFORE: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Claim]] = {
     "multiplicative_noise": multiplied_claim,
+    "pram": pram_claim_before_tables,
     "recode": recoded_claim,
     "swap": swapped_claim,
 }

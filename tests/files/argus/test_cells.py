@@ -130,6 +130,24 @@ def test_a_closed_node_swallows_what_is_below_it(tmp_path: Path) -> None:
     assert closed_tree(tree, nodes_at(tree, 1))[1].codes == ("Total", "Nr", "Os")
 
 
+def test_recodes_of_mu_argus_name_codes_for_unknown_and_a_file_of_labels(tmp_path: Path) -> None:
+    text = '1: 2, 4-5\n<missing> "9" 99, "x y"\n<CODELIST> "my codes.cdl"\n'
+    (tmp_path / "a.grc").write_text(text)
+    found = read_recode(tmp_path / "a.grc")
+    assert (found.groups, found.missing, found.codelist) == (
+        (Group("1", ("2", "4-5")),),
+        ("9", "99", "x y"),
+        "my codes.cdl",
+    )
+    write_recode(found, tmp_path / "b.grc")
+    assert read_recode(tmp_path / "b.grc") == found
+
+
+def test_a_range_with_an_end_longer_than_all_codes_means_what_it_says() -> None:
+    recode = RecodeFile((Group("low", ("-100",)),))
+    assert code_map(recode, ["5", "50"]) == {"5": "low", "50": "low"}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -137,6 +155,13 @@ def test_a_closed_node_swallows_what_is_below_it(tmp_path: Path) -> None:
         ("1: 2,, 3\n", "a.grc, line 1: found '1: 2,, 3'; expected codes between commas"),
         ("<TREERECODE>\n<TREE>\n", "a.grc, line 2: found '<TREE>'; expected a code of the tree."),
         ("// x\n", "a.grc, line 1: found 'nothing'; expected a line such as new: old, old."),
+        (
+            "1: 2\n<CODELIST> a.cdl b.cdl\n",
+            "a.grc, line 2: found '<CODELIST> a.cdl b.cdl'; expected the name of one file",
+        ),
+        ("<CODELIST> a\n<CODELIST> b\n1: 2\n", "a.grc, line 2: found '<CODELIST> b'; expected the name of one file"),
+        ("1: 2\n<LABELS> 9\n", "a.grc, line 2: found '<LABELS> 9'; expected new: old, old"),
+        ("<", "a.grc, line 1: found '<'; expected new: old, old"),
     ],
 )
 def test_bad_recodes_name_file_line_found_and_expected(tmp_path: Path, text: str, message: str) -> None:

@@ -8,13 +8,18 @@ from typing import Any
 import pyarrow as pa
 
 import discreet as ds
-from discreet.model.claims.records import recoded_claim
+from discreet.model.claims.recoding import recoded_claim
 from discreet.verify import check_records
 
 TREE = ds.Hierarchy.from_nested({"north": ["N1", "N2"], "south": ["S1", "S2"]}, total="All")
 
 
-def refused(method: ds.Recode, changed: dict[str, list[Any]] | None = None, **parameters: Any) -> list[str]:
+def refused(
+    method: ds.Recode,
+    changed: dict[str, list[Any]] | None = None,
+    facts: dict[str, Any] | None = None,
+    **parameters: Any,
+) -> list[str]:
     """Messages against a recoding that is said to have given other columns, or to have been another one."""
     columns = {
         "area": ["N1", "N2", "S1", "S2"] * 6,
@@ -26,7 +31,8 @@ def refused(method: ds.Recode, changed: dict[str, list[Any]] | None = None, **pa
     custodian = ds.protect(data, method, keep_order=True).custodian
     (step,) = custodian.steps
     plain = {**step.evidence.method, **parameters}
-    evidence = replace(step.evidence, method=plain, claim=recoded_claim(plain, {}))
+    stated = step.evidence.facts if facts is None else facts
+    evidence = replace(step.evidence, method=plain, claim=recoded_claim(plain, stated), facts=stated)
     after = step.changed if changed is None else pa.table(changed)
     told = replace(custodian, steps=(replace(step, evidence=evidence, changed=after),))
     return [refusal.message for refusal in check_records(told, told.public()).refused]
@@ -66,10 +72,10 @@ def test_numbers_that_are_none():
     assert refused(ds.Recode("size", map={"x": "y"}), sizes, map=None, intervals=[2]) == message
 
 
-def test_limits_are_kept_to_the_unit_and_gaps_stay():
+def test_limits_of_releases_without_facts_are_kept_to_the_unit_and_gaps_stay():
     limits = ds.Recode("age", top=30, bottom=25)
     assert refused(limits) == []
-    assert refused(limits, {"age": [25, 30, None, 30] * 6}) == []
-    assert refused(limits, {"age": [25, 30, None, 31] * 6}) == other("6 kinds")
-    assert refused(limits, {"age": [24, 30, None, 30] * 6}) == other("6 kinds")
-    assert refused(limits, {"age": [25, 30, 30, 30] * 6}) == other("24 kinds")
+    assert refused(limits, {"age": [25, 30, None, 30] * 6}, {}) == []
+    assert refused(limits, {"age": [25, 30, None, 31] * 6}, {}) == other("6 kinds")
+    assert refused(limits, {"age": [24, 30, None, 30] * 6}, {}) == other("6 kinds")
+    assert refused(limits, {"age": [25, 30, 30, 30] * 6}, {}) == other("24 kinds")

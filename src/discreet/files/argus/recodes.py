@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from discreet.errors import InputError, listed
 from discreet.files.argus.text import read_text_lines, wrong
 from discreet.model.hierarchy import Hierarchy
 
-TREE = "<TREERECODE>"
+TREE, MISSING, CODELIST = "<TREERECODE>", "<MISSING>", "<CODELIST>"
+QUOTED_OR_PLAIN = re.compile(r'"([^"]*)"|([^\s,"]+)')
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,15 @@ class Group:
 
 @dataclass(frozen=True)
 class RecodeFile:
-    """What a ``.grc`` file says: groups of codes, or nodes of a tree below which nothing is shown."""
+    """What a ``.grc`` file says: groups of codes, or nodes of a tree below which nothing is shown.
+
+    ``missing`` are new codes that stand for "unknown", ``codelist`` names the file of labels of the new codes.
+    """
 
     groups: tuple[Group, ...] = ()
     nodes: tuple[tuple[str, int], ...] = ()
+    missing: tuple[str, ...] = ()
+    codelist: str = ""
     name: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
 
@@ -36,7 +43,8 @@ def read_recode(path: str | Path) -> RecodeFile:
     """Read a ``.grc`` file.
 
     A flat variable has lines ``new: old, old, from-to, -to, from-``; codes that no line names stay. A tree begins with
-    ``<TREERECODE>`` and names one node per line.
+    ``<TREERECODE>`` and names one node per line. μ-ARGUS adds lines ``<MISSING>`` with new codes that stand for
+    "unknown", and ``<CODELIST>`` with the file of labels of the new codes.
     """
     path = Path(path)
     notes: list[str] = []
@@ -44,12 +52,32 @@ def read_recode(path: str | Path) -> RecodeFile:
     lines = [(n, text) for n, text in lines if not text.lstrip().startswith("//")]
     if not lines:
         raise wrong(path.name, 1, "nothing", "a line such as new: old, old")
-    if lines[0][1].strip().upper() == TREE:
-        return RecodeFile(
-            nodes=tuple(_node(path.name, n, text) for n, text in lines[1:]), name=path.name, notes=tuple(notes)
-        )
-    groups = tuple(_group(path.name, n, text) for n, text in lines)
-    return RecodeFile(groups, name=path.name, notes=tuple(notes))
+    lines, missing, codelist = _without_keywords(path.name, lines)
+    groups, nodes = tuple[Group, ...](), tuple[tuple[str, int], ...]()
+    if lines and lines[0][1].strip().upper() == TREE:
+        nodes = tuple(_node(path.name, n, text) for n, text in lines[1:])
+    else:
+        groups = tuple(_group(path.name, n, text) for n, text in lines)
+    return RecodeFile(groups, nodes, missing, codelist, path.name, tuple(notes))
+
+
+def _without_keywords(file: str, lines: list[tuple[int, str]]) -> tuple[list[tuple[int, str]], tuple[str, ...], str]:
+    """The lines of groups or nodes, the new codes that stand for "unknown", and the file of labels."""
+    left: list[tuple[int, str]] = []
+    missing: list[str] = []
+    codelist = ""
+    for number, text in lines:
+        keyword, end, said = text.strip().partition(">")
+        words = [quoted or plain for quoted, plain in QUOTED_OR_PLAIN.findall(said)]
+        if (keyword + end).upper() == MISSING:
+            missing += words
+        elif (keyword + end).upper() == CODELIST:
+            if len(words) != 1 or codelist:
+                raise wrong(file, number, text.strip(), "the name of one file, in one line")
+            codelist = words[0]
+        else:
+            left.append((number, text))
+    return left, tuple(dict.fromkeys(missing)), codelist
 
 
 def _node(file: str, line: int, text: str) -> tuple[str, int]:
@@ -70,9 +98,15 @@ def _group(file: str, line: int, text: str) -> Group:
 
 def recode_text(recode: RecodeFile) -> str:
     """The ``.grc`` file of a recode."""
+    about = [f"{MISSING} {' '.join(map(_quoted, recode.missing))}"] if recode.missing else []
+    about += [f"{CODELIST} {_quoted(recode.codelist)}"] if recode.codelist else []
     if recode.nodes:
-        return "\n".join([TREE, *(code for code, _ in recode.nodes)]) + "\n"
-    return "".join(f"{g.code}: {', '.join(g.parts)}\n" for g in recode.groups)
+        return "\n".join([TREE, *(code for code, _ in recode.nodes), *about]) + "\n"
+    return "".join(f"{line}\n" for line in (*(f"{g.code}: {', '.join(g.parts)}" for g in recode.groups), *about))
+
+
+def _quoted(code: str) -> str:
+    return f'"{code}"'
 
 
 def write_recode(recode: RecodeFile, path: str | Path) -> None:
@@ -82,25 +116,54 @@ def write_recode(recode: RecodeFile, path: str | Path) -> None:
 
 def code_map(recode: RecodeFile, codes: Iterable[str]) -> dict[str, str]:
     """Old codes to new ones, for the codes that groups name; ranges compare codes as right-justified text."""
+    found, twice = grouped_codes(recode.groups, codes)
+    if twice:
+        code, one, other = twice[0]
+        lines = {group.code: group.line for group in reversed(recode.groups)}
+        raise wrong(
+            recode.name, lines[other], f"code {code} in the group {other}",
+            f"each code in one group; line {lines[one]} has it in {one}",
+        )  # fmt: skip
+    return found
+
+
+def grouped_codes(
+    groups: Sequence[Group], codes: Iterable[str], *, ranges: bool = True
+) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
+    """Old codes to new ones, and codes that two groups name, with both of their new codes.
+
+    Parameters
+    ----------
+    groups
+        New codes with their parts.
+    codes
+        The codes that there are.
+    ranges
+        Let parts such as ``from-to`` stand for ranges; only for codes of that spelling otherwise.
+
+    Examples
+    --------
+    >>> grouped_codes([Group("a", ("1-3",)), Group("b", ("3", "10"))], ["1", "3", "10"])
+    ({'1': 'a', '3': 'a', '10': 'b'}, [('3', 'a', 'b')])
+    """
     known = list(codes)
-    width = max((len(code) for code in known), default=0)
+    ends = (end.strip() for group in groups for part in group.parts for end in part.split("-", 1))
+    width = max(map(len, (*known, *ends)), default=0)
     padded = {code: code.strip().rjust(width) for code in known}
-    result: dict[str, tuple[str, int]] = {}
-    for group in recode.groups:
+    result: dict[str, str] = {}
+    twice: list[tuple[str, str, str]] = []
+    for group in groups:
         for part in group.parts:
-            for code in _meant(part, known, padded, width):
-                before, line = result.setdefault(code, (group.code, group.line))
+            for code in _meant(part, known, padded, width, ranges):
+                before = result.setdefault(code, group.code)
                 if before != group.code:
-                    raise wrong(
-                        recode.name, group.line, f"code {code} in the group {group.code}",
-                        f"each code in one group; line {line} has it in {before}",
-                    )  # fmt: skip
-    return {code: new for code, (new, _) in result.items()}
+                    twice.append((code, before, group.code))
+    return result, list(dict.fromkeys(twice))
 
 
-def _meant(part: str, known: list[str], padded: dict[str, str], width: int) -> list[str]:
+def _meant(part: str, known: list[str], padded: dict[str, str], width: int, ranges: bool) -> list[str]:
     exact = [code for code in known if code == part or code.strip() == part.strip()]
-    if exact or "-" not in part:
+    if exact or "-" not in part or not ranges:
         return exact
     low, high = (end.strip() for end in part.split("-", 1))
     return [

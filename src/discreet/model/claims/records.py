@@ -9,17 +9,11 @@ from discreet.errors import counted, listed
 from discreet.model.claims.base import INSECURE, Claim
 from discreet.model.claims.noise import DRAWN, ONE_FACTOR
 
-UNKNOWN_STAYS = 'codes that stand for "unknown" stayed, and nothing else in it changed'
 NO_RULE = "who can be recognised: no rule says which records are unsafe"
 KEYS_ONLY = "readers who know of a person more than the keys"
 OTHER_FILES = "what readers find by comparing the file with others, or with an earlier release of the same records"
 HOUSEHOLDS = "readers who recognise a household by its members, whose records stand together"
 ATTRIBUTES = "what readers learn of everybody in a group whose members all have the same sensitive value"
-
-
-def recoded_claim(method: Mapping[str, Any], _facts: Mapping[str, Any]) -> Claim:
-    """What a recoding claims, from the method as plain data."""
-    return Claim("recode", recoded_statement(method))
 
 
 def blanked_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
@@ -90,27 +84,6 @@ def release_left_out(rules: bool, *, sensitive: bool, households: bool) -> tuple
         return (NO_RULE, OTHER_FILES)
     attributes = (ATTRIBUTES,) if sensitive else ()
     return (KEYS_ONLY, *attributes, *((HOUSEHOLDS,) if households else ()), OTHER_FILES)
-
-
-def recoded_statement(method: Mapping[str, Any]) -> str:
-    """What a recoding did, from the method as plain data."""
-    column = method["column"]
-    if method["map"] is not None:
-        how = f"{counted(len(method['map']), 'code', 'have')} new codes by a stated map"
-    elif method["level"] is not None:
-        how = f"codes below level {method['level']} of its hierarchy became the codes above them at that level"
-    elif method["intervals"]:
-        how = f"numbers became intervals that begin at {listed(method['intervals'], 6)}"
-    else:
-        ends = [
-            f"values {word} {method[end]:,g} became {method[end]:,g}" for end, word in ENDS if method[end] is not None
-        ]
-        how = " and ".join(ends)
-    kept = "nothing else in it changed" if method["map"] is not None else UNKNOWN_STAYS
-    return f"Column {column}: {how}; {kept}."
-
-
-ENDS = (("top", "above"), ("bottom", "below"))
 
 
 def combined_keys(keys: Sequence[str], size: int | None) -> str:

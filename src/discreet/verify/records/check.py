@@ -12,7 +12,10 @@ from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
 from discreet.verify.records.generalised import check_generalised
+from discreet.verify.records.microaggregated import check_microaggregated
 from discreet.verify.records.multiplied_records import check_multiplied_records
+from discreet.verify.records.randomised import check_pram, check_published_matrices, public_matrices
+from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.swapped_records import check_swapped_records
@@ -27,7 +30,10 @@ if TYPE_CHECKING:
 METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "generalise": check_generalised,
     "local_suppress": check_blanked,
+    "microaggregate": check_microaggregated,
     "multiplicative_noise": check_multiplied_records,
+    "rank_swap": check_rank_swapped,
+    "pram": check_pram,
     "recode": check_recoded,
     "swap": check_swapped_records,
 }
@@ -50,6 +56,9 @@ def check_records(custodian: RecordCustodian, public: PublicRelease) -> Verdict:
     elif not shown.columns.equals(expected):
         verdict.refuse("public", "the public records are not those that the release gives")
     _check_words(verdict, custodian, public, expected)
+    told = [matrix.record() for matrix in shown.matrices]
+    if verdict.holds and told != public_matrices([step.evidence for step in custodian.steps]):
+        verdict.refuse("public", "the published transition matrices are not those of the evidence")
     verdict.prove("the public records show what the release gives, and nothing else", before)
     return verdict
 
@@ -57,13 +66,15 @@ def check_records(custodian: RecordCustodian, public: PublicRelease) -> Verdict:
 def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | None:
     """Check all steps and rules; the answer is what the public file must hold."""
     last = {name: custodian.original.columns[name] for name in custodian.original.names}
-    for done in custodian.steps:
+    for number, done in enumerate(custodian.steps):
         changed = {name: done.changed[name] for name in done.changed.column_names}
-        step = CheckedStep(verdict, custodian.original, dict(last), changed, done.evidence)
+        earlier = tuple(before.evidence for before in custodian.steps[:number])
+        step = CheckedStep(verdict, custodian.original, dict(last), changed, done.evidence, earlier, custodian.key)
         if not _fits(step):
             return None
         try:
             METHODS[step.kind](step)
+            check_published_matrices(step)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             step.refuse(f"what is stated of the method cannot be used ({type(error).__name__})")
         last.update(changed)

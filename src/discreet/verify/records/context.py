@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discreet.keys import Key
 from discreet.model.claims.base import Claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
@@ -20,7 +21,7 @@ class CheckedStep:
     """One step from records to records.
 
     ``original`` says what the columns are; ``before`` holds all of them as the step found them, ``changed`` those that
-    it changed.
+    it changed. ``earlier`` is what steps before say of themselves; ``key`` the secret one, where the custodian has it.
     """
 
     verdict: Verdict
@@ -28,6 +29,8 @@ class CheckedStep:
     before: Mapping[str, pa.ChunkedArray]
     changed: Mapping[str, pa.ChunkedArray]
     evidence: Evidence
+    earlier: tuple[Evidence, ...] = ()
+    key: Key | None = None
 
     @property
     def method(self) -> Mapping[str, Any]:

@@ -49,7 +49,7 @@ def complete_rows(
     """Rows that are not empty in any of some columns; codes that stand for "unknown" are empty."""
     complete = np.ones(table.num_rows, np.bool_)
     for name in chosen:
-        complete &= ~_empty(table[name], unknown.get(name, ()))
+        complete &= ~empty_fields(table[name], unknown.get(name, ()))
     return complete
 
 
@@ -87,11 +87,12 @@ def _codes(column: pa.ChunkedArray, unknown: Sequence[MissingRange]) -> Numbers:
 
     values = pc.unique(column.drop_null())
     codes: Numbers = np.asarray(pc.index_in(column, values).fill_null(-1).to_numpy(), np.int64)
-    codes[_empty(column, unknown)] = -1
+    codes[empty_fields(column, unknown)] = -1
     return codes
 
 
-def _empty(column: pa.ChunkedArray, unknown: Sequence[MissingRange]) -> NDArray[np.bool_]:
+def empty_fields(column: pa.ChunkedArray, unknown: Sequence[MissingRange]) -> NDArray[np.bool_]:
+    """Where a column has no value: gaps, and codes that stand for "unknown"."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -99,6 +99,31 @@ KEYED: dict[str, Shape] = {
     "insecure_seed": optional(whole(-(2**62))),
 }
 """Parameters of methods that draw at random."""
+LIMITS = either(END, by_name(END))
+SHARE = number(0, 1)
+RECODE_BESIDES: dict[str, Shape] = {
+    "groups": by_name(either(SOME, many(SOME, least=1))),
+    "closed": many(SOME, least=1),
+    "digits": whole(1),
+    "base": number(),
+    "ties": one_of("away"),
+    "date": one_of("month", "quarter", "year", "age"),
+    "at": text("[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "top_quantile": SHARE,
+    "bottom_quantile": SHARE,
+    "top_count": whole(1),
+    "bottom_count": whole(1),
+    "order": many(SOME, least=2),
+    "weight": SOME,
+    "coded_as": one_of("mean", "median"),
+    "least": whole(3),
+    "top_code": END,
+    "bottom_code": END,
+    "together": one_of(True),
+    "labels": by_name(text()),
+    "unknown": many(SOME, least=1),
+}
+"""Parameters of recodings that stand there where they say something."""
 METHODS: dict[str, Shape] = {
     "generalise": record(
         {
@@ -121,6 +146,22 @@ METHODS: dict[str, Shape] = {
             "importance": by_name(number()),
         }
     ),
+    "microaggregate": record(
+        {
+            "method": one_of("microaggregate"),
+            "columns": many(SOME),
+            "k": whole(2),
+            "algorithm": one_of(
+                "search", "mdav", "mdav_pairs", "univariate", "onedims", "single", "sum", "pca", "pppca", "simple"
+            ),
+            "effort": one_of("quick", "normal", "best"),
+            "draws": whole(1),
+            "seed": whole(),
+            "location": one_of("mean", "median"),
+            "decimals": optional(whole(0, 9)),
+            "missing": one_of("refuse", "apart"),
+        }
+    ),
     "multiplicative_noise": record(
         {
             "method": one_of("multiplicative_noise"),
@@ -135,6 +176,27 @@ METHODS: dict[str, Shape] = {
             "known_weight": optional(SOME),
             "round_unit": optional(number()),
             "limit": optional(number()),
+            **KEYED,
+        }
+    ),
+    "rank_swap": record(
+        {
+            "method": one_of("rank_swap"),
+            "columns": many(SOME),
+            "share": number(0, 1),
+            "joint": flag,
+            **KEYED,
+        }
+    ),
+    "pram": record(
+        {
+            "method": one_of("pram"),
+            "matrices": by_name(either(text(most=10_000), by_name(by_name(number(0, 1))))),
+            "codes": by_name(many(text(most=10_000))),
+            "invariant": flag,
+            "within": optional(many(SOME)),
+            "missing": one_of("stays", "category"),
+            "publish": many(SOME),
             **KEYED,
         }
     ),
@@ -153,14 +215,15 @@ METHODS: dict[str, Shape] = {
     "recode": record(
         {
             "method": one_of("recode"),
-            "column": SOME,
+            "column": either(SOME, many(SOME, least=2)),
             "map": optional(by_name(text())),
             "level": optional(whole()),
             "intervals": many(number()),
             "names": TEXTS,
-            "top": optional(number()),
-            "bottom": optional(number()),
-        }
+            "top": optional(LIMITS),
+            "bottom": optional(LIMITS),
+        },
+        RECODE_BESIDES,
     ),
 }
 """Parameters of methods for records."""
@@ -216,7 +279,8 @@ DESCRIPTION = record(
                     "findings": TEXTS,
                     "columns": many(COLUMN),
                     "file": text(r"step_[0-9]+\.arrow"),
-                }
+                },
+                {"rows": many(text("[a-z0-9_]+", most=60), least=1)},
             )
         ),
     }
@@ -253,6 +317,8 @@ def check_record_descriptions(description: Any, log: Any) -> None:
     for i, step in enumerate(description["steps"]):
         if step["file"] != f"step_{i}.arrow":
             raise wrong(f"records.json.steps[{i}].file", "is not named as it must be")
+        if len(set(step.get("rows", ()))) < len(step.get("rows", ())):
+            raise wrong(f"records.json.steps[{i}].rows", "name a column twice")
     for name, stated, other in (
         ("protect", log["protect"], [step["method"] for step in description["steps"]]),
         ("rules", log["rules"], description["rules"]),
@@ -266,7 +332,13 @@ def check_record_descriptions(description: Any, log: Any) -> None:
 def files_of(description: Mapping[str, Any]) -> set[str]:
     """Names of the custodian's files that a description speaks of."""
     steps = {step["file"] for step in description["steps"]}
-    return {"records.json", "log.json", "original.arrow", "order.arrow", *steps}
+    rows = {rows_file(i) for i, step in enumerate(description["steps"]) if "rows" in step}
+    return {"records.json", "log.json", "original.arrow", "order.arrow", *steps, *rows}
+
+
+def rows_file(step: int) -> str:
+    """The file of what a step says of every row besides its columns."""
+    return f"step_{step}_rows.arrow"
 
 
 def public_name(name: str) -> str:

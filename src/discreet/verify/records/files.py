@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,15 +11,16 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.keys import Key
-from discreet.model.evidence import Evidence
+from discreet.model.evidence import Evidence, Parts
 from discreet.model.layout import claim_from, hierarchy_from
 from discreet.model.records import ColumnInfo, RecordSet
 from discreet.model.release import RecordCustodian, RecordStep
 from discreet.verify.jsonfile import parse_json
 from discreet.verify.records.check import check_claims
-from discreet.verify.records.descriptions import check_record_descriptions, files_of, public_name
+from discreet.verify.records.descriptions import check_record_descriptions, files_of, public_name, rows_file
 from discreet.verify.records.public_files import check_public_files
 from discreet.verify.records.published import GivenRecords
+from discreet.verify.records.randomised import public_matrices
 from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
 
@@ -46,7 +47,12 @@ def check_record_folder(verdict: Verdict, folder: Path, files: frozenset[str]) -
     if public is None:
         return
     name = public_name(str(description["name"]))
-    shown = GivenRecords(str(description["name"]), public, expected_words(custodian, public))
+    words = expected_words(custodian, public)
+    try:
+        matrices = public_matrices([step.evidence for step in custodian.steps])
+    except (AttributeError, LookupError, TypeError):
+        matrices = []  # evidence of which the check of its step says what is wrong
+    shown = GivenRecords(str(description["name"]), public, words, matrices)
     check_public_files(verdict, folder, files, name, shown)
     verdict.asserted.append("what the public files call their columns: names, labels, formats, codes for 'unknown'")
 
@@ -82,7 +88,7 @@ def _custodian(folder: Path, description: Mapping[str, Any], log: Mapping[str, A
     }
     hierarchies = {name: hierarchy_from(found) for name, found in description["hierarchies"].items()}
     steps = []
-    for entry in description["steps"]:
+    for number, entry in enumerate(description["steps"]):
         changed = {column["name"]: column["type"] for column in entry["columns"]}
         evidence = Evidence(
             method=dict(entry["method"]),
@@ -90,6 +96,7 @@ def _custodian(folder: Path, description: Mapping[str, Any], log: Mapping[str, A
             effort=entry["effort"],
             facts=dict(entry["facts"]),
             findings=tuple(entry["findings"]),
+            parts=_rows(closed / rows_file(number), entry.get("rows", ()), rows),
         )
         steps.append(RecordStep(evidence, _read_arrow(closed / entry["file"], changed, rows if changed else 0)))
     order = _read_arrow(closed / "order.arrow", {"row": "int64"}, rows)["row"]
@@ -110,6 +117,16 @@ def _custodian(folder: Path, description: Mapping[str, Any], log: Mapping[str, A
         keeps_order=description["keeps_order"],
         key=found,
     )
+
+
+def _rows(path: Path, names: Sequence[str], rows: int) -> Parts:
+    """What a step says of every row in whole numbers."""
+    if not names:
+        return {}
+    table = _read_arrow(path, dict.fromkeys(names, "int64"), rows)
+    if any(table[name].null_count for name in names):
+        raise InputError(f"The file {path.name!r} has gaps.")
+    return {"records": {name: np.asarray(table[name].to_numpy(), np.int64) for name in names}}
 
 
 def _read_arrow(path: Path, types: Mapping[str, str], rows: int) -> pa.Table:

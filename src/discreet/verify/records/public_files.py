@@ -31,7 +31,7 @@ def check_public_files(
     shown = sorted(file.removeprefix("public/") for file in files if file.startswith("public/"))
     if f"{name}.csv" not in shown:
         verdict.refuse("public", "the public file is missing", f"{name}.csv")
-    described = _described(verdict, shown, name, published)
+    described = {**_described(verdict, shown, name, published), **_matrices(verdict, shown, name, published)}
     for file in shown:
         path = folder / "public" / file
         if file in described:
@@ -64,6 +64,17 @@ def _described(verdict: Verdict, shown: list[str], name: str, published: GivenRe
     return wanted
 
 
+def _matrices(verdict: Verdict, shown: list[str], name: str, published: GivenRecords) -> dict[str, bytes]:
+    """The file of transition matrices, which is there where some are published."""
+    if not published.matrices:
+        return {}
+    file = f"{name}.matrices.json"
+    if file not in shown:
+        verdict.refuse("public", "the published transition matrices are missing", file)
+    found = {"transition_matrices": published.matrices}
+    return {file: (json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()}
+
+
 def _can_be_written(verdict: Verdict, file: str, ending: str) -> bool:
     for packages, extra in NEEDS.get(ending, ()):
         if not any(find_spec(package) for package in packages):
@@ -81,7 +92,8 @@ def _compare(
         verdict.refuse("public", str(error), path.name)
     else:
         if open_question is None:
-            verdict.proved.append(f"{path.name} holds the published records, byte for byte")
+            what = "transition matrices" if path.name.endswith(".matrices.json") else "records"
+            verdict.proved.append(f"{path.name} holds the published {what}, byte for byte")
         else:
             verdict.proved.append(f"{path.name} holds the published records")
             verdict.asserted.append(f"of {path.name}, {open_question}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GivenRecords:
-    """The records that the release gives, and what may be said of each column."""
+    """The records that the release gives, what may be said of each column, and published transition matrices."""
 
     name: str
     table: pa.Table
     info: Mapping[str, PublicColumn]
+    matrices: Sequence[Mapping[str, Any]] = ()
 
     @property
     def names(self) -> list[str]:

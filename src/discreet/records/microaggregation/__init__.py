@@ -1,0 +1,1 @@
+"""Microaggregation: groups of similar records, whose values become those of the group."""

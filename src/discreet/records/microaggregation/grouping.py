@@ -1,0 +1,131 @@
+"""Groups of records by each algorithm: from points to the number of every record's group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.model.arrays import Floats, Ints
+from discreet.progress import checkpoint
+
+MOST_PASSES = 200
+SMALL = 5_000
+"""Up to so many records, more neighbours are looked at."""
+
+
+class RecordGroups(NamedTuple):
+    """The group of every record, and what it took."""
+
+    group: Ints
+    effort: dict[str, int]
+
+
+def search_groups(points: Floats, k: int, effort: str, draws: int, seed: int) -> RecordGroups:
+    """Groups by search from a start: a row of halves where it must be quick, MDAV otherwise, annealed for the best."""
+    from discreet.records.microaggregation.mdav_kernels import mdav
+    from discreet.records.microaggregation.search_kernels import best_runs, halved_order, improve_groups, neighbours
+
+    checkpoint("groups", 0, 3)
+    group = best_runs(points, halved_order(points, k), k) if effort == "quick" else mdav(points, k, False)
+    checkpoint("groups", 1, 3)
+    few = len(points) <= SMALL
+    near = neighbours(points, min(40 if few else 12, len(points) - 1), 1000 if few else 15)
+    checkpoint("groups", 2, 3)
+    passes = improve_groups(points, k, group, near, MOST_PASSES)
+    if effort == "best":
+        from discreet.records.microaggregation.annealing_kernels import anneal_groups
+
+        tried = renumbered(group)
+        anneal_groups(points, k, tried, near, draws, np.uint64(seed))
+        passes += improve_groups(points, k, tried, near, MOST_PASSES)
+        group = tried if loss_of(points, tried) < loss_of(points, group) else group
+    found = {"passes": passes, **({"draws": draws} if effort == "best" else {})}
+    return RecordGroups(renumbered(group), found)
+
+
+def mdav_groups(points: Floats, k: int, pairs: bool) -> RecordGroups:
+    """Groups by MDAV, one or two around each middle."""
+    from discreet.records.microaggregation.mdav_kernels import mdav
+
+    return RecordGroups(renumbered(mdav(points, k, pairs)), {})
+
+
+def best_runs_of(points: Floats, k: int) -> RecordGroups:
+    """The best groups of one column."""
+    from discreet.records.microaggregation.search_kernels import best_runs
+
+    return RecordGroups(renumbered(best_runs(points, np.argsort(points[:, 0], kind="stable"), k)), {})
+
+
+def blocks(score: NDArray[Any], k: int) -> RecordGroups:
+    """Groups of ``k`` in the order of a score; the last one takes who is left."""
+    order = np.argsort(score, kind="stable")
+    group = np.empty(len(order), np.int64)
+    group[order] = np.minimum(np.arange(len(order)) // k, max(len(order) // k - 1, 0))
+    return RecordGroups(group, {})
+
+
+def principal_scores(points: Floats) -> Floats:
+    """Scores on the first principal component; the largest weight of a column is positive."""
+    centred = points - points.mean(axis=0)
+    _, _, axes = np.linalg.svd(np.atleast_2d(centred.T @ centred))
+    first = axes[0]
+    return np.asarray(centred @ (first * np.sign(first[np.argmax(np.abs(first))])))
+
+
+def pursued_scores(points: Floats) -> Floats:
+    """Scores in the direction, from the middle to a record, in which the median deviation of all records is largest.
+
+    Projection pursuit (Croux and Ruiz-Gazen 1996): outliers do not turn it.
+    """
+    middle = np.median(points, axis=0)
+    away = points - middle
+    length = np.sqrt((away**2).sum(axis=1))
+    best, chosen = -1.0, np.zeros(points.shape[1])
+    for record in np.flatnonzero(length > 0):
+        direction = away[record] / length[record]
+        along = points @ direction
+        spread = float(np.median(np.abs(along - np.median(along))))
+        if spread > best:
+            best, chosen = spread, direction
+    return np.asarray(points @ chosen)
+
+
+def row_order(points: Floats) -> Floats:
+    """Records as they come."""
+    return np.arange(len(points), dtype=np.float64)
+
+
+def sum_of_scores(points: Floats) -> Floats:
+    """The sum of standardised values."""
+    return np.asarray(points.sum(axis=1))
+
+
+SCORES: dict[str, Callable[[Floats], Floats]] = {
+    "simple": row_order,
+    "sum": sum_of_scores,
+    "pca": principal_scores,
+    "pppca": pursued_scores,
+}
+"""What records are put in a row by, for algorithms that cut a row into blocks."""
+
+
+def renumbered(group: Ints) -> Ints:
+    """The same groups, numbered from 0 in the order in which they appear."""
+    _, first, place = np.unique(group, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return np.asarray(rank[place.ravel()], np.int64)
+
+
+def loss_of(points: Floats, group: Ints) -> float:
+    """The sum of squared distances from the middles of groups."""
+    many = np.bincount(group)
+    loss = 0.0
+    for column in points.T:
+        middle = np.bincount(group, column) / np.maximum(many, 1)
+        loss += float(((column - middle[group]) ** 2).sum())
+    return loss
