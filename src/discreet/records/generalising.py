@@ -353,7 +353,8 @@ def generalised_population(rule: RecordRule, after: RecordSet, facts: Mapping[st
             lines = [path.get(text, [text]) for text in texts]  # codes for "unknown" may stand in no hierarchy
             texts = tuple(line[min(deepest - level, len(line) - 1)] for line in lines)
         new = list(dict.fromkeys(texts))
-        numbers = np.array([*(new.index(text) for text in texts), -1], np.int64)
+        place_of = {text: number for number, text in enumerate(new)}
+        numbers = np.array([*(place_of[text] for text in texts), -1], np.int64)
         codes.append(new)
         columns.append(numbers[counts.columns[place]])
     return replace(rule, population=PopulationCounts.gathered(counts.keys, codes, columns, counts.units, counts.total))

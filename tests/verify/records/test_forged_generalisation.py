@@ -142,6 +142,19 @@ ABOVE = "a value became a code that does not stand above it"
 @pytest.mark.parametrize("name", METHODS)
 def test_true_releases_hold(name):
     assert Forgery(name).verdict().holds
+    as_it_is = Forgery(name)
+    as_it_is.follow = False
+    assert as_it_is.verdict().holds
+
+
+def test_as_many_records_may_be_emptied_as_the_method_allows():
+    forgery = Forgery("lattice")
+    emptied = forgery.step.evidence.facts["suppressed"]
+    assert emptied
+    forgery.method["outliers"] = emptied / ROWS
+    assert forgery.verdict().holds
+    forgery.method["outliers"] = (emptied - 1) / ROWS
+    assert not forgery.verdict().holds
 
 
 def test_a_value_went_up_elsewhere():
@@ -415,7 +428,15 @@ def test_a_population_that_is_not_kept_leaves_the_claim_asserted():
 
 @pytest.mark.parametrize(
     ("text", "ends"),
-    [("15-29", (15, 29)), ("-3 to 4.5", (-3, 4.5)), ("29-15", None), ("15", None), ("a to b", None), ("1-2-3", None)],
+    [
+        ("15-29", (15, 29)),
+        ("5-5", (5, 5)),
+        ("-3 to 4.5", (-3, 4.5)),
+        ("29-15", None),
+        ("15", None),
+        ("a to b", None),
+        ("1-2-3", None),
+    ],
 )
 def test_intervals_are_read_by_code_of_its_own(text, ends):
     assert interval(text) == ends
@@ -426,6 +447,22 @@ def test_what_stands_above_a_code_less_deep_than_others():
     for level, shallow, deep in ((0, "S1", "S2a"), (1, "S1", "S2"), (2, "S", "S"), (3, "all", "all")):
         one = Broader("town", lines, {}, 5, (), level, 3, None)
         assert (one.raised("S1"), one.raised("S2a")) == (shallow, deep)
+
+
+def test_values_that_keep_their_type_stay_as_they_are():
+    one = Broader("age", {}, {}, 3, (), None, 0, (0.0, 10.0))
+    assert one._may(5, 5)
+    assert not one._may(5, 6)
+    assert not one._may(None, 5)
+    assert one.width(5, 5) == one.width(5, "5") == 0
+    assert one.width(5, "4-6") == 0.2
+    assert Broader("age", {}, {}, 3, (), None, 0, (5.0, 5.0)).width(5, "4-6") == 0
+
+
+def test_a_star_loses_everything_but_of_a_single_code():
+    assert Broader("sex", {}, {}, 2, (), None, 0, None).width("f", "*") == 1
+    assert Broader("sex", {}, {}, 1, (), None, 0, None).width("f", "*") == 0
+    assert Broader("sex", {}, {}, 2, (), None, 0, None).width("f", "f") == 0
 
 
 def test_roles_say_which_column_is_sensitive():

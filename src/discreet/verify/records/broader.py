@@ -129,13 +129,11 @@ def broader_codes(step: CheckedStep, keys: Sequence[str]) -> list[Broader] | Non
             step.refuse("a hierarchy has other levels than are stated", name)
             return None
         level = facts["levels"][place] if lattice else None
-        base = len(known) if hierarchy is None else sum(not _is_sum(hierarchy, code) for code in hierarchy.codes)
+        base = len(known)
+        if hierarchy is not None:
+            base = len(set(hierarchy.codes) - {grouping.parent for grouping in hierarchy.groupings})
         found.append(Broader(name, lines, under, base, unknown, level, height, ends))
     return found
-
-
-def _is_sum(hierarchy: Hierarchy, code: str) -> bool:
-    return any(grouping.parent == code for grouping in hierarchy.groupings)
 
 
 def _tree(hierarchy: Hierarchy | None) -> tuple[dict[str, list[str]], dict[str, int]]:

@@ -169,13 +169,20 @@ def _branches(
         verdict.refuse("rules", "the hierarchy of t-closeness is none, or lacks a value", sensitive)
         return None
     top = tops.pop()
-    height = {code: max(line.index(code) for line in lines.values() if code in line) for code in lines}
+    height = dict.fromkeys(lines, 0)
+    for line in lines.values():
+        for steps, code in enumerate(line):
+            height[code] = max(height[code], steps)
     high = max(height[top], 1)
-    found: Places = []
-    for code in lines:
-        inside = frozenset(value for value in whole if value is not None and code in lines.get(code_of(value), ()))
-        if code != top and inside:
-            found.append(((height[above[code]] - height[code]) / (2 * high), inside))
+    under: dict[str, set[Any]] = {}
+    for value in whole:
+        for code in () if value is None else lines.get(code_of(value), ()):
+            under.setdefault(code, set()).add(value)
+    found: Places = [
+        ((height[above[code]] - height[code]) / (2 * high), frozenset(inside))
+        for code, inside in under.items()
+        if code != top
+    ]
     for value in whole:
         # A value that stands above others hangs under its own code; one that the hierarchy does not have, at the top.
         own = "" if value is None else code_of(value)
