@@ -13,6 +13,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     comparison,
     engines,
     fair,
+    generalising,
     hard_small,
     measures,
     microaggregation,

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
     from discreet.records.drop_add import DropAdd
+    from discreet.records.generalise import Generalise
     from discreet.records.local_suppress import LocalSuppress
     from discreet.records.microaggregate import Microaggregate
     from discreet.records.multiplicative_noise import MultiplicativeNoise
@@ -71,7 +72,9 @@ if TYPE_CHECKING:
         ZeroUnsafe,
     )
     from discreet.rules.anonymity import KAnonymity
+    from discreet.rules.diversity import BetaLikeness, LDiversity, TCloseness
     from discreet.rules.levels import level_combinations
+    from discreet.rules.population import DeltaPresence, KMap
     from discreet.rules.profiles import Profile, profile
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
@@ -141,6 +144,7 @@ _HOME = {
     "discreet.records.drop_add": ("DropAdd",),
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
+    "discreet.records.generalise": ("Generalise",),
     "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.microaggregate": ("Microaggregate",),
     "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
@@ -155,6 +159,8 @@ _HOME = {
     "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.anonymity": ("KAnonymity",),
+    "discreet.rules.diversity": ("BetaLikeness", "LDiversity", "TCloseness"),
+    "discreet.rules.population": ("DeltaPresence", "KMap"),
     "discreet.rules.levels": ("level_combinations",),
     "discreet.rules.profiles": ("Profile", "profile"),
     "discreet.comparison.algorithms": ("compare_algorithms",),
@@ -190,6 +196,7 @@ METHODS.add_homes(
         "adjust": "discreet.tables.adjust.method",
         "cell_key": "discreet.tables.perturb.cell_key_method",
         "drop_add": "discreet.records.drop_add",
+        "generalise": "discreet.records.generalise",
         "intervals": "discreet.tables.intervals.method",
         "local_suppress": "discreet.records.local_suppress",
         "microaggregate": "discreet.records.microaggregate",
@@ -215,12 +222,15 @@ _MODULES = {
 __all__ = [
     "Adjacency",
     "Adjust",
+    "BetaLikeness",
     "CellKey",
+    "DeltaPresence",
     "DiscreetError",
     "Dominance",
     "DropAdd",
     "FairRisk",
     "Figure",
+    "Generalise",
     "GroupDisclosure",
     "Grouping",
     "Heading",
@@ -228,7 +238,9 @@ __all__ = [
     "Hierarchy",
     "Intervals",
     "KAnonymity",
+    "KMap",
     "Key",
+    "LDiversity",
     "LocalSuppress",
     "MagnitudeNoise",
     "MaxShare",
@@ -255,6 +267,7 @@ __all__ = [
     "SmallCount",
     "Suppress",
     "Swap",
+    "TCloseness",
     "Table",
     "TableSet",
     "TableSpec",

@@ -87,6 +87,24 @@ def multiplied() -> Records:
 
 
 @cache
+def generalised() -> Records:
+    """Keys that went up levels of their hierarchies, and a few records without any."""
+    draw = random.Random(4)
+    ages = [f"{a:02d}" for a in range(60)]
+    table = pa.table(
+        {
+            "home": [i // 2 for i in range(90)],
+            "age": [draw.choice(ages) for _ in range(90)],
+            "sex": [draw.choice("mf") if i % 40 else "x" for i in range(90)],
+            "health": [draw.choice(["good", "fair", "bad"]) for _ in range(90)],
+        }
+    )
+    hierarchies = {"age": ds.Hierarchy.from_digits(ages, [1, 1])}
+    data = ds.Microdata(table, keys=["age", "sex"], sensitive="health", household="home", hierarchies=hierarchies)
+    return ds.protect(data, ds.Generalise(3, rules=[ds.LDiversity(2)], outliers=0.1), key=KEY)
+
+
+@cache
 def randomised() -> Records:
     """Areas and sexes drawn anew, areas with a matrix for each stratum."""
     sexes = {"m": {"m": 0.75, "f": 0.25}, "f": {"f": 0.8, "m": 0.2}}
@@ -136,6 +154,7 @@ RELEASES: dict[str, Callable[[], Records]] = {
     "recode": recoded,
     "swap": swapped,
     "noise": multiplied,
+    "generalise": generalised,
     "pram": randomised,
     "tails": coded_tails,
     "blanks": blanked,

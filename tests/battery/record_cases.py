@@ -31,6 +31,10 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("region", level=1),
         ds.LocalSuppress(2, keys=KEYS, size=2, importance={"sex": 3}),
     ],
+    "generalise": lambda: [ds.Generalise(3, keys=["age", "sex", "region"], outliers=1)],
+    "generalise-local": lambda: [
+        ds.Generalise(3, rules=[ds.LDiversity(2, sensitive="health")], keys=KEYS, algorithm="local", outliers=1)
+    ],
     "microaggregate": lambda: [ds.Microaggregate(k=3, missing="apart")],
     "microaggregate-pairs": lambda: [
         ds.Recode("income", bottom=0),
@@ -83,6 +87,14 @@ BAD_RECORD_PARAMETERS = {
         {"k": 3, "importance": {"age": -1}},
         {"k": 3, "key": ["age"]},
     ],
+    "generalise": [
+        {},
+        {"k": 1},
+        {"k": 3, "outliers": 2},
+        {"k": 3, "algorithm": "global"},
+        {"k": 3, "rules": [{"kind": "l_diverse"}]},
+        {"k": 3, "algorithm": "local", "metric": "entropy"},
+    ],
     "microaggregate": [
         {"k": 1},
         {"columns": ["income", "income"]},
@@ -132,6 +144,9 @@ RECORD_NOT_FOR = {
     ("recode-count", "equal_rows"): "would leave no other value",
     ("local-suppress", "one_record"): TOO_FEW,
     ("local-suppress-pairs", "one_record"): TOO_FEW,
+    ("generalise", "one_record"): TOO_FEW,
+    ("generalise-local", "one_record"): TOO_FEW,
+    ("generalise-local", "equal_rows"): "'health' is empty in every record",
     ("microaggregate", "one_record"): "no value in any",
     ("microaggregate-pairs", "one_record"): "no value in any",
     ("microaggregate-each", "one_record"): NO_GROUP,

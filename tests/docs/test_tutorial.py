@@ -38,6 +38,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/drop-add.md", 1),
         ("docs/methods/intervals.md", 1),
         ("docs/methods/multiplicative-noise.md", 2),
+        ("docs/methods/generalise.md", 2),
         ("docs/methods/pram.md", 3),
         ("docs/methods/recode.md", 6),
         ("docs/methods/redistribute.md", 1),

@@ -400,7 +400,10 @@ def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence
     data = job.microdata()
     own = {name: job.hierarchy(name, source) for name in recipe.hierarchies}
     data = data.with_(hierarchies={**data.hierarchies, **own})
-    rules = [*(record_rule_from_record(record) for record in recipe.rules), *job.profile_rules(data, part)]
+    rules = [
+        *(record_rule_from_record(record).with_files_read(job.input) for record in recipe.rules),
+        *job.profile_rules(data, part),
+    ]
     release = protect_records(
         data,
         methods,

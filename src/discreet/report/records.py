@@ -8,9 +8,11 @@ from typing import Any
 
 from discreet.errors import counted
 from discreet.measures.records import changed_share, entropy_lost
+from discreet.model.claims.record_rules import rule_words
 from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, SENSITIVE
 from discreet.model.release import RecordCustodian, Release
 from discreet.report.findings import HeadlineNumber
+from discreet.report.lattice import LatticePicture, lattice_picture
 from discreet.report.page import render
 from discreet.report.record_columns import ColumnLine, column_lines, frequencies
 from discreet.report.record_images import contribution_image, histogram_image
@@ -93,6 +95,7 @@ def records_report(
         anonymity=_anonymity(custodian),
         headline=_headline(custodian, lines, pair),
         rules=_rules(custodian),
+        lattices=_lattices(custodian),
         order="in their original order" if custodian.keeps_order else "in a random order",
         methods=[_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
         notes=[*(text for e in custodian.evidence for text in e.findings), *custodian.log.get("notes", ())],
@@ -170,8 +173,21 @@ def _cost(custodian: RecordCustodian) -> str:
 
 
 def _rules(custodian: RecordCustodian) -> list[str]:
-    rules = [record_rule_from_record(rule) for rule in custodian.rules]
-    return list(assess_records(custodian.released, rules)[0].words)
+    """What the rules say of the public file; of those that look at a population that was not kept, what they claim."""
+    words: list[str] = []
+    for plain in custodian.rules:
+        rule = record_rule_from_record(plain)
+        if rule.countable:
+            words += assess_records(custodian.released, [rule])[0].words
+        else:
+            words.append(rule_words(plain).statement)
+    return words
+
+
+def _lattices(custodian: RecordCustodian) -> list[LatticePicture]:
+    """Pictures of the lattices that were searched."""
+    found = (lattice_picture(e.method, e.facts) for e in custodian.evidence if e.claim.method == "generalise")
+    return [picture for picture in found if picture is not None]
 
 
 def _method(record: Mapping[str, Any], statement: str, effort: Mapping[str, int]) -> dict[str, str]:

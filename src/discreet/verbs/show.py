@@ -6,7 +6,7 @@ from typing import Any
 
 from discreet.errors import counted, listed
 from discreet.files.frames import to_frame as frame_of
-from discreet.model.claims.record_rules import rule_words
+from discreet.model.claims.record_rules import rule_words, some_untold
 from discreet.model.claims.records import release_left_out
 from discreet.model.pages import kind_of_table
 from discreet.model.pivot import Pivot
@@ -103,7 +103,7 @@ def _summary_of_records(release: Release[RecordCustodian]) -> str:
     lines.append("Rows stand in their original order." if shown.keeps_order else "Rows stand in a random order.")
     left_out = release_left_out(
         bool(custodian.rules),
-        sensitive=bool(custodian.original.with_role(SENSITIVE)),
+        sensitive=some_untold(custodian.rules, custodian.original.with_role(SENSITIVE)),
         households=bool(custodian.original.with_role(HOUSEHOLD)),
     )
     left_out = (*(text for rule in words for text in rule.not_considered), *left_out)

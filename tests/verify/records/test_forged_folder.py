@@ -149,7 +149,7 @@ def both(edit: Callable[[Any, Any], None]) -> Callable[[Any], None]:
 
 
 def unknown_rule(description: Any, log: Any) -> None:
-    description["rules"] = log["rules"] = [{"kind": "l_diversity", "l": 2}]
+    description["rules"] = log["rules"] = [{"kind": "x_diversity", "l": 2}]
 
 
 def unknown_method(description: Any, log: Any) -> None:
