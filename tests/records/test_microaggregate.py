@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
+from discreet.records.microaggregate import _standardised
 from discreet.records.microaggregation.annealing_kernels import anneal_groups
 from discreet.records.microaggregation.grouping import loss_of, principal_scores, pursued_scores, search_groups
 from discreet.records.microaggregation.mdav_kernels import mdav
@@ -276,3 +278,63 @@ def test_equal_records_and_large_numbers():
     cents = [10.0**15 + i for i in range(6)]
     release = ds.protect(ds.Microdata(pa.table({"x": cents}), numeric="x"), ds.Microaggregate(k=6))
     assert not release.verify().refused
+
+
+@pytest.mark.parametrize("algorithm", ["search", "onedims"])
+def test_a_column_without_any_value(algorithm):
+    table = pa.table({"x": [1, 2, 3, 4, 5, 6, 7], "y": pa.array([None] * 7, pa.int64())})
+    data = ds.Microdata(table, numeric=["x", "y"])
+    release = ds.protect(data, ds.Microaggregate((), 3, algorithm, missing="apart"), key=ds.Key(bytes(32)))
+    assert release.verify().holds
+    assert release.public.records.shown()["y"] == [None] * 7
+
+
+def test_more_columns_than_a_number_has_bits():
+    """Kinds of gaps are told apart in any number of columns, within strata."""
+    table = {f"x{i}": [1, 2, 3, 4, 5, 6, 7, None, None, None] for i in range(70)}
+    data = ds.Microdata(pa.table({**table, "area": list("nnnnsssnnn")}), numeric=list(table), strata=["area"])
+    release = ds.protect(data, ds.Microaggregate((), 3, "mdav", missing="apart"), keep_order=True)
+    assert release.verify().holds
+    assert release.public.records.shown()["x69"] == [2.5] * 4 + [6.0] * 3 + [None] * 3
+
+
+def test_large_numbers_that_lie_close_together():
+    """Beyond 2^53, floating-point numbers do not tell neighbours apart."""
+    numbers = [2**53 + 2 * i + i % 2 for i in range(40)]
+    release = ds.protect(ds.Microdata(pa.table({"x": numbers}), numeric="x"), ds.Microaggregate("x", 2, "univariate"))
+    facts = release.custodian.steps[0].evidence.facts
+    shown = release.custodian.steps[0].changed["x"].to_pylist()
+    middle = Fraction(sum(numbers), 40)
+    lost = sum((a - b) ** 2 for a, b in zip(numbers, shown, strict=True)) / sum((a - middle) ** 2 for a in numbers)
+    assert release.verify().holds
+    assert facts["loss"] == pytest.approx(float(lost), rel=1e-9)
+
+
+def test_means_that_are_codes_for_unknown():
+    table = pa.table({"x": [98, 99.5, 100.5, 1, 2, 3, 99, 99, 99]})
+    data = ds.Microdata(table, numeric="x", missing_codes={"x": ["99"]})
+    with pytest.raises(InputError, match='a value that is a code for "unknown"'):
+        ds.protect(data, ds.Microaggregate("x", 3, missing="apart", decimals=0))
+    assert ds.protect(data, ds.Microaggregate("x", 3, missing="apart")).verify().holds
+
+
+def test_codes_for_unknown_that_are_too_large():
+    code = 2**60 + 1
+    table = pa.table({"x": [1, 2, 3, 4, 5, 6, code, code, code]})
+    data = ds.Microdata(table, numeric="x", missing_codes={"x": [str(code)]})
+    with pytest.raises(InputError, match="too large to stand beside means with decimals"):
+        ds.protect(data, ds.Microaggregate("x", 3, missing="apart"))
+    release = ds.protect(data, ds.Microaggregate("x", 3, missing="apart", decimals=0), keep_order=True)
+    assert release.verify().holds
+    assert release.public.records.shown()["x"] == [2, 2, 2, 5, 5, 5, code, code, code]
+
+
+def test_standardised_columns_do_not_depend_on_the_order_of_rows():
+    """Sums of the same numbers in another order differ in the last bit, and ties would be broken otherwise."""
+    draw = np.random.default_rng(3)
+    units = draw.integers(0, 900, 40) * draw.choice([0, 1], 40)
+    first = _standardised([units.astype(np.float64) / 7], [np.zeros(40, np.bool_)])
+    for seed in range(50):
+        order = np.random.default_rng(seed).permutation(40)
+        again = _standardised([units[order].astype(np.float64) / 7], [np.zeros(40, np.bool_)])
+        assert np.array_equal(again, first[order])

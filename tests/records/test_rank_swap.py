@@ -120,3 +120,11 @@ def test_bad_input_is_refused_in_words():
         ds.protect(firms(), ds.RankSwap(["sales"], 0.001), key=KEY)
     with pytest.raises(ParameterError, match="Column 'w' is a weight"):
         ds.protect(ds.Microdata(pa.table({"w": [1.0, 2.0]}), weight="w"), ds.RankSwap(["w"]), key=KEY)
+
+
+@pytest.mark.parametrize("share", [1 / 3, 2 / 3, 0.29, 0.07, 0.1])
+def test_shares_that_are_no_round_numbers(share):
+    """A third of 300 is 99 ranks where 0.3333333333333333 is stated; method and checker must agree on it."""
+    data = ds.Microdata(pa.table({"sales": np.arange(300)}), numeric="sales")
+    release = ds.protect(data, ds.RankSwap(share=share), key=ds.Key(bytes(32)))
+    assert release.verify().holds

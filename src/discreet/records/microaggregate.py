@@ -15,7 +15,7 @@ from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.microaggregation import microaggregated_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, NUMERIC, WEIGHT, RecordSet
+from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, NUMERIC, WEIGHT, MissingRange, RecordSet
 from discreet.parameters import AtLeastOne, Natural, Number
 from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn, exact_units
 from discreet.records.microaggregation.grouping import (
@@ -108,7 +108,7 @@ class Microaggregate(RecordMethod):
         names = self._named(records)
         exact = [_exact(records, name) for name in names]
         parts, notes = self._parts(records, names, np.stack([one.gaps for one in exact], axis=1))
-        points = _standardised([column.units.astype(np.float64) for column in exact], [one.gaps for one in exact])
+        points = _standardised([_from_least(column) for column in exact], [one.gaps for one in exact])
         apart = self.algorithm in EACH
         groups, effort = _Groups(len(records), len(names) if apart else 1), dict[str, int]()
         for given, there in parts:
@@ -150,9 +150,8 @@ class Microaggregate(RecordMethod):
         for name in records.strata:
             codes, size = codes_of(records[name])
             _, kind = np.unique(kind * size + codes, return_inverse=True)
-        _, kind = np.unique(
-            kind.ravel() * (1 << gaps.shape[1]) + gaps @ (1 << np.arange(gaps.shape[1])), return_inverse=True
-        )
+        for column in gaps.T:
+            _, kind = np.unique(kind * 2 + column, return_inverse=True)
         parts, notes = list[tuple[Ints, list[int]]](), list[str]()
         for rows in np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1]):
             there = np.flatnonzero(~gaps[rows[0]]).tolist()
@@ -205,7 +204,8 @@ class Microaggregate(RecordMethod):
             finer = _finer(column) if self.decimals is None else self.decimals - column.decimals
             new = _located(column, group, self.location, finer, name)
             decimals.append(column.decimals + finer)
-            changed[name] = _column(records[name], new, column, decimals[-1])
+            changed[name] = _column(records[name], new, column, decimals[-1], name)
+            _refuse_unknown(changed[name], column.gaps, records.about(name).missing, name)
             lost.append(_loss(column, new, finer))
         sizes = groups.sizes()
         facts = {
@@ -264,6 +264,12 @@ def _exact(records: RecordSet, name: str) -> ExactColumn:
     return exact_units(column, name)
 
 
+def _from_least(column: ExactColumn) -> Floats:
+    """How far the units of a column lie above the least one: exact where the numbers themselves are too large."""
+    there = column.units[~column.gaps]
+    return np.asarray((column.units - (there.min() if len(there) else 0)).astype(np.float64))
+
+
 def _standardised(columns: Sequence[Floats], gaps: Sequence[Bools]) -> Floats:
     """Columns with mean 0 and variance 1 over what they have; 0 where they have nothing, or never vary."""
     found = np.zeros((len(columns[0]), len(columns)))
@@ -271,7 +277,8 @@ def _standardised(columns: Sequence[Floats], gaps: Sequence[Bools]) -> Floats:
         there = ~empty
         if not there.any():
             continue
-        middle, spread = values[there].mean(), values[there].std()
+        known = np.sort(values[there])  # sums of the same numbers in another order differ in the last bit
+        middle, spread = known.mean(), known.std()
         found[there, place] = (values[there] - middle) / spread if spread > 0 else 0.0
     return found
 
@@ -333,7 +340,7 @@ def _located(column: ExactColumn, group: Ints, location: str, finer: int, name: 
     return np.asarray(found)
 
 
-def _column(old: pa.ChunkedArray, new: Ints, column: ExactColumn, decimals: int) -> pa.ChunkedArray:
+def _column(old: pa.ChunkedArray, new: Ints, column: ExactColumn, decimals: int, name: str) -> pa.ChunkedArray:
     """The new column; gaps, and codes that stand for "unknown", stay."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -341,13 +348,31 @@ def _column(old: pa.ChunkedArray, new: Ints, column: ExactColumn, decimals: int)
     whole = decimals == 0 and column.whole
     values = pa.array(new if whole else new / 10.0**decimals)
     there = pa.chunked_array([pa.array(~column.gaps)])
-    return pc.if_else(there, pa.chunked_array([values]), old.cast(values.type))
+    try:
+        return pc.if_else(there, pa.chunked_array([values]), old.cast(values.type))
+    except pa.ArrowInvalid:
+        raise InputError(
+            f'Column {name!r} has codes for "unknown" that are too large to stand beside means with decimals.',
+            hint="Give decimals=0, or smaller codes.",
+        ) from None
+
+
+def _refuse_unknown(new: pa.ChunkedArray, gaps: Bools, unknown: Sequence[MissingRange], name: str) -> None:
+    """Refuse values of groups that readers would take for a code that stands for "unknown"."""
+    if unknown and np.any((codes_of(new, unknown)[0] == 0) & ~gaps):
+        raise InputError(
+            f'A group of column {name!r} has a value that is a code for "unknown".',
+            hint="Give other decimals= or another k, or empty the fields that hold such codes first.",
+        )
 
 
 def _loss(column: ExactColumn, new: Ints, finer: int) -> float:
     """The share of the variation of a column that is lost."""
     there = ~column.gaps
-    old = column.units[there].astype(np.float64)
+    old = _from_least(column)[there]
     if not len(old) or not old.std() > 0:
         return 0.0
-    return float(((old - new[there] / 10.0**finer) ** 2).sum() / ((old - old.mean()) ** 2).sum())
+    least = int(column.units[there].min())
+    moved = new[there] - least * 10**finer if finer >= 0 else new[there] * 10**-finer - least
+    moved = moved / 10.0 ** max(finer, 0)
+    return float(((old - moved) ** 2).sum() / ((old - old.mean()) ** 2).sum())

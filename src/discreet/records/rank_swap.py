@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -137,7 +138,7 @@ class RankSwap(Keyed, RecordMethod):
         chance = fractions(draws(key.secret, self.purpose(f"rank swap/{name}"), self.version, records.identity))
         for rows in kinds:
             there = rows[~gaps[rows]]
-            reach = int(self.share * len(there))
+            reach = int(Fraction(str(self.share)) * len(there))
             if reach:
                 order = there[_order(values[there], records.identity[there])]
                 partner[order] = order[paired_ranks(np.ascontiguousarray(chance[order]), reach)]

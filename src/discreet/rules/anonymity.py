@@ -172,7 +172,7 @@ def weights_of(records: RecordSet, name: str) -> Floats:
     column = records[name]
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise InputError(f"Weight {name!r} holds {column.type}, not numbers.", hint="Name a column of numbers.")
-    weight = np.asarray(column.cast(pa.float64()).fill_null(np.nan).to_numpy(), np.float64)
+    weight = np.asarray(column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(), np.float64)
     wrong = int((~(weight > 0) | np.isinf(weight)).sum())
     if wrong:
         raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+import discreet as ds
 from discreet.verify.records import anonymity
 from discreet.verify.records.rules import check_rule
 from discreet.verify.verdict import Verdict
@@ -112,3 +113,11 @@ def test_where_records_are_exempt_every_smaller_combination_is_counted():
     assert refused({"x": ["a", "a", "a", "9"]}, {"x": [("9", "9")]}, keys=["x"], missing="exempt") == []
     assert refused({"x": ["a", "a", "a", "9"]}, {}, keys=["x"], missing="exempt") != []
     assert refused({"x": ["a", "a", "a", "9"]}, {"x": [("9", "9")]}, keys=["x"]) != []
+
+
+@pytest.mark.parametrize("weight", [2**52, 2**53 + 1, 2**62])
+def test_weights_whose_sum_leaves_64_bits(weight):
+    table = pa.table({"x": ["a"] * 4096, "w": [weight] * 4096})
+    data = ds.Microdata(table, keys="x", weight="w")
+    release = ds.protect(data, ds.Recode("x", map={"a": "b"}), rules=[ds.KAnonymity(3, weight="w")])
+    assert release.verify().holds

@@ -195,3 +195,97 @@ def test_text_in_place_of_numbers():
         f.types["y"] = pa.string()
 
     refused(forge, "a column is not one of numbers")
+
+
+def test_other_decimals_than_the_method_says():
+    refused(lambda f: f.method.update(decimals=1), "a column has other decimals than the method says")
+    refused(lambda f: f.method.update(decimals=9), "a column has other decimals than the method says", "median")
+
+
+def test_gaps_that_the_method_refuses():
+    refused(lambda f: f.method.update(missing="refuse"), "records with gaps were grouped, and the method refuses them")
+
+
+def test_whole_numbers_in_a_finer_unit():
+    """Beyond 64 bits, another number could have the same digits."""
+    refused(lambda f: f.facts.update(decimals=[18]) or f.method.update(decimals=None), "not whole", "median")
+
+
+def test_zeros_that_mark_records():
+    """Files tell -0.0 from 0.0, and comparisons do not."""
+    table = pa.table({"x": [-1.0, 0.0, 1.0, -2.0, 0.0, 2.0]})
+    true = ds.protect(ds.Microdata(table, numeric="x"), ds.Microaggregate("x", 3, "simple"), key=ds.Key(bytes(32)))
+    step = true.custodian.steps[0]
+    marked = pa.table({"x": [0.0, -0.0, 0.0, 0.0, 0.0, 0.0]})
+    lie = replace(true.custodian, steps=(replace(step, changed=marked),))
+    found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
+    assert true.verify().holds
+    assert found == ["a changed column has numbers that are not finite, or zeros with a sign"]
+
+
+def test_values_that_became_codes_for_unknown():
+    """Nobody would judge such records where unknown codes are exempt."""
+    table = pa.table({"x": [98.0, 98.2, 99.3, 1.0, 2.0, 3.0]})
+    true = ds.protect(ds.Microdata(table, numeric="x"), ds.Microaggregate("x", 3), key=ds.Key(bytes(32)))
+    original = true.custodian.original
+    info = {"x": replace(original.about("x"), missing=((98.5, 98.5),))}
+    lie = replace(true.custodian, original=replace(original, info=info))
+    found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
+    assert true.verify().holds
+    assert found == ["an empty field changed, or a value became empty"]
+
+
+def test_groups_of_other_rows():
+    for name in ("group_0", "group_1"):
+        for rows in (slice(79), [*range(80), 0]):
+            refused(
+                lambda f, name=name, rows=rows: f.groups.update({name: f.groups[name][rows]}),
+                "the groups of the records are not stated",
+                "each",
+            )
+
+
+def test_a_group_of_a_record_without_a_value():
+    def forge(f: GroupForgery) -> None:
+        f.groups["group_0"][0] = f.groups["group_0"][2]
+
+    refused(forge, "a record with values has no group, or one without values has one", "each")
+
+
+def test_groups_of_all_columns_that_were_made_for_each():
+    refused(lambda f: f.facts.update(apart=False), "how groups were made is not what the method says", "each")
+
+
+def test_fewer_losses_than_columns():
+    def forge(f: GroupForgery) -> None:
+        f.facts["losses"], f.facts["loss"] = f.facts["losses"][:1], f.facts["losses"][1]
+
+    refused(forge, "the variation that was lost is not what is stated")
+
+
+def lie_about_original(name: str, role: str = "numeric", kind: pa.DataType | None = None) -> list[str]:
+    """What the checker says where a column had another role, or another type."""
+    custodian = release("median").custodian
+    table = custodian.original.columns
+    if kind is not None:
+        table = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
+    info = {**custodian.original.info, name: replace(custodian.original.about(name), role=role)}
+    lie = replace(custodian, original=replace(custodian.original, columns=table, info=info))
+    return [refusal.message for refusal in check_records(lie, lie.public()).refused]
+
+
+def test_columns_that_have_no_means():
+    assert lie_about_original("y") == []
+    assert lie_about_original("y", kind=pa.string()) == ["a column is not one of numbers"]
+    assert lie_about_original("y", role="weight") == ["a column was averaged that holds no values"]
+
+
+def test_a_code_for_unknown_that_became_a_gap():
+    table = pa.table({"x": [98.0, 98.2, 99.3, 1.0, 1.0, 1.0]})
+    data = ds.Microdata(table, numeric="x", missing_codes={"x": ["1"]})
+    true = ds.protect(data, ds.Microaggregate("x", 3, missing="apart"), keep_order=True)
+    changed = pa.table({"x": [98.5, 98.5, 98.5, None, 1.0, 1.0]})
+    lie = replace(true.custodian, steps=(replace(true.custodian.steps[0], changed=changed),))
+    assert true.verify().holds
+    found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
+    assert found == ["an empty field changed, or a value became empty"]

@@ -37,6 +37,7 @@ class RankForgery:
 
     def __init__(self, name: str) -> None:
         self.custodian = release(name).custodian
+        self.key: ds.Key | None = self.custodian.key
         self.step = self.custodian.steps[0]
         self.method = dict(self.step.evidence.method)
         self.facts: dict[str, Any] = dict(self.step.evidence.facts)
@@ -63,7 +64,7 @@ class RankForgery:
         parts = {"records": self.partners} if self.partners else {}
         evidence = replace(self.step.evidence, method=self.method, facts=self.facts, claim=claim, parts=parts)
         changed = pa.table({n: pa.array(v, self.old[n].type) for n, v in self.changed.items()})
-        lie = replace(self.custodian, steps=(replace(self.step, evidence=evidence, changed=changed),))
+        lie = replace(self.custodian, key=self.key, steps=(replace(self.step, evidence=evidence, changed=changed),))
         return check_records(lie, lie.public())
 
 
@@ -94,10 +95,121 @@ def test_partners_that_lie_too_far_apart():
         f.pair("partner_1", "y", rows[2], rows[7])  # 4 ranks are allowed: a tenth of 40
 
     refused(forge, "2 records took a value from farther away than stated")
-    near = RankForgery("each")
-    rows = by_rank(near, "n")
-    near.pair("partner_1", "y", rows[2], rows[6])
-    assert not near.verdict().refused
+
+
+def test_partners_that_the_key_does_not_draw():
+    """Only who has the key can tell; the others are told that draws are asserted."""
+
+    def near(f: RankForgery) -> None:
+        rows = by_rank(f, "n")
+        f.pair("partner_1", "y", rows[2], rows[6])
+
+    refused(near, "3 records have another partner than the key draws")
+    refused(lambda f: setattr(f, "key", ds.Key(bytes([1] * 32))), "another partner than the key draws", alone=False)
+    refused(lambda f: f.method.update(version=2), "another partner than the key draws", alone=False)
+    forgery = RankForgery("each")
+    near(forgery)
+    forgery.key = None
+    assert forgery.verdict().holds
+    assert "that partners were drawn at random" in forgery.verdict().asserted
+
+
+def alone(f: RankForgery, name: str, column: str, rows: list[int]) -> None:
+    """Nobody of some rows has a partner."""
+    for row in rows:
+        f.pair(name, column, row, row)
+
+
+def test_values_that_were_not_exchanged():
+    def all_but_one_pair(f: RankForgery) -> None:
+        f.key = None
+        rows = by_rank(f, "n")
+        alone(f, "partner_1", "y", [*rows, *by_rank(f, "s")])
+        f.pair("partner_1", "y", rows[0], rows[1])
+
+    def one_pair(f: RankForgery) -> None:
+        f.key = None
+        row = by_rank(f, "n")[0]
+        alone(f, "partner_1", "y", [row, int(f.partners["partner_1"][row])])
+
+    refused(all_but_one_pair, "76 records kept a value that could have been exchanged")
+    refused(one_pair, "1 record kept a value that could have been exchanged")
+
+
+def test_nothing_exchanged():
+    def forge(f: RankForgery) -> None:
+        f.key = None
+        f.method["share"] = 0.001
+        for name, column in (("partner_0", "x"), ("partner_1", "y")):
+            alone(f, name, column, list(range(80)))
+        f.facts["kept"] = [80, 80]
+
+    refused(forge, "no value changed")
+
+
+def test_empty_fields_that_were_exchanged_with_other_columns():
+    def forge(f: RankForgery) -> None:
+        f.method["columns"] = f.facts["columns"] = ["y", "x"]
+        values = f.old["x"].to_pylist()
+        del f.changed["z"]
+        f.changed["x"] = [values[row] for row in f.partners["partner_0"]]
+        same = [None in (a, b) or a == b for a, b in zip(values, f.changed["x"], strict=True)]
+        f.facts["kept"] = [f.facts["kept"][0], sum(same)]
+
+    refused(forge, "columns with empty fields were exchanged together", "joint")
+
+
+def test_draws_of_a_seed():
+    def seed(f: RankForgery) -> None:
+        f.key = ds.Key(bytes(32), insecure=True)
+
+    def unsaid(f: RankForgery) -> None:
+        f.key = None
+        f.facts["insecure"] = ""
+
+    for forge in (seed, unsaid, lambda f: f.facts.update(insecure=True)):
+        refused(forge, "it is not said whether draws came from a seed, or wrongly")
+
+
+def test_partners_of_other_rows():
+    for name in ("partner_0", "partner_1"):
+        for rows in (slice(79), [*range(80), 0]):
+            refused(
+                lambda f, name=name, rows=rows: f.partners.update({name: f.partners[name][rows]}),
+                "the partners of the records are not stated",
+            )
+
+
+def test_partners_without_a_value_that_stand_later():
+    refused(lambda f: f.pair("partner_0", "x", 1, 5), "partners lie in different strata, or have no value", alone=False)
+
+
+def test_columns_that_were_exchanged_together_over_too_long_a_way():
+    def forge(f: RankForgery) -> None:
+        rows = by_rank(f, "n")
+        for column in ("y", "z"):
+            f.pair("partner_0", column, rows[2], rows[7])
+
+    refused(forge, "2 records took a value from farther away than stated", "joint")
+
+
+def lie_about_original(role: str = "numeric", kind: pa.DataType | None = None) -> list[str]:
+    """What the checker says where a column of digits had another role, or another type."""
+    data = ds.Microdata(pa.table({"x": [3, 1, 4, 0, 5, 9, 2, 6]}), numeric="x")
+    custodian = ds.protect(data, ds.RankSwap(["x"], 0.5), key=ds.Key(bytes(32))).custodian
+    original, step = custodian.original, custodian.steps[0]
+    kind = kind or pa.int64()
+    info = {"x": replace(original.about("x"), role=role)}
+    changed = pa.table({"x": step.changed["x"].cast(kind)})
+    before = replace(original, columns=pa.table({"x": original.columns["x"].cast(kind)}), info=info)
+    lie = replace(custodian, original=before, steps=(replace(step, changed=changed),), key=None)
+    return [refusal.message for refusal in check_records(lie, lie.public()).refused]
+
+
+def test_columns_that_hold_nothing_to_exchange():
+    assert lie_about_original() == []
+    assert lie_about_original(kind=pa.string()) == ["values were exchanged that have no order"]
+    assert lie_about_original(role="weight") == ["a column was exchanged that holds no values"]
 
 
 def test_partners_of_different_strata_or_without_a_value():

@@ -97,7 +97,7 @@ def _weights_count(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any]) 
         return True
     column = public[rule["weight"]]
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        weight = np.asarray(column.cast(pa.float64()).fill_null(np.nan).to_numpy(), np.float64)
+        weight = np.asarray(column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(), np.float64)
         if bool((weight > 0).all()) and bool(np.isfinite(weight).all()):
             return True
     verdict.refuse("rules", "weights are not all numbers above zero", rule["weight"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from discreet.model.claims.record_rules import some_untold
 from discreet.model.claims.records import release_left_out
 from discreet.model.release import RecordCustodian
@@ -101,7 +103,19 @@ def _fits(step: CheckedStep) -> bool:
             step.refuse("a changed column is not one of the records, or has other rows", name)
         elif step.original.about(name).role in HIDDEN:
             step.refuse("an identifier is called changed", name)
+        elif _marked(column):
+            step.refuse("a changed column has numbers that are not finite, or zeros with a sign", name)
     return len(step.verdict.refused) == before
+
+
+def _marked(column: pa.ChunkedArray) -> bool:
+    """Whether numbers tell more than their size: signs of zeros would mark records, and files would show them."""
+    import pyarrow as pa
+
+    if not pa.types.is_floating(column.type):
+        return False
+    values = np.asarray(column.drop_null().to_numpy())
+    return not bool(np.isfinite(values).all()) or bool((np.signbit(values) & (values == 0)).any())
 
 
 def _say_what_is_known(verdict: Verdict, custodian: RecordCustodian) -> None:

@@ -19,14 +19,14 @@ Sums = NDArray[np.float64]
 
 def combination_counts(table: pa.Table, chosen: Sequence[str], weight: str | None = None) -> Sums:
     """How often each combination occurs, or the sum of its weights; an empty field is a value of its own."""
+    import pyarrow as pa
+
     # Columns get other names, because two of them might be called like the count itself.
     named = {str(place): table[name] for place, name in enumerate(chosen)}
     groups = list(named)
-    if weight is not None:
-        named["weight"] = table[weight]
+    if weight is not None:  # not as whole numbers, whose sums could leave 64 bits
+        named["weight"] = table[weight].cast(pa.float64(), safe=False)
     what = ([], "count_all") if weight is None else ("weight", "sum")
-    import pyarrow as pa
-
     counts = pa.table(named).group_by(groups).aggregate([what])["count_all" if weight is None else "weight_sum"]
     return np.asarray(counts.to_numpy(), np.float64)
 

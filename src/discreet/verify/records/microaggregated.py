@@ -73,11 +73,15 @@ def _groups(step: CheckedStep, columns: list[str], empty: dict[str, NDArray[np.b
     """The groups, each of at least ``k`` records that lie in one stratum and have the same gaps."""
     parts = step.evidence.parts.get("records", {})
     many = len(columns) if step.evidence.facts["apart"] else 1
-    groups = [np.asarray(parts.get(f"group_{place}", ())) for place in range(many)]
-    if len(parts) != many or any(len(group) != len(step.original) for group in groups):
+    names = [f"group_{place}" for place in range(many)]
+    if sorted(parts) != sorted(names) or any(len(parts[name]) != len(step.original) for name in names):
         step.refuse("the groups of the records are not stated")
         return None
+    groups = [np.asarray(parts[name]) for name in names]
     gaps = np.stack([empty[name] for name in columns], axis=1)
+    if step.method["missing"] == "refuse" and gaps.any():
+        step.refuse("records with gaps were grouped, and the method refuses them")
+        return None
     for place, group in enumerate(groups):
         alone = gaps[:, place] if step.evidence.facts["apart"] else gaps.all(axis=1)
         if np.any((group < 0) != alone):
@@ -86,7 +90,7 @@ def _groups(step: CheckedStep, columns: list[str], empty: dict[str, NDArray[np.b
         inside = group >= 0
         _, size = np.unique(group[inside], return_counts=True)
         few = int((size < int(step.method["k"])).sum())
-        if few or not len(size):
+        if few:
             step.refuse(f"{counted(few, 'group', 'have')} fewer than {step.method['k']} records")
             return None
         if not _alike(step, group, gaps):
@@ -124,14 +128,19 @@ def _check_column(
     if type(decimals) is not int or not 0 <= decimals <= MOST_DECIMALS:
         step.refuse("the decimals of a column are not stated", name)
         return None
+    if step.method["decimals"] not in (None, decimals):
+        step.refuse("a column has other decimals than the method says", name)
+        return None
     kept = pc.equal(old.cast(new.type), new)
     same = np.asarray(pc.fill_null(kept, False).to_numpy(), np.bool_) | (
         np.asarray(old.is_null().to_numpy(), np.bool_) & np.asarray(new.is_null().to_numpy(), np.bool_)
     )
-    if np.any(empty & ~same) or np.any(np.asarray(new.is_null().to_numpy(), np.bool_) & ~empty):
+    if np.any(empty & ~same) or np.any(empty_fields(new, step.original.about(name).missing) & ~empty):
         step.refuse("an empty field changed, or a value became empty", name)
         return None
     there = np.flatnonzero(~empty)
+    if not len(there):
+        return 0.0
     rows = there[np.argsort(group[there], kind="stable")]
     before, after = (np.asarray(pc.fill_null(column, 0).to_numpy())[rows] for column in (old, new))
     wrong = _wrong_groups(before, after, group[rows], decimals, step.method["location"])
@@ -140,7 +149,7 @@ def _check_column(
         return None
     if wrong:
         step.refuse(f"{counted(wrong, 'group', 'hold')} something else than the {step.method['location']}", name)
-    return _lost(before.astype(np.float64), after.astype(np.float64))
+    return _lost(before, after)
 
 
 def _wrong_groups(before: Any, after: Any, group: Any, decimals: int, location: str) -> int | None:
@@ -167,7 +176,8 @@ def _wrong_groups(before: Any, after: Any, group: Any, decimals: int, location: 
 def _units(values: Any, decimals: int) -> NDArray[np.int64] | None:
     """Whole numbers of units; none where the numbers are not whole in them."""
     if values.dtype.kind == "i":
-        return np.asarray(values * 10**decimals, np.int64) if decimals == 0 or np.abs(values).max() < 2**30 else None
+        # Whole numbers stand for whole units only: those of finer ones may not fit into 64 bits.
+        return np.asarray(values, np.int64) if decimals == 0 else None
     scaled = np.rint(values * 10.0**decimals)
     if not np.all(np.isfinite(values)) or np.any(np.abs(scaled) >= EXACT) or np.any(scaled / 10.0**decimals != values):
         return None
@@ -175,6 +185,9 @@ def _units(values: Any, decimals: int) -> NDArray[np.int64] | None:
 
 
 def _lost(before: Any, after: Any) -> float:
+    # Differences of large whole numbers are exact, and the numbers themselves are not once they have a point.
+    least = before.min() if before.dtype == after.dtype else 0
+    before, after = (before - least).astype(np.float64), (after - least).astype(np.float64)
     if not len(before) or not before.std() > 0:
         return 0.0
     return float(((before - after) ** 2).sum() / ((before - before.mean()) ** 2).sum())

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import counted
+from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.rank_swap import rank_swapped_claim
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
+from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NEVER = ("identifier", "contributor", "record_key", "waiver", "request", "household", "weight")
 ORDERED = ("int64", "double", "date32[day]", "timestamp[us]")
+
+
+class RankedColumn(NamedTuple):
+    """A column before the exchange: numbers in its order, empty fields, and the partner and stratum of each row."""
+
+    values: NDArray[Any]
+    empty: NDArray[np.bool_]
+    partner: Ints
+    kinds: Ints
 
 
 def check_rank_swapped(step: CheckedStep) -> None:
@@ -31,21 +43,31 @@ def check_rank_swapped(step: CheckedStep) -> None:
     if partners is None:
         return
     kinds = _strata(step)
+    identity = None if step.key is None else identity_of(step.original)
     for place, name in enumerate(columns):
         partner = partners[0 if joint else place]
         old, new = step.before[name].combine_chunks(), step.changed[name].combine_chunks()
-        if new.type != old.type or not _same(old.take(partner), new):
+        if not old.take(partner).equals(new):  # another type is another value, too
             step.refuse("a record does not have the value of its partner", name)
         if str(old.type) not in ORDERED:
             step.refuse("values were exchanged that have no order", name)
             return
         if facts["kept"][place] != _kept(old, new):
             step.refuse("another number of records kept their value than stated", name)
+        empty = empty_fields(step.before[name], step.original.about(name).missing)
+        if joint and empty.any():
+            step.refuse("columns with empty fields were exchanged together", name)
         if not joint or place == 0:
-            _check_reach(step, name, old, partner, kinds)
+            _check_partners(step, name, RankedColumn(_numbers(old), empty, partner, kinds), identity)
+    if all(kept == len(step.original) for kept in facts["kept"]):
+        step.refuse("no value changed")
+    if type(facts["insecure"]) is not bool or (step.key is not None and facts["insecure"] != step.key.insecure):
+        step.refuse("it is not said whether draws came from a seed, or wrongly")
     step.claims(rank_swapped_claim(step.method, facts))
-    step.verdict.take_for_granted("that partners were drawn at random", "method")
-    step.verdict.prove(step.evidence.claim.statement, before)
+    if step.key is None:
+        step.verdict.take_for_granted("that partners were drawn at random", "method")
+    followed = "" if step.key is None else " Every partner is the one that the secret key draws."
+    step.verdict.prove(step.evidence.claim.statement + followed, before)
 
 
 def _columns(step: CheckedStep) -> list[str] | None:
@@ -68,13 +90,13 @@ def _columns(step: CheckedStep) -> list[str] | None:
 def _partners(step: CheckedStep, many: int) -> list[Any] | None:
     """The partner of every record; partners have each other."""
     parts = step.evidence.parts.get("records", {})
-    found = [np.asarray(parts.get(f"partner_{place}", ())) for place in range(many)]
-    rows = np.arange(len(step.original))
-    if len(parts) != many or any(len(partner) != len(rows) for partner in found):
+    names, rows = [f"partner_{place}" for place in range(many)], np.arange(len(step.original))
+    if sorted(parts) != sorted(names) or any(len(parts[name]) != len(rows) for name in names):
         step.refuse("the partners of the records are not stated")
         return None
+    found = [np.asarray(parts[name]) for name in names]
     for partner in found:
-        if partner.min() < 0 or partner.max() >= len(rows) or np.any(partner[partner] != rows):
+        if not np.array_equal(np.sort(partner), rows) or not np.array_equal(partner[partner], rows):
             step.refuse("records did not exchange their values in pairs")
             return None
     return found
@@ -93,24 +115,95 @@ def _strata(step: CheckedStep) -> NDArray[np.int64]:
     return kind
 
 
-def _check_reach(step: CheckedStep, name: str, old: pa.Array, partner: Any, kinds: Any) -> None:
-    """No two partners lie farther apart than stated, within one stratum; of equal values, the nearest ranks count."""
-    empty = empty_fields(step.before[name], step.original.about(name).missing)
-    if np.any(kinds[partner] != kinds) or np.any(empty & (partner != np.arange(len(empty)))):
+def _check_partners(step: CheckedStep, name: str, column: RankedColumn, identity: Words | None) -> None:
+    """Partners lie in one stratum and not too far apart; nobody is alone who need not be; the key draws them."""
+    empty, partner, kinds = column.empty, column.partner, column.kinds
+    if not np.array_equal(kinds[partner], kinds) or np.any(empty & (partner != np.arange(len(empty)))):
         step.refuse("partners lie in different strata, or have no value", name)
         return
-    values = _numbers(old)
-    far = 0
+    far = alone = other = 0
+    fraction = (
+        None if identity is None or step.key is None else drawn_fractions(identity, step.key.secret, _for(step, name))
+    )
     for kind in np.unique(kinds):
         rows = np.flatnonzero((kinds == kind) & ~empty)
-        mine = values[rows]
-        ordered = np.sort(mine)
-        low, high = np.minimum(mine, values[partner[rows]]), np.maximum(mine, values[partner[rows]])
-        apart = np.searchsorted(ordered, high, side="left") - (np.searchsorted(ordered, low, side="right") - 1)
         reach = int(Fraction(str(step.method["share"])) * len(rows))
-        far += int((apart > reach).sum())
+        far += _far(column, rows, reach)
+        alone += _needlessly_alone(column, rows, reach)
+        if identity is not None and fraction is not None:
+            other += _not_drawn(column, rows, reach, identity.astype(np.int64), fraction)
     if far:
         step.refuse(f"{counted(far, 'record')} took a value from farther away than stated", name)
+    if alone:
+        step.refuse(f"{counted(alone, 'record')} kept a value that could have been exchanged", name)
+    if other and not far and not alone:
+        step.refuse(f"{counted(other, 'record', 'have')} another partner than the key draws", name)
+
+
+def _for(step: CheckedStep, name: str) -> str:
+    """What the draws of a column are for."""
+    version = int(step.method["version"])
+    return f"rank swap/{name}/{version}" if version == 1 else f"rank swap/{name}/{version}/{version}"
+
+
+def _far(column: RankedColumn, rows: Ints, reach: int) -> int:
+    """How many records have a partner that lies too far away; of equal values, the nearest ranks count."""
+    mine, theirs = column.values[rows], column.values[column.partner[rows]]
+    ordered = np.sort(mine)
+    low, high = np.minimum(mine, theirs), np.maximum(mine, theirs)
+    apart = np.searchsorted(ordered, high, side="left") - (np.searchsorted(ordered, low, side="right") - 1)
+    return int((apart > reach).sum())
+
+
+def _needlessly_alone(column: RankedColumn, rows: Ints, reach: int) -> int:
+    """How many records have no partner although the next one without is near; of equal values, the farthest count."""
+    ordered = np.sort(column.values[rows])
+    alone = np.sort(column.values[rows[column.partner[rows] == rows]])
+    low, high = np.searchsorted(ordered, alone[:-1], side="left"), np.searchsorted(ordered, alone[1:], side="right") - 1
+    return int((high - low <= reach).sum())
+
+
+def _not_drawn(column: RankedColumn, rows: Ints, reach: int, identity: Ints, fraction: Floats) -> int:
+    """How many records have another partner than the draws give.
+
+    From the lowest rank on, whoever is free takes the first free rank from the one on that its draw points to, or else
+    the first above its own. A rank is free until it or its partner has its turn: what was passed over had it before.
+    """
+    many = len(rows)
+    if not reach or many < 2:
+        return int((column.partner[rows] != rows).sum())
+    order = rows[np.lexsort((identity[rows], column.values[rows]))]
+    place = np.empty(len(column.values), np.int64)
+    place[order] = np.arange(many)
+    rank, partner = np.arange(many), place[column.partner[order]]
+    turn = np.minimum(rank, partner)
+    own, taken = rank[turn == rank], partner[turn == rank]
+    last = np.minimum(own + reach, many - 1)
+    aim = np.minimum(own + 1 + (fraction[order[own]] * (last - own)).astype(np.int64), many)
+    latest = _latest(turn)
+    passed = latest(aim, last + 1) < own
+    above = (taken >= aim) & (taken <= last) & (latest(aim, taken) < own)
+    below = passed & (taken > own) & (taken < aim) & (latest(own + 1, taken) < own)
+    alone = (taken == own) & (latest(own + 1, last + 1) < own)
+    return int((~(above | below | alone)).sum())
+
+
+def _latest(turn: Ints) -> Callable[[Ints, Ints], Ints]:
+    """The latest turn among ranks from one up to another, which is left out; -1 among none."""
+    levels = [turn]
+    while 2 ** len(levels) <= len(turn):
+        half = 2 ** (len(levels) - 1)
+        levels.append(np.maximum(levels[-1][:-half], levels[-1][half:]))
+
+    def among(begin: Ints, end: Ints) -> Ints:
+        found = np.full(len(begin), -1, np.int64)
+        for level, maxima in enumerate(levels):
+            size = 2**level
+            mine = np.flatnonzero((end - begin >= size) & (end - begin < 2 * size))
+            found[mine] = np.maximum(maxima[begin[mine]], maxima[end[mine] - size])
+        return found
+
+    return among
 
 
 def _numbers(column: pa.Array) -> NDArray[Any]:
@@ -120,10 +213,6 @@ def _numbers(column: pa.Array) -> NDArray[Any]:
     kinds = {"date32[day]": pa.int32(), "timestamp[us]": pa.int64()}
     plain = column.cast(kinds.get(str(column.type), column.type))
     return np.asarray(plain.fill_null(0).to_numpy(zero_copy_only=False))
-
-
-def _same(one: pa.Array, other: pa.Array) -> bool:
-    return bool(one.equals(other))
 
 
 def _kept(old: pa.Array, new: pa.Array) -> int:
