@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.model.claims.records import blanked_claim
+from discreet.model.claims.blanked import blanked_claim
 from discreet.model.release import RecordCustodian
 from discreet.verify import Verdict, check_records
 
