@@ -51,6 +51,7 @@ class _Family:
         self.order = sorted(tables, key=lambda table: -len(table[0]))
         self.size = codes.max(axis=0, initial=0).astype(np.int64) + 1
         cells, self.cell = cells_of(codes, prices, LargeEnough.of(2))
+        self.cells = cells
         self._take(cells)
         self.counted: dict[tuple[int, ...], Ints] = {}
 
@@ -204,8 +205,7 @@ class _Family:
         return np.bincount(group, self.times, size).astype(np.int64)
 
     def whole_could_be_cheaper(self, k: int, cost: float) -> bool:
-        """Whether all columns at once may cost less: every rare record loses its cheapest code at least."""
-        cells, _ = cells_of(self.codes, self.prices, LargeEnough.of(k))
-        rare = cells.records < k
-        price = np.where(cells.codes[rare] != 0, cells.price[rare], np.inf).min(axis=1, initial=np.inf)
-        return float(price[np.isfinite(price)].sum()) < cost
+        """Whether all columns at once may cost less: every rare record without a gap loses a code at least."""
+        cells = self.cells
+        rare = (cells.records < k) & (cells.codes != 0).all(axis=1)
+        return float(cells.price[rare].min(axis=1, initial=np.inf).sum()) < cost

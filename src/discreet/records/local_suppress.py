@@ -93,7 +93,7 @@ class LocalSuppress(RecordMethod):
     cost: Literal["fields", "entropy"] = "fields"
     weight: str | None = None
     strata: tuple[str, ...] = ()
-    risk: Annotated[float, Number(least=0.0001, below=1)] | None = None
+    risk: Annotated[float, Number(least=0.001, below=1)] | None = None
     algorithm: Literal["greedy", "optimal"] = "greedy"
     nodes: AtLeastOne = 200
 
@@ -229,7 +229,7 @@ class LocalSuppress(RecordMethod):
                 f"{counted(below, 'record', 'have')} a weight below 1 in {name!r}: each stands for a person.",
                 hint="Individual risk needs weights that add up to the population.",
             )
-        return LargeEnough(least_weights(self.risk), weight)
+        return LargeEnough(least_weights(self.risk, len(records)), weight)
 
     def _prices(self, name: str, codes: Ints, size: int) -> Floats:
         """What each code of a column costs."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from discreet.model.arrays import Floats
 
-TERMS = 20_000
+TERMS = ((10, 20_000), (50, 2_000), (np.inf, 400))
+"""Terms of the series that are enough for fewer than so many records."""
 HALVINGS = 80
 
 
@@ -34,18 +35,19 @@ def individual_risk(records: int, weight: float) -> float:
         return p / q**2 * (p * log(p) + q)
     if q > 0.1 and records == 3:
         return p / (2 * q**3) * (q * (3 * q - 2) - 2 * p**2 * log(p))
-    step = np.arange(1, TERMS, dtype=np.float64)
+    step = np.arange(1, next(terms for most, terms in TERMS if records < most), dtype=np.float64)
     return p / records * (1 + float(np.cumprod(q * step / (records + step)).sum()))
 
 
-def least_weights(limit: float) -> Floats:
-    """For every number of records, from 0 on, the least weight with which their risk is not above a limit.
+def least_weights(limit: float, most: int | None = None) -> Floats:
+    """For every number of records, from 0 to ``most``, the least weight with which their risk is not above a limit.
 
     The risk of ``f`` records is at most one in ``f``: beyond the last entry there is none above the limit.
     """
     found = [0.0]
-    for records in range(1, ceil(1 / limit)):
-        low, high = float(records), 2.0 * records
+    last = ceil(1 / limit) if most is None else min(ceil(1 / limit), most + 1)
+    for records in range(1, last):
+        low, high = float(records), max(2.0 * records, 1 / limit)
         while individual_risk(records, high) > limit:
             low, high = high, 2 * high
         for _ in range(HALVINGS):
