@@ -138,7 +138,7 @@ class LocalSuppress(RecordMethod):
         rule = self._asked().resolved(records)
         names = rule.named
         strata = self._strata(records)
-        codes = key_codes(records, names, self.missing)
+        codes = _in_order(records, key_codes(records, names, self.missing))
         free, notes = _free_columns(codes, strata)
         problem = self._problem(records, rule, codes, free)
         blank = np.zeros((len(records), len(names)), np.bool_)
@@ -285,7 +285,7 @@ class LocalSuppress(RecordMethod):
     def _count_again(self, after: RecordSet, rule: KAnonymity, problem: _Problem, strata: Sequence[str]) -> None:
         """Count what is left: keys of very many codes are told apart by random numbers, which might meet."""
         for rows in _by_stratum(after, strata):
-            part = RecordSet(after.columns.take(rows), after.info) if strata else after
+            part = RecordSet(after.columns.take(rows), after.info) if strata or self.risk is not None else after
             if self.risk is None:
                 bad = bool(rule.evaluate(part).unsafe.any())
             else:
@@ -387,16 +387,37 @@ def _free_columns(codes: KeyCodes, strata: Sequence[str]) -> tuple[list[int], tu
     return free, tuple(notes)
 
 
+def _in_order(records: RecordSet, codes: KeyCodes) -> KeyCodes:
+    """The same with numbers in the order of the values, not of the rows in which they come first."""
+    import pyarrow.compute as pc
+
+    columns = []
+    for name, column, size in zip(codes.names, codes.columns, codes.sizes, strict=True):
+        first = np.full(size, -1, np.int64)
+        first[column[::-1]] = np.arange(len(column))[::-1]
+        there = np.flatnonzero(first[1:] >= 0) + 1
+        number = np.zeros(size, np.int64)
+        values = records[name].take(first[there])
+        number[there[pc.array_sort_indices(values.combine_chunks()).to_numpy()]] = np.arange(1, len(there) + 1)
+        columns.append(number[column])
+    return KeyCodes(codes.names, tuple(columns), codes.sizes)
+
+
 def _by_stratum(records: RecordSet, strata: Sequence[str]) -> Iterator[Ints]:
-    """Rows of each stratum; all rows where there are no strata."""
+    """Rows of each stratum; all rows where there are no strata.
+
+    They stand in an order that depends on who they are: which of several equal ones loses a field must not depend on
+    the order of the file.
+    """
+    order = np.arange(len(records)) if records.identity is None else np.argsort(records.identity, kind="stable")
     if not strata or not len(records):
-        yield np.arange(len(records))
+        yield order
         return
     columns = [codes_of(records[name]) for name in strata]
     group = np.zeros(len(records), np.int64)
     for codes, size in columns:
         _, group = np.unique(group * size + codes, return_inverse=True)
-    order = np.argsort(group, kind="stable")
+    order = order[np.argsort(group[order], kind="stable")]
     ends = np.flatnonzero(np.diff(group[order])) + 1
     yield from steps(f"strata ({listed(strata)})", np.split(order, ends))
 
