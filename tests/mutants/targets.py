@@ -68,6 +68,8 @@ GROUPS: dict[str, Group] = {
             f"verify/records/{name}.py"
             for name in (
                 "anonymity",
+                "blank_bounds",
+                "blank_risk",
                 "blanked",
                 "check",
                 "context",
@@ -83,6 +85,7 @@ GROUPS: dict[str, Group] = {
             "tests/battery/test_record_battery.py",
             "tests/attack/test_forged_records.py",
             "tests/verify/records",
+            "tests/records/test_blank_kinds.py",
             "tests/records/test_local_suppress.py",
             "tests/records/test_multiplicative_noise.py",
             "tests/records/test_swap.py",
