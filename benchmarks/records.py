@@ -112,7 +112,7 @@ def local_suppression(scale: float) -> Sequence[Measure]:
 
 @case("local-suppression-kinds")
 def local_suppression_kinds(scale: float) -> Sequence[Measure]:
-    """The same for combinations of up to three keys (10 s; four: 30 s), sdcMicro's rule (4 s) and that of mu-ARGUS (20 s).
+    """The same for combinations of three keys (10 s; four: 30 s), the rules of sdcMicro (4 s) and mu-ARGUS (20 s).
 
     Combinations of some keys may not cost more than all keys at once.
     """
@@ -137,7 +137,7 @@ def local_suppression_kinds(scale: float) -> Sequence[Measure]:
 
 @case("local-suppression-small")
 def local_suppression_small(scale: float) -> Sequence[Measure]:
-    """Files of 4,000 and 1,000 records with six keys: within 10 % of the proven bound, and within 5 % of the optimum."""
+    """4,000 and 1,000 records with six keys: within 10 % of the proven bound, and within 5 % of the optimum."""
     found = []
     for rows, target in ((int(4_000 * scale), 1.10), (int(1_000 * scale), 1.05)):
         cost, least = apart(emptied, rows, SIX_KEYS, {}).answer

@@ -96,7 +96,7 @@ class BlankProgram:
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class BlankRelaxation:
     """What the linear program says: records of each place, what each place costs beyond need, and shares of cells."""
 
     program: BlankProgram
@@ -128,7 +128,7 @@ def blank_program(pattern: ClassPattern) -> BlankProgram | None:
     return whole.some(np.arange(len(row)))
 
 
-def relaxed(program: BlankProgram, listen: Any) -> Relaxed | None:
+def relaxed(program: BlankProgram, listen: Any) -> BlankRelaxation | None:
     """The linear program, solved; ``None`` where the solver gives it up."""
     import highspy
 
@@ -137,7 +137,7 @@ def relaxed(program: BlankProgram, listen: Any) -> Relaxed | None:
     if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
     solution, places = highs.getSolution(), len(program.cell)
-    return Relaxed(
+    return BlankRelaxation(
         program,
         np.asarray(solution.col_value)[:places],
         np.asarray(solution.col_dual)[:places],
@@ -175,7 +175,9 @@ class Searched:
     nodes: int
 
 
-def search_classes(pattern: ClassPattern, relaxation: Relaxed, cost: float, nodes: int, *, proof: bool) -> Searched:
+def search_classes(
+    pattern: ClassPattern, relaxation: BlankRelaxation, cost: float, nodes: int, *, proof: bool
+) -> Searched:
     """Look for a cheaper pattern than one of a certain cost; records of one cell may be in different classes.
 
     The first program has the places that the linear program uses, or nearly, and those of the pattern. The second,
@@ -232,7 +234,7 @@ def _feasible(program: BlankProgram, found: Floats) -> Ints | None:
     return amount if fits and bool((amount >= 0).all()) else None
 
 
-def shares_of(cells: KeyCells, enough: LargeEnough, pattern: ClassPattern, relaxation: Relaxed | None) -> Ints:
+def shares_of(cells: KeyCells, enough: LargeEnough, pattern: ClassPattern, relaxation: BlankRelaxation | None) -> Ints:
     """For a record of each cell its share of the least cost, in millionths, so that they hold whatever is done.
 
     Those of the linear program leave out that records which occur often enough might lose codes to keep others company.

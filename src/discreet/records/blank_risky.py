@@ -59,4 +59,6 @@ def _cheapest(cells: KeyCells, chosen: Ints, enough: LargeEnough, missing: str) 
             mass = np.asarray(np.bincount(group, cells.mass), np.float64)
             able &= enough.holds(like, mass[group[chosen]])
         best, bits = np.where(able, cost, best), np.where(able, one.bits, bits)
-    return bits
+    # Of cells with gaps more may agree than were counted; without codes they agree with everybody.
+    whole = np.asarray(full @ (1 << np.arange(full.shape[1], dtype=np.int64)), np.int64)
+    return np.where(np.isinf(best), whole, bits)

@@ -12,7 +12,7 @@ from discreet.progress import checkpoint
 from discreet.records.blank_cells import BlankPrices, KeyCells, LargeEnough, cells_of, least_costs
 from discreet.records.blank_programs import (
     UNIT,
-    Relaxed,
+    BlankRelaxation,
     blank_program,
     relaxed,
     round_to_classes,
@@ -40,6 +40,8 @@ class Blanked:
         What it costs at least, whatever is done.
     shares
         For every record its share of that in millionths; ``None`` where the bound needs none.
+    simple
+        What it costs at least by looking at each record by itself.
     bound
         What integer programs say it costs at least, where they were asked; nobody re-checks it.
     nodes
@@ -49,6 +51,7 @@ class Blanked:
     blank: Bools
     least: float
     shares: Ints | None = None
+    simple: float = 0.0
     bound: float | None = None
     nodes: int = 0
 
@@ -71,15 +74,16 @@ def strictly_blanked(
             better = bits_as_columns(_by_record(pattern, cell, found.columns), codes.shape[1])
             blank = better if prices.cost(codes, better) < cost else blank
         bound, used = (found.bound, found.nodes) if proof else (None, found.nodes)
+    simple = float(least_costs(cells, enough).sum())
     if len(codes) > MOST_SHARES:
-        return Blanked(blank, float(least_costs(cells, enough).sum()), None, bound, used)
+        return Blanked(blank, simple, None, simple, bound, used)
     shares = shares_of(cells, enough, pattern, relaxation)[cell]
     if prices.weight is not None:
         shares = _weighted_shares(cells, cell, prices, enough)
-    return Blanked(blank, float(shares.sum()) / UNIT, shares, bound, used)
+    return Blanked(blank, float(shares.sum()) / UNIT, shares, simple, bound, used)
 
 
-def _improved_by_program(pattern: ClassPattern) -> Relaxed | None:
+def _improved_by_program(pattern: ClassPattern) -> BlankRelaxation | None:
     program = blank_program(pattern)
     if program is None:
         return None

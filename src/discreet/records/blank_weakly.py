@@ -10,7 +10,7 @@ loses the cheapest codes that break all its rare combinations; others are counte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, combinations
 
 import numpy as np
@@ -27,7 +27,7 @@ from discreet.records.blank_cells import (
     column_sets,
     typical_prices,
 )
-from discreet.records.blank_families import DENSE, ColumnTable
+from discreet.records.blank_families import DENSE, MOST_PLACES, ColumnTable
 from discreet.rules.key_counts import KeyCodes, records_like
 
 
@@ -66,6 +66,11 @@ def _agreeing_bits(codes: Ints, k: int, prices: BlankPrices) -> Ints:
         blank_in_fibres(start, member, (sizes >= k).astype(np.int64), nonblank, one.bits, alive, lacks, gone)
         who = np.flatnonzero(gone)
         taken.append((who, gone[who], one.bits))
+    # Of cells with gaps more may agree than were counted; what still lacks company agrees with everybody without codes.
+    left = np.flatnonzero((lacks > 0) & (alive > 0))
+    for columns in np.unique(nonblank[left]).tolist():
+        who = left[nonblank[left] == columns]
+        taken.append((who, alive[who], columns))
     return _assigned(bits, cell, len(alive), taken)
 
 
@@ -124,15 +129,38 @@ def blanked_to_be_exempt(codes: Ints, tables: Sequence[ColumnTable], prices: Bla
     common = _entropy(cells.codes, cells.records)
     every = list(chain.from_iterable(combinations(range(codes.shape[1]), n) for n in range(1, codes.shape[1] + 1)))
     breaks = np.array([[bool(set(gone) & set(columns)) for columns, _ in tables] for gone in every])
-    rounds = 0
+    rounds, counter = 0, _dense_counter(tables, size)
     while True:
         checkpoint("rare combinations", rounds, rounds + 1)
-        rare, near = _rare(shown, cells.records, tables, size)
+        found = None if counter is None else counter(shown, cells.records)
+        rare, near = found or _rare(shown, cells.records, tables, size)
         who = np.flatnonzero(rare.any(axis=1))
         if not len(who):
             return np.asarray(((shown == 0) & (cells.codes != 0))[cell])
         _break(shown, who, rare[who], near[who], every, breaks, each, common)
         rounds += 1
+
+
+def _dense_counter(tables: Sequence[ColumnTable], size: Ints) -> Callable[[Ints, Ints], tuple[Bools, Ints]] | None:
+    """The same as :func:`_rare`, compiled, where all tables fit into memory."""
+    from discreet.records.weak_kernels import rare_cells
+
+    places = [float(np.prod(size[list(columns)].astype(np.float64))) for columns, _ in tables]
+    if sum(places) > MOST_PLACES:
+        return None
+    stride = np.zeros((len(tables), len(size)), np.int64)
+    for number, (columns, _) in enumerate(tables):
+        stride[number, list(columns)] = np.cumprod([1, *size[list(columns)[:-1]]])
+    offset = np.concatenate(([0], np.cumsum(places)[:-1])).astype(np.int64)
+    least = np.array([k for _, k in tables], np.int64)
+
+    def counter(shown: Ints, records: Ints) -> tuple[Bools, Ints]:
+        rare = np.zeros((len(shown), len(tables)), np.bool_)
+        near = np.zeros(shown.shape, np.int64)
+        rare_cells(shown, records, stride, offset, least, np.zeros(int(sum(places)), np.int64), rare, near)
+        return rare, near
+
+    return counter
 
 
 def _rare(shown: Ints, records: Ints, tables: Sequence[ColumnTable], size: Ints) -> tuple[Bools, Ints]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -160,7 +160,7 @@ class LocalSuppress(RecordMethod):
                 raise ParameterError(unknown_name("column", name, records.names, "strata="))
         return strata
 
-    def _problem(self, records: RecordSet, rule: KAnonymity, codes: KeyCodes, free: list[int]) -> _Problem:
+    def _problem(self, records: RecordSet, rule: KAnonymity, codes: KeyCodes, free: list[int]) -> _BlankProblem:
         names = rule.named
         for name in self.importance:
             if name not in names:
@@ -186,13 +186,14 @@ class LocalSuppress(RecordMethod):
                 hint=f"Give at most {MOST_KEYS} keys, or size= for combinations of fewer.",
             )
         weight = self._weight(records, self.weight)
-        return _Problem(
+        return _BlankProblem(
             np.ascontiguousarray(np.stack([codes.columns[at] for at in free], axis=1))
             if free
             else np.zeros((len(records), 0), np.int64),
             tuple(tables.items()),
             BlankPrices(tuple(self._prices(names[at], codes.columns[at], codes.sizes[at]) for at in free), weight),
             self._enough(records),
+            any(len(table.keys) == len(names) for table in wanted),
         )
 
     def _weight(self, records: RecordSet, name: str | None) -> Floats | None:
@@ -242,7 +243,7 @@ class LocalSuppress(RecordMethod):
 
     # ---- how it is done -------------------------------------------------------------------------------------------
 
-    def _protected(self, problem: _Problem, rows: Ints) -> Blanked:
+    def _protected(self, problem: _BlankProblem, rows: Ints) -> Blanked:
         """Blanks of the records of one stratum."""
         codes, prices, enough = problem.codes[rows], problem.prices.rows(rows), problem.enough.rows(rows)
         if self.risk is not None:
@@ -263,7 +264,8 @@ class LocalSuppress(RecordMethod):
             return Blanked(blanked_to_be_exempt(codes, tables, prices), 0.0)
         if len(tables) == 1 and len(tables[0][0]) == codes.shape[1]:
             k = LargeEnough.of(tables[0][1])
-            return strictly_blanked(codes, prices, k, self.algorithm, self.nodes)
+            made = strictly_blanked(codes, prices, k, self.algorithm, self.nodes)
+            return made if problem.whole else replace(made, least=made.simple, shares=None)
         return family_blanked(codes, tables, prices)
 
     def _below_risk(self, codes: Ints, prices: BlankPrices, enough: LargeEnough) -> Blanked:
@@ -282,7 +284,7 @@ class LocalSuppress(RecordMethod):
         unsafe = risky(codes, enough, self.missing)
         return Blanked(blank_at_risk(codes, prices, enough, unsafe, self.missing), 0.0)
 
-    def _count_again(self, after: RecordSet, rule: KAnonymity, problem: _Problem, strata: Sequence[str]) -> None:
+    def _count_again(self, after: RecordSet, rule: KAnonymity, problem: _BlankProblem, strata: Sequence[str]) -> None:
         """Count what is left: keys of very many codes are told apart by random numbers, which might meet."""
         for rows in _by_stratum(after, strata):
             part = RecordSet(after.columns.take(rows), after.info) if strata or self.risk is not None else after
@@ -304,7 +306,7 @@ class LocalSuppress(RecordMethod):
         records: RecordSet,
         rule: KAnonymity,
         strata: Sequence[str],
-        problem: _Problem,
+        problem: _BlankProblem,
         blank: Bools,
         parts: Sequence[tuple[Ints, Blanked]],
         notes: tuple[str, ...],
@@ -339,7 +341,7 @@ class LocalSuppress(RecordMethod):
         return RecordOutcome(changed, evidence, notes)
 
     def _risk_facts(
-        self, records: RecordSet, names: Sequence[str], problem: _Problem, blank: Bools, strata: Sequence[str]
+        self, records: RecordSet, names: Sequence[str], problem: _BlankProblem, blank: Bools, strata: Sequence[str]
     ) -> dict[str, Any]:
         codes = np.stack(key_codes(records, names, self.missing).columns, axis=1)
         unsafe = np.zeros(len(records), np.bool_)
@@ -364,13 +366,17 @@ class LocalSuppress(RecordMethod):
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
-    """Codes of the columns that may be emptied, tables of these, prices, and when a group is large enough."""
+class _BlankProblem:
+    """Codes of the columns that may be emptied, tables of these, prices, and when a group is large enough.
+
+    ``whole`` says whether one of the tables has all keys.
+    """
 
     codes: Ints
     tables: tuple[ColumnTable, ...]
     prices: BlankPrices
     enough: LargeEnough
+    whole: bool
 
 
 def _free_columns(codes: KeyCodes, strata: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:

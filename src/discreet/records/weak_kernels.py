@@ -1,4 +1,4 @@
-"""Compiled loop of blanks that agree with every code."""
+"""Compiled loops of the weaker meanings of a blank."""
 
 from __future__ import annotations
 
@@ -36,3 +36,35 @@ def blank_in_fibres(
                 cell = member[at]
                 if cell != worst and lacks[cell] > 0:
                     lacks[cell] -= 1
+
+
+@kernel("void(i8[:, ::1], i8[::1], i8[:, ::1], i8[::1], i8[::1], i8[::1], b1[:, ::1], i8[:, ::1])")
+def rare_cells(
+    shown: Any, records: Any, stride: Any, offset: Any, least: Any, count: Any, rare: Any, near: Any
+) -> None:
+    """By which tables each cell is rare that is blank in none of its columns.
+
+    ``stride`` says by what each column of a table is multiplied (0 where it is no part of it), ``offset`` where the
+    counts of a table begin in ``count``. ``near`` is for each column in how many tables others would be rare without
+    the cell.
+    """
+    for table in range(len(least)):
+        for judging in range(2):
+            for cell in range(len(shown)):
+                place, full = offset[table], True
+                for column in range(shown.shape[1]):
+                    if stride[table, column] != 0:
+                        if shown[cell, column] == 0:
+                            full = False
+                            break
+                        place += stride[table, column] * shown[cell, column]
+                if not full:
+                    continue
+                if judging == 0:
+                    count[place] += records[cell]
+                elif count[place] < least[table]:
+                    rare[cell, table] = True
+                elif count[place] > records[cell] and count[place] - records[cell] < least[table]:
+                    for column in range(shown.shape[1]):
+                        if stride[table, column] != 0:
+                            near[cell, column] += 1

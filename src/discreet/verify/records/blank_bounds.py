@@ -42,9 +42,11 @@ def check_least(
         return
     codes = {name: _codes(before[name]) for name in (*keys, stratum)}
     if shares:
-        if len(tables) > 1 or len(tables[0][0]) < len(keys) or len(shares) > MOST_SHARES:
+        # Whatever else must hold can only cost more.
+        most = max((k for chosen, k in tables if len(chosen) == len(keys)), default=0)
+        if not most or len(shares) > MOST_SHARES:
             step.refuse("shares of the least cost are stated of what has none")
-        elif not _shares_hold(keys, codes, price, shares, tables[0][1], stratum):
+        elif not _shares_hold(keys, codes, price, shares, most, stratum):
             step.refuse("records could look alike for less than their shares of the least cost")
         elif not 0 <= least <= sum(shares) / UNIT * (1 + NEARLY):
             step.refuse("it can be done for less than what is stated as the least cost")
