@@ -92,7 +92,7 @@ RECORD_NOT_FOR = {
     ("local-suppress-any", "one_record"): TOO_FEW,
     ("local-suppress-exempt", "one_record"): TOO_FEW,
     ("local-suppress-strata", "one_record"): TOO_FEW,
-    ("local-suppress-risk", "one_record"): "still have a risk of",
+    ("local-suppress-risk", "one_record"): "Even with empty keys, 1 record has a risk of",
     ("local-suppress-risk", "equal_rows"): "no column 'weight'",
     ("swap", "one_record"): NO_PARTNER,
     ("swap-recoded", "one_record"): NO_PARTNER,

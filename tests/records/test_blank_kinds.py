@@ -321,7 +321,7 @@ def test_weights_of_zero_or_below_one_are_refused():
 
 
 def test_a_risk_that_cannot_be_reached_is_said():
-    with pytest.raises(ProtectionError, match="With nothing left in their keys, 9 records still have a risk of"):
+    with pytest.raises(ProtectionError, match="Even with empty keys, 9 records have a risk of"):
         ds.protect(people(9), ds.LocalSuppress(risk=0.001))
 
 

@@ -274,7 +274,7 @@ class LocalSuppress(RecordMethod):
         lowest = individual_risk(len(codes), float(enough.weight.sum())) if len(codes) else 1.0
         if not len(codes) or lowest > self.risk:
             raise ProtectionError(
-                f"With nothing left in their keys, {counted(len(codes), 'record')} still have a risk of {lowest:.4g}.",
+                f"Even with empty keys, {counted(len(codes), 'record', 'have')} a risk of {lowest:.4g} each.",
                 hint="Give more records or a higher risk=.",
             )
         if not codes.shape[1]:
