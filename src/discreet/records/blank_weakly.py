@@ -53,7 +53,7 @@ def _agreeing_bits(codes: Ints, k: int, prices: BlankPrices) -> Ints:
     bits = np.zeros(len(codes), np.int64)
     if not lacks.any():
         return bits
-    alive = cells.records.copy()
+    alive, rows = cells.records.copy(), np.ascontiguousarray(cells.codes)
     nonblank = np.asarray((cells.codes != 0) @ (1 << np.arange(codes.shape[1], dtype=np.int64)), np.int64)
     taken: list[tuple[Ints, Ints, int]] = []
     for one in column_sets(typical_prices(cells))[1:]:
@@ -63,7 +63,7 @@ def _agreeing_bits(codes: Ints, k: int, prices: BlankPrices) -> Ints:
         start, member = _fibres(cells.part, cells.key, one, lacking & (nonblank & one.bits == one.bits))
         sizes = np.add.reduceat(cells.records[member], start[:-1]) if len(member) else np.zeros(0, np.int64)
         gone = np.zeros(len(alive), np.int64)
-        blank_in_fibres(start, member, (sizes >= k).astype(np.int64), nonblank, one.bits, alive, lacks, gone)
+        blank_in_fibres(rows, start, member, (sizes >= k).astype(np.int64), nonblank, one.bits, alive, lacks, gone)
         who = np.flatnonzero(gone)
         taken.append((who, gone[who], one.bits))
     # Of cells with gaps more may agree than were counted; what still lacks company agrees with everybody without codes.

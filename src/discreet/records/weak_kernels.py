@@ -7,9 +7,20 @@ from typing import Any
 from discreet.jit import kernel
 
 
-@kernel("void(i8[::1], i8[::1], i8[::1], i8[::1], i8, i8[::1], i8[::1], i8[::1])")
+@kernel("b1(i8[:, ::1], i8, i8, i8)")
+def agree_in(codes: Any, one: int, other: int, bits: int) -> bool:
+    """Whether two cells agree in some columns, where a blank agrees with every code."""
+    for column in range(codes.shape[1]):
+        if bits >> column & 1:
+            a, b = codes[one, column], codes[other, column]
+            if a != b and a != 0 and b != 0:
+                return False
+    return True
+
+
+@kernel("void(i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[::1], i8, i8[::1], i8[::1], i8[::1])")
 def blank_in_fibres(
-    start: Any, member: Any, large: Any, nonblank: Any, bits: int, alive: Any, lacks: Any, gone: Any
+    codes: Any, start: Any, member: Any, large: Any, nonblank: Any, bits: int, alive: Any, lacks: Any, gone: Any
 ) -> None:
     """Blank records, one at a time, until no cell of a fibre that is large enough lacks company.
 
@@ -34,7 +45,8 @@ def blank_in_fibres(
                 lacks[worst] = 0
             for at in range(start[fibre], start[fibre + 1]):
                 cell = member[at]
-                if cell != worst and lacks[cell] > 0:
+                # Those that agreed before, because of a gap, gain nothing.
+                if cell != worst and lacks[cell] > 0 and not agree_in(codes, cell, worst, bits):
                     lacks[cell] -= 1
 
 
