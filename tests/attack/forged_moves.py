@@ -18,9 +18,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from discreet.files.records import write_record_file
+from discreet.model.claims.blanked import blanked_claim
 from discreet.model.claims.pram import pram_claim
 from discreet.model.claims.recoding import recoded_claim
-from discreet.model.claims.records import blanked_claim, multiplied_claim, swapped_claim
+from discreet.model.claims.records import multiplied_claim, swapped_claim
 from discreet.model.layout import claim_description
 from discreet.model.records import RecordSet
 from tests.attack.record_folders import FORMATS, RELEASES, edit_both, write_arrow

@@ -31,6 +31,16 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("region", level=1),
         ds.LocalSuppress(2, keys=KEYS, size=2, importance={"sex": 3}),
     ],
+    "local-suppress-sets": lambda: [
+        ds.LocalSuppress(2, combinations=[["age"], {"keys": ["sex", "region"], "k": 3}], cost="entropy")
+    ],
+    "local-suppress-any": lambda: [ds.LocalSuppress(3, keys=KEYS, missing="any")],
+    "local-suppress-exempt": lambda: [ds.LocalSuppress(3, keys=KEYS, size=2, missing="exempt")],
+    "local-suppress-strata": lambda: [
+        ds.Recode("age", intervals=[15, 65]),
+        ds.LocalSuppress(2, keys=KEYS, strata=["region"], algorithm="optimal"),
+    ],
+    "local-suppress-risk": lambda: [ds.LocalSuppress(risk=0.2, keys=KEYS, weight="weight")],
     "generalise": lambda: [ds.Generalise(3, keys=["age", "sex", "region"], outliers=1)],
     "generalise-local": lambda: [
         ds.Generalise(3, rules=[ds.LDiversity(2, sensitive="health")], keys=KEYS, algorithm="local", outliers=1)
@@ -86,6 +96,13 @@ BAD_RECORD_PARAMETERS = {
         {"k": 3, "size": 0},
         {"k": 3, "importance": {"age": -1}},
         {"k": 3, "key": ["age"]},
+        {"k": 3, "risk": 0.1},
+        {"risk": 2},
+        {"k": 3, "missing": "all"},
+        {"k": 3, "cost": "bits"},
+        {"k": 3, "combinations": [["age", "age"]]},
+        {"k": 3, "combinations": [["age"]], "size": 1},
+        {"k": 3, "size": 2, "algorithm": "optimal"},
     ],
     "generalise": [
         {},
@@ -156,6 +173,12 @@ RECORD_NOT_FOR = {
     ("rank-swap-joint", "equal_rows"): NO_RANK,
     ("pram-invariant", "one_record"): STANDS_STILL,
     ("pram-invariant", "equal_rows"): "no column 'coast'",
+    ("local-suppress-sets", "one_record"): TOO_FEW,
+    ("local-suppress-any", "one_record"): TOO_FEW,
+    ("local-suppress-exempt", "one_record"): TOO_FEW,
+    ("local-suppress-strata", "one_record"): TOO_FEW,
+    ("local-suppress-risk", "one_record"): "Even with empty keys, 1 record has a risk of",
+    ("local-suppress-risk", "equal_rows"): "no column 'weight'",
     ("swap", "one_record"): NO_PARTNER,
     ("swap-recoded", "one_record"): NO_PARTNER,
     ("swap", "equal_rows"): NO_HOME,

@@ -79,6 +79,8 @@ GROUPS: dict[str, Group] = {
             f"verify/records/{name}.py"
             for name in (
                 "anonymity",
+                "blank_bounds",
+                "blank_risk",
                 "blanked",
                 "broader",
                 "check",
@@ -108,6 +110,7 @@ GROUPS: dict[str, Group] = {
             "tests/battery/test_record_battery.py",
             "tests/attack/test_forged_records.py",
             "tests/verify/records",
+            "tests/records/test_blank_kinds.py",
             "tests/records/test_generalise.py",
             "tests/records/test_local_suppress.py",
             "tests/rules/test_sensitive_rules.py",

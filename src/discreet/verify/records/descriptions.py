@@ -140,10 +140,18 @@ METHODS: dict[str, Shape] = {
     "local_suppress": record(
         {
             "method": one_of("local_suppress"),
-            "k": whole(2),
+            "k": optional(whole(2)),
             "keys": many(SOME),
             "size": optional(whole(1)),
+            "combinations": many(record({"keys": many(SOME, least=1), "k": whole(2)})),
+            "missing": one_of("category", "any", "exempt"),
             "importance": by_name(number()),
+            "cost": one_of("fields", "entropy"),
+            "weight": optional(SOME),
+            "strata": many(SOME),
+            "risk": optional(number()),
+            "algorithm": one_of("greedy", "optimal"),
+            "nodes": whole(1),
         }
     ),
     "microaggregate": record(
