@@ -80,7 +80,14 @@ def test_metadata_become_a_recipe_that_says_everything_itself(files):
         {"kind": "k_anonymity", "k": 3, "combinations": [["REGION", "SEX", "AGE"], ["REGION", "SEX", "JOB"]]}
     ]
     importance = {"REGION": 60, "SEX": 50, "AGE": 50, "JOB": 10}
-    assert recipe.protect == [{"method": "local_suppress", "k": 3, "size": 3, "importance": importance}]
+    assert recipe.protect == [
+        {
+            "method": "local_suppress",
+            "k": 3,
+            "combinations": [["REGION", "SEX", "AGE"], ["REGION", "SEX", "JOB"]],
+            "importance": importance,
+        }
+    ]
     assert ds.convert_batch(files / "people.rda") == {"people.toml": text}
 
 

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
+from discreet.measures.individual_risk import individual_risk
 from discreet.records.blank_cells import BlankPrices, LargeEnough
 from discreet.records.blank_families import family_blanked
 from discreet.records.blank_programs import UNIT
 from discreet.records.blank_strict import strictly_blanked
 from discreet.records.blank_weakly import blanked_to_agree, blanked_to_be_exempt
-from discreet.records.risk_limits import individual_risk, least_weights
+from discreet.records.risk_limits import least_weights
 
 KINDS = {
     "combinations": {"k": 3, "combinations": [["age"], {"keys": ["sex", "area"], "k": 5}]},

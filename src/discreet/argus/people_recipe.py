@@ -66,13 +66,14 @@ def _comments(read: ArgusRecords, path: Path, k: int) -> list[str]:
 
 def _recipe(read: ArgusRecords, file: Path, path: Path, k: int) -> dict[str, Any]:
     sets = level_combinations(read.levels)
-    step: dict[str, Any] = {"method": "local_suppress", "k": k, "size": len(sets[0])}
+    combined = [list(columns) for columns in sets]
+    step: dict[str, Any] = {"method": "local_suppress", "k": k, "combinations": combined}
     if read.importance:
         step["importance"] = read.importance
     return {
         "version": 1,
         "data": {"file": file.name, "metadata": path.name},
-        "rules": [{"kind": "k_anonymity", "k": k, "combinations": [list(columns) for columns in sets]}],
+        "rules": [{"kind": "k_anonymity", "k": k, "combinations": combined}],
         "protect": [step],
         "records": {"name": f"{path.stem}_safe"},
         "output": {"directory": f"{path.stem}.release", "formats": ["asc"], "report": True},

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.errors import NeedsError, ParameterError, ProtectionError, counted, listed, unknown_name
 from discreet.keys import Key
+from discreet.measures.individual_risk import individual_risk
 from discreet.methods.base import RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Bools, Floats, Ints
@@ -24,7 +25,7 @@ from discreet.records.blank_programs import UNIT
 from discreet.records.blank_risky import blank_at_risk, risky
 from discreet.records.blank_strict import Blanked, strictly_blanked
 from discreet.records.blank_weakly import blanked_to_agree, blanked_to_be_exempt
-from discreet.records.risk_limits import individual_risk, least_weights
+from discreet.records.risk_limits import least_weights
 from discreet.rules.anonymity import KAnonymity, weights_of
 from discreet.rules.key_counts import KeyCodes, codes_of, key_codes
 
@@ -271,7 +272,7 @@ class LocalSuppress(RecordMethod):
     def _below_risk(self, codes: Ints, prices: BlankPrices, enough: LargeEnough) -> Blanked:
         assert self.risk is not None
         assert enough.weight is not None
-        lowest = individual_risk(len(codes), float(enough.weight.sum())) if len(codes) else 1.0
+        lowest = float(individual_risk(len(codes), enough.weight.sum())) if len(codes) else 1.0
         if not len(codes) or lowest > self.risk:
             raise ProtectionError(
                 f"Even with empty keys, {counted(len(codes), 'record', 'have')} a risk of {lowest:.4g} each.",

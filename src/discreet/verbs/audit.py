@@ -105,11 +105,7 @@ def audit(
     >>> ds.audit(release, insiders=None).short
     0
     """
-    if isinstance(subject, Release) and isinstance(subject.custodian, RecordCustodian):
-        raise NeedsError(
-            "The audit is of tables, and this is a release of records.",
-            hint="ds.risk(release), or discreet risk FOLDER, says who can be recognised; verify checks the claims.",
-        )
+    _refuse_records(subject)
     claimed = _claimed(subject)
     _refuse(insiders, coalitions, known_within, sample)
     within = claimed.known_within if isinstance(known_within, str) else known_within
@@ -194,6 +190,15 @@ def _everybody_knows(system: System, within: float | None) -> System:
     lower, upper = known_bounds(system, within)
     lower = np.where(system.in_tables, lower, system.lower_bound)
     return replace(system, lower_bound=lower, upper_bound=np.where(system.in_tables, upper, system.upper_bound))
+
+
+def _refuse_records(subject: Release | Table | TableSet) -> None:
+    """Refuse releases of records."""
+    if isinstance(subject, Release) and isinstance(subject.custodian, RecordCustodian):
+        raise NeedsError(
+            "The audit is of tables, and this is a release of records.",
+            hint="ds.risk(release), or discreet risk FOLDER, says who can be recognised; verify checks the claims.",
+        )
 
 
 def _refuse(insiders: object, coalitions: object, known_within: object, sample: object) -> None:
