@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import discreet as ds
-from discreet.model.release import RecordCustodian
+from discreet.model.custodian import RecordCustodian
 
 K = 3
 KEYS = ("age", "sex", "region")

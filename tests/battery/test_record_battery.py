@@ -17,7 +17,7 @@ from discreet.files.records import RECORD_FORMATS
 from discreet.keys import VARIABLE
 from discreet.methods.base import RecordMethod
 from discreet.methods.registry import METHODS, method_from_record
-from discreet.model.release import RecordCustodian
+from discreet.model.custodian import RecordCustodian
 from discreet.progress import reporting
 from discreet.verify import check_records
 from tests.battery.record_cases import (

@@ -12,8 +12,8 @@ import pytest
 import discreet as ds
 from discreet.model.arrays import pointers
 from discreet.model.claims.suppression import FRACTIONS, suppression_claim
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import DOWN, UP, Acceptance, Certificates, Impossible, Proofs, Weighted
-from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.relations import build_system
 from discreet.solve.small import Alternative

@@ -11,8 +11,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import UP, Acceptance, Certificates
-from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.verify import check_release
 from tests.verify.forging import BY, firms, linked, made, magnitude

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.measures.records import changed_share, entropy_lost
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import NEVER_PUBLIC, code_text
-from discreet.model.release import RecordCustodian
 from discreet.report.words import percent, plain_number
 
 MOST_CODES = 12

@@ -11,8 +11,8 @@ import numpy as np
 from discreet.errors import DiscreetError
 from discreet.measures.record_risk import RiskQuestion, measure_risk, weights_from_one
 from discreet.measures.risk_result import EDGES, RecordRisk
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import HOUSEHOLD, KEY, SENSITIVE, WEIGHT, RecordSet
-from discreet.model.release import RecordCustodian
 from discreet.report.words import percent, plain_number
 
 MOST_SETS = 1_000

@@ -9,8 +9,9 @@ from typing import Any
 from discreet.errors import counted
 from discreet.measures.records import changed_share, entropy_lost
 from discreet.model.claims.record_rules import rule_words
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, SENSITIVE
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.release import Release
 from discreet.report.findings import HeadlineNumber
 from discreet.report.lattice import LatticePicture, lattice_picture
 from discreet.report.page import render

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discreet.model.custodian import RecordCustodian, RecordStep
 from discreet.model.records import code_text
-from discreet.model.release import RecordCustodian, RecordStep
 from discreet.report.words import count
 
 if TYPE_CHECKING:

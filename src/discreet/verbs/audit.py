@@ -17,8 +17,9 @@ from discreet.model.arrays import Bools, Status
 from discreet.model.claims.altered import MADE_INTERVALS
 from discreet.model.claims.base import EXTERNAL
 from discreet.model.claims.suppression import EXTERNAL_WITHIN, INSIDERS, JOINT, TOGETHER, judged_sums
+from discreet.model.custodian import RecordCustodian, TableCustodian
 from discreet.model.pattern import Pattern
-from discreet.model.release import RecordCustodian, Release, TableCustodian
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system

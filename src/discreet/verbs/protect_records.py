@@ -15,9 +15,10 @@ from discreet.methods.base import Method, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
+from discreet.model.custodian import RecordCustodian, RecordStep
 from discreet.model.microdata import Microdata
 from discreet.model.records import NEVER_PUBLIC, RecordSet
-from discreet.model.release import RecordCustodian, RecordStep, Release
+from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
 from discreet.rules.records import RecordRule, assess_records, record_rule_from_record

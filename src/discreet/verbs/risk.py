@@ -10,9 +10,10 @@ from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError, ParameterError
 from discreet.measures.record_risk import RiskQuestion, measure_risk
 from discreet.measures.risk_result import RecordRisk
+from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
 from discreet.model.records import HOUSEHOLD, KEY, SENSITIVE, WEIGHT, RecordSet
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.release import Release
 from discreet.watching import watched
 
 if TYPE_CHECKING:

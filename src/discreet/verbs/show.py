@@ -8,11 +8,12 @@ from discreet.errors import counted, listed
 from discreet.files.frames import to_frame as frame_of
 from discreet.model.claims.record_rules import rule_words, some_untold
 from discreet.model.claims.records import release_left_out
+from discreet.model.custodian import RecordCustodian
 from discreet.model.pages import kind_of_table
 from discreet.model.pivot import Pivot
 from discreet.model.public import PublicTable
 from discreet.model.records import HOUSEHOLD, SENSITIVE
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.relations import build_system
 

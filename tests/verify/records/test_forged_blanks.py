@@ -15,7 +15,7 @@ import pytest
 
 import discreet as ds
 from discreet.model.claims.blanked import blanked_claim
-from discreet.model.release import RecordCustodian
+from discreet.model.custodian import RecordCustodian
 from discreet.records.risk_limits import individual_risk
 from discreet.verify import Verdict, check_records
 

@@ -15,8 +15,8 @@ import pytest
 import discreet as ds
 from discreet.errors import InputError
 from discreet.model.claims.base import Claim
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import ColumnInfo, RecordSet
-from discreet.model.release import RecordCustodian
 from discreet.verify.records.check import check_claims
 from discreet.verify.records.files import _read_arrow
 from discreet.verify.verdict import Verdict

@@ -14,8 +14,8 @@ import pytest
 import discreet as ds
 from discreet.model.claims.base import Claim
 from discreet.model.claims.generalised import generalised_claim
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import ColumnInfo
-from discreet.model.release import RecordCustodian
 from discreet.verify import Verdict, check_records
 from discreet.verify.records.broader import Broader, broader_codes, interval
 from discreet.verify.records.context import CheckedStep

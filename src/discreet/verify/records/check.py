@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.model.claims.record_rules import some_untold
 from discreet.model.claims.records import release_left_out
-from discreet.model.release import RecordCustodian
+from discreet.model.custodian import RecordCustodian
 from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names

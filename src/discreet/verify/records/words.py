@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import PublicColumn
-from discreet.model.release import RecordCustodian
 
 if TYPE_CHECKING:
     import pyarrow as pa
