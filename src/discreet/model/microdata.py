@@ -231,10 +231,17 @@ class Microdata:
 
         Parameters
         ----------
-        keys, sensitive, weight, household
-            Columns; those with these roles where left out.
+        keys
+            Columns that an intruder may know; those with the role of keys where left out.
+        sensitive
+            Columns that nobody should learn of a person; those with that role where left out.
+        weight
+            Column of sampling weights; that with the role where left out. Without weights the file is taken for the whole
+            population, and a record that shares its keys with ``f - 1`` others has a risk of ``1 / f``.
+        household
+            Column of households; that with the role where left out.
         k
-            Combinations of keys that occur fewer times are unsafe.
+            Combinations that occur fewer times are unsafe.
         size
             Sets of up to so many keys are counted.
         missing
