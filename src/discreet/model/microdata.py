@@ -236,8 +236,8 @@ class Microdata:
         sensitive
             Columns that nobody should learn of a person; those with that role where left out.
         weight
-            Column of sampling weights; that with the role where left out. Without weights the file is taken for the whole
-            population, and a record that shares its keys with ``f - 1`` others has a risk of ``1 / f``.
+            Column of sampling weights; that with the role where left out. Without weights the file is taken for the
+            whole population, and a record that shares its keys with ``f - 1`` others has a risk of ``1 / f``.
         household
             Column of households; that with the role where left out.
         k

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.int64]
 Sums = NDArray[np.float64]
+MOST_NUMBERS = 2**62
 
 
 def combination_counts(table: pa.Table, chosen: Sequence[str], weight: str | None = None) -> Sums:
@@ -82,12 +83,15 @@ def rows_agreeing(
 
 def _numbers(columns: Sequence[Numbers], rows: Numbers) -> Numbers:
     """The number of each row's combination of codes, without gaps between them."""
-    number = np.zeros(len(rows), np.int64)
+    number, many = np.zeros(len(rows), np.int64), 1
     for codes in columns:
         mine = codes[rows] + 1
-        _, number = np.unique(number * (int(mine.max(initial=0)) + 1) + mine, return_inverse=True)
-        number = number.ravel()
-    return number
+        size = int(mine.max(initial=0)) + 1
+        if many * size >= MOST_NUMBERS:
+            found, number = np.unique(number, return_inverse=True)
+            number, many = number.ravel(), len(found)
+        number, many = number * size + mine, many * size
+    return np.unique(number, return_inverse=True)[1].ravel()
 
 
 def _codes(column: pa.ChunkedArray, unknown: Sequence[MissingRange]) -> Numbers:
