@@ -246,7 +246,7 @@ def test_bad_parameters_are_refused(method, message):
             {"x": [1, 2, 3, 4], "area": ["a", "a", "a", "b"]},
             {"strata": ["area"]},
             ProtectionError,
-            "There are 1 record with area 'b', and a group has at least 3",
+            "There is 1 record with area 'b', and a group has at least 3",
         ),
         ({"x": pa.array([None] * 4, pa.float64())}, {}, InputError, "no value in any of 'x'"),
         ({"x": [1.0, 1 / 3, 2.0]}, {}, InputError, "more than nine decimals"),

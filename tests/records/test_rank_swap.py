@@ -110,7 +110,7 @@ def test_a_share_and_not_a_percentage():
 
 
 def test_bad_input_is_refused_in_words():
-    with pytest.raises(InputError, match=r"'profit' have empty fields, and columns are exchanged together"):
+    with pytest.raises(InputError, match=r"Empty fields stand in 'profit', and columns are exchanged together"):
         ds.protect(firms(), ds.RankSwap(joint=True), key=KEY)
     with pytest.raises(InputError, match="holds string, which has no order"):
         ds.protect(firms(), ds.RankSwap(["area"]), key=KEY)
@@ -128,3 +128,11 @@ def test_shares_that_are_no_round_numbers(share):
     data = ds.Microdata(pa.table({"sales": np.arange(300)}), numeric="sales")
     release = ds.protect(data, ds.RankSwap(share=share), key=ds.Key(bytes(32)))
     assert release.verify().holds
+
+
+@pytest.mark.parametrize("again", [ds.RankSwap("sales", 0.1, version=2), ds.RankSwap(share=0.3)])
+def test_a_second_exchange_would_bring_values_back(again):
+    data = ds.Microdata(pa.table({"sales": np.arange(20), "staff": np.arange(20)}), numeric=["sales", "staff"])
+    with pytest.raises(ParameterError, match="Values of column 'sales' are exchanged twice"):
+        ds.protect(data, [ds.RankSwap("sales", 0.05), again])
+    assert ds.protect(data, [ds.RankSwap("sales", 0.05), ds.RankSwap("staff", 0.05)]).verify().holds

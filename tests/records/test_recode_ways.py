@@ -6,6 +6,7 @@ from datetime import date
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -426,3 +427,13 @@ def test_a_codelist_outside_of_the_folder_of_a_recipe_is_not_read(tmp_path: Path
     )
     with pytest.raises(DiscreetError, match=r"secret\.cdl.*outside|outside.*secret\.cdl"):
         ds.run_recipe(tmp_path / "job" / "job.toml")
+
+
+@pytest.mark.parametrize("limit", ["top", "bottom"])
+def test_a_limit_of_minus_zero_does_not_mark_records(limit):
+    """Files write -0.0 and 0.0 in two ways: who was coded would be seen."""
+    data = ds.Microdata(pa.table({"x": [1.0, 0.0, -1.0, 2.0]}), numeric="x")
+    release = ds.protect(data, ds.Recode("x", **{limit: -0.0}))
+    values = release.public.records.columns["x"].to_numpy()
+    assert not np.signbit(values[values == 0]).any()
+    assert release.verify().holds

@@ -402,3 +402,20 @@ def test_a_recipe_swaps_files_and_tables_alike(last, tmp_path):
     run = ds.run_recipe(tmp_path / "recipe.toml")
     assert run.verdict.holds
     assert run.release.custodian.evidence[0].claim.method == "swap"
+
+
+def test_a_second_exchange_by_the_same_draws_would_bring_households_back():
+    draw = np.random.default_rng(1)
+    homes, areas = np.repeat(np.arange(100), 2), np.repeat(draw.choice(list("abcd"), 100), 2)
+    data = ds.Microdata(pa.table({"home": homes, "area": areas}), household="home")
+    first, key = ds.Swap("area", "home", rate=0.3), ds.Key(bytes(32))
+    with pytest.raises(ParameterError, match="Values of column 'area' are exchanged twice"):
+        ds.protect(data, [first, first], key=key)
+    release = ds.protect(data, [first, ds.Swap("area", "home", rate=0.3, version=2)], key=key)
+    assert release.verify().holds
+    steps = list(release.custodian.steps)
+    method = {**steps[1].evidence.method, "version": 1}
+    steps[1] = replace(steps[1], evidence=replace(steps[1].evidence, method=method))
+    lie = replace(release.custodian, steps=tuple(steps))
+    found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
+    assert "areas were exchanged twice with the same draws, which brings many households back" in found

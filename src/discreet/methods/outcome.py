@@ -31,11 +31,24 @@ class TableOutcome:
 
 @dataclass(frozen=True, eq=False)
 class RecordOutcome:
-    """What a method did to records: the columns it changed, all rows in their order, and the evidence."""
+    """What a method did to records: the columns it changed, all rows in their order, and the evidence.
+
+    Numbers have one zero, as those of the original: -0.0 would mark the records that a method made it for.
+    """
 
     changed: dict[str, pa.ChunkedArray]
     evidence: Evidence
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "changed", {name: _with_one_zero(column) for name, column in self.changed.items()})
+
+
+def _with_one_zero(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
 
 
 @dataclass(frozen=True, eq=False)

@@ -172,7 +172,8 @@ class Microaggregate(RecordMethod):
         where += [f"a gap in {listed(empty)}"] if empty else []
         what = f" with {', '.join(where)}" if where else ""
         return ProtectionError(
-            f"There are {counted(len(rows), 'record')}{what}, and a group has at least {self.k}.",
+            f"There {'is' if len(rows) == 1 else 'are'} {counted(len(rows), 'record')}{what}, and a group has at least "
+            f"{self.k}.",
             hint="Merge strata or fill gaps, or ask for a smaller k.",
         )
 

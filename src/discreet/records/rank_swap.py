@@ -123,7 +123,7 @@ class RankSwap(Keyed, RecordMethod):
         wrong = [name for name, empty in zip(names, gaps, strict=True) if empty.any()]
         if wrong:
             raise InputError(
-                f"{listed(wrong)} have empty fields, and columns are exchanged together.",
+                f"Empty fields stand in {listed(wrong)}, and columns are exchanged together.",
                 hint="Fill them in first, or exchange each column by itself (joint=False).",
             )
 

@@ -126,8 +126,10 @@ class KAnonymity(RecordRule):
         many = sum(comb(len(self.keys), size) for size in self._sizes()) if self.keys else len(self.combinations)
         if many > MOST_SUBSETS:
             what = f"{len(self.keys)} keys have {many:,} subsets of {self.size}"
+            what = what if self.keys else f"combinations= has {many:,} combinations"
             raise ParameterError(
-                f"{what}; at most {MOST_SUBSETS:,} are counted.", hint="Give fewer keys or a smaller size."
+                f"{what}; at most {MOST_SUBSETS:,} are counted.",
+                hint="Give fewer keys or a smaller size." if self.keys else "Give fewer.",
             )
 
     def evaluate(self, records: RecordSet) -> RecordFinding:

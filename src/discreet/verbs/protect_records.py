@@ -16,6 +16,7 @@ from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
 from discreet.model.custodian import RecordCustodian, RecordStep
+from discreet.model.evidence import Evidence
 from discreet.model.microdata import Microdata
 from discreet.model.records import NEVER_PUBLIC, RecordSet
 from discreet.model.release import Release
@@ -23,7 +24,15 @@ from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
 from discreet.rules.records import RecordRule, assess_records, record_rule_from_record
 from discreet.verbs.step_effects import StepEffects
-from discreet.verbs.steps import MADE_KEY, Earlier, Keys, installed_version, key_entry, refuse_for_records
+from discreet.verbs.steps import (
+    MADE_KEY,
+    Earlier,
+    Keys,
+    installed_version,
+    key_entry,
+    refuse_exchanging_twice,
+    refuse_for_records,
+)
 
 ORDER_MADE_KEY = (
     "The order of the public rows was drawn with a new secret key, which is saved with the release (custodian/key.txt)."
@@ -77,6 +86,7 @@ def release_of(
     for method in in_steps("records", methods):
         outcome = method.run(records, keys.of(method))
         refuse_hidden(original, outcome.changed)
+        refuse_exchanging_twice([step.evidence for step in done], outcome.evidence)
         before, records = records, records.with_columns(outcome.changed)
         done.append(step_of(outcome))
         effects.add(outcome.evidence.method, before, records, list(outcome.changed))
@@ -174,9 +184,10 @@ def changed_microdata(
                 f"{type(method).__name__}(publish=) is for files of records, and tables are to be published.",
                 hint="Leave publish out.",
             )
-    evidence = []
+    evidence: list[Evidence] = []
     for method in steps:
         outcome = method.run(records, keys.of(method))
+        refuse_exchanging_twice(evidence, outcome.evidence)
         records = records.with_columns(outcome.changed)
         evidence.append(outcome.evidence)
     changed = data.with_(source=records.columns, engine="memory", encoded=None)

@@ -73,6 +73,31 @@ def _refuse_drawing_twice(steps: Sequence[RecordMethod]) -> None:
             seen.add((name, plain["version"]))
 
 
+def refuse_exchanging_twice(earlier: Sequence[Evidence], evidence: Evidence) -> None:
+    """Refuse to exchange what was exchanged before: many get back what they had, all of them where reach is one rank.
+
+    Areas are exchanged again where other draws choose the households.
+    """
+    before = {what for done in earlier for what in _exchanged(done)}
+    again = [what for what in _exchanged(evidence) if what in before]
+    if again:
+        method, column, _ = again[0]
+        hint = (
+            "Give one RankSwap with a larger share=." if method == "rank_swap" else "Give the second another version=."
+        )
+        raise ParameterError(
+            f"Values of column {column!r} are exchanged twice, and would come back to where they were.", hint=hint
+        )
+
+
+def _exchanged(evidence: Evidence) -> list[tuple[str, str, int]]:
+    """What a step exchanges, and by which draws where others would not bring it back."""
+    method = evidence.method
+    if method["method"] == "rank_swap":
+        return [("rank_swap", str(name), 0) for name in evidence.facts["columns"]]
+    return [("swap", str(method["area"]), int(method["version"]))] if method["method"] == "swap" else []
+
+
 class Earlier(NamedTuple):
     """What was done to records before tables were made of them: the evidence of every step, and the key of its draws.
 

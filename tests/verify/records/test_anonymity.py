@@ -121,3 +121,19 @@ def test_weights_whose_sum_leaves_64_bits(weight):
     data = ds.Microdata(table, keys="x", weight="w")
     release = ds.protect(data, ds.Recode("x", map={"a": "b"}), rules=[ds.KAnonymity(3, weight="w")])
     assert release.verify().holds
+
+
+def test_combinations_that_name_a_column_twice():
+    tables = [{"keys": ["x"], "k": 3}, {"keys": ["x", "x"], "k": 3}]
+    assert refused(THREE, keys=[], combinations=tables[:1]) == []
+    (said,) = refused(THREE, keys=[], combinations=tables)
+    assert said == "the keys of k-anonymity are not columns of the public file"
+
+
+def test_more_combinations_than_are_counted(monkeypatch):
+    tables = [{"keys": ["x"], "k": 3}, {"keys": ["y"], "k": 3}]
+    monkeypatch.setattr(anonymity, "MOST_SUBSETS", 2)
+    assert refused(THREE, keys=[], combinations=tables) == []
+    monkeypatch.setattr(anonymity, "MOST_SUBSETS", 1)
+    (said,) = refused(THREE, keys=[], combinations=tables)
+    assert said == "there are more combinations than this checker counts"

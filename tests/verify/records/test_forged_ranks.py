@@ -260,3 +260,15 @@ def test_other_strata(lie):
 @pytest.mark.parametrize("share", [0, -1, 1.5])
 def test_a_share_that_is_none(share):
     refused(lambda f: f.method.update(share=share), "how records were exchanged is not what the method says")
+
+
+def test_values_that_were_brought_back():
+    """Neighbours exchange, and exchange again: the public file is the original one."""
+    data = ds.Microdata(pa.table({"x": [3, 1, 4, 0, 5, 9, 2, 6]}), numeric="x")
+    custodian = ds.protect(data, ds.RankSwap(["x"], 0.125), key=ds.Key(bytes(32)), keep_order=True).custodian
+    there = custodian.steps[0]
+    back = replace(there, changed=pa.table({"x": custodian.original.columns["x"]}))
+    lie = replace(custodian, steps=(there, back))
+    assert lie.public().records.columns.equals(custodian.original.columns)
+    verdict = check_records(lie, lie.public())
+    assert [r.message for r in verdict.refused] == ["values were exchanged twice, which brings many back"]

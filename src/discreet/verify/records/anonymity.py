@@ -69,7 +69,7 @@ def counts_of(public: pa.Table, chosen: Sequence[str], rule: Mapping[str, Any], 
 
 def _can_be_counted(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any]) -> bool:
     """Whether the rule names columns of the public file, each once, and not more sets of them than are counted."""
-    tables = rule.get("combinations") or ()
+    tables = rule.get("combinations")
     sets = [rule["keys"]] if not tables else [table["keys"] for table in tables]
     named = {str(name) for keys in sets for name in keys}
     absent = sorted(named - set(public.column_names))
@@ -105,12 +105,11 @@ def _weights_count(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any]) 
 
 
 def _few_enough(verdict: Verdict, rule: Mapping[str, Any]) -> bool:
-    keys = len(rule["keys"])
-    if rule.get("combinations"):
-        return True
-    many = sum(comb(keys, size) for size in _sizes(rule))
+    keys, tables = len(rule["keys"]), rule.get("combinations")
+    many = len(tables) if tables else sum(comb(keys, size) for size in _sizes(rule))
+    what = "there are more combinations" if tables else f"{keys} keys have more subsets of {_sizes(rule)[-1]}"
     if many > MOST_SUBSETS:
-        verdict.refuse("rules", f"{keys} keys have more subsets of {_sizes(rule)[-1]} than this checker counts")
+        verdict.refuse("rules", f"{what} than this checker counts")
     return many <= MOST_SUBSETS
 
 

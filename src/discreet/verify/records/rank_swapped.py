@@ -38,6 +38,10 @@ def check_rank_swapped(step: CheckedStep) -> None:
     columns = _columns(step)
     if columns is None:
         return
+    earlier = [done for done in step.earlier if done.method["method"] == "rank_swap"]
+    twice = [name for name in columns if any(name in done.facts["columns"] for done in earlier)]
+    if twice:
+        step.refuse("values were exchanged twice, which brings many back", ", ".join(twice))
     joint = bool(step.method["joint"])
     partners = _partners(step, 1 if joint else len(columns))
     if partners is None:

@@ -29,6 +29,10 @@ def check_swapped_records(step: CheckedStep) -> None:
     if set(step.changed) != {area} or step.changed[area].type != step.before[area].type:
         step.refuse("other columns changed than the area, or it is of another type")
         return
+    for done in step.earlier:
+        same = ("method", "area", "version")
+        if all(done.method.get(name) == method[name] for name in same):
+            step.refuse("areas were exchanged twice with the same draws, which brings many households back")
     like = list(dict.fromkeys([*map(str, method["profile"]), *step.original.strata]))
     within = None if method["within"] is None else str(method["within"])
     needed = [area, str(method["household"]), *([within] if within else []), *like]
