@@ -61,7 +61,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/check-output.md", 1),
         ("docs/formats.md", 4),
         ("docs/redesign.md", 2),
-        ("docs/migration.md", 10),
+        ("docs/migration.md", 11),
     ],
 )
 def test_pages_print_what_they_show(page, least, tmp_path, monkeypatch):
