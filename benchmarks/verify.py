@@ -24,8 +24,8 @@ def release_of(codes: int, certificates: int, insiders: str | None) -> Any:
     import discreet as ds
     from discreet.model.arrays import pointers
     from discreet.model.claims.suppression import suppression_claim
+    from discreet.model.custodian import TableCustodian
     from discreet.model.evidence import Certificates, Evidence, Proofs
-    from discreet.model.release import TableCustodian
     from discreet.model.table import Assessment, CellStatus, Holders
 
     tree = ds.Hierarchy.flat([f"c{i}" for i in range(codes)])

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
     from discreet.records.drop_add import DropAdd
+    from discreet.records.generalise import Generalise
     from discreet.records.local_suppress import LocalSuppress
     from discreet.records.microaggregate import Microaggregate
     from discreet.records.multiplicative_noise import MultiplicativeNoise
@@ -71,6 +72,10 @@ if TYPE_CHECKING:
         ZeroUnsafe,
     )
     from discreet.rules.anonymity import KAnonymity
+    from discreet.rules.diversity import BetaLikeness, LDiversity, TCloseness
+    from discreet.rules.levels import level_combinations
+    from discreet.rules.population import DeltaPresence, KMap
+    from discreet.rules.profiles import Profile, profile
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
     from discreet.tables.perturb.cell_key_method import CellKey
@@ -91,6 +96,7 @@ if TYPE_CHECKING:
     from discreet.verbs.protect import protect
     from discreet.verbs.repair import repair
     from discreet.verbs.replay import replay
+    from discreet.verbs.risk import risk
     from discreet.verbs.save import save, sign
     from discreet.verbs.structure import structure
     from discreet.verbs.tabulate import tabulate
@@ -138,6 +144,7 @@ _HOME = {
     "discreet.records.drop_add": ("DropAdd",),
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
+    "discreet.records.generalise": ("Generalise",),
     "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.microaggregate": ("Microaggregate",),
     "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
@@ -152,6 +159,10 @@ _HOME = {
     "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.anonymity": ("KAnonymity",),
+    "discreet.rules.diversity": ("BetaLikeness", "LDiversity", "TCloseness"),
+    "discreet.rules.population": ("DeltaPresence", "KMap"),
+    "discreet.rules.levels": ("level_combinations",),
+    "discreet.rules.profiles": ("Profile", "profile"),
     "discreet.comparison.algorithms": ("compare_algorithms",),
     "discreet.argus.apriori": ("apply_apriori",),
     "discreet.argus.data": ("read_argus", "read_argus_table"),
@@ -172,6 +183,7 @@ _HOME = {
     "discreet.recipe.run": ("run_recipe",),
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.replay": ("replay",),
+    "discreet.verbs.risk": ("risk",),
     "discreet.verbs.save": ("save", "sign"),
     "discreet.verbs.structure": ("structure",),
     "discreet.verbs.tabulate": ("tabulate",),
@@ -184,6 +196,7 @@ METHODS.add_homes(
         "adjust": "discreet.tables.adjust.method",
         "cell_key": "discreet.tables.perturb.cell_key_method",
         "drop_add": "discreet.records.drop_add",
+        "generalise": "discreet.records.generalise",
         "intervals": "discreet.tables.intervals.method",
         "local_suppress": "discreet.records.local_suppress",
         "microaggregate": "discreet.records.microaggregate",
@@ -209,12 +222,15 @@ _MODULES = {
 __all__ = [
     "Adjacency",
     "Adjust",
+    "BetaLikeness",
     "CellKey",
+    "DeltaPresence",
     "DiscreetError",
     "Dominance",
     "DropAdd",
     "FairRisk",
     "Figure",
+    "Generalise",
     "GroupDisclosure",
     "Grouping",
     "Heading",
@@ -222,7 +238,9 @@ __all__ = [
     "Hierarchy",
     "Intervals",
     "KAnonymity",
+    "KMap",
     "Key",
+    "LDiversity",
     "LocalSuppress",
     "MagnitudeNoise",
     "MaxShare",
@@ -237,6 +255,7 @@ __all__ = [
     "Pattern",
     "Pram",
     "PriorPosterior",
+    "Profile",
     "PublishedCells",
     "RankSwap",
     "Recode",
@@ -248,6 +267,7 @@ __all__ = [
     "SmallCount",
     "Suppress",
     "Swap",
+    "TCloseness",
     "Table",
     "TableSet",
     "TableSpec",
@@ -268,11 +288,13 @@ __all__ = [
     "examples",
     "family",
     "generate",
+    "level_combinations",
     "linked_clusters",
     "load",
     "measures",
     "office_table",
     "pram_estimates",
+    "profile",
     "propose_recodes",
     "protect",
     "read_acceptances",
@@ -288,6 +310,7 @@ __all__ = [
     "redesign",
     "repair",
     "replay",
+    "risk",
     "run_batch",
     "run_recipe",
     "save",
@@ -327,6 +350,7 @@ add_doors(
         "discreet.verbs.redesign": ("recode",),
         "discreet.verbs.repair": ("repair",),
         "discreet.verbs.replay": ("replay",),
+        "discreet.verbs.risk": ("risk",),
         "discreet.verbs.save": ("save",),
         "discreet.verbs.structure": ("structure",),
         "discreet.verbs.show": ("pivot_to_frame", "public_to_frame", "summary", "table_to_frame", "to_frame"),

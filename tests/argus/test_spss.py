@@ -8,6 +8,8 @@ import polars as pl
 import pyreadstat
 import pytest
 
+from discreet.argus.data import read_argus
+from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError
 from discreet.files.argus.rda import metadata_text, read_metadata
 from discreet.files.argus.records import read_argus_records
@@ -87,3 +89,32 @@ def test_spss_files_are_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "more.rda").write_text((tmp_path / "spss.rda").read_text() + "Extra 10 1\n  <NUMERIC>\n")
     with pytest.raises(InputError, match=r"no column 'Extra' in the file 'firms\.sav'"):
         read_argus_records(tmp_path / "firms.sav", read_metadata(tmp_path / "more.rda"))
+
+
+def test_records_of_mu_argus_keep_the_words_of_their_spss_file(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"sex": [1.0, 2.0, 9.0, 1.0], "JOB": ["a", "b", "a", "a"], "income": [5.5, None, -1.0, 7.0]})
+    pyreadstat.write_sav(
+        frame,
+        str(tmp_path / "people.sav"),
+        column_labels={"sex": "Sex of the person", "income": "Yearly income"},
+        variable_value_labels={"sex": {1.0: "man", 2.0: "woman", 9.0: "unknown"}},
+        missing_ranges={"sex": [9.0]},
+    )
+    (tmp_path / "people.rda").write_text(
+        '<SPSS>\nSEX\n <RECODABLE>\n <IDLEVEL> 1\n <CODELIST> "sex.cdl"\nJob\n <RECODABLE>\n <IDLEVEL> 2\n'
+        'INCOME 1 6 "-1"\n <NUMERIC>\n <LABEL> "Income"\n'
+    )
+    (tmp_path / "sex.cdl").write_text("1,male\n2,female\n")
+    data = read_argus(tmp_path / "people.sav").microdata
+    records = read_record_set(data)
+    assert records.columns.to_pydict() == {
+        "SEX": ["1", "2", "9", "1"],
+        "Job": ["a", "b", "a", "a"],
+        "INCOME": [5.5, None, None, 7.0],
+    }
+    assert records.about("SEX").label == "Sex of the person"
+    assert dict(records.about("SEX").value_labels) == {"1": "male", "2": "female"}
+    assert records.about("SEX").missing == (("9", "9"),)
+    assert records.about("SEX").format.startswith("F")
+    assert records.about("INCOME").label == "Income"
+    assert records.with_role("key") == ("SEX", "Job")

@@ -1,4 +1,4 @@
-"""Lies about releases of swapped and of multiplied records, told alike in every file; and what is true of them.
+"""Lies about releases of records, told alike in every file; those of swapped and multiplied ones, and what is true.
 
 A lie has its step, its numbers, its claim and its public files written as a true release would have them, so that only
 the check of the method itself can find it. Whether it is one is worked out here, without the checker.
@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from discreet.files.records import write_record_file
+from discreet.model.claims.blanked import blanked_claim
 from discreet.model.claims.pram import pram_claim
 from discreet.model.claims.recoding import recoded_claim
 from discreet.model.claims.records import multiplied_claim, swapped_claim
@@ -27,6 +28,7 @@ from tests.attack.record_folders import FORMATS, RELEASES, edit_both, write_arro
 
 Columns = dict[str, list[Any]]
 CLAIMS = {
+    "local_suppress": blanked_claim,
     "pram": pram_claim,
     "swap": swapped_claim,
     "multiplicative_noise": multiplied_claim,
@@ -317,10 +319,10 @@ def _told(kind: str, edit: Edit, true: Callable[[Lie], bool]) -> Callable[[Path,
     return forge
 
 
-def forgers(kind: str, true: Callable[[Lie], bool], *edits: Edit) -> Mapping[str, Any]:
-    """Forgers of a kind of release by their names."""
+def forgers_of(kind: str, true: Callable[[Lie], bool], *edits: Edit) -> Mapping[str, Any]:
+    """Forgers of one kind of release, by their names."""
     return {edit.__name__: _told(kind, edit, true) for edit in edits}
 
 
-FORGERS_OF_SWAPS = forgers("swap", truly_swapped, other_areas, other_numbers, other_exchange, another_past)
-FORGERS_OF_NOISE = forgers("noise", truly_multiplied, other_values, other_units, other_factors, another_value_before)
+FORGERS_OF_SWAPS = forgers_of("swap", truly_swapped, other_areas, other_numbers, other_exchange, another_past)
+FORGERS_OF_NOISE = forgers_of("noise", truly_multiplied, other_values, other_units, other_factors, another_value_before)

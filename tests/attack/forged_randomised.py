@@ -7,7 +7,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
-from tests.attack.forged_moves import Lie, Told, forgers
+from tests.attack.forged_moves import Lie, Told, forgers_of
 
 BANDS, AREAS, SEXES = ("a", "b"), ("N1", "N2", "S1", "S2"), ("f", "m")
 NEAR = Fraction(1, 10**9)
@@ -138,6 +138,6 @@ def another_code_before(lie: Lie, draw: random.Random) -> None:
         _recounted(lie)
 
 
-FORGERS_OF_PRAM = forgers(
+FORGERS_OF_PRAM = forgers_of(
     "pram", truly_randomised, other_codes, other_counts, other_chances, other_matrix, another_code_before
 )

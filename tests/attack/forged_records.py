@@ -23,6 +23,8 @@ from typing import Any
 import pyarrow as pa
 
 import discreet as ds
+from tests.attack.forged_blanks import FORGERS_OF_BLANKS, FORGERS_OF_PAIRS
+from tests.attack.forged_levels import FORGERS_OF_LEVELS
 from tests.attack.forged_moves import FORGERS_OF_NOISE, FORGERS_OF_SWAPS
 from tests.attack.forged_randomised import FORGERS_OF_PRAM
 from tests.attack.forged_tails import FORGERS_OF_TAILS
@@ -282,7 +284,10 @@ FORGERS: dict[str, dict[str, Forger]] = {
     "tails": {f.__name__: f for f in ANY} | dict(FORGERS_OF_TAILS),
     "swap": {f.__name__: f for f in ANY} | FORGERS_OF_SWAPS,
     "noise": {f.__name__: f for f in ANY} | FORGERS_OF_NOISE,
+    "generalise": {f.__name__: f for f in ANY} | FORGERS_OF_LEVELS,
     "pram": {f.__name__: f for f in ANY} | FORGERS_OF_PRAM,
+    "blanks": {f.__name__: f for f in ANY} | FORGERS_OF_BLANKS,
+    "pairs": dict(FORGERS_OF_PAIRS),
 }
 """Forgers of each kind of release."""
 

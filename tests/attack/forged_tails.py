@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from tests.attack.forged_moves import Lie, Told, _forgers
+from tests.attack.forged_moves import Lie, Told, forgers_of
 
 COLUMNS = ("income", "tax")
 
@@ -85,6 +85,6 @@ def other_original(lie: Lie, draw: random.Random) -> None:
     lie.old[name][row] = draw.choice(lie.old[name])
 
 
-FORGERS_OF_TAILS: Mapping[str, Callable[..., Any]] = _forgers(
+FORGERS_OF_TAILS: Mapping[str, Callable[..., Any]] = forgers_of(
     "tails", truly_coded, other_rows, other_facts, other_method, other_original
 )

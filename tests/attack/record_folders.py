@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import discreet as ds
-from discreet.model.release import RecordCustodian
+from discreet.model.custodian import RecordCustodian
 
 K = 3
 KEYS = ("age", "sex", "region")
@@ -87,6 +87,24 @@ def multiplied() -> Records:
 
 
 @cache
+def generalised() -> Records:
+    """Keys that went up levels of their hierarchies, and a few records without any."""
+    draw = random.Random(4)
+    ages = [f"{a:02d}" for a in range(60)]
+    table = pa.table(
+        {
+            "home": [i // 2 for i in range(90)],
+            "age": [draw.choice(ages) for _ in range(90)],
+            "sex": [draw.choice("mf") if i % 40 else "x" for i in range(90)],
+            "health": [draw.choice(["good", "fair", "bad"]) for _ in range(90)],
+        }
+    )
+    hierarchies = {"age": ds.Hierarchy.from_digits(ages, [1, 1])}
+    data = ds.Microdata(table, keys=["age", "sex"], sensitive="health", household="home", hierarchies=hierarchies)
+    return ds.protect(data, ds.Generalise(3, rules=[ds.LDiversity(2)], outliers=0.1), key=KEY)
+
+
+@cache
 def randomised() -> Records:
     """Areas and sexes drawn anew, areas with a matrix for each stratum."""
     sexes = {"m": {"m": 0.75, "f": 0.25}, "f": {"f": 0.8, "m": 0.2}}
@@ -101,12 +119,46 @@ def coded_tails() -> Records:
     )
 
 
+def neighbours() -> ds.Microdata:
+    """60 people in pairs; some do not say where they live."""
+    draw = random.Random(3)
+    rows = 60
+    table = pa.table(
+        {
+            "name": [f"Ann {i}" for i in range(rows)],
+            "home": [i // 2 for i in range(rows)],
+            "age": [draw.randrange(30, 34) for _ in range(rows)],
+            "sex": [draw.choice("mf") for _ in range(rows)],
+            "region": [draw.choice(["N", "N", "S", "W", None]) for _ in range(rows)],
+            "health": [draw.choice(["good", "bad", None]) for _ in range(rows)],
+            "income": [draw.randrange(1, 5000) for _ in range(rows)],
+        }
+    )
+    roles = {"sensitive": "health", "numeric": "income", "household": "home", "identifier": "name"}
+    return ds.Microdata(table, keys=list(KEYS), **roles)
+
+
+@cache
+def blanked() -> Records:
+    """Fields are empty so that all keys together occur three times."""
+    return ds.protect(neighbours(), ds.LocalSuppress(K, importance={"sex": 2.0}), key=KEY)
+
+
+@cache
+def blanked_pairs() -> Records:
+    """Fields are empty so that any two keys together occur three times."""
+    return ds.protect(neighbours(), ds.LocalSuppress(K, size=2), key=KEY)
+
+
 RELEASES: dict[str, Callable[[], Records]] = {
     "recode": recoded,
     "swap": swapped,
     "noise": multiplied,
+    "generalise": generalised,
     "pram": randomised,
     "tails": coded_tails,
+    "blanks": blanked,
+    "pairs": blanked_pairs,
 }
 """True releases by their kind."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import discreet as ds
+from tests.attack.forged_blanks import truly_blanked
 from tests.attack.forged_moves import Lie, truly_multiplied, truly_swapped
 from tests.attack.forged_randomised import truly_randomised
 from tests.attack.forged_records import FORGERS, forge_bytes, forge_meaning
@@ -59,7 +60,14 @@ def test_the_true_release_holds_again(release, kind):
 
 @pytest.mark.parametrize(
     ("kind", "true"),
-    [("swap", truly_swapped), ("noise", truly_multiplied), ("tails", truly_coded), ("pram", truly_randomised)],
+    [
+        ("swap", truly_swapped),
+        ("noise", truly_multiplied),
+        ("blanks", truly_blanked),
+        ("pairs", truly_blanked),
+        ("tails", truly_coded),
+        ("pram", truly_randomised),
+    ],
 )
 def test_a_release_told_anew_without_a_lie_holds(release, kind, true):
     """What finds lies out is the lie, not how it is written."""

@@ -239,6 +239,16 @@ PYTHON_ALONE = ["method.py: Call ds.protect(table, method), which reads it."]
 """Hints of what nobody reaches by a recipe."""
 
 
+def test_a_code_for_empty_fields_of_no_column_is_told_with_the_columns_there_are(recipe: Path):
+    recipe.write_text(RECIPE.replace('file = "people.csv"', 'file = "people.csv"\nmissing = { regions = "unknown" }'))
+    done = discreet("run", recipe)
+    assert done.exit_code == 3
+    said = " ".join(done.stderr.split())
+    assert "There is no column 'regions' in the records. Did you mean 'region'? Available: 'region'." in said
+    assert "Correct the name in [data] missing." in said
+    assert not (recipe.parent / "out").exists()
+
+
 def test_a_cancelled_command_is_no_error_with_advice(recipe: Path, monkeypatch):
     import discreet.recipe.run as module
 

@@ -114,6 +114,16 @@ def test_a_gap_in_a_code_variable(tmp_path: Path, engine: str, kind: str) -> Non
     assert "There is no code 'zz'" in message_of(file, engine, by={"d": BY["c"]}, missing={"d": "zz"})
 
 
+@pytest.mark.parametrize("option", ["missing", "recode"])
+def test_codes_for_a_column_that_is_not_there(tmp_path: Path, engine: str, kind: str, option: str) -> None:
+    """It would change nothing, and nobody would know of the misspelt name."""
+    file = written(tmp_path, kind, region=["a1", None, "a2"])
+    stated = {"regions": "b1" if option == "missing" else {"a1": "b1"}}
+    said = message_of(file, engine, **{option: stated})
+    assert "There is no column 'regions' in the records. Did you mean 'region'? Available: 'c', 'region'." in said
+    assert f"Correct the name in Microdata({option}=)." in said
+
+
 def test_old_codes_are_recoded(tmp_path: Path, engine: str, kind: str) -> None:
     file = written(tmp_path, kind, d=["old", "a1", "a2"])
     table = table_of(file, engine, by={"d": BY["c"]}, recode={"d": {"old": "a2"}})

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.files.table_folder import proven_interval, write_tables
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import DOWN, UP, Acceptance
 from discreet.model.public import PublicRelease, public_table
-from discreet.model.release import TableCustodian
 from discreet.verify import check_folder
 from discreet.verify.folder import read_custodian
 from tests.verify.by_hand import Case, box

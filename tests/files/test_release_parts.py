@@ -17,7 +17,7 @@ from discreet.files.sealing import _narrow, closed_to_others, refuse_foreign, si
 from discreet.files.table_folder import file_names, proven_interval, write_tables
 from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, EarlierTable
-from discreet.model.release import TableCustodian
+from discreet.model.custodian import TableCustodian
 from tests.files.test_release_folder import TARGET, case, written
 from tests.verify.by_hand import box
 

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.errors import ParameterError, ProtectionError
 from discreet.records import local_suppress as module
-from discreet.records.blanking import cells_of, column_sets, columns_to_blank, least_costs
-from discreet.records.local_suppress import blanked_codes
+from discreet.records.blank_cells import BlankPrices, LargeEnough, cells_of, least_costs
+from discreet.records.blank_families import family_blanked
+from discreet.records.blank_strict import Blanked, strictly_blanked
 
 
 def emptied(codes: np.ndarray, k: int, weight: list[float] | None = None) -> tuple[np.ndarray, float]:
-    weight = weight or [1.0] * codes.shape[1]
-    blank, least = blanked_codes(codes, [tuple(range(codes.shape[1]))], k, np.array(weight))
-    return np.where(blank, 0, codes), least
+    prices = BlankPrices.equal(codes, weight or [1.0] * codes.shape[1])
+    made = strictly_blanked(codes, prices, LargeEnough.of(k))
+    return np.where(made.blank, 0, codes), made.least
 
 
 def rarest(rows: np.ndarray) -> int:
@@ -77,8 +78,9 @@ def test_combinations_of_two_keys_are_protected_and_never_dearer_than_all_keys(r
     columns = codes.shape[1]
     if columns < 3:
         return
-    weight = np.ones(columns)
-    blank, least = blanked_codes(codes, list(combinations(range(columns), 2)), k, weight)
+    tables = [(chosen, k) for chosen in combinations(range(columns), 2)]
+    made = family_blanked(codes, tables, BlankPrices.equal(codes, [1.0] * columns))
+    blank, least = made.blank, made.least
     after = np.where(blank, 0, codes)
     for chosen in combinations(range(columns), 2):
         assert rarest(after[:, chosen]) >= k
@@ -112,10 +114,10 @@ def test_what_is_left_alone_gets_company():
 
 def test_the_bound_counts_records_that_agree_in_what_is_left():
     codes = np.array([[1, 1, 1], [1, 1, 2], [1, 2, 3], [2, 2, 4]], np.int64)
-    cells, cell = cells_of(codes)
-    least = least_costs(cells, 2, column_sets([1.0, 1.0, 1.0]))[cell]
-    assert least.tolist() == [1, 1, 2, 2]
-    assert columns_to_blank(codes, 2, [1.0, 1.0, 1.0]).tolist()[:2] == [4, 4]
+    enough, prices = LargeEnough.of(2), BlankPrices.equal(codes, [1.0, 1.0, 1.0])
+    cells, cell = cells_of(codes, prices, enough)
+    assert least_costs(cells, enough)[cell].tolist() == [1, 1, 2, 2]
+    assert emptied(codes, 2)[0][:2].tolist() == [[1, 1, 0], [1, 1, 0]]
 
 
 # ---- the method ---------------------------------------------------------------------------------------------------
@@ -216,8 +218,8 @@ def test_what_cannot_be_done_is_said(method, error, message):
 
 
 def test_what_is_left_is_counted_again(monkeypatch):
-    nothing = lambda codes, *_: (np.zeros(codes.shape, bool), 0.0)  # noqa: E731
-    monkeypatch.setattr(module, "blanked_codes", nothing)
+    nothing = lambda codes, *_: Blanked(np.zeros(codes.shape, bool), 0.0)  # noqa: E731
+    monkeypatch.setattr(module, "strictly_blanked", nothing)
     with pytest.raises(ProtectionError, match="still occurs too rarely"):
         ds.protect(people(), ds.LocalSuppress(3))
 

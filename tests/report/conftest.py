@@ -8,8 +8,9 @@ import pytest
 import discreet as ds
 from discreet.attack import Audit
 from discreet.generate import business_survey
+from discreet.model.custodian import TableCustodian
 from discreet.model.public import PublicRelease, public_table
-from discreet.model.release import Release, TableCustodian
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet
 

@@ -12,8 +12,9 @@ import pytest
 import discreet as ds
 from discreet.model.table import CellStatus
 from discreet.model.tableset import TableSet
-from discreet.report import custodian_report, public_report
+from discreet.report import custodian_report, public_report, records_report
 from tests.report.conftest import release_of
+from tests.report.test_records import released
 
 pytestmark = pytest.mark.browser
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
@@ -129,6 +130,7 @@ def _parents(letter: str, base: int) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory, survey, survey_audit, large, small) -> dict[str, Path]:
     table = small.custodian.tables.tables[0]
+    people = released()
     rounded = ds.protect(table, ds.Round(base=7, rule="conventional", levels=False))
     compared = ds.compare(table, [ds.Suppress(), ds.Round(base=7, rule="unbiased", levels=False)], runs=3)
     texts = {
@@ -137,6 +139,8 @@ def pages(tmp_path_factory, survey, survey_audit, large, small) -> dict[str, Pat
         "large": custodian_report(large, most_cells=3),
         "large public": public_report(large.public),
         "compared": compared.page(),
+        "records": records_report(people),
+        "public records": public_report(people.public),
     }
     folder = tmp_path_factory.mktemp("pages")
     for name, text in texts.items():
@@ -144,7 +148,7 @@ def pages(tmp_path_factory, survey, survey_audit, large, small) -> dict[str, Pat
     return {name: folder / f"{name}.html" for name in texts}
 
 
-NAMES = ("custodian", "altered", "large", "large public", "compared")
+NAMES = ("custodian", "altered", "large", "large public", "compared", "records", "public records")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,7 +10,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ParameterError
-from discreet.model.release import Release, TableCustodian
+from discreet.model.custodian import TableCustodian
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Contributions
 from discreet.report import public_report
 from tests.report.reader import Page

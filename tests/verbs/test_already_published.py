@@ -14,8 +14,9 @@ from scipy.optimize import linprog
 
 import discreet as ds
 from discreet.errors import InputError, ParameterError, ProtectionError
+from discreet.model.custodian import TableCustodian
 from discreet.model.public import PublicRelease, public_table
-from discreet.model.release import Release, TableCustodian
+from discreet.model.release import Release
 from discreet.model.table import CellStatus
 from discreet.relations import build_system
 from tests.attack.brute_force import ends, outsider

@@ -261,7 +261,7 @@ def test_a_recipe_of_records_runs_and_verifies(tmp_path):
     run = ds.run_recipe(recipe(tmp_path))
     assert run.verdict.holds
     assert sorted(p.name for p in (tmp_path / "out" / "public").iterdir()) == ["persons.csv", "persons.parquet"]
-    assert "Who could be recognised" in (tmp_path / "out" / "custodian" / "report.html").read_text()
+    assert "Who is at risk" in (tmp_path / "out" / "custodian" / "report.html").read_text()
     ages = {line.split(",")[1] for line in (tmp_path / "out/public/persons.csv").read_text().splitlines()[1:]}
     assert ages == {"<15", "15-64", "65+"}
 
@@ -365,3 +365,10 @@ def test_rows_of_two_releases_stand_in_different_orders():
         assert again.custodian.order.tolist() == release.custodian.order.tolist()
         orders.append(tuple(release.custodian.order.tolist()))
     assert len(set(orders)) == 4
+
+
+def test_an_audit_of_records_says_what_to_do_instead():
+    data = ds.Microdata(pa.table({"x": ["a"] * 4}), keys=["x"])
+    release = ds.protect(data, ds.Recode("x", map={"a": "b"}), rules=ds.KAnonymity(2))
+    with pytest.raises(NeedsError, match=r"audit is of tables.*ds.risk\(release\)"):
+        ds.audit(release)

@@ -13,8 +13,8 @@ import numpy as np
 import discreet as ds
 from discreet.model.arrays import NO_LOWER, NO_UPPER, pointers
 from discreet.model.claims.suppression import suppression_claim
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Certificates, Evidence, Proofs
-from discreet.model.release import TableCustodian
 from discreet.model.table import Assessment, CellStatus, Contributions, Holders
 from discreet.verify.evidence import check_evidence
 from discreet.verify.known import Ground

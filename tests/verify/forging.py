@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import discreet as ds
-from discreet.model.release import TableCustodian
+from discreet.model.custodian import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.verify import check_release
 from discreet.verify.verdict import Verdict

@@ -11,9 +11,9 @@ import pytest
 
 import discreet as ds
 from discreet.model.arrays import pointers
-from discreet.model.claims.suppression import suppression_claim
+from discreet.model.claims.suppression import FRACTIONS, suppression_claim
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import DOWN, UP, Acceptance, Certificates, Impossible, Proofs, Weighted
-from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.relations import build_system
 from discreet.solve.small import Alternative
@@ -321,6 +321,58 @@ def test_a_certificate_that_leaves_a_relation_is_named_by_it():
         "t: column: Total = c0 + c1 + c2",
         "t: row: Total = r0 + r1 + r2",
     }
+
+
+@pytest.mark.parametrize("amount", [1, -1])
+@pytest.mark.parametrize("cell", [(2, 2), (0, 0)])
+def test_a_certificate_may_leave_a_relation_neither_upwards_nor_downwards(cell, amount):
+    """One amount more or less, so that all relations that it breaks are off in the same direction."""
+    changes = {(0, 0): 10, (0, 1): -10, (1, 0): -10, (1, 1): 10, (2, 2): 0}
+    changes[cell] += amount
+    case = simple(
+        levels={TARGET: (9, 0, 0)},
+        certificates=[Box(changes), box(0, 0, 1, 1, times=10)],
+        proofs={TARGET: [(1, UP)]},
+    )
+    row, column = cell
+    assert reasons(case.verdict()) == {
+        ("a certificate breaks a relation", f"t: column: Total = c0 + c1 + c2, at row=r{row}, column=Total"),
+        ("a certificate breaks a relation", f"t: row: Total = r0 + r1 + r2, at row=Total, column=c{column}"),
+    }
+
+
+@pytest.mark.parametrize("cell", [(0, 1), (1, 1)])
+def test_a_published_cell_neither_falls_nor_rises_in_a_certificate(cell):
+    """All relations are kept; the cell falls, or rises, in a certificate that serves one way."""
+    case = simple(levels={TARGET: (10, 0, 0)}, certificates=[box(0, 0, 1, 1, times=10)], proofs={TARGET: [(0, UP)]})
+    assert case.verdict().holds
+    custodian = case.custodian()
+    custodian.status[0][case.row(cell)] = CellStatus.SAFE
+    verdict = Verdict()
+    check_evidence(verdict, Ground(custodian), custodian.evidence[0], [case.recheck()])
+    where = f"t: row=r{cell[0]}, column=c{cell[1]}"
+    assert reasons(verdict) == {("a published cell changes in a certificate", where)}
+
+
+def test_counts_beside_decimals_move_by_whole_persons_up_and_down():
+    """In units of hundredths: 250 is two persons and a half, which is whole in these units."""
+    flat = ds.Hierarchy.flat(["a", "b", "c"])
+    rows = pa.table({"region": [c for c, n in zip("abc", (20, 30, 40), strict=True) for _ in range(n)]})
+    rows = rows.append_column("v", pa.array([0.25] * 90))
+    specs = [ds.TableSpec({"region": flat}, name="count"), ds.TableSpec({"region": flat}, "v", name="value")]
+    counts, values = ds.tabulate(ds.Microdata(rows), specs=specs)
+    tables = ds.TableSet([counts.marked({("a",): "U"}, protection=(2, 2)).assess(), values.assess(ds.MinFrequency(1))])
+    release = ds.protect(tables, ds.Suppress(insiders=None, joint=False))
+    assert release.verify().holds, release.verify()
+    (evidence,) = release.custodian.evidence
+    assert evidence.decimals == 2
+    open_about_it = replace(evidence.claim, not_considered=(*evidence.claim.not_considered, FRACTIONS))
+    for amount, good in ((250, False), (300, True)):
+        sign = np.sign(evidence.certificates.amount)
+        changed = replace(evidence.certificates, amount=sign * amount, denominator=evidence.certificates.denominator**0)
+        custodian = replace(release.custodian, evidence=(replace(evidence, certificates=changed, claim=open_about_it),))
+        found = {message for message, _ in reasons(check_release(custodian, release.public))}
+        assert found == (set() if good else {"a certificate of a count is not in whole numbers"})
 
 
 def test_evidence_without_the_claim_that_belongs_to_it_is_refused():

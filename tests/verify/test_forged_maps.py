@@ -133,6 +133,26 @@ def test_a_place_with_as_many_contributors_as_the_threshold_is_no_outlier():
     refused_for("redistribute-values", forge, "a place with enough contributors was left out as an outlier")
 
 
+@pytest.mark.parametrize("shares", [(1, 1), (8, 1, 1)], ids=["too few", "one dominates"])
+def test_a_place_that_broke_one_rule_alone_does_not_show_its_true_value(shares):
+    """Who had what there before is rewritten: two equal ones are too few, and eight of ten parts are too many."""
+
+    def forge(f: Forgery) -> None:
+        given, rows = f.evidence.parts["contributions"], f.rows(f.finest())
+        same = [place for place, row in enumerate(rows) if f.true[row] == f.published[0][row] > 0]
+        there = [np.flatnonzero(given["place"] == place) for place in same]
+        mine = max(there, key=len)
+        assert len(mine) >= 3
+        value, total = given["value"].copy(), int(given["value"][mine].sum())
+        value[mine] = 0
+        value[mine[: len(shares)]] = [total * share // sum(shares) for share in shares]
+        value[mine[0]] += total - int(value[mine].sum())
+        f.part("contributions", value=value)
+        f.method(p=None)
+
+    refused_for("redistribute-values", forge, "a place that broke a rule shows its true value", alone=True)
+
+
 @pytest.mark.parametrize("by", [-1, 1])
 @pytest.mark.parametrize(("part", "what"), [("contributions", "original"), ("repaired", "published")])
 def test_contributions_add_up_to_the_map(part, what, by):

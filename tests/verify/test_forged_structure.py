@@ -11,8 +11,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import UP, Acceptance, Certificates
-from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.verify import check_release
 from tests.verify.forging import BY, firms, linked, made, magnitude
@@ -197,6 +197,26 @@ def test_altered_values_have_one_method_that_says_how():
     assert "values are altered, and there is no method that says how" in refused(replace(custodian, evidence=()))
     twice = refused(replace(custodian, evidence=custodian.evidence * 2))
     assert "'adjust' is no method that comes before tables are made" in twice
+
+
+@pytest.mark.parametrize("other", ["adjust", "swap", ""])
+def test_what_comes_before_tables_is_claimed_by_the_method_that_did_it(other):
+    """The claim's words fit a recoding; only the name of the method does not."""
+    spec = ds.TableSpec({"area": BY["area"], "whole": ds.Hierarchy.flat(["<128", "128+"])}, name="t")
+    steps = [ds.Recode("whole", intervals=[128]), ds.Suppress()]
+    custodian = ds.protect(ds.Microdata(firms()), steps, tables=[spec], rules=[ds.MinFrequency(3)]).custodian
+    assert refused(custodian) == {}
+    first, last = custodian.evidence
+    lie = replace(first, method={**first.method, "method": other})
+    found = refused(replace(custodian, evidence=(lie, last)))
+    assert found == {"'recode' is no method that comes before tables are made": [""]}
+
+
+def test_the_first_line_says_whether_the_claims_hold():
+    assert suppressed().verify().headline() == "The claims hold."
+    custodian = forged(evidence=())
+    refusals = check_release(custodian, custodian.public())
+    assert refusals.headline() == "REFUSED for 1 reason."
 
 
 def test_a_method_that_withholds_alters_nothing_and_the_other_way_round():

@@ -8,7 +8,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.model.release import TableCustodian
+from discreet.model.custodian import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.relations import build_system
 from discreet.tables.suppress.joint import unsafe_sums

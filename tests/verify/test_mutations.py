@@ -16,10 +16,11 @@ import pytest
 import discreet as ds
 from discreet.model.arrays import NO_LOWER, pointers
 from discreet.model.claims.suppression import suppression_claim
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Proofs
 from discreet.model.layout import FORMAT
 from discreet.model.public import PublicRelease, public_table
-from discreet.model.release import Release, TableCustodian
+from discreet.model.release import Release
 from discreet.model.table import CellStatus
 from discreet.verify import check_folder, check_release
 from tests.battery.cases import INPUTS

@@ -10,7 +10,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import InputError
-from discreet.model.release import TableCustodian
+from discreet.model.custodian import TableCustodian
 from discreet.verify import check_release
 from tests.battery.cases import INPUTS
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import DOWN
-from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.relations import build_system
 from discreet.verify.evidence import check_evidence

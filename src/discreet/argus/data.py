@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from discreet.argus.roles import as_records
-from discreet.errors import NeedsError, ParameterError, counted, unknown_name
+from discreet.argus.roles import as_records, identification_levels, suppression_importance, with_spss_words
+from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
 from discreet.files.argus.cells import ArgusCells, read_argus_cells
 from discreet.files.argus.hierarchies import codes_and_hierarchy
 from discreet.files.argus.rda import ArgusMetadata, RdaVariable, read_metadata
@@ -27,22 +27,39 @@ if TYPE_CHECKING:
 
 Find = Callable[[str], Path]
 Totals = Literal["given", "computed", "computed_keep_status", "as_they_are"]
+METADATA = (".rda", ".rds")
+"""How metadata end: of μ-ARGUS's own safe files as well."""
 TOTALS = ("given", "computed", "computed_keep_status", "as_they_are")
 
 
 @dataclass(frozen=True, eq=False)
 class ArgusRecords:
-    """Records with their roles, the hierarchies of the spanning variables, and what the log should say."""
+    """Records with their roles, the hierarchies of the spanning variables, and what the log should say.
+
+    ``levels`` are the identification levels of the keys (1 identifies most), which
+    :func:`~discreet.level_combinations` makes combinations of; ``importance`` is what μ-ARGUS takes the keys to be
+    worth, for :class:`~discreet.LocalSuppress`, and empty where all are worth the same.
+    """
 
     microdata: Microdata
     hierarchies: dict[str, Hierarchy]
     metadata: ArgusMetadata
     notes: tuple[str, ...] = field(default=())
 
+    @property
+    def levels(self) -> dict[str, int]:
+        """The identification level of every key."""
+        return identification_levels(self.microdata, self.metadata.variables)
+
+    @property
+    def importance(self) -> dict[str, float]:
+        """What emptying a field of each key should cost."""
+        return suppression_importance(self.microdata, self.metadata.variables)
+
 
 def read_argus(
     data: str | Path,
-    metadata: str | Path | ArgusMetadata,
+    metadata: str | Path | ArgusMetadata | None = None,
     *,
     by: Iterable[str] | None = None,
     values: Iterable[str] | None = None,
@@ -55,7 +72,8 @@ def read_argus(
     Parameters
     ----------
     data, metadata
-        The two files.
+        The two files. Metadata that are left out are those beside the data, of the same name: ``people.rda`` for
+        ``people.asc``; the metadata of a safe file of μ-ARGUS (``people.saf``) are ``people.rds``.
     by
         Spanning variables to read; all when left out.
     values
@@ -69,7 +87,7 @@ def read_argus(
         level above 0; household, weight, codes for "unknown" and the labels of code lists are taken over; empty fields
         are gaps, and so are missing codes of numbers, which are errors otherwise. By default so where the metadata are
         those of μ-ARGUS and neither ``by`` nor ``values`` is given. Without ``by``, hierarchies are then those of
-        variables that are marked as hierarchical.
+        variables that are marked as hierarchical, and of those whose digits may be dropped (``<TRUNCABLE>``).
 
     Examples
     --------
@@ -82,6 +100,7 @@ def read_argus(
     (9, 18)
     """
     notes: list[str] = []
+    metadata = _beside(Path(data)) if metadata is None else metadata
     described = metadata if isinstance(metadata, ArgusMetadata) else read_metadata(metadata)
     notes += described.notes
     home = Path(data).parent if isinstance(metadata, ArgusMetadata) else Path(metadata).parent
@@ -104,10 +123,30 @@ def read_argus(
         request=named.get("request"),
         record_key=named.get("record_key"),
     )
+    if any(v.truncable for v in described.variables) and not records:
+        notes.append("<TRUNCABLE> is for files of records, and changes nothing in tables.")
     if records:
         kept = [v for v in described.variables if v.name in frame.column_names]
         microdata = as_records(microdata, kept, set(named.values()), hierarchies, find, notes)
+    if records and described.spss:
+        microdata = with_spss_words(microdata, Path(data))
     return ArgusRecords(microdata, hierarchies, described, tuple(dict.fromkeys(notes)))
+
+
+def _beside(data: Path) -> Path:
+    """The metadata beside a file of records."""
+    if data.suffix.lower() in METADATA:
+        raise ParameterError(
+            f"{data.name!r} is a file of metadata, and the records are asked for.",
+            hint=f"Give the records first: read_argus('{data.stem}.asc', '{data.name}').",
+        )
+    names = [f"{data.stem}{suffix}" for suffix in METADATA]
+    found = sorted(path for path in data.parent.glob("*") if path.name.lower() in {name.lower() for name in names})
+    if not found:
+        raise InputError(
+            f"There are no metadata beside {data.name!r}.", hint=f"Name them; looked for {' and '.join(names)}."
+        )
+    return found[0]
 
 
 def _refuse_both(spanning: list[str], amounts: list[str]) -> None:

@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InputError
+from discreet.files.argus.hierarchies import with_missing
 from discreet.files.argus.rda import RdaVariable
 from discreet.files.hrc import read_labels
+from discreet.files.statistical import statistical_metadata
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import ROLES, Microdata
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+USUAL, LEAST = 50, 0.01
+"""What μ-ARGUS takes a variable to be worth where its metadata do not say it, and what stands for nothing here."""
 
 
 def as_records(
@@ -49,22 +54,92 @@ def as_records(
             raise InputError(f"{v.name!r} is the household and has another role.", hint="Correct the metadata.")
     free = [v for v in variables if v.name not in taken and not v.household]
     keys = [v.name for v in free if v.identification]
-    lost = [v.name for v in variables if v.of_household or v.related or v.suppression_weight is not None]
+    lost = [v.name for v in variables if v.of_household or v.related]
     if lost:
         notes.append(
-            f"<HOUSEHOLD>, <RELATED> and <SUPPRESSWEIGHT> (of {', '.join(lost[:5])}) were read and change nothing."
+            f"<HOUSEHOLD> and <RELATED> (of {', '.join(lost[:5])}) were read and change nothing: local suppression "
+            "empties fields of one record and one variable."
         )
+    hierarchies = {**_by_digits(frame, free), **hierarchies}
+    frame = _with_words(frame, variables)
+    codes = {v.name: _codes(frame, v.name) for v in variables}
     labels = {v.name: read_labels(find(v.labels), notes=notes) for v in variables if v.labels}
+    labels = {
+        name: {as_written(code, codes[name]): text for code, text in words.items()} for name, words in labels.items()
+    }
     return microdata.with_(
-        source=_with_words(frame, variables),
+        source=frame,
         household=household,
         keys=keys,
         numeric=[v.name for v in free if v.numeric and not v.recodeable and v.name not in keys],
-        hierarchies={v.name: hierarchies[v.name] for v in variables if v.hierarchical and v.name in hierarchies},
+        hierarchies={
+            v.name: hierarchies[v.name] for v in variables if (v.hierarchical or v.truncable) and v.name in hierarchies
+        },
         value_labels={name: words for name, words in labels.items() if words},
-        missing_codes={v.name: v.missing for v in variables if v.missing and not v.unknown},
+        missing_codes={
+            v.name: [as_written(code, codes[v.name]) for code in _missing(v)]
+            for v in variables
+            if not v.unknown and _missing(v)
+        },
         labels={v.name: v.label for v in variables if v.label},
     )
+
+
+def _codes(frame: pa.Table, name: str) -> dict[str, str]:
+    """The codes of a column by what they are without blanks, where one code only is that; nothing of numbers."""
+    import pyarrow as pa
+
+    found: dict[str, str | None] = {}
+    if pa.types.is_string(frame.schema.field(name).type):
+        for code in frame[name].unique().to_pylist():
+            if code is not None:
+                found[code.strip()] = None if code.strip() in found else code
+    return {plain: code for plain, code in found.items() if code is not None}
+
+
+def as_written(code: str, codes: Mapping[str, str]) -> str:
+    """A code of a list or of the metadata as the records write it: blanks at the beginning of fields do not count."""
+    return codes.get(code.strip(), code)
+
+
+def _missing(variable: RdaVariable) -> tuple[str, ...]:
+    """Codes for "unknown"; the one that stands for empty fields is none of them."""
+    return tuple(code for code in variable.missing if code != variable.empty)
+
+
+def _by_digits(frame: pa.Table, variables: Sequence[RdaVariable]) -> dict[str, Hierarchy]:
+    """Hierarchies of variables whose digits may be dropped from the right: a level for each digit."""
+    import pyarrow as pa
+
+    found = {}
+    for v in variables:
+        if not v.truncable or v.hierarchical:
+            continue
+        words = {str(code) for code in frame[v.name].cast(pa.string()).unique().to_pylist() if code}
+        codes = sorted(words - set(v.missing))
+        widths = {len(code.strip()) for code in codes}
+        if len(widths) == 1 and widths != {1} and len(codes[0]) in widths:
+            tree = Hierarchy.from_digits(codes, [1] * len(codes[0]), v.total)
+            found[v.name] = with_missing(tree, [code for code in v.missing if code in words])
+    return found
+
+
+def identification_levels(microdata: Microdata, variables: Sequence[RdaVariable]) -> dict[str, int]:
+    """The level of every key, 1 for those that identify most."""
+    return {v.name: v.identification for v in variables if v.identification and v.name in microdata.keys}
+
+
+def suppression_importance(microdata: Microdata, variables: Sequence[RdaVariable]) -> dict[str, float]:
+    """What local suppression should take the keys to be worth: their weights, or nothing where all are the same.
+
+    μ-ARGUS empties the variable with the lowest weight first, and takes 50 where none is stated. One of 0, which would
+    cost nothing, becomes the least that counts.
+    """
+    keys = [v for v in variables if v.name in microdata.keys]
+    weights = {v.name: USUAL if v.suppression_weight is None else v.suppression_weight for v in keys}
+    if len(set(weights.values())) < 2:
+        return {}
+    return {name: float(weight or LEAST) for name, weight in weights.items()}
 
 
 def _with_words(frame: pa.Table, variables: Sequence[RdaVariable]) -> pa.Table:
@@ -79,11 +154,39 @@ def _with_words(frame: pa.Table, variables: Sequence[RdaVariable]) -> pa.Table:
             column = column.cast(pa.string())
             if v.numeric and not v.hierarchical:
                 column = pc.utf8_trim_whitespace(column)  # numbers stand at the right of their field
-            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+            gaps = pa.array({"", v.empty}, pa.string())
+            column = pc.if_else(pc.is_in(column, gaps), pa.scalar(None, pa.string()), column)
         said = {"format": v.format, "missing": json.dumps([list(ends) for ends in v.unknown]) if v.unknown else ""}
         fields.append(pa.field(v.name, column.type, metadata={key: text for key, text in said.items() if text}))
         columns.append(column)
     return pa.table(columns, schema=pa.schema(fields))
+
+
+def with_spss_words(microdata: Microdata, path: Path) -> Microdata:
+    """The records with labels, formats and codes for "unknown" of their SPSS file, where the metadata state none."""
+    import pyarrow as pa
+
+    about = statistical_metadata(path)
+    there = {name.lower(): name for name in about.columns}
+    frame: pa.Table = microdata.source
+    own = {name: there[name.lower()] for name in frame.column_names if name.lower() in there}
+    labels = {name: about.labels[old] for name, old in own.items() if about.labels.get(old)}
+    words = {name: about.value_labels[old] for name, old in own.items() if about.value_labels.get(old)}
+    missing: dict[str, Sequence[str]] = {}
+    fields = []
+    for name in frame.column_names:
+        old, said = own.get(name, name), dict(frame.schema.field(name).metadata or {})
+        if about.formats.get(old) and b"format" not in said:
+            said[b"format"] = about.formats[old].encode()
+        fields.append(frame.schema.field(name).with_metadata(said or None))
+        if about.missing.get(old) and b"missing" not in said and pa.types.is_string(frame.schema.field(name).type):
+            missing[name] = about.missing_codes(old, [code for code in frame[name].unique().to_pylist() if code])
+    return microdata.with_(
+        source=frame.cast(pa.schema(fields)),
+        labels={**labels, **microdata.labels},
+        value_labels={**words, **microdata.value_labels},
+        missing_codes={**{name: codes for name, codes in missing.items() if codes}, **microdata.missing_codes},
+    )
 
 
 def with_stated_roles(microdata: Microdata, stated: Any) -> Microdata:

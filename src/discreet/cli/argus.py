@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from discreet.argus.data import METADATA
 from discreet.cli.terminal import progress, result, say
 from discreet.errors import ParameterError
 from discreet.files.argus.rda import read_metadata
@@ -45,6 +46,11 @@ def convert(source: Path, output: Path | None, data: Path | None, strict: bool, 
         metadata = read_metadata(path, "records" if recipe.data.file is not None else "cells")
         texts = {f"{source.stem}.arb": recipe_batch(recipe, metadata)}
     else:
+        if source.suffix.lower() in METADATA and folder.resolve() != source.parent.resolve():
+            raise ParameterError(
+                "A recipe of metadata lies beside its data, whose paths are relative to it.",
+                hint="Leave --output out, or move recipe, data and metadata together.",
+            )
         texts = convert_batch(source, strict=strict, data_folder=data, allow_outside=allow_outside)
     for name, text in texts.items():
         with new_file(folder / name, OPEN) as stream:

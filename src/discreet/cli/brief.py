@@ -13,7 +13,8 @@ from discreet.cli.terminal import VERBOSE, asked_for, coloured
 from discreet.errors import counted
 from discreet.model.claims.base import EXTERNAL
 from discreet.model.claims.suppression import INSIDERS, JOINT, TOGETHER
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.custodian import RecordCustodian
+from discreet.model.release import Release
 from discreet.model.table import CellStatus
 from discreet.verbs.show import summary
 from discreet.verify import Verdict

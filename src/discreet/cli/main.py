@@ -537,6 +537,8 @@ def argus(
 
     The arguments are those of the program: LOG is the log book, TEMPORARY is accepted and not used, DATA is where files
     are looked for that do not lie beside the batch, and where output goes then.
+
+    mu-ARGUS has no batch files: of its metadata (.rda), --convert writes the recipe that makes its safe file.
     """
     from discreet.cli.argus import convert as convert_file
     from discreet.cli.argus import show_batch

@@ -97,7 +97,7 @@ def _show(
 def _tables(source: Path, allow_outside: bool) -> Table | TableSet:
     """The tables of a saved release, an instance of a solver, or a recipe."""
     from discreet.errors import ParameterError
-    from discreet.model.release import RecordCustodian
+    from discreet.model.custodian import RecordCustodian
     from discreet.recipe.job import RecipeJob
     from discreet.recipe.run import prepare
     from discreet.recipe.schema import read_recipe, recipe_text

@@ -16,9 +16,9 @@ from discreet.errors import NeedsError, ParameterError
 from discreet.keys import Key
 from discreet.measures.records import changed_share, entropy_lost, rare_share
 from discreet.methods.base import RecordMethod
+from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
 from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, RecordSet
-from discreet.model.release import RecordCustodian
 from discreet.progress import checkpoint
 from discreet.report.riskmap import Axis
 from discreet.verbs.protect_records import step_of

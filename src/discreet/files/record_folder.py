@@ -10,9 +10,9 @@ from discreet.files.records import RECORD_FORMATS, check_record_formats
 from discreet.files.sealing import write_besides, write_json, write_sealed
 from discreet.files.table_folder import file_names
 from discreet.files.transition_matrices import SUFFIX, matrices_text
+from discreet.model.custodian import RecordCustodian, RecordStep
 from discreet.model.layout import FORMAT, claim_description, hierarchy_description
 from discreet.model.public import PublicRelease
-from discreet.model.release import RecordCustodian, RecordStep
 from discreet.trust import SigningKey
 
 if TYPE_CHECKING:

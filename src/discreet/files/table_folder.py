@@ -16,9 +16,9 @@ from discreet.files.published.sdmx import csv_text, json_text, restricted_observ
 from discreet.files.sealing import write_besides, write_evidence, write_json, write_sealed
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import LARGEST, NO_LOWER, NO_UPPER, Ints
+from discreet.model.custodian import TableCustodian
 from discreet.model.layout import FORMAT, cell_columns, table_description
 from discreet.model.public import PublicRelease
-from discreet.model.release import TableCustodian
 from discreet.trust import SigningKey
 
 RESTRICTED = {"sdmx-csv": lambda found, heading: csv_text(found, heading).encode(), "sdmx-json": json_text}

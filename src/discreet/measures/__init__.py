@@ -14,6 +14,14 @@ from discreet.measures.deviation import deviation_classes
 from discreet.measures.fair import Fair, fair_comparison, fair_over_runs
 from discreet.measures.fit import Fit, fit
 from discreet.measures.grid import Grid
+from discreet.measures.individual_risk import (
+    FileRisk,
+    file_risk,
+    household_risk,
+    individual_risk,
+    threshold_for,
+    threshold_for_rate,
+)
 from discreet.measures.noise import change_shares, noise_errors, noise_over_runs
 from discreet.measures.overlap import interval_overlap, inverse_mean_square, percent_difference
 from discreet.measures.pram import (
@@ -47,6 +55,7 @@ from discreet.measures.suite import Measure, table_measures
 __all__ = [
     "AttributeRisk",
     "Fair",
+    "FileRisk",
     "Fit",
     "Grid",
     "Measure",
@@ -68,8 +77,11 @@ __all__ = [
     "expected_chi_square",
     "fair_comparison",
     "fair_over_runs",
+    "file_risk",
     "fit",
     "forecast_chi_square",
+    "household_risk",
+    "individual_risk",
     "information_loss",
     "interval_overlap",
     "inverse_mean_square",
@@ -89,4 +101,6 @@ __all__ = [
     "sample_risk",
     "signed_rank",
     "table_measures",
+    "threshold_for",
+    "threshold_for_rate",
 ]

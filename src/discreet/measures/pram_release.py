@@ -11,8 +11,9 @@ from discreet.errors import ParameterError, ResourceError, listed
 from discreet.measures.pram import PramRisk, along_axes, judged
 from discreet.measures.pram_estimates import MOST_CELLS, records_by_stratum
 from discreet.model.arrays import Floats, Ints
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import RecordSet, stands_for_unknown
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.release import Release
 from discreet.model.transition import TransitionMatrix
 from discreet.model.transition_codes import coded, in_order
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from discreet.verbs.redesign import recode as recode
     from discreet.verbs.repair import repair as repair
     from discreet.verbs.replay import replay as replay
+    from discreet.verbs.risk import risk as risk
     from discreet.verbs.save import save as save
     from discreet.verbs.show import pivot_to_frame as pivot_to_frame
     from discreet.verbs.show import public_to_frame as public_to_frame

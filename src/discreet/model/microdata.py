@@ -25,6 +25,7 @@ from discreet.model.records import (
 )
 
 if TYPE_CHECKING:
+    from discreet.measures.risk_result import RecordRisk
     from discreet.rules.records import RecordRule
 
 Names = str | Sequence[str]
@@ -42,6 +43,8 @@ ROLES = {
     "identifier": IDENTIFIER,
 }
 """Arguments of :class:`Microdata` that name columns, and what these are then."""
+FIXED = (".asc", ".saf")
+"""How files of fixed fields end: read as csv, their first record would be taken for names of columns and shown."""
 TOGETHER = ({CONTRIBUTOR, IDENTIFIER}, {CONTRIBUTOR, HOUSEHOLD})
 """Pairs of roles that one column may have: who contributes may be the unit itself."""
 
@@ -140,6 +143,12 @@ class Microdata:
             raise ParameterError("Microdata needs a data frame or the path of a file.")
         if isinstance(self.source, str):
             object.__setattr__(self, "source", Path(self.source))
+        if isinstance(self.source, Path) and self.source.suffix.lower() in FIXED:
+            raise ParameterError(
+                f"{self.source.name!r} has no separators: its metadata say where fields begin.",
+                hint=f"Use ds.read_argus({self.source.name!r}).microdata, with the .rda file beside it.",
+                recipe_hint='Give [data] metadata = "....rda", the file that describes the fields.',
+            )
         if isinstance(self.source, Path) and needs_text(self.source, self.decimal, self.encoding, self.sheet):
             object.__setattr__(self, "source", self.as_text())
         for name in ("keys", "sensitive", "numeric", "identifier", "strata"):
@@ -204,6 +213,64 @@ class Microdata:
         (1,)
         """
         return doors.assess(self, *rules)
+
+    def risk(
+        self,
+        keys: Names | None = None,
+        *,
+        sensitive: Names | None = None,
+        weight: str | None = None,
+        household: str | None = None,
+        k: int = 3,
+        size: int = 3,
+        missing: Literal["category", "any", "exempt"] = "category",
+        threshold: float = 0.1,
+        fraction: float | None = None,
+    ) -> RecordRisk:
+        """Who can be recognised in the records, by whom, and why.
+
+        Parameters
+        ----------
+        keys
+            Columns that an intruder may know; those with the role of keys where left out.
+        sensitive
+            Columns that nobody should learn of a person; those with that role where left out.
+        weight
+            Column of sampling weights; that with the role where left out. Without weights the file is taken for the
+            whole population, and a record that shares its keys with ``f - 1`` others has a risk of ``1 / f``.
+        household
+            Column of households; that with the role where left out.
+        k
+            Combinations that occur fewer times are unsafe.
+        size
+            Sets of up to so many keys are counted.
+        missing
+            What an empty field means: ``"category"``, a value of its own; ``"any"``, it agrees with every value;
+            ``"exempt"``, a record is not judged by sets of keys in which it is empty.
+        threshold
+            Individual risks above it are counted.
+        fraction
+            The share of the population that is in the file, where it has no weights.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = ds.Microdata(pa.table({"age": ["old", "young", "young"]}), keys=["age"])
+        >>> people.risk().uniques
+        1
+        """
+        return doors.risk(
+            self,
+            keys,
+            sensitive=sensitive,
+            weight=weight,
+            household=household,
+            k=k,
+            size=size,
+            missing=missing,
+            threshold=threshold,
+            fraction=fraction,
+        )
 
     def as_text(self) -> Any:
         """All columns of the file as text, in an Arrow table; what is a number is found out when it is asked for.

@@ -16,12 +16,13 @@ from discreet.model.pivot import PivotSide, PivotSource, pivoted
 from discreet.model.table import NOT_JUDGED, CellStatus, Table
 
 if TYPE_CHECKING:
+    from discreet.model.custodian import RecordCustodian, TableCustodian
     from discreet.model.hierarchy import Hierarchy
     from discreet.model.microdata import Microdata
     from discreet.model.pattern import Pattern
     from discreet.model.public import PublicTable
     from discreet.model.records import PublicRecords, RecordAssessment
-    from discreet.model.release import RecordCustodian, Release, TableCustodian
+    from discreet.model.release import Release
     from discreet.model.tableset import TableSet
 
 LINES = 30

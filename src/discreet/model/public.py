@@ -176,11 +176,12 @@ class PublicRelease:
         Parameters
         ----------
         title
-            Heading; the names of the tables when left out.
+            Heading; the names of the tables, or of the file of records, when left out.
         notes
             Plain sentences of the publisher.
         most_cells
-            How many cells of each table are shown.
+            How many cells of each table are shown; of records, columns with more different values are not listed by
+            code.
 
         Raises
         ------

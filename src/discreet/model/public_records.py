@@ -41,6 +41,8 @@ def new_words(done: Iterable[tuple[Mapping[str, Any], Collection[str]]]) -> dict
 
 
 NO_WORDS = NewWords({}, ())
+KEEPS_CODES = ("local_suppress", "pram", "rank_swap", "swap")
+"""Methods that leave the meaning of codes as it was: what is said of their columns stays true."""
 
 
 def public_records(
@@ -51,6 +53,7 @@ def public_records(
     keeps_order: bool,
     matrices: tuple[TransitionMatrix, ...] = (),
     words: Mapping[str, NewWords] | None = None,
+    recoded: Collection[str] | None = None,
 ) -> PublicRecords:
     """The public view of records.
 
@@ -73,6 +76,9 @@ def public_records(
         Transition matrices that are published, too.
     words
         What recodings say of the new codes of columns.
+    recoded
+        Columns whose codes may mean something else than before, so that labels and formats are gone; all altered ones
+        where left out.
     """
     import pyarrow as pa
 
@@ -86,30 +92,28 @@ def public_records(
         household = about.role == HOUSEHOLD
         if household:
             table = table.set_column(shown.index(column), column, pa.chunked_array([_renumbered(table[column])]))
-        said = (words or {}).get(column, NO_WORDS)
+        gone = household or column in (altered if recoded is None else recoded)
+        said = (words or {}).get(column, NO_WORDS) if gone and not household else NO_WORDS
+        labels = dict(said.labels if gone else about.value_labels)
         unknown = (*about.missing, *((code, code) for code in said.unknown))
         info[column] = PublicColumn(
             altered=household or column in altered,
             label=about.label,
-            value_labels={}
-            if household
-            else _labels(table[column], said)
-            if column in altered
-            else dict(about.value_labels),
+            value_labels=_left(table[column], labels) if column in altered else labels,
             missing=() if household else _missing(table[column], unknown) if column in altered else about.missing,
-            format="" if household or column in altered else about.format,
+            format="" if gone else about.format,
             role=about.role if about.role in TOLD else "",
-            measure="" if household or column in altered else about.measure,
+            measure="" if gone else about.measure,
         )
     return PublicRecords(name, table.combine_chunks(), info, keeps_order, matrices)
 
 
-def _labels(column: pa.ChunkedArray, said: NewWords) -> dict[str, str]:
-    """Words for the codes that an altered column has."""
-    if not said.labels:
+def _left(column: pa.ChunkedArray, labels: dict[str, str]) -> dict[str, str]:
+    """Labels of codes that an altered column still has: the others would tell what it had."""
+    if not labels:
         return {}
-    codes = {code_text(value) for value in column.unique().to_pylist() if value is not None}
-    return {code: said.labels[code] for code in sorted(codes & set(said.labels))}
+    there = {code_text(value) for value in column.unique().to_pylist() if value is not None}
+    return {code: text for code, text in labels.items() if code in there}
 
 
 def _missing(column: pa.ChunkedArray, missing: tuple[MissingRange, ...]) -> tuple[MissingRange, ...]:

@@ -9,10 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from discreet.argus.data import METADATA
 from discreet.argus.output import Written, write_argus
 from discreet.argus.parse import read_batch
+from discreet.argus.people_recipe import DATA, records_recipe
 from discreet.argus.translate import Job, Translation, translate
-from discreet.errors import DiscreetError, InputError, OutputError, counted
+from discreet.errors import DiscreetError, InputError, OutputError, ParameterError, counted
 from discreet.files.argus.outputs import write_text
 from discreet.recipe.job import RecipeJob
 from discreet.recipe.run import Run, prepare, run_job
@@ -73,6 +75,12 @@ def run_batch(
     [True, True]
     """
     path = Path(path)
+    _refuse_records(path)
+    if path.suffix.lower() in METADATA:
+        raise ParameterError(
+            f"{path.name!r} is a file of metadata, and no batch.",
+            hint=f"Make a recipe of it (discreet argus {path.name} --convert), and run that (discreet run).",
+        )
     book = Logbook(path, strict)
     places = [] if logbook is None else [Path(logbook)]
     try:
@@ -99,6 +107,9 @@ def convert_batch(
 
     Every ``<SUPPRESS>`` with the files written after it is one recipe. What has no counterpart stands in comments.
 
+    μ-ARGUS has no batch files. Of its metadata (``people.rda``, with the records beside it) the recipe is made that a
+    session of it comes to: combinations by identification level, local suppression by weights, the safe file.
+
     Examples
     --------
     >>> import discreet as ds, tempfile
@@ -108,6 +119,9 @@ def convert_batch(
     ['example-1.toml', 'example-2.toml']
     """
     path = Path(path)
+    _refuse_records(path)
+    if path.suffix.lower() in METADATA:
+        return {f"{path.stem}.toml": records_recipe(path)}
     translation = _translated(path, strict, data_folder, allow_outside)
     jobs = [job for job in translation.jobs if job.protected]
     if not jobs:
@@ -117,6 +131,15 @@ def convert_batch(
         name = f"{path.stem}.toml" if len(jobs) == 1 else f"{path.stem}-{number}.toml"
         result[name] = job.text()
     return result
+
+
+def _refuse_records(path: Path) -> None:
+    """Refuse a file of records: read as a batch, its first record would be shown in the error."""
+    if path.suffix.lower() in DATA:
+        raise ParameterError(
+            f"{path.name!r} is a file of records, and no batch.",
+            hint=f"Name the batch (.arb), or the metadata: discreet argus {path.stem}.rda --convert",
+        )
 
 
 def _translated(path: Path, strict: bool, data_folder: str | Path | None, allow_outside: bool) -> Translation:

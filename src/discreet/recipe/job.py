@@ -36,11 +36,14 @@ from discreet.recipe.schema import (
     PatternPart,
     PublishedPart,
     Recipe,
+    RecordsPart,
     method_of,
     preferred,
     publisher_of,
     varied_records,
 )
+from discreet.rules.anonymity import KAnonymity
+from discreet.rules.profiles import profile
 from discreet.verbs.already import Item, PublishedBefore
 from discreet.verbs.load import load
 
@@ -208,6 +211,22 @@ class RecipeJob:
             delimiter=data.delimiter,
             engine=data.engine,
         )
+
+    def profile_rules(self, data: Microdata, part: RecordsPart) -> list[KAnonymity]:
+        """The rules of the profile that the recipe names; what it demands besides goes into the log."""
+        if part.profile is None:
+            return []
+        levels: dict[str, int] = dict(self.recipe.data.levels)
+        if not levels and self.argus.described:
+            levels = {key: level for key, level in self.argus.records().levels.items() if key in data.keys}
+        weight = data.weight or ""
+        found = profile(
+            part.profile, levels or data.keys, weight, household=data.household, household_keys=part.household_keys
+        )
+        self.argus.note(
+            *(f"See to it yourself, the profile {found.name!r} demands it: {duty}." for duty in found.duties)
+        )
+        return list(found.rules)
 
     def pattern(self, part: PatternPart, path: Path | None = None) -> Pattern:
         """A pattern file; of one that another program made only the variables of the tables are read.

@@ -397,16 +397,23 @@ def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence
     formats = check_record_formats([*recipe.output.formats, *formats])
     methods = job.methods()
     source = job.source()
-    data = job.microdata().with_(hierarchies={name: job.hierarchy(name, source) for name in recipe.hierarchies})
+    data = job.microdata()
+    own = {name: job.hierarchy(name, source) for name in recipe.hierarchies}
+    data = data.with_(hierarchies={**data.hierarchies, **own})
+    rules = [
+        *(record_rule_from_record(record).with_files_read(job.input) for record in recipe.rules),
+        *job.profile_rules(data, part),
+    ]
     release = protect_records(
         data,
         methods,
-        [record_rule_from_record(record) for record in recipe.rules],
+        rules,
         key=job.key(methods),
         keep_order=part.keep_order,
         name=part.name,
     )
-    log = {**release.custodian.log, "recipe": text, "inputs": job.inputs}
+    notes = [*job.argus.notes, *release.custodian.log["notes"]]
+    log = {**release.custodian.log, "notes": notes, "recipe": text, "inputs": job.inputs}
     release = Release(release.public, release.custodian.with_log(log))
     verdict = verify(release).require()
     page = records_report(release, recipe=text, verdict=verdict) if recipe.output.report else False

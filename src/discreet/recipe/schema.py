@@ -45,6 +45,7 @@ class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     household: str | None = None
     identifier: list[str] = []
     strata: list[str] = []
+    levels: dict[str, int] = {}
     missing_codes: dict[str, list[str]] = {}
     missing: dict[str, str] = {}
     recode: dict[str, str] = {}
@@ -202,6 +203,8 @@ class RecordsPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     name: str = "records"
     keep_order: bool = False
+    profile: Literal["research", "public-use"] | None = None
+    household_keys: list[str] = []
 
 
 class OutputPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -307,10 +310,23 @@ def _refuse_for_records(recipe: Recipe) -> None:
     """Refuse what only tables have."""
     if recipe.data.file is None:
         raise ParameterError("[records] needs records, and the recipe's [data] has cells.", hint="Give file = ...")
+    refuse_unused_levels(recipe.data, recipe.records)
     plain = Recipe(version=1, data=recipe.data, protect=[], output=recipe.output)
     for key in ("assess", "links", "already_published", "one_pattern", "pattern", "compare"):
         if getattr(recipe, key) != getattr(plain, key):
             raise ParameterError(f"{key} is for tables, and the recipe publishes records.", hint="Leave it out.")
+
+
+def refuse_unused_levels(data: DataPart, records: RecordsPart | None) -> None:
+    """Refuse keys that only a profile looks at where there is none: left aside in silence, nothing would be counted."""
+    if records is not None and records.profile is not None:
+        return
+    if data.levels or (records is not None and records.household_keys):
+        key = "levels of [data]" if data.levels else "household_keys of [records]"
+        raise ParameterError(
+            f"{key} {'are' if data.levels else 'is'} for a profile, and the recipe has none.",
+            hint='Add profile = "research" to [records], or write combinations = [...] in a rule.',
+        )
 
 
 def varied_records(record: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:

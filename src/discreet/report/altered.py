@@ -13,7 +13,7 @@ from discreet.errors import counted
 from discreet.model.arrays import Ints
 from discreet.model.claims.altered import KNOWN_LEVELS
 from discreet.model.claims.base import NO_LEVELS
-from discreet.model.release import TableCustodian
+from discreet.model.custodian import TableCustodian
 from discreet.model.table import Table
 from discreet.report import findings, plots
 from discreet.report.deduction import Deduction, altered_deduction

@@ -12,7 +12,8 @@ from discreet.attack.intervals import TOLERANCE
 from discreet.errors import ParameterError
 from discreet.files.table_folder import proven_interval
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.model.release import Release, TableCustodian
+from discreet.model.custodian import TableCustodian
+from discreet.model.release import Release
 from discreet.model.table import CellStatus
 
 WIDTH_CLASSES = (

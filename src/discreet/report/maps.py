@@ -8,7 +8,8 @@ import numpy as np
 
 from discreet.errors import NeedsError
 from discreet.model.arrays import Floats, Ints
-from discreet.model.release import Release, TableCustodian
+from discreet.model.custodian import TableCustodian
+from discreet.model.release import Release
 from discreet.report.plots import _image
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from discreet.model.public import PublicRelease, PublicTable
 from discreet.report.heatmap import Heat
 from discreet.report.page import render
 from discreet.report.patterns import public_heat
+from discreet.report.public_records import public_records_report
 from discreet.report.words import Name, names_of, number
 
 
@@ -21,11 +22,11 @@ def public_report(public: PublicRelease, *, title: str = "", notes: Sequence[str
     public
         The public part of a release: ``release.public``. Nothing else is taken.
     title
-        Heading; the names of the tables when left out.
+        Heading; the names of the tables, or of the file of records, when left out.
     notes
         Plain sentences of the publisher.
     most_cells
-        How many cells of each table are shown.
+        How many cells of each table are shown; of records, columns with more different values are not listed by code.
 
     Raises
     ------
@@ -50,6 +51,8 @@ def public_report(public: PublicRelease, *, title: str = "", notes: Sequence[str
         raise ParameterError("notes= takes a list of sentences.", hint="Write notes=['...'].")
     if isinstance(most_cells, bool) or not isinstance(most_cells, int) or most_cells < 0:
         raise ParameterError(f"most_cells={most_cells!r} is not allowed.", hint="Give a whole number of at least 0.")
+    if public.records is not None:
+        return public_records_report(public.records, title, [str(note) for note in notes], most_cells)
     names = ", ".join(table.name for table in public.tables)
     return render(
         "public.html",

@@ -1,4 +1,4 @@
-"""The report on a release of records: what columns were and became, who could be recognised, the proof."""
+"""The report on a release of records: who is at risk and why, what was done, what it cost, what remains, the proof."""
 
 from __future__ import annotations
 
@@ -7,31 +7,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import counted
-from discreet.model.records import KEY, NEVER_PUBLIC, SENSITIVE
-from discreet.model.release import RecordCustodian, Release
+from discreet.measures.records import changed_share, entropy_lost
+from discreet.model.claims.record_rules import rule_words
+from discreet.model.custodian import RecordCustodian
+from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, SENSITIVE
+from discreet.model.release import Release
 from discreet.report.findings import HeadlineNumber
+from discreet.report.lattice import LatticePicture, lattice_picture
 from discreet.report.page import render
+from discreet.report.record_columns import ColumnLine, column_lines, frequencies
+from discreet.report.record_images import contribution_image, histogram_image
+from discreet.report.record_risk import (
+    CLASSES,
+    RiskPair,
+    class_names,
+    key_lines,
+    moves,
+    remaining,
+    risk_lines,
+    risk_pair,
+    worst_sets,
+)
+from discreet.report.records_done import emptied_columns, recoded_columns
 from discreet.report.repeat import log_text, versions
-from discreet.report.words import count, parameters
+from discreet.report.words import count, parameters, percent, plain_number
 from discreet.rules.anonymity import KAnonymity
 from discreet.rules.records import assess_records, record_rule_from_record
 from discreet.verify import Verdict, check_records
 
 REFUSALS = 20
+UNSET: tuple[Any, ...] = (None, "", (), [], {})
+"""Parameters that nobody gave."""
 SIZES = (2, 3, 5, 10)
 """How often a combination of keys must occur, for the table of who could be recognised before and after."""
-
-
-@dataclass(frozen=True)
-class ColumnLine:
-    """One column on the page."""
-
-    name: str
-    role: str
-    what: str
-    before: str
-    after: str
-    empty: str
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,8 @@ def records_report(
     """
     custodian = release.custodian
     checked = check_records(custodian, release.public) if verdict is None else verdict
+    lines = column_lines(custodian)
+    pair = risk_pair(custodian)
     return render(
         "records.html",
         title=title or f"Disclosure control of the file {custodian.name!r}",
@@ -77,12 +87,16 @@ def records_report(
         refusals=checked.refused[:REFUSALS],
         refusals_more=max(len(checked.refused) - REFUSALS, 0),
         rows=len(custodian.original),
-        columns=_columns(custodian),
+        columns=lines,
+        emptied=emptied_columns(custodian),
+        recoded=recoded_columns(custodian),
+        frequencies=frequencies(custodian),
         keys=list(custodian.original.with_role(KEY)),
         sensitive=list(custodian.original.with_role(SENSITIVE)),
         anonymity=_anonymity(custodian),
-        headline=_headline(custodian),
+        headline=_headline(custodian, lines, pair),
         rules=_rules(custodian),
+        lattices=_lattices(custodian),
         order="in their original order" if custodian.keeps_order else "in a random order",
         methods=[_method(e.method, e.claim.statement, e.effort) for e in custodian.evidence],
         notes=[*(text for e in custodian.evidence for text in e.findings), *custodian.log.get("notes", ())],
@@ -90,33 +104,37 @@ def records_report(
         made_with=str(custodian.log.get("discreet", "unknown")),
         recipe=recipe,
         versions=versions(),
+        **_risk_parts(pair),
     )
 
 
-def _columns(custodian: RecordCustodian) -> list[ColumnLine]:
-    original, released = custodian.original, custodian.released
-    altered = {name for step in custodian.steps for name in step.changed.column_names}
-    lines = []
-    for name in original.names:
-        role = original.about(name).role
-        hidden = role in NEVER_PUBLIC
-        what = "left out" if hidden else "altered" if name in altered else "as it was"
-        what = "numbered anew" if role == "household" else what
-        lines.append(
-            ColumnLine(
-                name,
-                role or "–",
-                what,
-                f"{_distinct(original[name]):,}",
-                "–" if hidden else f"{_distinct(released[name]):,}",
-                f"{original[name].null_count:,}",
+def _risk_parts(pair: RiskPair | None) -> dict[str, Any]:
+    """What the page shows of risk; nothing where no column is a key."""
+    if pair is None:
+        return {"risk": None}
+    return {
+        "risk": pair,
+        "risks": risk_lines(pair),
+        "by_key": key_lines(pair),
+        "worst": worst_sets(pair),
+        "classes": class_names(CLASSES),
+        "moves": moves(pair),
+        "remaining": remaining(pair),
+        "histogram": histogram_image(pair),
+        "contributions": contribution_image(pair),
+        "diversity": [
+            (
+                old.name,
+                old.distinct,
+                new.distinct,
+                f"{old.entropy:.3g}",
+                f"{new.entropy:.3g}",
+                f"{old.t:.3f}",
+                f"{new.t:.3f}",
             )
-        )
-    return lines
-
-
-def _distinct(column: Any) -> int:
-    return len(column.drop_null().unique())
+            for old, new in zip(pair.before.sensitive, pair.after.sensitive, strict=True)
+        ],
+    }
 
 
 def _anonymity(custodian: RecordCustodian) -> list[AnonymityLine]:
@@ -129,28 +147,52 @@ def _anonymity(custodian: RecordCustodian) -> list[AnonymityLine]:
     return [AnonymityLine(rule.k, before, after) for rule, before, after in zip(rules, *counts, strict=True)]
 
 
-def _headline(custodian: RecordCustodian) -> list[HeadlineNumber]:
+def _headline(custodian: RecordCustodian, lines: list[ColumnLine], pair: RiskPair | None) -> list[HeadlineNumber]:
     """The numbers that readers look for first."""
-    lines = _columns(custodian)
     altered, hidden = (sum(line.what == what for line in lines) for what in ("altered", "left out"))
     shown = [
         HeadlineNumber(count(len(custodian.order)), "records"),
         HeadlineNumber(count(len(lines) - hidden), "columns published", f"{count(hidden)} left out"),
-        HeadlineNumber(count(altered), "columns altered"),
+        HeadlineNumber(count(altered), "columns altered", _cost(custodian)),
     ]
-    for line in _anonymity(custodian)[1:2]:
-        words = f"records whose keys occur fewer than {line.k} times"
-        shown.append(HeadlineNumber(count(line.after), words, f"{count(line.before)} before", "is-unsafe"))
+    if pair is not None:
+        k = pair.after.question.k
+        words = f"records whose keys occur fewer than {k} times"
+        shown.append(HeadlineNumber(count(pair.after.rare), words, f"{count(pair.before.rare)} before", "is-unsafe"))
+        expected, was = (plain_number(one.file.expected) for one in (pair.after, pair.before))
+        shown.append(HeadlineNumber(expected, "records expected to be matched correctly", f"{was} before", "is-unsafe"))
     return shown
 
 
+def _cost(custodian: RecordCustodian) -> str:
+    """What was lost over all published columns, in a few words."""
+    original, released = custodian.original, custodian.released
+    names = [name for name in original.names if original.about(name).role not in (*NEVER_PUBLIC, HOUSEHOLD)]
+    before, after = ({name: records[name] for name in names} for records in (original, released))
+    changed, lost = changed_share(before, after), entropy_lost(before, after)
+    return f"{percent(changed, 1)} of the values changed, {percent(lost, 1)} of what columns tell lost"
+
+
 def _rules(custodian: RecordCustodian) -> list[str]:
-    rules = [record_rule_from_record(rule) for rule in custodian.rules]
-    return list(assess_records(custodian.released, rules)[0].words)
+    """What the rules say of the public file; of those that look at a population that was not kept, what they claim."""
+    words: list[str] = []
+    for plain in custodian.rules:
+        rule = record_rule_from_record(plain)
+        if rule.countable:
+            words += assess_records(custodian.released, [rule])[0].words
+        else:
+            words.append(rule_words(plain).statement)
+    return words
+
+
+def _lattices(custodian: RecordCustodian) -> list[LatticePicture]:
+    """Pictures of the lattices that were searched."""
+    found = (lattice_picture(e.method, e.facts) for e in custodian.evidence if e.claim.method == "generalise")
+    return [picture for picture in found if picture is not None]
 
 
 def _method(record: Mapping[str, Any], statement: str, effort: Mapping[str, int]) -> dict[str, str]:
-    given = {name: value for name, value in record.items() if name != "method"}
+    given = {name: value for name, value in record.items() if name != "method" and value not in UNSET}
     return {
         "name": str(record.get("method", "")),
         "parameters": parameters(given),

@@ -85,12 +85,12 @@ def numbered(columns: Sequence[Ints], sizes: Sequence[int], rows: int) -> tuple[
     group, many = np.zeros(rows, np.int64), 1
     for codes, size in zip(columns, sizes, strict=True):
         if many * size >= 2**62:
-            group, many = _compact(group)
+            group, many = compacted(group)
         group, many = group * size + codes, many * size
-    return (group, many) if many <= max(DENSE, 4 * rows) else _compact(group)
+    return (group, many) if many <= max(DENSE, 4 * rows) else compacted(group)
 
 
-def _compact(group: Ints) -> tuple[Ints, int]:
+def compacted(group: Ints) -> tuple[Ints, int]:
     """The same groups, numbered without gaps."""
     import pyarrow as pa
 
@@ -117,7 +117,7 @@ def records_like(keys: KeyCodes, missing: Meaning = "category", weight: Floats |
 
 def households_like(keys: KeyCodes, household: Ints, households: int) -> Floats:
     """For every record how many households have a member with its combination of keys."""
-    group, many = _compact(keys.groups()[0])
+    group, many = compacted(keys.groups()[0])
     _, first = np.unique(group * households + household, return_index=True)
     return _sums(group[first], many, None)[group]
 
@@ -128,7 +128,7 @@ def _sums(group: Ints, many: int, weight: Floats | None) -> Floats:
 
 def _agreeing(keys: KeyCodes, weight: Floats | None) -> Floats:
     """For every record how many agree with it where neither of the two is empty."""
-    group, many = _compact(keys.groups()[0])
+    group, many = compacted(keys.groups()[0])
     first = np.zeros(many, np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
     mass = _sums(group, many, weight)

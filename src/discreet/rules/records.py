@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -16,7 +17,16 @@ from discreet.model.records import RecordAssessment, RecordSet
 from discreet.parameters import Declared
 
 RECORD_RULES: Registry[RecordRule] = Registry()
-RECORD_RULES.add_homes({"k_anonymity": "discreet.rules.anonymity"})
+RECORD_RULES.add_homes(
+    {
+        "k_anonymity": "discreet.rules.anonymity",
+        "l_diversity": "discreet.rules.diversity",
+        "t_closeness": "discreet.rules.diversity",
+        "beta_likeness": "discreet.rules.diversity",
+        "k_map": "discreet.rules.population",
+        "delta_presence": "discreet.rules.population",
+    }
+)
 
 
 class RecordFinding(NamedTuple):
@@ -36,6 +46,15 @@ class RecordRule(Declared, ABC):
         super().__init_subclass__(**kwargs)
         if "kind" in cls.__dict__:
             RECORD_RULES.add(cls.kind, cls)
+
+    @property
+    def countable(self) -> bool:
+        """Whether all that it counts is there; a population may be too large to be kept in plain data."""
+        return True
+
+    def with_files_read(self, find: Callable[[str], Path] = Path) -> Self:
+        """The rule with what the files say that it names; ``find`` turns a name into a path."""
+        return self
 
     @abstractmethod
     def resolved(self, records: RecordSet) -> RecordRule:
@@ -73,7 +92,8 @@ def record_rule_from_record(record: Mapping[str, Any]) -> RecordRule:
     for name in given:
         if name not in known:
             raise ParameterError(unknown_name("parameter", name, known, f"rule {kind!r}"))
-    missing = [f.name for f in fields(cls) if f.default is MISSING and f.name not in given]
+    needed = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
+    missing = [name for name in needed if name not in given]
     if missing:
         raise ParameterError(f"Rule {kind!r} needs {listed(missing)}.", hint=f"It takes {listed(known)}.")
     return cls(**given)

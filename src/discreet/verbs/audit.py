@@ -10,15 +10,16 @@ import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
 from discreet.attack.whole import attack_whole
-from discreet.errors import InputError, ParameterError, counted, listed
+from discreet.errors import InputError, NeedsError, ParameterError, counted, listed
 from discreet.methods.base import publisher_from_record
 from discreet.methods.outcome import NotAudited, Reading
 from discreet.model.arrays import Bools, Status
 from discreet.model.claims.altered import MADE_INTERVALS
 from discreet.model.claims.base import EXTERNAL
 from discreet.model.claims.suppression import EXTERNAL_WITHIN, INSIDERS, JOINT, TOGETHER, judged_sums
+from discreet.model.custodian import RecordCustodian, TableCustodian
 from discreet.model.pattern import Pattern
-from discreet.model.release import Release, TableCustodian
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.relations import System, build_system
@@ -105,6 +106,7 @@ def audit(
     >>> ds.audit(release, insiders=None).short
     0
     """
+    _refuse_records(subject)
     claimed = _claimed(subject)
     _refuse(insiders, coalitions, known_within, sample)
     within = claimed.known_within if isinstance(known_within, str) else known_within
@@ -189,6 +191,15 @@ def _everybody_knows(system: System, within: float | None) -> System:
     lower, upper = known_bounds(system, within)
     lower = np.where(system.in_tables, lower, system.lower_bound)
     return replace(system, lower_bound=lower, upper_bound=np.where(system.in_tables, upper, system.upper_bound))
+
+
+def _refuse_records(subject: Release | Table | TableSet) -> None:
+    """Refuse releases of records."""
+    if isinstance(subject, Release) and isinstance(subject.custodian, RecordCustodian):
+        raise NeedsError(
+            "The audit is of tables, and this is a release of records.",
+            hint="ds.risk(release), or discreet risk FOLDER, says who can be recognised; verify checks the claims.",
+        )
 
 
 def _refuse(insiders: object, coalitions: object, known_within: object, sample: object) -> None:

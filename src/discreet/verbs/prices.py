@@ -11,8 +11,9 @@ import numpy as np
 from discreet.errors import NeedsError, ProtectionError
 from discreet.files.frames import to_frame as frame_of
 from discreet.methods.base import publisher_from_record
+from discreet.model.custodian import TableCustodian
 from discreet.model.notebook import listing, page, sentence
-from discreet.model.release import Release, TableCustodian
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.progress import steps
 from discreet.tables.suppress.method import Suppress

@@ -15,9 +15,10 @@ from discreet.methods.needs import check_needs
 from discreet.methods.outcome import TableOutcome
 from discreet.model.already import AlreadyPublished
 from discreet.model.arrays import Ints, Status
+from discreet.model.custodian import RecordCustodian, TableCustodian
 from discreet.model.evidence import Parts
 from discreet.model.microdata import Microdata
-from discreet.model.release import RecordCustodian, Release, TableCustodian
+from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
@@ -27,7 +28,6 @@ from discreet.relations.adding import undeclared_sums
 from discreet.rules.base import Rule
 from discreet.tables.memory import require_memory
 from discreet.verbs.already import Items, gather
-from discreet.verbs.cost_variables import with_cost_variable
 from discreet.verbs.limits import limit_notes
 from discreet.verbs.steps import (
     MADE_KEY,
@@ -241,7 +241,10 @@ def protect_tables(
         refuse_undeclared_sums(table)
     if not publisher.alters:
         refuse_unjudged(whole)
-    whole = with_cost_variable(whole, publisher)
+    if publisher.cost_variable is not None:
+        from discreet.verbs.cost_variables import with_cost_variable
+
+        whole = with_cost_variable(whole, publisher)
     if publisher.alters:
         already = replace(already, tables=tuple(known for known in already.tables if not known.unseen))
         _refuse_beside_altered(whole, already, publisher)

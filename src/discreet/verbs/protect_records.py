@@ -17,10 +17,11 @@ from discreet.methods.base import Method, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
+from discreet.model.custodian import RecordCustodian, RecordStep
 from discreet.model.evidence import Evidence
 from discreet.model.microdata import Microdata
 from discreet.model.records import NEVER_PUBLIC, RecordSet
-from discreet.model.release import RecordCustodian, RecordStep, Release
+from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
 from discreet.rules.records import RecordRule, assess_records, record_rule_from_record
@@ -97,8 +98,9 @@ def release_of(
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules)
     if not assessment.holds:
+        broken = (words for words, unsafe in zip(assessment.words, assessment.unsafe, strict=True) if unsafe)
         raise ProtectionError(
-            f"The records are not safe yet: {'; '.join(assessment.words)}.",
+            f"The records are not safe yet: {'; '.join(broken)}.",
             hint="Recode the keys further (ds.Recode), or ask for less.",
         )
     order = (

@@ -7,7 +7,8 @@ from typing import Any
 
 from discreet.errors import InputError
 from discreet.methods.base import publisher_from_record
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.custodian import RecordCustodian
+from discreet.model.release import Release
 from discreet.rules.base import rule_from_record
 from discreet.verbs.already import gather
 from discreet.verbs.assess import assess

@@ -11,7 +11,8 @@ from discreet.files.published.heading import Heading
 from discreet.files.record_folder import write_records
 from discreet.files.sealing import refuse_foreign, sign_release
 from discreet.files.table_folder import write_tables
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.custodian import RecordCustodian
+from discreet.model.release import Release
 from discreet.trust import SigningKey
 from discreet.verify import check_folder
 from discreet.watching import watched

@@ -6,13 +6,14 @@ from typing import Any
 
 from discreet.errors import counted, listed
 from discreet.files.frames import to_frame as frame_of
-from discreet.model.claims.record_rules import rule_words
+from discreet.model.claims.record_rules import rule_words, some_untold
 from discreet.model.claims.records import release_left_out
+from discreet.model.custodian import RecordCustodian
 from discreet.model.pages import kind_of_table
 from discreet.model.pivot import Pivot
 from discreet.model.public import PublicTable
 from discreet.model.records import HOUSEHOLD, SENSITIVE
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.release import Release
 from discreet.model.table import CellStatus, Table
 from discreet.relations import build_system
 
@@ -103,7 +104,7 @@ def _summary_of_records(release: Release[RecordCustodian]) -> str:
     lines.append("Rows stand in their original order." if shown.keeps_order else "Rows stand in a random order.")
     left_out = release_left_out(
         bool(custodian.rules),
-        sensitive=bool(custodian.original.with_role(SENSITIVE)),
+        sensitive=some_untold(custodian.rules, custodian.original.with_role(SENSITIVE)),
         households=bool(custodian.original.with_role(HOUSEHOLD)),
     )
     left_out = (*(text for rule in words for text in rule.not_considered), *left_out)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any, Literal, overload
 
 from discreet.engine.protocol import columns_of, open_records
-from discreet.errors import ParameterError, unknown_name
+from discreet.errors import InputError, ParameterError, unknown_name
 from discreet.files.frames import column_names, coordinates
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import EngineName, Microdata
@@ -126,6 +126,7 @@ def tabulate(
     else:
         wanted = specs_of(data, by, value, weight, options)
     data, wanted = _placed(data, wanted)
+    _refuse_unknown_columns(data)
     tables = _tables(data, wanted)
     return tables[0] if specs is None and (value is None or isinstance(value, str)) else TableSet(tables)
 
@@ -140,6 +141,18 @@ def as_microdata(data: Any, weight: str | Literal[False] | None, options: dict[s
     if roles:
         raise ParameterError(f"{next(iter(roles))}= is a role: give it to Microdata, which was given already.")
     return data
+
+
+def _refuse_unknown_columns(data: Microdata) -> None:
+    """Refuse codes for the fields of a column that the records do not have: a misspelt name would go unnoticed."""
+    for option, stated in (("missing", data.missing), ("recode", data.recode)):
+        names = column_names(data.source, data.delimiter) if stated else []
+        for name in stated:
+            if name not in names:
+                raise InputError(
+                    unknown_name("column", name, names, "the records"),
+                    hint=f"Correct the name in Microdata({option}=).",
+                )
 
 
 def specs_of(

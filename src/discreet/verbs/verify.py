@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.release import Release
 from discreet.verbs.with_records import check_original, check_with_records
 from discreet.verify import Verdict, check_records, check_release
 from discreet.watching import watched

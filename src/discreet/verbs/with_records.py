@@ -9,8 +9,9 @@ from discreet.errors import InputError, NeedsError
 from discreet.keys import Key, find_key
 from discreet.methods.base import Method, publisher_from_record
 from discreet.methods.registry import method_from_record
+from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.release import Release
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.verbs.protect_records import changed_microdata, numbers_of

@@ -7,7 +7,8 @@ from typing import Any
 from discreet.errors import ParameterError, counted
 from discreet.methods.base import Method
 from discreet.methods.registry import method_from_record
-from discreet.model.release import RecordCustodian, Release
+from discreet.model.custodian import RecordCustodian
+from discreet.model.release import Release
 from discreet.rules.records import record_rule_from_record
 from discreet.verbs.protect_records import release_of
 from discreet.verbs.step_effects import step_said

@@ -14,9 +14,9 @@ from discreet.model.claims.base import Claim
 from discreet.model.claims.pram import pram_claim_before_tables
 from discreet.model.claims.recoding import recoded_claim
 from discreet.model.claims.records import multiplied_claim, swapped_claim
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import Evidence
 from discreet.model.public import PublicRelease
-from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.verify.altered import Check, check_adjustment, check_altered, check_intervals, check_rounding
 from discreet.verify.bounds import check_floors

@@ -19,6 +19,7 @@ from discreet.errors import InputError, counted
 from discreet.keys import Key
 from discreet.model.already import AlreadyPublished, EarlierTable, KnownCells
 from discreet.model.arrays import NO_LOWER, NO_UPPER, pointers
+from discreet.model.custodian import TableCustodian
 from discreet.model.evidence import MOVES, UP, Acceptance, Certificates, Evidence, Impossible, Proofs, Weighted
 from discreet.model.figure import Figure
 from discreet.model.layout import (
@@ -33,7 +34,6 @@ from discreet.model.layout import (
     empty_means,
     table_from,
 )
-from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, VariableEquation
 from discreet.verify.description import check_description, check_log, check_names

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import InputError
-from discreet.model.release import TableCustodian
+from discreet.model.custodian import TableCustodian
 from discreet.verify.rule_shapes import LEVEL, PERCENT, SOME, TEXTS, rule
 from discreet.verify.shapes import (
     Shape,

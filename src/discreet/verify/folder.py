@@ -15,9 +15,9 @@ import numpy as np
 
 from discreet.errors import DiscreetError, InputError, counted
 from discreet.folders import as_one
+from discreet.model.custodian import TableCustodian
 from discreet.model.layout import PUBLIC_COLUMNS, PUBLIC_INTERVAL_COLUMNS
 from discreet.model.public import PublicRelease, PublicTable
-from discreet.model.release import TableCustodian
 from discreet.trust import PublicKey
 from discreet.verify.check import check_release
 from discreet.verify.custodian import (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Ints
-from discreet.model.release import TableCustodian
+from discreet.model.custodian import TableCustodian
 from discreet.model.table import NOBODY, CellStatus
 from discreet.verify.bounds import bounds_of, without_negative
 from discreet.verify.relations import Meaning, RowRelations

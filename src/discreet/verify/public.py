@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.model.custodian import TableCustodian
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.public import PublicRelease, PublicTable
-from discreet.model.release import TableCustodian
 from discreet.model.table import Table
 from discreet.verify.verdict import Verdict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from discreet.model.release import TableCustodian
+from discreet.model.custodian import TableCustodian
 from discreet.model.table import CellStatus
 from discreet.verify.formats.flat import sdmx_lines
 from discreet.verify.formats.notation import same_json, sdmx_message

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import discreet as ds
 from discreet.argus.parse import read_batch
 from discreet.argus.translate import translate
+from discreet.engine.record_set import read_record_set
 from discreet.errors import DiscreetError, InputError
 from discreet.files.argus.apriori import read_apriori
 from discreet.files.argus.cells import read_argus_cells
@@ -22,12 +23,15 @@ from discreet.recipe.links import read_table_metadata
 
 RECORDS_RDA = 'Size 1 2 99\n <RECODEABLE>\nRegion 4 2 99\n <RECODEABLE>\n <HIERARCHICAL>\n <HIERCODELIST> "r.hrc"\nVar2 7 9\n <NUMERIC>\n <DECIMALS> 2\n'  # noqa: E501
 FREE_RDA = '<SEPARATOR> ";"\nSize 2 99\n <RECODEABLE>\nVar2 9\n <NUMERIC>\n'
+PEOPLE_RDA = '<SEPARATOR> ","\n<NAMESINFRONT>\nSex 1 "9"\n <RECODABLE>\n <IDLEVEL> 1\n <SUPPRESSPRIORITY> 50\nTown 4 "9999" "X"\n <RECODABLE>\n <IDLEVEL> 2\n <TRUNCABLE>\n <EMPTY> "X"\n <RELATED> "Sex"\nHome 3\n <HOUSE_ID>\nPay 6 "-1"\n <NUMERIC>\n'  # noqa: E501
 TABLE_RDA = (
     '<SEPARATOR> ";"\nOne\n <RECODEABLE>\nAmount\n <NUMERIC>\nFreq\n <FREQUENCY>\nTop\n <MAXSCORE>\nStatus\n <STATUS>\n'
 )
 SEEDS: dict[str, bytes] = {
     "records.asc": b" 1  2     12.50\n 2 11    200.00\n99  3      0.00\n" * 4,
     "free.csv": b'" 1";12,50\n2;3\n"9;9";44.1\n' * 4,
+    "people.rda": PEOPLE_RDA.encode(),
+    "people.csv": b'pay,Town,"sex",home,more\n' + b"1.5,1101,1,1,a\n-1,1102,9,1,b\n,X,,2,\n" * 3,
     "cells.tab": b"Total;10,5;3;6;S\na;4,5;2;4;U\nb;6;1;6;S\nc;-;;;E\n",
     "records.rda": RECORDS_RDA.encode(),
     "cells.rda": TABLE_RDA.encode(),
@@ -94,7 +98,12 @@ def _damage(content: bytes, draw: random.Random) -> bytes:
 
 def readers(folder: Path) -> dict[str, Callable[[Path], object]]:
     """What reads each format; metadata that are not damaged lie in the folder."""
-    for name, text in (("good.rda", RECORDS_RDA), ("free.rda", FREE_RDA), ("table.rda", TABLE_RDA)):
+    for name, text in (
+        ("good.rda", RECORDS_RDA),
+        ("free.rda", FREE_RDA),
+        ("table.rda", TABLE_RDA),
+        ("mu.rda", PEOPLE_RDA),
+    ):
         (folder / name).write_text(text)
     (folder / "records.asc").write_bytes(SEEDS["records.asc"])
     fixed, free = read_metadata(folder / "good.rda"), read_metadata(folder / "free.rda")
@@ -102,6 +111,8 @@ def readers(folder: Path) -> dict[str, Callable[[Path], object]]:
     return {
         "records.asc": lambda path: read_argus_records(path, fixed),
         "free.csv": lambda path: read_argus_records(path, free),
+        "people.rda": read_metadata,
+        "people.csv": lambda path: read_argus_records(path, read_metadata(folder / "mu.rda"), gaps=True),
         "cells.tab": lambda path: read_argus_cells(path, cells),
         "records.rda": read_metadata,
         "cells.rda": lambda path: read_metadata(path, "cells"),
@@ -140,7 +151,14 @@ def deep_readers(folder: Path) -> dict[str, Callable[[Path], object]]:
         found = read_recode(path)
         return closed_tree(tree, [c for c, _ in found.nodes]) if found.nodes else code_map(found, tree.base_codes)
 
+    def people(data: Path, metadata: Path) -> object:
+        read = ds.read_argus(data, metadata, records=True)
+        return read.levels, read.importance, read_record_set(read.microdata)
+
+    (folder / "good.csv").write_bytes(b"pay,Town,sex,home\n1.5,1101,1,1\n-1,1102,9,1\n")
     return {
+        "people.rda": lambda path: people(folder / "good.csv", path),
+        "people.csv": lambda path: people(path, folder / "mu.rda"),
         "records.asc": lambda path: records(path, "good.rda"),
         "free.csv": lambda path: records(path, "free.rda"),
         "cells.tab": cells,

@@ -96,7 +96,7 @@ def test_every_keyword_of_fixed_records_is_read(tmp_path: Path) -> None:
     assert dict(found["Key"].noise_files) == {"freq": "freq.txt", "cont": "cont.txt", "sep": "sep.txt"}
     roles = {role: found.the(role) for role in ("weight", "holding", "record_key")}
     assert {role: v.name for role, v in roles.items() if v} == {"weight": "Wgt", "holding": "Firm", "record_key": "Key"}
-    assert any("<TRUNCABLE>" in note for note in found.notes)
+    assert [v.name for v in found.variables if v.truncable] == ["Key"]
 
 
 def test_every_keyword_of_tables_is_read(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_records_keep_their_codes_and_gaps(files):
 
 def test_what_is_not_used_is_said(files):
     notes = ds.read_argus(files / "people.asc", files / "people.rda").notes
-    assert any("<SUPPRESSWEIGHT> (of REGION, JOB, ROOMS) were read and change nothing" in note for note in notes)
+    assert any("<HOUSEHOLD> and <RELATED> (of JOB, ROOMS) were read and change nothing" in note for note in notes)
 
 
 def test_metadata_are_written_as_they_were_read(files, tmp_path):

@@ -112,7 +112,7 @@ def test_every_type_is_written_in_fixed_fields(tmp_path):
         ("xlsx", {"x": ["a" * 32_768]}, {}, "'x' has text of 32,768 characters; a cell of Excel holds 32,767"),
         ("asc", {"x": ["a" * 101]}, {}, "'x' is 101 characters wide; a field of an .asc file has at most 100"),
         ("asc", {"x": ["a\nb"]}, {}, "'x' has text that an .asc file cannot hold as it is"),
-        ("asc", {"x": ["a", None]}, {}, "The last record is empty"),
+        ("asc", {"x": [1, None]}, {}, "The last record is empty"),
         ("asc", {'x"y': ["a"]}, {}, "cannot hold the name"),
     ],
 )

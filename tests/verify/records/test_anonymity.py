@@ -54,7 +54,7 @@ def test_keys_are_columns_of_the_public_file_each_once(keys):
 
 
 def test_a_rule_that_the_checker_does_not_know_is_refused():
-    assert refused(THREE, kind="l_diversity") == ["a rule 'l_diversity' is stated, which this checker does not know"]
+    assert refused(THREE, kind="x_diversity") == ["a rule 'x_diversity' is stated, which this checker does not know"]
 
 
 @pytest.mark.parametrize(("most", "found"), [(3, []), (2, ["3 keys have more subsets of 2 than this checker counts"])])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,22 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.model.claims.records import blanked_claim
-from discreet.model.release import RecordCustodian
+from discreet.model.claims.blanked import blanked_claim
+from discreet.model.custodian import RecordCustodian
+from discreet.records.risk_limits import individual_risk
 from discreet.verify import Verdict, check_records
 
 METHODS: dict[str, Callable[[], ds.LocalSuppress]] = {
     "all": lambda: ds.LocalSuppress(3),
     "pairs": lambda: ds.LocalSuppress(3, size=2, importance={"age": 0.5}),
     "named": lambda: ds.LocalSuppress(3, keys=["sex", "age"]),
+    "sets": lambda: ds.LocalSuppress(3, combinations=[["age"], {"keys": ["sex", "area"], "k": 4}]),
+    "any": lambda: ds.LocalSuppress(3, missing="any"),
+    "exempt": lambda: ds.LocalSuppress(3, missing="exempt", size=2),
+    "entropy": lambda: ds.LocalSuppress(3, cost="entropy", weight="w"),
+    "strata": lambda: ds.LocalSuppress(3, strata=["part"]),
+    "risk": lambda: ds.LocalSuppress(risk=0.03),
+    "risk-any": lambda: ds.LocalSuppress(risk=0.03, missing="any"),
 }
 
 
@@ -33,9 +43,11 @@ def release(name: str) -> ds.Release[RecordCustodian]:
             "sex": draw.choice(["f", "m"], rows),
             "area": pa.array([None if code == "?" else str(code) for code in draw.choice(list("abc?"), rows)]),
             "income": draw.integers(1, 10**6, rows),
+            "part": draw.choice(["x", "y"], rows),
+            "w": np.round(draw.uniform(1, 40, rows), 1),
         }
     )
-    data = ds.Microdata(table, keys=["age", "sex", "area"], numeric="income")
+    data = ds.Microdata(table, keys=["age", "sex", "area"], numeric="income", weight="w")
     return ds.protect(data, METHODS[name](), key=ds.Key(bytes(32)))
 
 
@@ -68,10 +80,38 @@ class BlankForgery:
             for name, values in self.changed.items()
         }
         blanks = [sum(new.get(name, [])) for name in keys]
-        weight = [float(self.method["importance"].get(name, 1.0)) for name in keys]
-        touched = sum(any(column[row] for column in new.values()) for row in range(len(self.custodian.original)))
-        cost = sum(number * price for number, price in zip(blanks, weight, strict=True))
-        return {"blanks": blanks, "records": touched, "cost": cost}
+        touched = [any(column[row] for column in new.values()) for row in range(len(self.custodian.original))]
+        found = {"blanks": blanks, "records": sum(touched), "cost": self._cost(new)}
+        if self.method["risk"] is not None:
+            found["company"] = sum(here and not risky for here, risky in zip(touched, self.at_risk(), strict=True))
+        return found
+
+    def _cost(self, new: dict[str, list[bool]]) -> float:
+        total = 0.0
+        for name, column in new.items():
+            for row, gone in enumerate(column):
+                price = float(self.method["importance"].get(name, 1.0))
+                if self.method["cost"] == "entropy":
+                    price *= -log2(self.old[name].count(self.old[name][row]) / len(column))
+                if self.method["weight"] is not None:
+                    price *= self.old["w"][row]
+                total += price if gone else 0.0
+        return total
+
+    def at_risk(self) -> list[bool]:
+        """Records at risk before, by looking at all pairs."""
+        keys = list(zip(*(self.old[name] for name in self.step.evidence.facts["keys"]), strict=True))
+        return [risk > self.method["risk"] for risk in risks(keys, self.old["w"], self.method["missing"])]
+
+
+def agree(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return all(x == y or x is None or y is None for x, y in zip(a, b, strict=True))
+
+
+def risks(rows: list[tuple[Any, ...]], weights: list[float], missing: str) -> list[float]:
+    alike = agree if missing == "any" else (lambda a, b: a == b)
+    same = [[w for other, w in zip(rows, weights, strict=True) if alike(row, other)] for row in rows]
+    return [individual_risk(len(found), sum(found)) for found in same]
 
 
 def refused(forge: Callable[[BlankForgery], None], message: str, name: str = "all", alone: bool = True) -> None:
@@ -170,7 +210,7 @@ def test_a_bound_for_more_columns_than_can_be_worked_out():
     made = ds.protect(ds.Microdata(table, keys=names), ds.LocalSuppress(3, size=2), key=ds.Key(bytes(32)))
     step = made.custodian.steps[0]
     method = {**step.evidence.method, "size": None}
-    facts = {**step.evidence.facts, "least": 1.0}
+    facts = {**step.evidence.facts, "least": 1.0, "shares": []}
     evidence = replace(step.evidence, method=method, facts=facts, claim=blanked_claim(method, facts))
     lie = replace(made.custodian, steps=(replace(step, evidence=evidence),))
     found = {refusal.message for refusal in check_records(lie, lie.public()).refused}
@@ -198,7 +238,7 @@ def test_other_numbers_of_fields():
 def test_a_larger_k_than_was_kept(name):
     def forge(f: BlankForgery) -> None:
         f.method["k"] = 4
-        f.forged["least"] = 0.0
+        f.forged |= {"least": 0.0, "shares": []}
 
     refused(forge, "occur fewer than 4 times", name, alone=False)
 
@@ -206,7 +246,7 @@ def test_a_larger_k_than_was_kept(name):
 def test_larger_combinations_than_were_protected():
     def forge(f: BlankForgery) -> None:
         f.method["size"] = 3
-        f.forged["least"] = 0.0
+        f.forged |= {"least": 0.0, "shares": []}
 
     refused(forge, "occur fewer than 3 times", "pairs")
 
@@ -241,3 +281,206 @@ def test_a_claim_in_other_words():
         f.claim = replace(f.step.evidence.claim, statement="Nobody can be recognised.")
 
     refused(forge, "local_suppress does not claim what it may")
+
+
+# ---- shares, strata, weights, risk ----------------------------------------------------------------------------------
+
+
+def test_a_share_that_is_too_high():
+    """One record costs more than it must, which the sum follows."""
+
+    def forge(f: BlankForgery) -> None:
+        shares = list(f.step.evidence.facts["shares"])
+        row = next(row for row, share in enumerate(shares) if share)
+        shares[row] += 3_000_000
+        f.forged |= {"shares": shares, "least": sum(shares) / 10**6}
+
+    refused(forge, "records could look alike for less than their shares of the least cost")
+
+
+def test_too_few_shares():
+    def forge(f: BlankForgery) -> None:
+        f.forged["shares"] = f.step.evidence.facts["shares"][:-1]
+
+    refused(forge, "records could look alike for less than their shares of the least cost")
+
+
+def test_shares_of_several_combinations():
+    refused(
+        lambda f: f.forged.update(shares=[0] * 120), "shares of the least cost are stated of what has none", "pairs"
+    )
+
+
+@pytest.mark.parametrize("name", ["any", "exempt", "risk"])
+def test_a_bound_of_what_has_none(name):
+    refused(lambda f: f.forged.update(least=1.0), "a least cost is stated of what has none", name)
+
+
+@pytest.mark.parametrize("name", ["all", "strata"])
+def test_other_strata(name):
+    def forge(f: BlankForgery) -> None:
+        f.forged["strata"] = ["sex"]
+
+    refused(forge, "the strata are not those that the method names, or that the records have", name)
+
+
+def test_strata_that_were_not_looked_at():
+    def forge(f: BlankForgery) -> None:
+        f.method["strata"] = ["part"]
+        f.forged |= {"strata": ["part"], "least": 0.0, "shares": []}
+
+    refused(forge, "fewer than 3 times")
+
+
+def test_a_stratum_that_was_emptied():
+    def forge(f: BlankForgery) -> None:
+        f.method["strata"] = ["age"]
+        f.forged["strata"] = ["age"]
+
+    refused(forge, "other columns changed than keys")
+
+
+def test_another_k_for_one_combination():
+    def forge(f: BlankForgery) -> None:
+        f.method["combinations"] = [{"keys": ["age"], "k": 40}, *f.method["combinations"][1:]]
+        f.forged["least"] = 0.0
+
+    refused(forge, "fewer than 40 times", "sets")
+
+
+@pytest.mark.parametrize("given", [{"keys": ["age"]}, {"size": 1}])
+def test_combinations_beside_keys(given):
+    refused(lambda f: f.method.update(given), "combinations are stated together with keys or a size", "sets")
+
+
+@pytest.mark.parametrize(
+    ("name", "given"), [("all", {"k": None}), ("all", {"risk": 0.5}), ("risk", {"k": 2}), ("risk", {"size": 2})]
+)
+def test_k_and_risk_at_once(name, given):
+    def forge(f: BlankForgery) -> None:
+        f.method.update(given)
+        f.forged |= {"unsafe": 0, "company": 0, "weight": "w"}
+
+    refused(forge, "k and a limit of risk are stated at once, or none of them", name)
+
+
+def test_a_stricter_meaning_than_was_kept():
+    refused(lambda f: f.method.update(missing="category"), "fewer than 3 times", "any")
+
+
+def test_a_gap_that_agrees_with_too_few():
+    def forge(f: BlankForgery) -> None:
+        f.changed["age"] = list(f.old["age"])
+
+    refused(forge, "fewer than 3 agree", "any")
+
+
+def test_larger_combinations_than_were_exempt():
+    refused(lambda f: f.method.update(size=3), "fewer than 3 times", "exempt")
+
+
+def test_a_lower_limit_than_was_kept():
+    def forge(f: BlankForgery) -> None:
+        f.method["risk"] = 0.01
+        f.forged |= {"unsafe": sum(f.at_risk())}
+
+    refused(forge, "a risk above the limit", "risk")
+
+
+@pytest.mark.parametrize("fact", ["unsafe", "company"])
+def test_other_numbers_of_records_at_risk(fact):
+    def forge(f: BlankForgery) -> None:
+        f.forged[fact] = f.step.evidence.facts[fact] + 1
+
+    refused(forge, "the numbers of records at risk, and of others that lost fields", "risk")
+
+
+def test_weights_that_are_not_those_of_the_risk():
+    refused(lambda f: f.forged.update(weight="income"), "the weights are not those that the method names", "risk")
+
+
+@pytest.mark.parametrize("column", ["sex", "income"])
+def test_weights_that_are_none(column):
+    def forge(f: BlankForgery) -> None:
+        f.method["weight"] = column
+        table = f.custodian.original.columns
+        if column == "income":
+            values = pa.array([0] * table.num_rows)
+            table = table.set_column(table.column_names.index("income"), "income", values)
+        f.custodian = replace(f.custodian, original=replace(f.custodian.original, columns=table))
+
+    refused(forge, "the weights that fields cost are", "entropy", alone=False)
+    refused(
+        lambda f: (forge(f), f.forged.update(weight=column)), "not all numbers of at least one", "risk", alone=False
+    )
+
+
+# ---- at random ------------------------------------------------------------------------------------------------------
+
+NAMES = [*METHODS]
+
+
+def true_claim(f: BlankForgery) -> bool:
+    """Whether what a forged release claims of its rows is so, by looking at all pairs."""
+    method, keys = f.method, f.step.evidence.facts["keys"]
+    shown = {name: f.changed.get(name, f.old[name]) for name in keys}
+    if any(n is not None and n != o for name in keys for n, o in zip(shown[name], f.old[name], strict=True)):
+        return False
+    if method["risk"] is not None:
+        rows = list(zip(*shown.values(), strict=True))
+        return max(risks(rows, f.old["w"], method["missing"])) <= method["risk"] * (1 + 1e-9)
+    size = method["size"] or len(keys)
+    sizes = range(1, size + 1) if method["missing"] == "exempt" and method["size"] else [size]
+    tables = [(c["keys"], c["k"]) for c in method["combinations"]]
+    tables = tables or [(c, method["k"]) for n in sizes for c in combinations(keys, n)]
+    parts = f.old["part"] if method["strata"] else ["all"] * len(f.old["age"])
+    for chosen, k in tables:
+        rows = [*zip(parts, *(shown[name] for name in chosen), strict=True)]
+        if method["missing"] == "exempt":
+            rows = [row for row in rows if None not in row]
+        alike = agree if method["missing"] == "any" else (lambda a, b: a == b)
+        if any(sum(alike(row, other) for other in rows) < k for row in rows):
+            return False
+    return True
+
+
+def forge_at_random(f: BlankForgery, draw: np.random.Generator) -> None:
+    """Change some fields of keys, or a number of the method; all that is counted follows."""
+    keys = f.step.evidence.facts["keys"]
+    for name in keys:
+        f.changed.setdefault(name, list(f.old[name]))
+    f.forged |= {"least": 0.0, "shares": []}
+    if draw.random() < 0.25:
+        name, more = ("risk", 0.5) if f.method["risk"] is not None else ("k", 1)
+        f.method[name] = f.method[name] * more if name == "risk" else f.method[name] + more
+        f.method["combinations"] = [{**table, "k": table["k"] + 1} for table in f.method["combinations"]]
+    else:
+        for _ in range(int(draw.integers(1, 4))):
+            name, row = str(draw.choice(keys)), int(draw.integers(len(f.old["age"])))
+            kind = draw.integers(3)
+            if kind == 0:
+                f.changed[name][row] = f.old[name][row]
+            elif kind == 1:
+                f.changed[name][row] = None
+            else:
+                f.changed[name][row] = f.changed[name][int(draw.integers(len(f.old["age"])))]
+    if f.method["risk"] is not None:
+        f.forged["unsafe"] = sum(f.at_risk())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_release_forged_at_random_is_accepted_that_breaks_its_claim(name):
+    assert accepted_though_false(name, 8) == 0
+
+
+def accepted_though_false(name: str, many: int, seed: int = 1) -> int:
+    draw, wrong, false = np.random.default_rng(seed), 0, 0
+    for _ in range(many):
+        forgery = BlankForgery(name)
+        forge_at_random(forgery, draw)
+        holds, true = forgery.verdict().holds, true_claim(forgery)
+        assert holds or not true or name in ("risk", "risk-any"), "a true claim was refused"
+        wrong += holds and not true
+        false += not true
+    assert false
+    return wrong

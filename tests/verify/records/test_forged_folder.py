@@ -15,8 +15,8 @@ import pytest
 import discreet as ds
 from discreet.errors import InputError
 from discreet.model.claims.base import Claim
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import ColumnInfo, RecordSet
-from discreet.model.release import RecordCustodian
 from discreet.verify.records.check import check_claims
 from discreet.verify.records.files import _read_arrow
 from discreet.verify.verdict import Verdict
@@ -149,7 +149,7 @@ def both(edit: Callable[[Any, Any], None]) -> Callable[[Any], None]:
 
 
 def unknown_rule(description: Any, log: Any) -> None:
-    description["rules"] = log["rules"] = [{"kind": "l_diversity", "l": 2}]
+    description["rules"] = log["rules"] = [{"kind": "x_diversity", "l": 2}]
 
 
 def unknown_method(description: Any, log: Any) -> None:

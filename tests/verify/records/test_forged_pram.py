@@ -16,7 +16,7 @@ import pytest
 
 import discreet as ds
 from discreet.model.claims.pram import pram_claim
-from discreet.model.release import RecordCustodian
+from discreet.model.custodian import RecordCustodian
 from discreet.model.transition_families import read_notation
 from discreet.verify import Verdict, check_records
 from discreet.verify.records import randomised

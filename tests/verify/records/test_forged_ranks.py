@@ -13,7 +13,7 @@ import pytest
 
 import discreet as ds
 from discreet.model.claims.rank_swap import rank_swapped_claim
-from discreet.model.release import RecordCustodian
+from discreet.model.custodian import RecordCustodian
 from discreet.verify import Verdict, check_records
 
 METHODS: dict[str, Callable[[], ds.RankSwap]] = {

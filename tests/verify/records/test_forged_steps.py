@@ -13,8 +13,8 @@ import pytest
 
 import discreet as ds
 from discreet.model.claims.records import multiplied_claim, swapped_claim
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import RecordSet
-from discreet.model.release import RecordCustodian
 from discreet.verify import Verdict, check_records
 from tests.attack.forged_moves import truly_multiplied, truly_swapped
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
+from discreet.model.custodian import RecordCustodian
 from discreet.model.public import PublicRelease, PublicTable
-from discreet.model.release import RecordCustodian
 from discreet.verify import check_records
 from tests.battery.record_cases import people
 

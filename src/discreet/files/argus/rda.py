@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from discreet.errors import InputError, ParameterError, unknown_column
+from discreet.errors import InputError, ParameterError, counted, listed, unknown_column
 from discreet.files.argus.text import TextLine, Token, number_of, token_lines, whole_of, wrong
 from discreet.model.records import MissingRange, code_text
 
@@ -25,9 +26,10 @@ class RdaVariable:
     ``start`` counts from 1 and is 0 in free format. ``role`` is what a column of a table holds: ``shadow``, ``cost``,
     ``lower``, ``upper``, ``frequency``, ``top``, ``status`` or nothing of these. Of μ-ARGUS are the level of
     identification (0 where nobody is identified), the number of the household, variables of the household, the weight
-    that local suppression goes by, and a variable that is blanked together with this one. ``label``, ``format`` and
-    ``unknown`` (ranges of codes for "unknown" beyond the two that ARGUS has) are of this package; μ-ARGUS passes over
-    keywords that it does not know.
+    that local suppression goes by (the variable with the lowest goes first), whether digits may be dropped from the
+    right, and a variable that is blanked together with this one. ``label``, ``format``, ``unknown`` (ranges of codes
+    for "unknown" beyond the two that ARGUS has) and ``empty`` (the missing code that stands for an empty field) are of
+    this package; μ-ARGUS passes over keywords that it does not know.
     """
 
     name: str
@@ -55,22 +57,28 @@ class RdaVariable:
     household: bool = False
     of_household: bool = False
     suppression_weight: int | None = None
+    truncable: bool = False
     related: str = ""
     label: str = ""
     format: str = ""
     unknown: tuple[MissingRange, ...] = ()
+    empty: str = ""
     line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
 class ArgusMetadata:
-    """What an ``.rda`` file says of a file of records or cells."""
+    """What an ``.rda`` file says of a file of records or cells.
+
+    With ``names_in_front`` the first line of a separated file has the names of its columns.
+    """
 
     variables: tuple[RdaVariable, ...]
     kind: Kind = "records"
     separator: str = ""
     spss: bool = False
     letters: tuple[str, str, str] = ("S", "U", "P")
+    names_in_front: bool = False
     name: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
 
@@ -78,7 +86,7 @@ class ArgusMetadata:
     def of_mu_argus(self) -> bool:
         """Whether the metadata are those of μ-ARGUS: they say who can be identified by what, or who lives together."""
         return any(
-            v.identification is not None or v.household or v.of_household or v.suppression_weight is not None
+            v.identification is not None or v.household or v.of_household or v.suppression_weight is not None or v.empty
             for v in self.variables
         )
 
@@ -127,7 +135,7 @@ class _RdaReader:
     def __init__(self, path: Path, kind: Kind) -> None:
         self.path, self.kind = path, kind
         self.notes: list[str] = []
-        self.separator, self.spss = "", False
+        self.separator, self.spss, self.names_in_front = "", False, False
         self.letters = {"<SAFE>": "S", "<UNSAFE>": "U", "<PROTECT>": "P"}
         self.variables: list[RdaVariable] = []
         self.line = TextLine(1, "", ())
@@ -142,9 +150,15 @@ class _RdaReader:
         if not self.variables:
             raise wrong(self.path.name, self.line.number, "no variable", "a line with a variable's name")
         self._check()
-        letters = (self.letters["<SAFE>"], self.letters["<UNSAFE>"], self.letters["<PROTECT>"])
         return ArgusMetadata(
-            tuple(self.variables), self.kind, self.separator, self.spss, letters, self.path.name, tuple(self.notes)
+            tuple(self.variables),
+            self.kind,
+            self.separator,
+            self.spss,
+            (self.letters["<SAFE>"], self.letters["<UNSAFE>"], self.letters["<PROTECT>"]),
+            self.names_in_front,
+            self.path.name,
+            tuple(self.notes),
         )
 
     def _wrong(self, found: str, expected: str, hint: str = "") -> InputError:
@@ -188,15 +202,25 @@ class _RdaReader:
                 raise self._wrong(self.separator, "a separator of one character")
         elif keyword == "<SPSS>" and not self.variables and self.kind == "records":
             self.spss = True
+        elif keyword == "<NAMESINFRONT>" and not self.variables and self.kind == "records":
+            self._names_in_front(keyword, arguments)
         elif keyword in self.letters and self.kind == "cells":
             self.letters[keyword] = self._one(keyword, arguments, "a status letter").strip().upper()
         elif not self.variables:
             raise self._wrong(keyword, "<SEPARATOR>, or a variable's name before its keywords")
         elif keyword not in KEYWORDS:
-            raise self._wrong(keyword, "a keyword of an .rda file", f"Known are: {', '.join(sorted(KEYWORDS))}.")
+            raise self._wrong(keyword, "a keyword of an .rda file", _what_to_do(keyword))
         else:
             changes = KEYWORDS[keyword](self, keyword, arguments)
             self.variables[-1] = replace(self.variables[-1], **changes)
+
+    def _names_in_front(self, keyword: str, arguments: list[Token]) -> None:
+        """The data begin with a line of names: free format, with semicolons unless another separator is stated."""
+        self._flag("names_in_front")(keyword, arguments)
+        self.names_in_front = True
+        if not self.separator:
+            self.separator = ";"
+            self.notes.append(f"{self.path.name} has {keyword} and no <SEPARATOR> above it; a semicolon is taken.")
 
     def _one(self, keyword: str, arguments: list[Token], expected: str) -> str:
         if len(arguments) != 1:
@@ -267,6 +291,7 @@ class _RdaReader:
         self._note_overlaps()
         for variable in self.variables:
             self.line = TextLine(variable.line, variable.name, ())
+            self._check_codes(variable)
             if variable.hierarchical and not (variable.levels or variable.hierarchy):
                 raise self._wrong(f"{variable.name} with <HIERARCHICAL>", "<HIERLEVELS> or <HIERCODELIST> below it")
             if variable.levels and variable.hierarchy:
@@ -278,6 +303,27 @@ class _RdaReader:
                 )
             if variable.hierarchical and not variable.lead:
                 raise self._wrong("an empty <HIERLEADSTRING>", "the string that stands for one level, such as @")
+
+    def _check_codes(self, variable: RdaVariable) -> None:
+        """A missing code must fit into its field, and a related variable must be there: neither would ever count."""
+        long = [code for code in variable.missing if variable.length and len(code) > variable.length]
+        if long and not self.spss:
+            most = f"at most {counted(variable.length, 'character')}, the length of its field"
+            if ArgusMetadata(tuple(self.variables)).of_mu_argus:
+                raise self._wrong(f"the missing code {long[0]!r} of {variable.name}", most)
+            self.notes.append(
+                f"{self.path.name}: the missing code {long[0]!r} of {variable.name} is longer than its field."
+            )
+        if variable.empty and variable.empty not in variable.missing:
+            raise self._wrong(f"<EMPTY> {variable.empty} of {variable.name}", "one of its missing codes")
+        if variable.related and variable.related.lower() not in [
+            v.name.lower() for v in self.variables if v != variable
+        ]:
+            raise self._wrong(
+                f"<RELATED> {variable.related} of {variable.name}",
+                "the name of another variable",
+                f"There are: {listed([v.name for v in self.variables if v != variable])}.",
+            )
 
 
 def _flagged(name: str) -> Callable[[_RdaReader, str, list[Token]], dict[str, Any]]:
@@ -299,12 +345,11 @@ def _in_role(role: str) -> Callable[[_RdaReader, str, list[Token]], dict[str, An
     return read
 
 
-def _accepted(reader: _RdaReader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
-    """A keyword of old files that changes nothing any more."""
-    reader.notes.append(f"{reader.path.name}, line {reader.line.number}: {keyword} is accepted and changes nothing.")
-    if arguments:
-        raise reader._wrong(f"{keyword} {arguments[0].text}", f"{keyword} without arguments")
-    return {}
+def _what_to_do(keyword: str) -> str:
+    """What to do about a keyword that nobody knows."""
+    near = get_close_matches(keyword, KEYWORDS, n=1)
+    meant = f"Did you mean {near[0]}? Otherwise take" if near else "Take"
+    return f"{meant} the line out if it says nothing of the data. Known are: {', '.join(sorted(KEYWORDS))}."
 
 
 def _request(reader: _RdaReader, keyword: str, arguments: list[Token]) -> dict[str, Any]:
@@ -340,7 +385,7 @@ KEYWORDS: dict[str, Callable[[_RdaReader, str, list[Token]], dict[str, Any]]] = 
     "<HOLDING>": _flagged("holding"),
     "<RECORDKEY>": _flagged("record_key"),
     "<HIERARCHICAL>": _flagged("hierarchical"),
-    "<TRUNCABLE>": _accepted,
+    "<TRUNCABLE>": _flagged("truncable"),
     "<TOTCODE>": _texted("total"),
     "<CODELIST>": _texted("labels"),
     "<HIERCODELIST>": _texted("hierarchy"),
@@ -351,12 +396,14 @@ KEYWORDS: dict[str, Callable[[_RdaReader, str, list[Token]], dict[str, Any]]] = 
     "<REQUEST>": _request,
     "<IDLEVEL>": lambda r, k, a: {"identification": r._whole(k, a, 0, 99)},
     "<SUPPRESSWEIGHT>": lambda r, k, a: {"suppression_weight": r._whole(k, a, 0, 10**6)},
+    "<SUPPRESSPRIORITY>": lambda r, k, a: {"suppression_weight": r._whole(k, a, 0, 10**6)},
     "<HOUSE_ID>": _flagged("household"),
     "<HOUSEHOLD>": _flagged("of_household"),
     "<RELATED>": _texted("related"),
     "<LABEL>": _texted("label"),
     "<FORMAT>": _texted("format"),
     "<UNKNOWN>": _unknown,
+    "<EMPTY>": _texted("empty"),
     "<PFILE>": _noise("freq"),
     "<PFILE_FREQ>": _noise("freq"),
     "<PFILE_CONT>": _noise("cont"),
@@ -392,6 +439,8 @@ def metadata_text(metadata: ArgusMetadata) -> str:
     lines = [f'<SEPARATOR> "{metadata.separator}"'] if metadata.separator else []
     if metadata.spss:
         lines.append("<SPSS>")
+    if metadata.names_in_front:
+        lines.append("<NAMESINFRONT>")
     for keyword, letter, usual in zip(("SAFE", "UNSAFE", "PROTECT"), metadata.letters, "SUP", strict=True):
         if letter != usual:
             lines.append(f'<{keyword}> "{letter}"')
@@ -455,6 +504,8 @@ def _lines_of_mu_argus(variable: RdaVariable) -> list[str]:
         lines.append("<HOUSE_ID>")
     if variable.of_household:
         lines.append("<HOUSEHOLD>")
+    if variable.truncable:
+        lines.append("<TRUNCABLE>")
     if variable.identification is not None:
         lines.append(f"<IDLEVEL> {variable.identification}")
     if variable.suppression_weight is not None:
@@ -464,6 +515,8 @@ def _lines_of_mu_argus(variable: RdaVariable) -> list[str]:
     if variable.unknown:
         ends = [end for pair in variable.unknown for end in pair]
         lines.append("<UNKNOWN> " + " ".join(_end(end) for end in ends))
+    if variable.empty:
+        lines.append(f'<EMPTY> "{variable.empty}"')
     return lines
 
 

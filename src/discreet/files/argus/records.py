@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, ParameterError, counted, unknown_column
+from discreet.errors import InputError, ParameterError, counted, listed, unknown_column
 from discreet.files.argus.numbers import code_column, number_column, recoded
 from discreet.files.argus.rda import ArgusMetadata, RdaVariable
 from discreet.files.argus.text import LONGEST_LINE, decode, number_of, read_bytes, wrong, wrong_data
@@ -128,16 +128,15 @@ def _signs(content: bytes, name: str, notes: list[str]) -> NDArray[Any]:
 
 
 def _lines(signs: NDArray[Any]) -> tuple[Ints, Ints, Ints]:
-    """Where each record begins and ends, and the number of its line; blank lines hold none."""
+    """Where each record begins and ends, and the number of its line; empty lines and a blank last one hold none."""
     breaks = np.flatnonzero(signs == NEWLINE)
     starts = np.concatenate([[0], breaks + 1])
     ends = np.concatenate([breaks, [len(signs)]])
     ends = ends - ((ends > starts) & (signs[np.maximum(ends - 1, 0)] == RETURN))
     lines = np.arange(1, len(starts) + 1)
     full = ends > starts
-    doubtful = np.flatnonzero(full & (signs[np.minimum(starts, len(signs) - 1)] == BLANK))
-    blank = [row for row in doubtful[-1:].tolist() if np.all(signs[starts[row] : ends[row]] == BLANK)]
-    full[blank] = False  # an editor's last line
+    for row in np.flatnonzero(full)[-1:].tolist():
+        full[row] = not np.all(signs[starts[row] : ends[row]] == BLANK)  # an editor's last line
     return starts[full].astype(np.int64), ends[full].astype(np.int64), lines[full]
 
 
@@ -216,10 +215,38 @@ def _free(
     import pyarrow as pa
 
     names = [v.name for v in metadata.variables]
+    if metadata.names_in_front:
+        names, content = _names_in_front(path.name, content, metadata, notes)
     table = split_fields(path, content, names, [v.name for v in wanted], metadata.separator, notes)
     lines = line_numbers(content)
     columns = [_typed(table[v.name].combine_chunks(), path.name, v, numeric, lines, gaps) for v in wanted]
     return pa.table(columns, names=[v.name for v in wanted])
+
+
+def _names_in_front(file: str, content: bytes, metadata: ArgusMetadata, notes: list[str]) -> tuple[list[str], bytes]:
+    """Names of the columns that the first line states, and the records with an empty line in its place.
+
+    Capitals do not count, and lines keep their numbers.
+    """
+    first, _, below = content.partition(b"\n")
+    try:
+        stated = next(csv.reader([decode(first, file, notes).rstrip("\r")], delimiter=metadata.separator), [])
+    except csv.Error:
+        stated = []
+    stated = [name.strip() for name in stated]
+    declared = {v.name.lower(): v.name for v in metadata.variables}
+    names = [declared.get(name.lower(), name) for name in stated]
+    absent = [name for name in declared.values() if name not in names]
+    twice = [name for name in names if names.count(name) > 1]
+    if absent or twice:
+        what = f"{absent[0]!r} is not among the names" if absent else f"{twice[0]!r} stands twice among the names"
+        raise InputError(
+            f"{file}, line 1: {what} in front of the records.",
+            hint=f"The line has {listed(names)}; the metadata declare {listed(declared.values())}.",
+        )
+    if not below.strip():
+        raise InputError(f"{file}, line 2: there is no record.", hint="Check that the file was written completely.")
+    return names, b"\n" + below
 
 
 def split_fields(

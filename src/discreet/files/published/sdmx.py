@@ -19,8 +19,8 @@ from discreet.errors import ParameterError
 from discreet.files.celltext import quoted
 from discreet.files.published.cube import label_of, parents_of, stacked, value_texts
 from discreet.files.published.heading import Heading, notes
+from discreet.model.custodian import TableCustodian
 from discreet.model.public import PublicTable
-from discreet.model.release import TableCustodian
 from discreet.model.table import CellStatus, Table
 from discreet.model.units import unit_text
 

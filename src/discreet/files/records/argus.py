@@ -30,17 +30,22 @@ if TYPE_CHECKING:
 SUFFIX, DESCRIPTION, CODES = ".asc", ".rda", ".cdl"
 MOST_MISSING = 2
 """ARGUS has so many codes for "unknown" of a variable."""
+SIGNS = "9XZ#?"
+"""Missing codes are made of these, the first that is free."""
 LINES = 200_000
 
 
 @dataclass
 class Field:
-    """A column as text, and how wide it is."""
+    """A column as text, how wide it is, and what stands for its gaps."""
 
     texts: pa.Array
     width: int
     is_number: bool
     decimals: int
+    missing: tuple[str, ...]
+    unknown: tuple[MissingRange, ...]
+    empty: str
 
 
 def write_asc(path: Path, records: PublicRecords) -> None:
@@ -96,23 +101,26 @@ def _field(name: str, column: pa.ChunkedArray, about: PublicColumn) -> Field:
     import pyarrow.compute as pc
 
     is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    decimals, gap = 0, ""
+    decimals, gap, empty = 0, "", ""
     if is_number:
         values = distinct_values(column)
-        missing = about.missing
-        unknown = {value for value in values if stands_for_unknown(value, missing)} if missing else set[Any]()
-        decimals = max((_decimals(value) for value in values if value not in unknown), default=0)
+        ranges = about.missing
+        strange = {value for value in values if stands_for_unknown(value, ranges)} if ranges else set[Any]()
+        decimals = max((_decimals(value) for value in values if value not in strange), default=0)
         single = [code_text(low) for low, high in about.missing if low == high]
-        if single and not unknown:
+        if single and not strange:
             gap = single[0]  # nothing else in the column is unknown, so that gaps may have the code
-        texts = by_value(column, lambda value: code_text(value) if value in unknown else _fixed(value, decimals))
+        texts = by_value(column, lambda value: code_text(value) if value in strange else _fixed(value, decimals))
     else:
         if pa.types.is_string(column.type):
             refuse_empty_text(name, column, SUFFIX)
         texts = by_value(column, code_text)
+        gap = empty = _code_for_gaps(texts, column, about)
     texts = pc.fill_null(texts, gap)
+    missing, unknown = _missing(column, about.missing, is_number)
+    missing = (*missing, empty) if empty else missing
     words = texts.unique().to_pylist()
-    width = max(map(len, words))
+    width = max(map(len, [*words, *missing]))
     if width > MOST_WIDTH:
         raise OutputError(
             f"Column {name!r} is {counted(width, 'character')} wide; a field of an .asc file has at most {MOST_WIDTH}.",
@@ -123,7 +131,25 @@ def _field(name: str, column: pa.ChunkedArray, about: PublicColumn) -> Field:
             f"Column {name!r} has text that an .asc file cannot hold as it is.",
             hint="Text may not end in a blank or span lines. Change it, or leave 'asc' out of the formats.",
         )
-    return Field(texts, max(width, 1), is_number, decimals)
+    return Field(texts, max(width, 1), is_number, decimals, missing, unknown, empty)
+
+
+def _code_for_gaps(texts: pa.Array, column: pa.ChunkedArray, about: PublicColumn) -> str:
+    """The missing code that stands for empty fields of a column of codes, which no record, label or other code has.
+
+    μ-ARGUS reads no variable of codes without a missing code, so that there is one in columns without gaps, too.
+    Nothing where two missing codes are there already: it knows no third.
+    """
+    codes, _ = _missing(column, about.missing, False)
+    if len(codes) == MOST_MISSING or (codes and not column.null_count):
+        return ""
+    words = {word for word in texts.unique().to_pylist() if word is not None}
+    width = max(map(len, words), default=0) or 1
+    taken = words | set(about.value_labels) | set(codes)
+    for code in (*(sign * width for sign in SIGNS), SIGNS[0] * (width + 1)):
+        if code not in taken and not stands_for_unknown(code, about.missing):
+            return code
+    return ""
 
 
 def _decimals(value: Any) -> int:
@@ -148,12 +174,11 @@ def _fixed(value: Any, decimals: int) -> str:
 def _variable(
     name: str, start: int, field: Field, column: pa.ChunkedArray, about: PublicColumn, labels: str
 ) -> RdaVariable:
-    missing, unknown = _missing(column, about.missing, field.is_number)
     return RdaVariable(
         name,
         start,
         field.width,
-        missing,
+        field.missing,
         recodeable=str(column.type) in ("string", "bool"),
         labels=labels,
         numeric=field.is_number,
@@ -162,7 +187,8 @@ def _variable(
         household=about.role == HOUSEHOLD,
         label=_one_line(about.label),
         format=_one_line(about.format),
-        unknown=unknown,
+        unknown=field.unknown,
+        empty=field.empty,
     )
 
 

@@ -16,27 +16,6 @@ HOUSEHOLDS = "readers who recognise a household by its members, whose records st
 ATTRIBUTES = "what readers learn of everybody in a group whose members all have the same sensitive value"
 
 
-def blanked_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
-    """What local suppression claims, from the method as plain data.
-
-    ``facts`` are the keys, the number of fields of each that were emptied, the numbers of records, what it cost, and
-    what it must cost at least.
-    """
-    emptied = [f"{number:,} of {name}" for name, number in zip(facts["keys"], facts["blanks"], strict=True) if number]
-    what = (
-        f"Fields were emptied in {facts['records']:,} of {counted(facts['rows'], 'record')} ({', '.join(emptied)})"
-        if emptied
-        else "No field had to be emptied"
-    )
-    rule = (
-        f"Every combination of values of {combined_keys(facts['keys'], method['size'])} then occurred at least "
-        f"{method['k']} times; an empty field is a value of its own."
-    )
-    price = "fields" if not method["importance"] else "units of importance"
-    least = f"Whoever reaches this empties at least {facts['least']:,.6g} {price}; here it was {facts['cost']:,.6g}."
-    return Claim("local_suppress", f"{what}, and nothing else changed. {rule} {least}")
-
-
 def swapped_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     """What an exchange of areas claims, from the method as plain data.
 

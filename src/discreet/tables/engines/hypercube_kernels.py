@@ -62,6 +62,14 @@ def touch(
                 break
 
 
+@kernel("i8(i8, i8, i8)")
+def _free_from(index: int, own: int, avoid: int) -> int:
+    """The first index, from one on, that is neither the target's own nor to be avoided."""
+    while index in (own, avoid):
+        index += 1
+    return index
+
+
 @kernel(f"f8(i8, i8[::1], i8[::1], i8[::1], i8[::1], {_LINES}, {_CELLS}, b1, f8, f8, b1, b1, f8)")
 def best_box(
     target: int,
@@ -103,8 +111,7 @@ def best_box(
     for a in range(active):
         k = dims[a]
         length[a] = start[lines[k] + 1] - start[lines[k]]
-        while other[a] == own[k] or other[a] == avoid[k]:
-            other[a] += 1
+        other[a] = _free_from(0, own[k], avoid[k])
         if other[a] >= length[a]:
             return best
     while True:
@@ -151,14 +158,10 @@ def best_box(
         a = active - 1
         while a >= 0:
             k = dims[a]
-            other[a] += 1
-            while other[a] == own[k] or other[a] == avoid[k]:
-                other[a] += 1
+            other[a] = _free_from(other[a] + 1, own[k], avoid[k])
             if other[a] < length[a]:
                 break
-            other[a] = 0
-            while other[a] == own[k] or other[a] == avoid[k]:
-                other[a] += 1
+            other[a] = _free_from(0, own[k], avoid[k])
             a -= 1
         if a < 0:
             return best

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, pointers
-from discreet.solve.program import started
 from discreet.tables.engines.subtables import relations_of
 from discreet.tables.suppress.cuts import FAR, Cut, CutPrograms, PatternDemands, capacity_cuts
+from discreet.tables.suppress.master import CutProgram
 from discreet.tables.suppress.optimal import optimal
 
 ENOUGH = 1 - 1e-9
@@ -72,7 +72,7 @@ class _Oracle(Protocol):
 
     def content(self, share: Floats) -> bool: ...
 
-    def optimum(self, best: Bools, weight: Floats, master: _Master, nodes: int | None) -> tuple[Bools, bool]: ...
+    def optimum(self, best: Bools, weight: Floats, master: SmallMaster, nodes: int | None) -> tuple[Bools, bool]: ...
 
 
 def cheapest(problem: FlatTable, nodes: int | None) -> SmallestPattern:
@@ -87,7 +87,7 @@ def cheapest(problem: FlatTable, nodes: int | None) -> SmallestPattern:
     short = oracle.impossible()
     settled = problem.hidden.ravel()
     weight = problem.weight.ravel()
-    master = _Master(weight, np.flatnonzero(flat_allowed & ~settled), settled)
+    master = SmallMaster(weight, np.flatnonzero(flat_allowed & ~settled), settled)
     if not master.add(oracle.cuts(settled.astype(np.float64))):
         return SmallestPattern(np.zeros(0, np.int64), short, 0, True)
     point = _settled_by_cuts(master, oracle)
@@ -100,10 +100,10 @@ def cheapest(problem: FlatTable, nodes: int | None) -> SmallestPattern:
         proved = float(weight @ best) <= least * (1 + WHOLE)
         if not proved and (nodes is None or (nodes and fractional <= oracle.few_fractional)):
             best, proved = oracle.optimum(best, weight, master, nodes)
-    return SmallestPattern(np.flatnonzero(best & ~settled), short, master.programs, proved)
+    return SmallestPattern(np.flatnonzero(best & ~settled), short, master.solved, proved)
 
 
-def _settled_by_cuts(master: _Master, oracle: _Oracle) -> Floats:
+def _settled_by_cuts(master: SmallMaster, oracle: _Oracle) -> Floats:
     """A point of the relaxation with which the attackers are content."""
     while True:
         point = master.solve()
@@ -112,7 +112,7 @@ def _settled_by_cuts(master: _Master, oracle: _Oracle) -> Floats:
             return np.rint(point) if whole else point
 
 
-def _dive(master: _Master, oracle: _Oracle, point: Floats) -> Bools:
+def _dive(master: SmallMaster, oracle: _Oracle, point: Floats) -> Bools:
     """A pattern from the relaxation, by withholding the cell that it withholds most, again and again."""
     while True:
         open_cells = np.flatnonzero(np.minimum(point, 1 - point) > WHOLE)
@@ -135,60 +135,39 @@ def _pruned(best: Bools, settled: Bools, weight: Floats, oracle: _Oracle) -> Boo
     return best
 
 
-class _Master:
-    """The 0-1 program: which cells are withheld, as far as cuts are known."""
+class SmallMaster(CutProgram):
+    """The 0-1 program over cells that may be withheld or not; those that are settled have no column in it."""
+
+    digits = 9
 
     def __init__(self, weight: Floats, free: Ints, settled: Bools) -> None:
-        import highspy
-
         self.free, self.settled = free, settled
-        self.place = np.full(len(weight), -1, np.int32)
-        self.place[free] = np.arange(len(free), dtype=np.int32)
-        self.programs = 0
-        self.cuts: list[Cut] = []
-        self.known: set[bytes] = set()
+        column = np.full(len(weight), -1, np.int64)
+        column[free] = np.arange(len(free))
+        super().__init__(weight[free], np.zeros(len(free)), np.ones(len(free)), column)
+        self._column: Ints = column
         self.whole = False
-        model = highspy.HighsLp()
-        model.num_col_ = len(free)
-        model.col_cost_ = weight[free]
-        model.col_lower_, model.col_upper_ = np.zeros(len(free)), np.ones(len(free))
-        self.highs: Any = started(model, presolve="off")
-
-    def add(self, cuts: list[Cut]) -> bool:
-        """Take cuts in; whether any was new."""
-        fresh = False
-        for cut in cuts:
-            place = self.place[cut.cell]
-            key = place.tobytes() + np.round(cut.coefficient, 9).tobytes()
-            if key in self.known:
-                continue
-            self.known.add(key)
-            self.cuts.append(cut)
-            self.highs.addRow(1.0, np.inf, len(place), place, cut.coefficient)
-            fresh = True
-        return fresh
 
     def withhold(self, places: Ints) -> None:
         """Settle cells for the time being."""
-        at = self.place[places]
-        ones = np.ones(len(at))
-        self.highs.changeColsBounds(len(at), at, ones, ones)
+        ones = np.ones(len(places))
+        self._bound(self._column[places], ones, ones)
 
     def open_again(self) -> None:
         """Let all cells be chosen freely again."""
         count = len(self.free)
-        self.highs.changeColsBounds(count, np.arange(count, dtype=np.int32), np.zeros(count), np.ones(count))
+        self._bound(np.arange(count), np.zeros(count), np.ones(count))
 
     def solve(self) -> Floats:
         """The best point of the relaxation."""
-        self.highs.run()
+        self._run()
         return self._point()
 
     def solve_whole(self, nodes: int | None) -> Floats | None:
         """The best pattern, or nothing where it takes more than so many nodes."""
         import highspy
 
-        highs = self.highs
+        highs = self._highs
         if not self.whole:
             self.whole = True
             places = np.arange(len(self.free), dtype=np.int32)
@@ -198,15 +177,12 @@ class _Master:
                 highs.setOptionValue("mip_max_nodes", nodes)
             highs.setOptionValue("mip_rel_gap", WHOLE)
             highs.setOptionValue("presolve", "choose")
-        highs.run()
-        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            return None
-        return np.rint(self._point())
+        found = self._run() == highspy.HighsModelStatus.kOptimal
+        return np.rint(self._point()) if found else None
 
     def _point(self) -> Floats:
-        self.programs += 1
         point = self.settled.astype(np.float64)
-        point[self.free] = np.clip(np.asarray(self.highs.getSolution().col_value), 0.0, 1.0)
+        point[self.free] = np.clip(np.asarray(self._highs.getSolution().col_value), 0.0, 1.0)
         return point
 
 
@@ -283,7 +259,7 @@ class _Flows:
         """Whether a pattern meets all demands."""
         return bool(np.all(self._flows(share)[0] >= self.level * ENOUGH))
 
-    def optimum(self, best: Bools, weight: Floats, master: _Master, nodes: int | None) -> tuple[Bools, bool]:
+    def optimum(self, best: Bools, weight: Floats, master: SmallMaster, nodes: int | None) -> tuple[Bools, bool]:
         """The cheapest pattern and whether that is proved; 0-1 programs of all cuts are solved again and again."""
         for _ in count() if nodes is None else range(MOST_ROUNDS):
             point = master.solve_whole(nodes)
@@ -369,7 +345,7 @@ class _Programs:
         """Whether a pattern meets all demands."""
         return not self._not_met(np.concatenate((share, np.ones(len(self.settled) - self.size))), most=1)
 
-    def optimum(self, best: Bools, weight: Floats, master: _Master, nodes: int | None) -> tuple[Bools, bool]:
+    def optimum(self, best: Bools, weight: Floats, master: SmallMaster, nodes: int | None) -> tuple[Bools, bool]:
         """The cheapest pattern and whether that is proved, by the search for the optimum of whole tables."""
         extra = len(self.settled) - self.size
         found = optimal(
@@ -383,7 +359,7 @@ class _Programs:
             max_rounds=UNLIMITED if nodes is None else nodes,
             cuts=master.cuts,
         )
-        master.programs += found.effort["nodes"]
+        master.solved += found.effort["nodes"]
         return found.withheld[: self.size], found.proven
 
     def _not_met(self, share: Floats, most: int = 10**9) -> list[tuple[int, Floats]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from discreet.model.arrays import Bools, Floats, Ints, pointers
+from discreet.model.arrays import Bools, Codes, Floats, Ints, pointers
 from discreet.solve.program import started
 from discreet.tables.suppress.cuts import Cut
 
@@ -37,23 +37,66 @@ class Relaxed(NamedTuple):
         return self.free & (self.reduced > room), self.free & (-self.reduced > room)
 
 
-class Master:
-    """Cuts on the cells, with a warm linear program of them."""
+class CutProgram:
+    """A warm linear program over shares of cells, with all cuts on them that are known.
 
-    def __init__(self, cost: Floats, settled: Bools) -> None:
+    ``column`` says which column each cell has, where not all cells have one; cuts are on cells that have.
+    """
+
+    digits: ClassVar[int] = 6
+    """Cuts whose coefficients agree to so many decimals are one."""
+
+    def __init__(self, cost: Floats, lower: Floats, upper: Floats, column: Ints | None = None) -> None:
         import highspy
 
-        self.cost = cost
-        self.lower = settled.astype(np.float64)
-        self.upper = np.ones(len(cost))
         self.cuts: list[Cut] = []
         self.solved = self.iterations = 0
-        self._idle = np.zeros(0, np.int64)
+        self._column = column
         self._keys: set[bytes] = set()
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = len(cost), 0
-        model.col_cost_, model.col_lower_, model.col_upper_ = cost, self.lower, self.upper
-        self._highs = started(model, presolve="off")
+        model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
+        self._highs: Any = started(model, presolve="off")
+
+    def add(self, cuts: list[Cut]) -> int:
+        """Take in cuts that are not known; says how many."""
+        fresh = []
+        for cut in cuts:
+            if (key := self._key(cut)) not in self._keys:
+                self._keys.add(key)
+                fresh.append(cut)
+        if fresh:
+            start, cell, coefficient = _entries(fresh)
+            column = cell if self._column is None else self._column[cell].astype(np.int32)
+            most = np.full(len(fresh), np.inf)
+            self._highs.addRows(len(fresh), _right(fresh), most, len(column), start[:-1], column, coefficient)
+            self.cuts += fresh
+        return len(fresh)
+
+    def _key(self, cut: Cut) -> bytes:
+        return cut.cell.tobytes() + np.round(cut.coefficient, self.digits).tobytes()
+
+    def _bound(self, columns: Ints, lower: Floats, upper: Floats) -> None:
+        """Let the shares of columns lie between these."""
+        self._highs.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
+
+    def _run(self) -> Any:
+        """Solve the program, counting the work; what the solver says of its end."""
+        self._highs.run()
+        self.solved += 1
+        self.iterations += int(self._highs.getInfo().simplex_iteration_count)
+        return self._highs.getModelStatus()
+
+
+class Master(CutProgram):
+    """Cuts on the cells, with what prices of them prove."""
+
+    def __init__(self, cost: Floats, settled: Bools) -> None:
+        self.cost = cost
+        self.lower = settled.astype(np.float64)
+        self.upper = np.ones(len(cost))
+        super().__init__(cost, self.lower, self.upper)
+        self._idle = np.zeros(0, np.int64)
         self._low, self._high = self.lower.copy(), self.upper.copy()
         self._matrix: tuple[csr_array, csr_array, Floats] | None = None
 
@@ -69,23 +112,16 @@ class Master:
 
     def add(self, cuts: list[Cut]) -> int:
         """Take in cuts that are not known; says how many."""
-        fresh = []
-        for cut in cuts:
-            if (key := _key(cut)) not in self._keys:
-                self._keys.add(key)
-                fresh.append(cut)
+        fresh = super().add(cuts)
         if fresh:
-            rows, most = _rows(fresh, len(self.cost)), np.full(len(fresh), np.inf)
-            self._highs.addRows(len(fresh), _right(fresh), most, rows.nnz, rows.indptr[:-1], rows.indices, rows.data)
-            self.cuts += fresh
             self._matrix = None
-            self._idle = np.concatenate((self._idle, np.zeros(len(fresh), np.int64)))
-        return len(fresh)
+            self._idle = np.concatenate((self._idle, np.zeros(fresh, np.int64)))
+        return fresh
 
     def enter(self, lower: Floats, upper: Floats) -> None:
         """Look at a part of the tree, in which shares lie between these."""
-        changed = np.flatnonzero((lower != self._low) | (upper != self._high)).astype(np.int32)
-        self._highs.changeColsBounds(len(changed), changed, lower[changed], upper[changed])
+        changed = np.flatnonzero((lower != self._low) | (upper != self._high))
+        self._bound(changed, lower[changed], upper[changed])
         self._low, self._high = lower.copy(), upper.copy()
 
     def leave(self) -> None:
@@ -96,13 +132,9 @@ class Master:
         """Solve the relaxation; the bound is infinite where no point meets all cuts."""
         import highspy
 
-        highs = self._highs
-        highs.run()
-        self.solved += 1
-        self.iterations += int(highs.getInfo().simplex_iteration_count)
-        if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        if self._run() == highspy.HighsModelStatus.kInfeasible:
             return Relaxed(self._low, np.inf, np.zeros(len(self.cost)), np.zeros(len(self.cost), np.bool_))
-        solution = highs.getSolution()
+        solution = self._highs.getSolution()
         point = np.clip(np.asarray(solution.col_value), self._low, self._high)
         price, bound, reduced = self._proved(np.asarray(solution.row_dual), self._low, self._high)
         rows, _, right = self._known()
@@ -129,10 +161,7 @@ class Master:
         highs.setOptionValue("simplex_iteration_limit", STEPS)
         for share in (1.0, 0.0):
             highs.changeColBounds(cell, share, share)
-            highs.run()
-            self.solved += 1
-            self.iterations += int(highs.getInfo().simplex_iteration_count)
-            if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+            if self._run() == highspy.HighsModelStatus.kInfeasible:
                 found.append(np.inf)
             else:
                 lower, upper = self._low.copy(), self._high.copy()
@@ -160,18 +189,21 @@ class Master:
         if len(rows):
             self._highs.deleteRows(len(rows), rows.astype(np.int32))
             gone = set(rows.tolist())
-            self._keys -= {_key(self.cuts[row]) for row in gone}
+            self._keys -= {self._key(self.cuts[row]) for row in gone}
             self.cuts = [cut for row, cut in enumerate(self.cuts) if row not in gone]
             self._idle = np.delete(self._idle, rows)
             self._matrix = None
 
 
-def _key(cut: Cut) -> bytes:
-    return cut.cell.tobytes() + np.round(cut.coefficient, 6).tobytes()
-
-
 def _right(cuts: list[Cut]) -> Floats:
     return np.array([cut.right for cut in cuts], np.float64)
+
+
+def _entries(cuts: list[Cut]) -> tuple[Codes, Codes, Floats]:
+    """Where each cut begins, and cells and coefficients of all."""
+    start = pointers(np.array([len(cut.cell) for cut in cuts], np.int64)).astype(np.int32)
+    cell = np.concatenate([cut.cell for cut in cuts]).astype(np.int32)
+    return start, cell, np.concatenate([cut.coefficient for cut in cuts])
 
 
 def _rows(cuts: list[Cut], count: int) -> csr_array:
@@ -179,6 +211,5 @@ def _rows(cuts: list[Cut], count: int) -> csr_array:
 
     if not cuts:
         return csr_array((0, count))
-    start = pointers(np.array([len(cut.cell) for cut in cuts], np.int64)).astype(np.int32)
-    cell = np.concatenate([cut.cell for cut in cuts]).astype(np.int32)
-    return csr_array((np.concatenate([cut.coefficient for cut in cuts]), cell, start), shape=(len(cuts), count))
+    start, cell, coefficient = _entries(cuts)
+    return csr_array((coefficient, cell, start), shape=(len(cuts), count))

@@ -29,8 +29,9 @@ def argus_files(name: str, published: GivenRecords) -> dict[str, bytes]:
     columns, description, place = [], "", 1
     for column, short in zip(published.names, variable_names(published.names, stata=True), strict=True):
         values, places = published.encoded(column)
-        words, decimals = _texts(published, column, values)
-        width = max(1, max(map(len, words)))
+        empty = _empty_code(published, column, values)
+        words, decimals = _texts(published, column, values, empty)
+        width = max(1, *map(len, [*words, *_unknown(published, column)[0], empty]))
         if width > 100:
             raise Different(CANNOT)
         justified = str.rjust if published.kind(column) in NUMBERS else str.ljust
@@ -42,7 +43,7 @@ def argus_files(name: str, published: GivenRecords) -> dict[str, bytes]:
             sink = io.StringIO(newline="")
             csv.writer(sink, lineterminator="\n").writerows(labels)
             found[file] = sink.getvalue().encode()
-        description += _described(published, column, place, width, decimals, file)
+        description += _described(published, column, place, width, decimals, file, empty)
         place += width
     if place > 32_000:
         raise Different(CANNOT)
@@ -61,13 +62,26 @@ def _lines(columns: list[tuple[list[str], pa.Array]]) -> bytes:
     return joined(pc.binary_join_element_wise(*parts, pa.scalar("\n", pa.large_string()), nothing))
 
 
-def _texts(published: GivenRecords, name: str, values: list[Any]) -> tuple[list[str], int]:
+def _empty_code(published: GivenRecords, name: str, values: list[Any]) -> str:
+    """The code that says of a field of text that nothing is in it: nines, or other signs where somebody has these."""
+    about = published.info[name]
+    codes, _ = _unknown(published, name)
+    if published.kind(name) in NUMBERS or len(codes) > 1 or (codes and None not in values):
+        return ""
+    used = {code_of(value) for value in values if value is not None}
+    width = max([1, *map(len, used)])
+    used.update(about.value_labels, codes)
+    tried = [width * sign for sign in "9XZ#?"] + ["9" * (width + 1)]
+    return next((code for code in tried if code not in used and not is_unknown(code, about.missing)), "")
+
+
+def _texts(published: GivenRecords, name: str, values: list[Any], empty: str) -> tuple[list[str], int]:
     """The fields of the distinct values of a column before they are filled up, and the decimals of its numbers."""
     if published.kind(name) in NUMBERS:
         return _numbers(values, published.info[name].missing)
     if "" in values and None in values:
         raise Different(CANNOT)
-    words = ["" if value is None else code_of(value) for value in values]
+    words = [empty if value is None else code_of(value) for value in values]
     if any(word.endswith(" ") or FORBIDDEN.search(word) for word in words):
         raise Different(CANNOT)
     return words, 0
@@ -93,13 +107,16 @@ def _numbers(values: list[Any], missing: Ranges) -> tuple[list[str], int]:
     return [gap if value is None else word for value, word in zip(values, known, strict=True)], decimals
 
 
-def _described(published: GivenRecords, name: str, place: int, width: int, decimals: int, labels: str) -> str:
+def _described(
+    published: GivenRecords, name: str, place: int, width: int, decimals: int, labels: str, empty: str
+) -> str:
     """The lines of the description on one column."""
     about, kind = published.info[name], published.kind(name)
     if '"' in name or FORBIDDEN.search(name):
         raise Different(CANNOT)
     risky = not name or any(sign in " ,|()\t" for sign in name) or name[0] == "<" or name[:2] == "//"
     codes, ranges = _unknown(published, name)
+    codes += [empty] if empty else []
     first = [f'"{name}"' if risky else name, str(place), str(width), *(f'"{code}"' for code in codes)]
     lines = [" ".join(first)]
     if kind in ("string", "bool"):
@@ -120,6 +137,8 @@ def _described(published: GivenRecords, name: str, place: int, width: int, decim
         lines.append(f'  <FORMAT> "{_line(about.format)}"')
     if ranges:
         lines.append("  <UNKNOWN> " + " ".join(_edge(end) for pair in ranges for end in pair))
+    if empty:
+        lines.append(f'  <EMPTY> "{empty}"')
     return "\n".join(lines) + "\n"
 
 

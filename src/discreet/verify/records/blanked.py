@@ -2,139 +2,191 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain, combinations
-from math import isclose
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import comb, isclose
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import counted
-from discreet.model.claims.records import blanked_claim
+from discreet.model.claims.blanked import blanked_claim
+from discreet.verify.records.blank_bounds import check_least
+from discreet.verify.records.blank_risk import check_risk
 from discreet.verify.records.context import CheckedStep
+from discreet.verify.records.counting import combination_counts, complete_rows, rows_agreeing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NEARLY = 1e-9
-MOST_COLUMNS = 12
-"""The least cost of more columns is not worked out again; then it may not be stated."""
+MOST_SUBSETS = 20_000
+STRATUM = "\0stratum"
+"""A column with a number for each stratum; no column of records is called so."""
 
 
 def check_blanked(step: CheckedStep) -> None:
     """Fields of keys were emptied, and what is left of the keys occurs often enough."""
     method, facts, before = step.method, step.evidence.facts, len(step.verdict.refused)
     keys = [str(name) for name in facts["keys"]]
-    stated = [str(name) for name in method["keys"]] or [
-        name for name in step.original.names if step.original.about(name).role == "key"
-    ]
-    if keys != stated or not keys or len(set(keys)) < len(keys) or not set(keys) <= set(step.before):
-        step.refuse("the keys are not those that the method names, or that the records have")
+    if not _stated(step, keys):
         return
-    if not set(step.changed) <= set(keys):
+    if not set(step.changed) <= set(keys) - set(facts["strata"]):
         step.refuse("other columns changed than keys")
         return
-    blanks, touched = _blanks(step, keys)
+    newly = _newly_empty(step, keys)
+    blanks, touched = newly.sum(axis=0).tolist(), int(newly.any(axis=1).sum())
     if list(facts["blanks"]) != blanks or facts["records"] != touched or facts["rows"] != len(step.original):
         step.refuse("the numbers of emptied fields and records are not those that are counted")
-    k, size = int(method["k"]), len(keys) if method["size"] is None else min(int(method["size"]), len(keys))
-    after = {name: step.changed.get(name, step.before[name]) for name in keys}
-    for chosen in combinations(keys, size):
-        few = int((_counts(after, chosen) < k).sum())
-        if few:
-            step.refuse(f"{counted(few, 'combination', 'occur')} fewer than {k} times", ", ".join(chosen))
-    _check_cost(step, keys, size, k)
+    old, new = _tables_of(step, keys)
+    if method["risk"] is not None:
+        check_risk(step, keys, old, new, newly, STRATUM)
+    else:
+        _count(step, keys, new)
+    price = _prices(step, keys)
+    if price is not None:
+        cost = float(price[newly].sum())
+        if not isclose(float(facts["cost"]), cost, rel_tol=NEARLY, abs_tol=NEARLY):
+            step.refuse("the cost is not that of the emptied fields")
+        tables = list(_tables(method, keys))
+        check_least(step, keys, old, price, tables, STRATUM)
     claim = blanked_claim(method, facts)
     step.claims(claim)
     step.verdict.prove(claim.statement, before)
 
 
-def _blanks(step: CheckedStep, keys: Sequence[str]) -> tuple[list[int], int]:
-    """How many fields of each key are newly empty, and in how many records; whatever else changed is refused."""
-    touched = np.zeros(len(step.original), np.bool_)
-    numbers = []
-    for name in keys:
+def _stated(step: CheckedStep, keys: Sequence[str]) -> bool:
+    """Whether keys and strata are those of the method or of the records, and there are not too many combinations."""
+    method, facts = step.method, step.evidence.facts
+    named = [str(name) for table in method["combinations"] for name in table["keys"]]
+    stated = list(dict.fromkeys(named)) or [str(name) for name in method["keys"]]
+    stated = stated or [name for name in step.original.names if step.original.about(name).role == "key"]
+    if list(keys) != stated or not keys or len(set(keys)) < len(keys) or not set(keys) <= set(step.before):
+        step.refuse("the keys are not those that the method names, or that the records have")
+        return False
+    strata = list(method["strata"]) or list(step.original.strata)
+    if list(facts["strata"]) != strata or not set(strata) <= set(step.before):
+        step.refuse("the strata are not those that the method names, or that the records have")
+        return False
+    several = bool(method["combinations"]) or method["size"] is not None
+    if (method["k"] is None) == (method["risk"] is None) or (method["risk"] is not None and several):
+        step.refuse("k and a limit of risk are stated at once, or none of them")
+        return False
+    if method["combinations"] and (method["keys"] or method["size"] is not None):
+        step.refuse("combinations are stated together with keys or a size")
+        return False
+    many = sum(comb(len(keys), size) for size in _sizes(method, len(keys)))
+    if not method["combinations"] and many > MOST_SUBSETS:
+        step.refuse("more combinations of keys are stated than this checker counts")
+        return False
+    return True
+
+
+def _sizes(method: Any, keys: int) -> Sequence[int]:
+    """How many keys at once are counted: fewer ones, too, where records are exempt."""
+    most = keys if method["size"] is None else min(int(method["size"]), keys)
+    return range(1, most + 1) if method["missing"] == "exempt" and method["size"] is not None else [most]
+
+
+def _tables(method: Any, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Sets of columns that are counted, and how often their combinations must occur."""
+    if method["combinations"]:
+        for table in method["combinations"]:
+            yield tuple(map(str, table["keys"])), int(table["k"])
+    elif method["k"] is not None:
+        for size in _sizes(method, len(keys)):
+            for chosen in combinations(keys, size):
+                yield chosen, int(method["k"])
+
+
+def _newly_empty(step: CheckedStep, keys: Sequence[str]) -> NDArray[np.bool_]:
+    """Which fields are newly empty; whatever else changed is refused."""
+    found = np.zeros((len(step.original), len(keys)), np.bool_)
+    for place, name in enumerate(keys):
         if name not in step.changed:
-            numbers.append(0)
             continue
         old, new = step.before[name].combine_chunks(), step.changed[name].combine_chunks()
         empty = np.asarray(new.is_null().to_numpy(zero_copy_only=False), np.bool_)
         kept = np.flatnonzero(~empty)
         if not new.take(kept).equals(old.take(kept)):  # another type is another value, too
             step.refuse("a field that is not empty has another value than before", name)
-        newly = empty & np.asarray(old.is_valid().to_numpy(zero_copy_only=False), np.bool_)
-        numbers.append(int(newly.sum()))
-        touched |= newly
-    return numbers, int(touched.sum())
+        found[:, place] = empty & np.asarray(old.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    return found
 
 
-def _counts(columns: Mapping[str, pa.ChunkedArray], chosen: Sequence[str]) -> np.ndarray:
-    """How often each combination occurs; an empty field is a value of its own."""
+def _tables_of(step: CheckedStep, keys: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    """Keys before and after, with a number for the stratum of each record."""
     import pyarrow as pa
 
-    table = pa.table({str(place): columns[name] for place, name in enumerate(chosen)})
-    found = table.group_by(table.column_names).aggregate([([], "count_all")])
-    return np.asarray(found["count_all"].to_numpy(), np.int64)
-
-
-def _check_cost(step: CheckedStep, keys: Sequence[str], size: int, k: int) -> None:
-    """The cost is that of the emptied fields, and nobody does it for less than what is stated as the least."""
-    weight = {name: float(step.method["importance"].get(name, 1.0)) for name in keys}
-    if not set(step.method["importance"]) <= set(keys) or min(weight.values()) <= 0:
-        step.refuse("importance is stated of a column that is no key, or is not above zero")
-        return
-    cost, least = float(step.evidence.facts["cost"]), float(step.evidence.facts["least"])
-    counted_cost = sum(n * weight[name] for name, n in zip(keys, step.evidence.facts["blanks"], strict=True))
-    if not isclose(cost, counted_cost, rel_tol=NEARLY, abs_tol=NEARLY):
-        step.refuse("the cost is not that of the emptied fields")
-    if least == 0:
-        return
-    if size > MOST_COLUMNS:
-        step.refuse("a least cost is stated that this checker cannot work out")
-        return
-    found = np.zeros(len(step.original))
-    for chosen in combinations(keys, size):
-        found = np.maximum(found, _least(step.before, chosen, weight, k))
-    if not 0 <= least <= float(found.sum()) * (1 + NEARLY):
-        step.refuse("it can be done for less than what is stated as the least cost")
-
-
-def _least(
-    columns: Mapping[str, pa.ChunkedArray], chosen: Sequence[str], weight: Mapping[str, float], k: int
-) -> np.ndarray:
-    """For each record the cheapest set of fields to empty after which ``k`` records agree with it in the others."""
-    import pyarrow as pa
-
-    codes, size = {}, {}
-    for name in chosen:
-        column = columns[name].combine_chunks().dictionary_encode()
+    group = np.zeros(len(step.original), np.int64)
+    for name in step.evidence.facts["strata"]:
+        column = step.before[name].combine_chunks().dictionary_encode()
         column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-        codes[name] = np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
-        size[name] = len(column.dictionary) + 1
-    empty = {name: codes[name] < 0 for name in chosen}
-    least = np.full(len(columns[chosen[0]]), np.inf)
-    every = chain.from_iterable(combinations(chosen, number) for number in range(len(chosen) + 1))
-    for gone in sorted(every, key=lambda names: sum(weight[name] for name in names)):
-        price = sum(weight[name] for name in gone)
-        # Fields that were empty before are not counted, nor can they be emptied; all others are kept or gone.
-        able = np.isinf(least) & ~np.any([empty[name] for name in gone], axis=0) if gone else np.isinf(least)
-        if not able.any():
-            continue
-        kept = [name for name in chosen if name not in gone]
-        patterns = np.zeros(len(least), np.int64)
-        for place, name in enumerate(kept):
-            patterns |= empty[name].astype(np.int64) << place
-        for pattern in np.unique(patterns[able]).tolist():
-            mine = np.flatnonzero(able & (patterns == pattern))
-            names = [name for place, name in enumerate(kept) if not pattern >> place & 1]
-            agree = _agreeing([codes[name] for name in names], [size[name] for name in names], len(least))
-            least[mine[agree[mine] >= k]] = price
-    return np.where(np.isinf(least), 0.0, least)
+        place = np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64) + 1
+        _, group = np.unique(group * (len(column.dictionary) + 1) + place, return_inverse=True)
+    more = {STRATUM: pa.chunked_array([pa.array(group)])}
+    old = pa.table({**{name: step.before[name] for name in keys}, **more})
+    new = pa.table({**{name: step.changed.get(name, step.before[name]) for name in keys}, **more})
+    return old, new
 
 
-def _agreeing(codes: Sequence[np.ndarray], sizes: Sequence[int], rows: int) -> np.ndarray:
-    """For every record how many have the same codes."""
-    group = np.zeros(rows, np.int64)
-    for code, size in zip(codes, sizes, strict=True):
-        _, group = np.unique(group * size + code, return_inverse=True)
-    return np.bincount(group, minlength=1)[group]
+def _count(step: CheckedStep, keys: Sequence[str], after: pa.Table) -> None:
+    """Every combination occurs often enough within its stratum, by the stated meaning of an empty field."""
+    missing = step.method["missing"]
+    unknown = {name: step.original.about(name).missing for name in keys}
+    for chosen, k in _tables(step.method, keys):
+        counts = _counts(after, chosen, missing, unknown)
+        few = int((counts < k).sum())
+        if few and missing == "any":
+            step.refuse(f"with {counted(few, 'record')} fewer than {k} agree", ", ".join(chosen))
+        elif few:
+            step.refuse(f"{counted(few, 'combination', 'occur')} fewer than {k} times", ", ".join(chosen))
+
+
+def _counts(after: pa.Table, chosen: Sequence[str], missing: str, unknown: Any) -> NDArray[np.float64]:
+    if missing == "any":
+        return rows_agreeing(after, [*chosen, STRATUM], unknown)
+    if missing == "exempt":
+        after = after.filter(complete_rows(after, chosen, unknown))
+    return combination_counts(after, [*chosen, STRATUM])
+
+
+def _prices(step: CheckedStep, keys: Sequence[str]) -> NDArray[np.float64] | None:
+    """What each field costs to empty; nothing where what is stated of it cannot be."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    method = step.method
+    importance = [float(method["importance"].get(name, 1.0)) for name in keys]
+    if not set(method["importance"]) <= set(keys) or not all(0 < price < np.inf for price in importance):
+        step.refuse("importance is stated of a column that is no key, or is not above zero")
+        return None
+    price = np.tile(np.array(importance), (len(step.original), 1))
+    if method["cost"] == "entropy":
+        for place, name in enumerate(keys):
+            column = step.before[name].combine_chunks()
+            counts = pc.value_counts(column)
+            at = pc.index_in(column, counts.field("values"))
+            share = np.asarray(counts.field("counts").take(at).to_numpy(zero_copy_only=False), np.float64)
+            price[:, place] *= -np.log2(share / len(column))
+    if method["weight"] is not None:
+        column = step.before.get(weight_column(step))
+        if column is None or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            step.refuse("the weights that fields cost are no numbers of the records")
+            return None
+        weight = np.asarray(column.cast(pa.float64()).fill_null(np.nan).to_numpy(), np.float64)
+        if not (weight > 0).all() or np.isinf(weight).any():
+            step.refuse("the weights that fields cost are not all above zero")
+            return None
+        price = np.asarray(price * weight[:, None], np.float64)
+    return price
+
+
+def weight_column(step: CheckedStep) -> str:
+    """The column of weights that a method names, or that has this role."""
+    named = step.method["weight"]
+    role = [name for name in step.original.names if step.original.about(name).role == "weight"]
+    if named is None or (named not in step.before and named == "weight"):
+        return role[0] if role else ""
+    return str(named)

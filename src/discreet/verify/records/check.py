@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.model.claims.record_rules import some_untold
 from discreet.model.claims.records import release_left_out
-from discreet.model.release import RecordCustodian
+from discreet.model.custodian import RecordCustodian
 from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
+from discreet.verify.records.generalised import check_generalised
 from discreet.verify.records.microaggregated import check_microaggregated
 from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.randomised import check_pram, check_published_matrices, public_matrices
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from discreet.model.public import PublicRelease
 
 METHODS: dict[str, Callable[[CheckedStep], None]] = {
+    "generalise": check_generalised,
     "local_suppress": check_blanked,
     "microaggregate": check_microaggregated,
     "multiplicative_noise": check_multiplied_records,
@@ -130,9 +133,8 @@ def _say_what_is_known(verdict: Verdict, custodian: RecordCustodian) -> None:
     said = "; ".join(f"{role} {', '.join(names)}" for role, names in roles.items()) or "none"
     verdict.asserted.append(f"the roles of the columns: {said}")
     verdict.take_for_granted("that the original records are the true ones", "cells")
-    verdict.not_considered += release_left_out(
-        bool(custodian.rules), sensitive="sensitive" in roles, households="household" in roles
-    )
+    untold = some_untold(custodian.rules, roles.get("sensitive", ()))
+    verdict.not_considered += release_left_out(bool(custodian.rules), sensitive=untold, households="household" in roles)
 
 
 def _check_words(verdict: Verdict, custodian: RecordCustodian, public: PublicRelease, expected: pa.Table) -> None:

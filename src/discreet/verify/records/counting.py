@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.int64]
 Sums = NDArray[np.float64]
+MOST_NUMBERS = 2**62
 
 
 def combination_counts(table: pa.Table, chosen: Sequence[str], weight: str | None = None) -> Sums:
@@ -60,25 +61,37 @@ def rows_agreeing(
     weight: str | None = None,
 ) -> Sums:
     """For every row how many agree with it in all columns in which neither of the two is empty, or their weight."""
-    codes = np.stack([_codes(table[name], unknown.get(name, ())) for name in chosen], axis=1)
-    mass = np.ones(len(codes)) if weight is None else np.asarray(table[weight].to_numpy(), np.float64)
-    rows, place = np.unique(codes, axis=0, return_inverse=True)
-    place = place.ravel()
-    total = np.bincount(place, mass, len(rows))
-    empty = rows < 0
+    columns = [_codes(table[name], unknown.get(name, ())) for name in chosen]
+    mass = np.ones(table.num_rows) if weight is None else np.asarray(table[weight].to_numpy(), np.float64)
+    place = _numbers(columns, np.arange(table.num_rows))
+    _, first = np.unique(place, return_index=True)
+    total = np.bincount(place, mass, len(first))
+    empty = np.stack([codes[first] < 0 for codes in columns], axis=1)
     kinds, kind = np.unique(empty, axis=0, return_inverse=True)
     kind = kind.ravel()
-    found = np.zeros(len(rows))
+    found = np.zeros(len(first))
     for a in range(len(kinds)):
         mine = np.flatnonzero(kind == a)
         for b in range(len(kinds)):
             theirs = np.flatnonzero(kind == b)
-            both = rows[:, ~(kinds[a] | kinds[b])]
-            _, group = np.unique(np.concatenate((both[mine], both[theirs])), axis=0, return_inverse=True)
-            group = group.ravel()
+            shared = [columns[i] for i in np.flatnonzero(~(kinds[a] | kinds[b]))]
+            group = _numbers(shared, first[np.concatenate((mine, theirs))])
             sums = np.bincount(group[len(mine) :], total[theirs], int(group.max(initial=0)) + 1)
             found[mine] += sums[group[: len(mine)]]
     return found[place]
+
+
+def _numbers(columns: Sequence[Numbers], rows: Numbers) -> Numbers:
+    """The number of each row's combination of codes, without gaps between them."""
+    number, many = np.zeros(len(rows), np.int64), 1
+    for codes in columns:
+        mine = codes[rows] + 1
+        size = int(mine.max(initial=0)) + 1
+        if many * size >= MOST_NUMBERS:
+            found, number = np.unique(number, return_inverse=True)
+            number, many = number.ravel(), len(found)
+        number, many = number * size + mine, many * size
+    return np.unique(number, return_inverse=True)[1].ravel()
 
 
 def _codes(column: pa.ChunkedArray, unknown: Sequence[MissingRange]) -> Numbers:

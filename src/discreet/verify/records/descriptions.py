@@ -39,6 +39,12 @@ ROLES = (
     "request",
 )
 END = either(number(), text(most=1000))
+POPULATION = record(
+    {"keys": many(SOME, least=1), "total": whole(1), "distinct": whole(1)},
+    {"codes": many(TEXTS), "combinations": many(many(whole(-1))), "units": many(whole(1))},
+)
+CLASSES: dict[str, Shape] = {"keys": many(SOME), "missing": one_of("category", "exempt")}
+"""What rules on the sensitive values of classes have in common."""
 RULES: dict[str, Shape] = {
     "k_anonymity": record(
         {
@@ -53,7 +59,39 @@ RULES: dict[str, Shape] = {
             "weight": SOME,
             "household": SOME,
         },
-    )
+    ),
+    "l_diversity": record(
+        {
+            "kind": one_of("l_diversity"),
+            "l": whole(2),
+            "form": one_of("distinct", "entropy", "recursive"),
+            **CLASSES,
+        },
+        {"c": number(), "sensitive": SOME},
+    ),
+    "t_closeness": record(
+        {
+            "kind": one_of("t_closeness"),
+            "t": number(0, 1),
+            "distance": one_of("equal", "ordered", "hierarchical"),
+            **CLASSES,
+        },
+        {"order": TEXTS, "above": by_name(text()), "sensitive": SOME},
+    ),
+    "beta_likeness": record(
+        {"kind": one_of("beta_likeness"), "beta": number(0), "form": one_of("enhanced", "basic"), **CLASSES},
+        {"sensitive": SOME},
+    ),
+    "k_map": record({"kind": one_of("k_map"), "k": whole(2), "keys": many(SOME), "population": POPULATION}),
+    "delta_presence": record(
+        {
+            "kind": one_of("delta_presence"),
+            "lower": number(0, 1),
+            "upper": number(0, 1),
+            "keys": many(SOME),
+            "population": POPULATION,
+        }
+    ),
 }
 KEYED: dict[str, Shape] = {
     "version": whole(),
@@ -87,13 +125,33 @@ RECODE_BESIDES: dict[str, Shape] = {
 }
 """Parameters of recodings that stand there where they say something."""
 METHODS: dict[str, Shape] = {
+    "generalise": record(
+        {
+            "method": one_of("generalise"),
+            "k": optional(whole(2)),
+            "rules": many(lambda value, place: _rule(value, place)),
+            "keys": many(SOME),
+            "algorithm": one_of("lattice", "local"),
+            "metric": one_of("loss", "precision", "entropy", "discernibility", "class_size"),
+            "outliers": number(0, 1),
+            "ordered": many(SOME),
+        }
+    ),
     "local_suppress": record(
         {
             "method": one_of("local_suppress"),
-            "k": whole(2),
+            "k": optional(whole(2)),
             "keys": many(SOME),
             "size": optional(whole(1)),
+            "combinations": many(record({"keys": many(SOME, least=1), "k": whole(2)})),
+            "missing": one_of("category", "any", "exempt"),
             "importance": by_name(number()),
+            "cost": one_of("fields", "entropy"),
+            "weight": optional(SOME),
+            "strata": many(SOME),
+            "risk": optional(number()),
+            "algorithm": one_of("greedy", "optimal"),
+            "nodes": whole(1),
         }
     ),
     "microaggregate": record(

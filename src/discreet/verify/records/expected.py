@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import counted
-from discreet.model.release import RecordCustodian
+from discreet.model.custodian import RecordCustodian
 from discreet.verify.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.keys import Key
+from discreet.model.custodian import RecordCustodian, RecordStep
 from discreet.model.evidence import Evidence, Parts
 from discreet.model.layout import claim_from, hierarchy_from
 from discreet.model.records import ColumnInfo, RecordSet
-from discreet.model.release import RecordCustodian, RecordStep
 from discreet.verify.jsonfile import parse_json
 from discreet.verify.records.check import check_claims
 from discreet.verify.records.descriptions import check_record_descriptions, files_of, public_name, rows_file

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from discreet.model.custodian import RecordCustodian
 from discreet.model.records import PublicColumn
-from discreet.model.release import RecordCustodian
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,10 +47,17 @@ def as_number(code: str) -> float | None:
 def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str, PublicColumn]:
     """What is said of every public column.
 
-    Labels of codes, formats and levels of measurement go with the codes: a column that was altered has none but those
-    that its last recoding states, for codes that occur. Codes for "unknown" stay where they still occur.
+    Labels of codes, formats and levels of measurement go with the codes: a column whose codes were changed has none but
+    those that its last recoding states, and one whose codes were only emptied, drawn or exchanged has its own; both for
+    codes that occur. Codes for "unknown" stay where they still occur.
     """
     changed = {name for step in custodian.steps for name in step.changed.column_names}
+    others = {
+        name
+        for step in custodian.steps
+        if step.evidence.claim.method not in ("local_suppress", "pram", "rank_swap", "swap")
+        for name in step.changed.column_names
+    }
     found = {}
     for name in public.column_names:
         about = custodian.original.about(name)
@@ -58,12 +65,17 @@ def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str,
             found[name] = PublicColumn(altered=True, label=about.label, role="household")
             continue
         role = "weight" if about.role == "weight" else ""
-        if name in changed:
+        if name in others:
             labels, unknown = _stated(custodian, name)
             codes = {code_of(value) for value in public[name].unique().to_pylist()} if labels else set()
             ranges = [*about.missing, *((code, code) for code in unknown if (code, code) not in about.missing)]
             words = {code: labels[code] for code in sorted(labels) if code in codes}
             found[name] = PublicColumn(True, about.label, words, _left(public[name], ranges), "", role)
+        elif name in changed:
+            there = {code_of(value) for value in set(public[name].unique().to_pylist()) - {None}}
+            labels = {code: words for code, words in about.value_labels.items() if code in there}
+            missing = _left(public[name], about.missing)
+            found[name] = PublicColumn(True, about.label, labels, missing, about.format, role, about.measure)
         else:
             found[name] = PublicColumn(
                 False, about.label, dict(about.value_labels), tuple(about.missing), about.format, role, about.measure

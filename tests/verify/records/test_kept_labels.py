@@ -1,0 +1,75 @@
+"""Labels stay with codes that mean what they meant, and tell nothing of codes that are gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.model.public import PublicRelease
+from discreet.verify import check_records
+
+LABELS = {"1": "North", "2": "South", "3": "Isle", "9": "unknown"}
+
+
+def suppressed(*steps: ds.Method) -> ds.Release:
+    codes = ["1", "1", "1", "2", "2", "2", "3", "9", "9"]
+    sexes = ["m"] * 9
+    data = ds.Microdata(
+        pa.table({"region": codes, "sex": sexes}),
+        keys=["region", "sex"],
+        labels={"region": "Region of birth"},
+        value_labels={"region": LABELS},
+        missing_codes={"region": ["9"]},
+    )
+    return ds.protect(data, [*steps, ds.LocalSuppress(2, keys=["region"])], keep_order=True)
+
+
+def test_an_emptied_column_keeps_the_labels_of_codes_that_are_left():
+    release = suppressed()
+    about = release.public.records.info["region"]
+    assert release.public.records.shown()["region"].count(None) == 2
+    assert about.altered
+    assert about.label == "Region of birth"
+    assert "3" not in about.value_labels
+    assert set(about.value_labels) < set(LABELS)
+    assert set(about.value_labels) == {code for code in release.public.records.shown()["region"] if code}
+    assert release.verify().holds
+
+
+def test_a_recoded_column_has_none_whatever_follows():
+    release = suppressed(ds.Recode("region", map={"1": "2", "2": "1"}))
+    assert release.public.records.info["region"].value_labels == {}
+    assert release.verify().holds
+
+
+@pytest.mark.parametrize("labels", [LABELS, {}, {"1": "South", "2": "South"}])
+def test_other_labels_of_an_emptied_column_are_refused(labels):
+    release = suppressed()
+    records = release.public.records
+    forged = replace(records, info={**records.info, "region": replace(records.info["region"], value_labels=labels)})
+    (refusal,) = check_records(release.custodian, PublicRelease((), forged)).refused
+    assert refusal.message == "a column has other labels than the original one"
+
+
+def test_labels_of_a_recoded_column_are_refused():
+    release = suppressed(ds.Recode("region", map={"1": "2", "2": "1"}))
+    records = release.public.records
+    forged = replace(records, info={**records.info, "region": replace(records.info["region"], value_labels=LABELS)})
+    (refusal,) = check_records(release.custodian, PublicRelease((), forged)).refused
+    assert refusal.message == "a column has other labels than the original one"
+
+
+def test_swapped_areas_keep_their_labels():
+    data = ds.Microdata(
+        pa.table({"area": ["1", "2"] * 20, "home": list(range(40))}),
+        household="home",
+        sensitive="area",
+        value_labels={"area": LABELS},
+    )
+    release = ds.protect(data, ds.Swap("area", "home", rate=0.5))
+    about = release.public.records.info["area"]
+    assert (about.altered, dict(about.value_labels)) == (True, {"1": "North", "2": "South"})
+    assert release.verify().holds
