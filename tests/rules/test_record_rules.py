@@ -228,7 +228,15 @@ def test_weights_stand_for_the_population():
 def test_weights_that_are_none_are_refused(weights, message):
     records = read_record_set(ds.Microdata(pa.table({"x": ["a", "b", "b"], "w": weights}), keys=["x"]))
     with pytest.raises(InputError, match=message):
-        ds.KAnonymity(3, weight="w").evaluate(records)
+        anonymity.weights_of(records, "w")
+
+
+@pytest.mark.parametrize("role", ["weight", "household"])
+def test_only_weights_and_households_count(role):
+    """Sums of incomes are large, and would make every rule hold."""
+    data = ds.Microdata(pa.table({"x": ["a", "b"], "income": [900.0, 800.0]}), keys=["x"], numeric=["income"])
+    with pytest.raises(ParameterError, match=f"Column 'income' does not have the role of a {role}"):
+        data.assess(ds.KAnonymity(3, **{role: "income"}))
 
 
 @pytest.mark.parametrize(

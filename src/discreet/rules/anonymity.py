@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_name
 from discreet.model.arrays import Floats
-from discreet.model.records import KEY, RecordSet
+from discreet.model.records import HOUSEHOLD, KEY, WEIGHT, RecordSet
 from discreet.parameters import AtLeastOne, Number
 from discreet.progress import steps
 from discreet.rules.key_counts import KeyCodes, codes_of, households_like, key_codes, records_like
@@ -101,6 +101,12 @@ class KAnonymity(RecordRule):
         for name in (*keys, self.weight, self.household):
             if name is not None and name not in records.names:
                 raise ParameterError(unknown_name("column", name, records.names, "the records (rule k_anonymity)"))
+        for role, name in ((WEIGHT, self.weight), (HOUSEHOLD, self.household)):
+            if name is not None and records.about(name).role != role:
+                raise ParameterError(
+                    f"Column {name!r} does not have the role of a {role}: sums of anything else say nothing.",
+                    hint=f"Give Microdata({role}={name!r}), or leave {role}= out of the rule.",
+                )
         return self if named else replace(self, keys=keys)
 
     @property
