@@ -33,7 +33,7 @@ GROUPS: dict[str, Group] = {
         tests=(
             "tests/verify",
             "tests/rules/test_checker_agrees.py",
-            "tests/rules/test_checker_borders.py",
+            "tests/verify/test_rule_borders.py",
             "tests/attack/test_forged_folders.py",
             "tests/attack/test_forged_public.py",
             "tests/trust/test_signature.py",
@@ -113,7 +113,7 @@ GROUPS: dict[str, Group] = {
             "tests/records/test_blank_kinds.py",
             "tests/records/test_generalise.py",
             "tests/records/test_local_suppress.py",
-            "tests/rules/test_sensitive_rules.py",
+            "tests/rules/test_record_sensitive_rules.py",
             "tests/records/test_multiplicative_noise.py",
             "tests/records/test_pram.py",
             "tests/records/test_rank_swap.py",
