@@ -338,3 +338,14 @@ def test_standardised_columns_do_not_depend_on_the_order_of_rows():
         order = np.random.default_rng(seed).permutation(40)
         again = _standardised([units[order].astype(np.float64) / 7], [np.zeros(40, np.bool_)])
         assert np.array_equal(again, first[order])
+
+
+@pytest.mark.parametrize("column", ["sales", "staff"])
+def test_each_column_by_itself_loses_least_among_blocks_of_k(column):
+    """Templ (2006): individual ranking has the smallest loss of every single column among methods of fixed size."""
+    losses = {}
+    for algorithm in ("onedims", "single", "sum", "pca", "pppca", "simple"):
+        evidence = ds.protect(firms(), ds.Microaggregate(k=3, algorithm=algorithm)).custodian.evidence[0]
+        losses[algorithm] = evidence.facts["losses"][evidence.facts["columns"].index(column)]
+    assert losses["onedims"] == min(losses.values())
+    assert losses["onedims"] < min(loss for name, loss in losses.items() if name not in ("onedims", "single"))
