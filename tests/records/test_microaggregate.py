@@ -264,7 +264,7 @@ def test_columns_must_be_known():
         ds.protect(data, ds.Microaggregate())
     with pytest.raises(InputError, match="no column 'y'"):
         ds.protect(data, ds.Microaggregate(["y"]))
-    with pytest.raises(ParameterError, match="Column 'w' is a weight, and has no means"):
+    with pytest.raises(ParameterError, match="Column 'w' is a weight, and holds no values"):
         ds.protect(data, ds.Microaggregate(["w"]))
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted, listed
+from discreet.errors import InputError, ParameterError, ProtectionError, counted, listed
 from discreet.keys import Key
 from discreet.methods.base import RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.microaggregation import microaggregated_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, NUMERIC, WEIGHT, MissingRange, RecordSet
+from discreet.model.records import MissingRange, RecordSet
 from discreet.parameters import AtLeastOne, Natural, Number
 from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn, exact_units
 from discreet.records.microaggregation.grouping import (
@@ -26,6 +26,7 @@ from discreet.records.microaggregation.grouping import (
     mdav_groups,
     search_groups,
 )
+from discreet.records.value_columns import value_columns
 from discreet.rules.key_counts import codes_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ EACH = ("onedims", "univariate")
 """Algorithms that make groups for each column by itself."""
 FINER = 2
 """Means get so many decimals more than the column has."""
-NO_VALUES = (*NEVER_PUBLIC, HOUSEHOLD, WEIGHT)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Microaggregate(RecordMethod):
 
     def run(self, records: RecordSet, key: Key | None = None) -> RecordOutcome:
         """Group the records, and give each the values of its group."""
-        names = self._named(records)
+        names = value_columns(records, self.columns, "Microaggregate")
         exact = [_exact(records, name) for name in names]
         parts, notes = self._parts(records, names, np.stack([one.gaps for one in exact], axis=1))
         points = _standardised([_from_least(column) for column in exact], [one.gaps for one in exact])
@@ -120,21 +120,6 @@ class Microaggregate(RecordMethod):
                     groups.add(place, rows, found.group)
                     effort = {what: effort.get(what, 0) + number for what, number in found.effort.items()}
         return self._outcome(records, names, exact, groups, effort, notes)
-
-    def _named(self, records: RecordSet) -> tuple[str, ...]:
-        names = self.columns or records.with_role(NUMERIC)
-        if not names:
-            raise NeedsError(
-                "Microaggregate needs to know which columns it is about.",
-                hint="Give Microaggregate([...]), or Microdata(numeric=[...]).",
-            )
-        for name in names:
-            records[name]
-            if records.about(name).role in NO_VALUES:
-                raise ParameterError(
-                    f"Column {name!r} is a {records.about(name).role}, and has no means.", hint="Leave it out."
-                )
-        return names
 
     def _parts(
         self, records: RecordSet, names: Sequence[str], gaps: Bools

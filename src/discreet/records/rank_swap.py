@@ -11,22 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engine.draws import draws, fractions
-from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, listed
+from discreet.errors import InputError, ParameterError, ProtectionError, listed
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Bools, Ints
 from discreet.model.claims.rank_swap import rank_swapped_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, NUMERIC, WEIGHT, RecordSet
+from discreet.model.records import RecordSet
 from discreet.parameters import Number
 from discreet.progress import steps as in_steps
+from discreet.records.value_columns import value_columns
 from discreet.rules.key_counts import codes_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-NO_VALUES = (*NEVER_PUBLIC, HOUSEHOLD, WEIGHT)
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class RankSwap(Keyed, RecordMethod):
     def run(self, records: RecordSet, key: Key | None = None) -> RecordOutcome:
         """Exchange values."""
         assert key is not None
-        names = self._named(records)
+        names = value_columns(records, self.columns, "RankSwap")
         values = [_ranked(records, name) for name in names]
         gaps = [_gaps(records, name) for name in names]
         if self.joint:
@@ -102,22 +101,6 @@ class RankSwap(Keyed, RecordMethod):
         plain = self.record()
         evidence = Evidence(plain, rank_swapped_claim(plain, facts), facts=facts, parts={"records": partners})
         return RecordOutcome(changed, evidence)
-
-    def _named(self, records: RecordSet) -> tuple[str, ...]:
-        names = self.columns or records.with_role(NUMERIC)
-        if not names:
-            raise NeedsError(
-                "RankSwap needs to know which columns it is about.",
-                hint="Give RankSwap([...]), or Microdata(numeric=[...]).",
-            )
-        for name in names:
-            records[name]
-            if records.about(name).role in NO_VALUES:
-                raise ParameterError(
-                    f"Column {name!r} is a {records.about(name).role}, and holds no values to exchange.",
-                    hint="Leave it out.",
-                )
-        return names
 
     def _refuse_gaps(self, names: Sequence[str], gaps: Sequence[Bools]) -> None:
         wrong = [name for name, empty in zip(names, gaps, strict=True) if empty.any()]
