@@ -33,7 +33,6 @@ GROUPS: dict[str, Group] = {
         tests=(
             "tests/verify",
             "tests/rules/test_checker_agrees.py",
-            "tests/verify/test_rule_borders.py",
             "tests/attack/test_forged_folders.py",
             "tests/attack/test_forged_public.py",
             "tests/trust/test_signature.py",
@@ -65,7 +64,7 @@ GROUPS: dict[str, Group] = {
             "tests/verify",
             *(
                 f"tests/rules/test_{name}.py"
-                for name in ("checker_agrees", "checker_borders", "disclosure", "own_rules")
+                for name in ("checker_agrees", "disclosure", "own_rules")
             ),
             "tests/rules/test_zeros_and_weights.py",
             "tests/tables/suppress",
