@@ -62,10 +62,7 @@ GROUPS: dict[str, Group] = {
         files=tuple(f"verify/{name}.py" for name in ("coalitions", "joint", "kernels", "known", "relations", "rules")),
         tests=(
             "tests/verify",
-            *(
-                f"tests/rules/test_{name}.py"
-                for name in ("checker_agrees", "disclosure", "own_rules")
-            ),
+            *(f"tests/rules/test_{name}.py" for name in ("checker_agrees", "disclosure", "own_rules")),
             "tests/rules/test_zeros_and_weights.py",
             "tests/tables/suppress",
             "tests/battery",
