@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.model.records import MissingRange, stands_for_unknown
+from discreet.model.records import MissingRange
+from discreet.verify.records.words import is_unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,6 +113,6 @@ def empty_fields(column: pa.ChunkedArray, unknown: Sequence[MissingRange]) -> ND
     empty = np.asarray(column.is_null().to_numpy(), np.bool_)
     if unknown:
         values = pc.unique(column.drop_null())
-        said = [value for value in values.to_pylist() if stands_for_unknown(value, unknown)]
+        said = [value for value in values.to_pylist() if is_unknown(value, unknown)]
         empty |= np.asarray(pc.is_in(column, pa.array(said, column.type)).to_numpy(), np.bool_)
     return empty
