@@ -100,6 +100,7 @@ GROUPS: dict[str, Group] = {
                 "rules",
                 "swapped_records",
                 "transition_rules",
+                "value_columns",
             )
         ),
         tests=(

@@ -322,7 +322,7 @@ def test_codes_for_unknown_that_are_too_large():
     code = 2**60 + 1
     table = pa.table({"x": [1, 2, 3, 4, 5, 6, code, code, code]})
     data = ds.Microdata(table, numeric="x", missing_codes={"x": [str(code)]})
-    with pytest.raises(InputError, match="too large to stand beside means with decimals"):
+    with pytest.raises(InputError, match="too large to stand beside numbers with decimals"):
         ds.protect(data, ds.Microaggregate("x", 3, missing="apart"))
     release = ds.protect(data, ds.Microaggregate("x", 3, missing="apart", decimals=0), keep_order=True)
     assert release.verify().holds

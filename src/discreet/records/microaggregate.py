@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.microaggregation import microaggregated_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import MissingRange, RecordSet
+from discreet.model.records import RecordSet
 from discreet.parameters import AtLeastOne, Natural, Number
-from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn, exact_units
+from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn
 from discreet.records.microaggregation.grouping import (
     SCORES,
     RecordGroups,
@@ -26,11 +26,15 @@ from discreet.records.microaggregation.grouping import (
     mdav_groups,
     search_groups,
 )
-from discreet.records.value_columns import value_columns
-from discreet.rules.key_counts import codes_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from discreet.records.value_columns import (
+    exact_column,
+    refuse_repeated,
+    rows_by_kind,
+    stratum_of,
+    unknown_by_accident,
+    value_columns,
+    with_units,
+)
 
 EACH = ("onedims", "univariate")
 """Algorithms that make groups for each column by itself."""
@@ -90,8 +94,7 @@ class Microaggregate(RecordMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(set(self.columns)) < len(self.columns):
-            raise ParameterError("columns= names a column twice.", hint="Name each once.")
+        refuse_repeated(self.columns)
         if self.effort != "normal" and self.algorithm != "search":
             raise ParameterError(
                 f'effort="{self.effort}" is for algorithm="search", not for "{self.algorithm}".',
@@ -106,7 +109,7 @@ class Microaggregate(RecordMethod):
     def run(self, records: RecordSet, key: Key | None = None) -> RecordOutcome:
         """Group the records, and give each the values of its group."""
         names = value_columns(records, self.columns, "Microaggregate")
-        exact = [_exact(records, name) for name in names]
+        exact = [exact_column(records, name) for name in names]
         parts, notes = self._parts(records, names, np.stack([one.gaps for one in exact], axis=1))
         points = _standardised([_from_least(column) for column in exact], [one.gaps for one in exact])
         apart = self.algorithm in EACH
@@ -131,14 +134,11 @@ class Microaggregate(RecordMethod):
                 f"{counted(int(gaps.any(axis=1).sum()), 'record', 'have')} gaps in {listed(empty)}.",
                 hint='Fill them in first, or group records with the same gaps: missing="apart".',
             )
-        kind = np.zeros(len(records), np.int64)
-        for name in records.strata:
-            codes, size = codes_of(records[name])
-            _, kind = np.unique(kind * size + codes, return_inverse=True)
+        kind = stratum_of(records)
         for column in gaps.T:
             _, kind = np.unique(kind * 2 + column, return_inverse=True)
         parts, notes = list[tuple[Ints, list[int]]](), list[str]()
-        for rows in np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1]):
+        for rows in rows_by_kind(kind):
             there = np.flatnonzero(~gaps[rows[0]]).tolist()
             if not there:
                 continue
@@ -190,8 +190,12 @@ class Microaggregate(RecordMethod):
             finer = _finer(column) if self.decimals is None else self.decimals - column.decimals
             new = _located(column, group, self.location, finer, name)
             decimals.append(column.decimals + finer)
-            changed[name] = _column(records[name], new, column, decimals[-1], name)
-            _refuse_unknown(changed[name], column.gaps, records.about(name).missing, name)
+            changed[name] = with_units(records[name], new, column, decimals[-1], name)
+            if unknown_by_accident(changed[name], column.gaps, records.about(name).missing):
+                raise InputError(
+                    f'A group of column {name!r} has a value that is a code for "unknown".',
+                    hint="Give other decimals= or another k, or empty the fields that hold such codes first.",
+                )
             lost.append(_loss(column, new, finer))
         sizes = groups.sizes()
         facts = {
@@ -236,18 +240,6 @@ class _Groups:
     def parts(self) -> dict[str, Ints]:
         """The columns that the custodian keeps."""
         return {f"group_{place}": row for place, row in enumerate(self._group)}
-
-
-def _exact(records: RecordSet, name: str) -> ExactColumn:
-    """A column in its smallest unit; codes that stand for "unknown" are gaps."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column, unknown = records[name], records.about(name).missing
-    if unknown:
-        known, _ = codes_of(column, unknown)
-        column = pc.if_else(pa.chunked_array([pa.array(known > 0)]), column, pa.scalar(None, column.type))
-    return exact_units(column, name)
 
 
 def _from_least(column: ExactColumn) -> Floats:
@@ -324,32 +316,6 @@ def _located(column: ExactColumn, group: Ints, location: str, finer: int, name: 
         )
     found[runs.rows] = np.repeat(value.astype(np.int64), runs.size)
     return np.asarray(found)
-
-
-def _column(old: pa.ChunkedArray, new: Ints, column: ExactColumn, decimals: int, name: str) -> pa.ChunkedArray:
-    """The new column; gaps, and codes that stand for "unknown", stay."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    whole = decimals == 0 and column.whole
-    values = pa.array(new if whole else new / 10.0**decimals)
-    there = pa.chunked_array([pa.array(~column.gaps)])
-    try:
-        return pc.if_else(there, pa.chunked_array([values]), old.cast(values.type))
-    except pa.ArrowInvalid:
-        raise InputError(
-            f'Column {name!r} has codes for "unknown" that are too large to stand beside means with decimals.',
-            hint="Give decimals=0, or smaller codes.",
-        ) from None
-
-
-def _refuse_unknown(new: pa.ChunkedArray, gaps: Bools, unknown: Sequence[MissingRange], name: str) -> None:
-    """Refuse values of groups that readers would take for a code that stands for "unknown"."""
-    if unknown and np.any((codes_of(new, unknown)[0] == 0) & ~gaps):
-        raise InputError(
-            f'A group of column {name!r} has a value that is a code for "unknown".',
-            hint="Give other decimals= or another k, or empty the fields that hold such codes first.",
-        )
 
 
 def _loss(column: ExactColumn, new: Ints, finer: int) -> float:

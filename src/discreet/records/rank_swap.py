@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engine.draws import draws, fractions
-from discreet.errors import InputError, ParameterError, ProtectionError, listed
+from discreet.errors import InputError, ProtectionError, listed
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
@@ -21,8 +21,7 @@ from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
 from discreet.parameters import Number
 from discreet.progress import steps as in_steps
-from discreet.records.value_columns import value_columns
-from discreet.rules.key_counts import codes_of
+from discreet.records.value_columns import empty_rows, refuse_repeated, rows_by_kind, stratum_of, value_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,8 +65,7 @@ class RankSwap(Keyed, RecordMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(set(self.columns)) < len(self.columns):
-            raise ParameterError("columns= names a column twice.", hint="Name each once.")
+        refuse_repeated(self.columns)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -79,10 +77,10 @@ class RankSwap(Keyed, RecordMethod):
         assert key is not None
         names = value_columns(records, self.columns, "RankSwap")
         values = [_ranked(records, name) for name in names]
-        gaps = [_gaps(records, name) for name in names]
+        gaps = [empty_rows(records, name) for name in names]
         if self.joint:
             self._refuse_gaps(names, gaps)
-        kinds = _kinds(records)
+        kinds = rows_by_kind(stratum_of(records))
         partners: dict[str, Ints] = {}
         changed: dict[str, pa.ChunkedArray] = {}
         for place in in_steps("records", range(len(names))):
@@ -126,25 +124,6 @@ class RankSwap(Keyed, RecordMethod):
                 order = there[_order(values[there], records.identity[there])]
                 partner[order] = order[paired_ranks(np.ascontiguousarray(chance[order]), reach)]
         return partner
-
-
-def _kinds(records: RecordSet) -> list[Ints]:
-    """Rows of each stratum; all rows where there is none."""
-    kind = np.zeros(len(records), np.int64)
-    for name in records.strata:
-        codes, size = codes_of(records[name])
-        kind = np.unique(kind * size + codes, return_inverse=True)[1].ravel()
-    return list(_split(kind))
-
-
-def _split(kind: Ints) -> Iterator[Ints]:
-    yield from np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
-
-
-def _gaps(records: RecordSet, name: str) -> Bools:
-    """Where a column has no value: gaps, and codes that stand for "unknown"."""
-    column, unknown = records[name], records.about(name).missing
-    return codes_of(column, unknown)[0] == 0 if unknown else np.asarray(column.is_null().to_numpy(), np.bool_)
 
 
 def _order(values: NDArray[Any], identity: Ints) -> Ints:

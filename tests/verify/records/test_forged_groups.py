@@ -165,7 +165,7 @@ def test_other_columns():
 
 def test_how_groups_were_made():
     refused(lambda f: f.facts.update(apart=True), "how groups were made is not what the method says")
-    refused(lambda f: f.facts.update(strata=[]), "how groups were made is not what the method says")
+    refused(lambda f: f.facts.update(strata=[]), "the strata are not those of the records")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_how_groups_were_made():
         ([True, 2], "decimals of a column are not stated"),
         ([30, 2], "decimals of a column are not stated"),
         (["2", 2], "decimals of a column are not stated"),
-        ([3], "the columns are not those that the method names"),
+        ([3], "how groups were made is not what the method says"),
     ],
 )
 def test_decimals_that_are_none(decimals, message):

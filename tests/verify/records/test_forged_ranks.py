@@ -249,12 +249,12 @@ def test_numbers_of_unchanged_records():
 def test_other_columns():
     refused(lambda f: f.changed.update(z=[0] * 80), "other columns changed than the stated ones")
     refused(lambda f: f.facts.update(columns=["y", "x"]), "the columns are not those that the method names")
-    refused(lambda f: f.facts.update(kept=[1]), "the columns are not those that the method names")
+    refused(lambda f: f.facts.update(kept=[1]), "how records were exchanged is not what the method says")
 
 
 @pytest.mark.parametrize("lie", [{"strata": []}, {"strata": ["z"]}])
 def test_other_strata(lie):
-    refused(lambda f: f.facts.update(lie), "how records were exchanged is not what the method says")
+    refused(lambda f: f.facts.update(lie), "the strata are not those of the records")
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.5])

@@ -347,7 +347,7 @@ def test_columns_of_a_record_that_moved_apart():
         ({"decimals": [0, 3]}, "not whole in the stated unit, or in a larger one already"),
         ({"decimals": [0, 1]}, "not whole in the stated unit"),
         ({"decimals": [1, 2]}, "not whole in the stated unit"),
-        ({"columns": ["income"], "decimals": [0]}, "other columns changed than the stated ones"),
+        ({"columns": ["income"], "decimals": [0]}, "the columns are not those that the method names"),
         ({"decimals": [0, 99]}, "not whole in the stated unit"),
         ({"decimals": [0, True]}, "not whole in the stated unit"),
         ({"company": None}, "companies are said to be in another column"),

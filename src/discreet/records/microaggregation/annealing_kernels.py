@@ -14,6 +14,7 @@ from discreet.records.microaggregation.search_kernels import (
     move_gain,
     move_record,
 )
+from discreet.solve.stream import draw_below, unit_draw
 
 HOT, COLD = 0.3, 0.002
 """Temperatures at the beginning and at the end, as shares of the loss of a record."""
@@ -21,29 +22,12 @@ RARELY = 100
 """One draw in so many makes or ends a group."""
 
 
-@kernel("u8(u8[::1])")
-def _drawn(state: Any) -> Any:
-    """The next number of a stream (xorshift64*): cheap, and the same on every machine."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return x * np.uint64(2685821657736338717)
-
-
-@kernel("i8(u8[::1], i8)")
-def _below(state: Any, end: int) -> Any:
-    """A number from 0 to below another."""
-    return np.int64((_drawn(state) >> np.uint64(33)) % np.uint64(end))
-
-
 @kernel("b1(u8[::1], f8, f8)")
 def _accepted(state: Any, gain: float, heat: float) -> Any:
     """Whether a change is made that lowers the loss by ``gain``, or raises it."""
     if gain >= 0:
         return True
-    return np.float64(_drawn(state) >> np.uint64(11)) / 9007199254740992.0 < np.exp(gain / heat)
+    return unit_draw(state) < np.exp(gain / heat)
 
 
 @kernel("f8(f8[:,::1], i8, i8[:,::1], i8[::1], f8[:,::1])")
@@ -126,7 +110,7 @@ def _try_splitting(
     before = _loss_of(points, mine, member, size, total) + _loss_of(points, theirs, member, size, total)
     move_record(points, one, mine, theirs, group, member, slot, size, total)
     many = size[theirs]
-    start = member[theirs, _below(state, many)]
+    start = member[theirs, draw_below(state, many)]
     end, most = start, -1.0
     for i in range(many):
         away = 0.0
@@ -167,7 +151,7 @@ def _try_moving(
     state: Any,
 ) -> bool:
     """Let a record move to another group, or change places with one of its members."""
-    mine, pick = group[one], _below(state, size[theirs] + 1)
+    mine, pick = group[one], draw_below(state, size[theirs] + 1)
     if pick < size[theirs]:
         other = member[theirs, pick]
         if not _accepted(state, exchange_gain(points, one, other, total, size, mine, theirs), heat):
@@ -203,8 +187,8 @@ def anneal_groups(points: Any, k: int, group: Any, near: Any, draws: int, seed: 
     cooling = (COLD / HOT) ** (1.0 / steps)
     for _ in range(steps):
         for turn in range(draws // steps):
-            one = _below(state, records)
-            other = near[one, _below(state, near.shape[1])]
+            one = draw_below(state, records)
+            other = near[one, draw_below(state, near.shape[1])]
             if other < 0 or group[one] == group[other]:
                 continue
             mine, theirs = group[one], group[other]

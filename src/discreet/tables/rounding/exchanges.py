@@ -10,7 +10,8 @@ import numpy as np
 
 from discreet.jit import kernel
 from discreet.model.arrays import Ints
-from discreet.tables.rounding.kernels import Words, counted_violations, next_word, recounted, unit_draw, violation
+from discreet.solve.stream import Words, next_word, unit_draw
+from discreet.tables.rounding.kernels import counted_violations, recounted, violation
 
 TRIES = 6
 """So many cells of a line are looked at for one that can be exchanged."""

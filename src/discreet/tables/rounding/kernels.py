@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.jit import kernel
 from discreet.model.arrays import Floats, Ints
-
-Words = NDArray[np.uint64]
-
-
-@kernel("uint64(uint64[::1])")
-def next_word(state: Words) -> Any:
-    """The next of a stream of 64-bit numbers (xorshift64*)."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return x * np.uint64(2685821657736338717)
-
-
-@kernel("float64(uint64[::1])")
-def unit_draw(state: Words) -> float:
-    return float(next_word(state) >> np.uint64(11)) * 2.0**-53
+from discreet.solve.stream import Words, next_word, unit_draw
 
 
 @kernel("int64(int64, int64[::1], int64[::1], int64[::1])")

@@ -7,7 +7,7 @@ import numpy as np
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Floats, Ints, Status
 from discreet.solve.flow import ORIGIN, UNREACHED, find_way, room_along, send_along
-from discreet.tables.rounding.kernels import Words, next_word, unit_draw
+from discreet.solve.stream import Words, next_word, unit_draw
 
 
 @kernel("int64(int64[::1], boolean[::1], int64)")

@@ -12,11 +12,10 @@ from discreet.errors import counted
 from discreet.model.claims.microaggregation import microaggregated_claim
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
+from discreet.verify.records.value_columns import stated_columns, whole_units
 
 EACH = ("onedims", "univariate")
-NEVER = ("identifier", "contributor", "record_key", "waiver", "request", "household", "weight")
 MOST_DECIMALS = 18
-EXACT = 2**53
 NEARLY = 1e-6
 
 
@@ -52,18 +51,14 @@ def check_microaggregated(step: CheckedStep) -> None:
 
 
 def _columns(step: CheckedStep) -> list[str] | None:
-    """The columns that the method names, or that have the role of numbers."""
-    facts = step.evidence.facts
-    roles = {name: step.original.about(name).role for name in step.before}
-    columns = list(step.method["columns"]) or [name for name, role in roles.items() if role == "numeric"]
-    if not columns or len(set(columns)) < len(columns) or set(step.changed) != set(columns):
-        step.refuse("other columns changed than the stated ones")
-    elif list(facts["columns"]) != columns or len(facts["decimals"]) != len(columns):
-        step.refuse("the columns are not those that the method names, or that the records have")
-    elif any(roles[name] in NEVER for name in columns):
-        step.refuse("a column was averaged that holds no values")
-    elif facts["apart"] != (step.method["algorithm"] in EACH) or list(facts["strata"]) != list(step.original.strata):
+    """The columns that were averaged."""
+    facts, columns = step.evidence.facts, stated_columns(step, "averaged")
+    if columns is None:
+        return None
+    if len(facts["decimals"]) != len(columns) or facts["apart"] != (step.method["algorithm"] in EACH):
         step.refuse("how groups were made is not what the method says")
+    elif list(facts["strata"]) != list(step.original.strata):
+        step.refuse("the strata are not those of the records")
     else:
         return columns
     return None
@@ -154,10 +149,13 @@ def _check_column(
 
 def _wrong_groups(before: Any, after: Any, group: Any, decimals: int, location: str) -> int | None:
     """How many groups do not hold what they should; all numbers as whole numbers of units."""
-    shown, digits = _units(after, decimals), next((d for d in range(10) if _units(before, d) is not None), None)
+    shown, digits = (
+        whole_units(after, decimals),
+        next((d for d in range(10) if whole_units(before, d) is not None), None),
+    )
     if shown is None or digits is None:
         return None
-    exact = _units(before, digits)
+    exact = whole_units(before, digits)
     assert exact is not None
     start = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
     size = np.diff(np.append(start, len(group)))
@@ -171,17 +169,6 @@ def _wrong_groups(before: Any, after: Any, group: Any, decimals: int, location: 
     apart = 2 * (shown[start].astype(object) * bottom * 10**digits - top * 10**decimals)
     most = bottom * 10**digits
     return int((differing | (apart > most) | (apart <= -most)).sum())
-
-
-def _units(values: Any, decimals: int) -> NDArray[np.int64] | None:
-    """Whole numbers of units; none where the numbers are not whole in them."""
-    if values.dtype.kind == "i":
-        # Whole numbers stand for whole units only: those of finer ones may not fit into 64 bits.
-        return np.asarray(values, np.int64) if decimals == 0 else None
-    scaled = np.rint(values * 10.0**decimals)
-    if not np.all(np.isfinite(values)) or np.any(np.abs(scaled) >= EXACT) or np.any(scaled / 10.0**decimals != values):
-        return None
-    return np.asarray(scaled, np.int64)
 
 
 def _lost(before: Any, after: Any) -> float:

@@ -12,37 +12,31 @@ from discreet.errors import counted
 from discreet.model.arrays import Ints
 from discreet.model.claims.records import multiplied_claim
 from discreet.verify.records.context import CheckedStep
+from discreet.verify.records.value_columns import stated_columns, whole_units
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_DECIMALS = 9
-EXACT = 2**53
-"""Floating-point numbers hold all whole numbers below."""
-NEVER = ("identifier", "contributor", "record_key", "waiver", "request", "household", "weight")
-"""Roles of columns that are not multiplied."""
 
 
 def check_multiplied_records(step: CheckedStep) -> None:
     """The stated columns moved by no less than the least factor and no more than the largest, rounded up."""
     method, facts, before = step.method, step.evidence.facts, len(step.verdict.refused)
     least, most = (Fraction(str(method[end])) - 1 for end in ("a", "b"))
-    roles = {name: step.original.about(name).role for name in step.before}
-    columns = list(method["columns"]) or [name for name, role in roles.items() if role == "numeric"]
     if not 0 < least < most < 1 or method["p"] is not None or method["limit"] is not None:
         step.refuse("the parameters are not those of noise on records")
         return
-    if not columns or set(step.changed) != set(columns) or list(facts["columns"]) != columns:
-        step.refuse("other columns changed than the stated ones")
+    columns = stated_columns(step, "multiplied")
+    if columns is None:
         return
-    if any(roles[name] in NEVER for name in columns):
-        step.refuse("a column was multiplied that holds no values")
     signs = []
     for name, decimals in zip(columns, facts["decimals"], strict=True):
         moved = _moved(step, name, decimals, least, most)
         if moved is None:
             return
         signs.append(moved)
+    roles = {name: step.original.about(name).role for name in step.before}
     company = next(
         (name for role in ("contributor", "household") for name, mine in roles.items() if mine == role), None
     )
@@ -80,17 +74,8 @@ def _units(column: pa.ChunkedArray, decimals: Any) -> NDArray[Any] | None:
     """Exact whole numbers of units, 0 for gaps; none where the column is not whole in them."""
     import pyarrow.compute as pc
 
-    if type(decimals) is not int or not 0 <= decimals <= MOST_DECIMALS:
-        return None
-    values = pc.fill_null(column, 0).to_numpy()
-    if values.dtype.kind == "i":
-        whole: NDArray[Any] = values.astype(object)
-        return whole if decimals == 0 else None
-    units = np.rint(values * 10.0**decimals)
-    if np.any(np.abs(units) >= EXACT) or np.any(units / 10.0**decimals != values):
-        return None
-    exact: NDArray[Any] = units.astype(np.int64).astype(object)
-    return exact
+    units = whole_units(pc.fill_null(column, 0).to_numpy(), decimals, MOST_DECIMALS)
+    return None if units is None else units.astype(object)
 
 
 def _ceiling(units: NDArray[Any], share: Fraction) -> NDArray[Any]:

@@ -15,11 +15,11 @@ from discreet.model.claims.rank_swap import rank_swapped_claim
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
 from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of
+from discreet.verify.records.value_columns import stated_columns, stratum_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NEVER = ("identifier", "contributor", "record_key", "waiver", "request", "household", "weight")
 ORDERED = ("int64", "double", "date32[day]", "timestamp[us]")
 
 
@@ -46,7 +46,7 @@ def check_rank_swapped(step: CheckedStep) -> None:
     partners = _partners(step, 1 if joint else len(columns))
     if partners is None:
         return
-    kinds = _strata(step)
+    kinds = stratum_numbers(step)
     identity = None if step.key is None else identity_of(step.original)
     for place, name in enumerate(columns):
         partner = partners[0 if joint else place]
@@ -75,17 +75,13 @@ def check_rank_swapped(step: CheckedStep) -> None:
 
 
 def _columns(step: CheckedStep) -> list[str] | None:
-    facts = step.evidence.facts
-    roles = {name: step.original.about(name).role for name in step.before}
-    columns = list(step.method["columns"]) or [name for name, role in roles.items() if role == "numeric"]
-    if not columns or len(set(columns)) < len(columns) or set(step.changed) != set(columns):
-        step.refuse("other columns changed than the stated ones")
-    elif list(facts["columns"]) != columns or len(facts["kept"]) != len(columns):
-        step.refuse("the columns are not those that the method names, or that the records have")
-    elif any(roles[name] in NEVER for name in columns):
-        step.refuse("a column was exchanged that holds no values")
-    elif list(facts["strata"]) != list(step.original.strata) or not 0 < step.method["share"] <= 1:
+    facts, columns = step.evidence.facts, stated_columns(step, "exchanged")
+    if columns is None:
+        return None
+    if len(facts["kept"]) != len(columns) or not 0 < step.method["share"] <= 1:
         step.refuse("how records were exchanged is not what the method says")
+    elif list(facts["strata"]) != list(step.original.strata):
+        step.refuse("the strata are not those of the records")
     else:
         return columns
     return None
@@ -104,19 +100,6 @@ def _partners(step: CheckedStep, many: int) -> list[Any] | None:
             step.refuse("records did not exchange their values in pairs")
             return None
     return found
-
-
-def _strata(step: CheckedStep) -> NDArray[np.int64]:
-    """The number of every record's stratum."""
-    import pyarrow.compute as pc
-
-    kind = np.zeros(len(step.original), np.int64)
-    for name in step.original.strata:
-        column = step.before[name]
-        values = pc.unique(column.drop_null())
-        codes = np.asarray(pc.index_in(column, values).fill_null(-1).to_numpy(), np.int64) + 1
-        kind = np.unique(kind * (len(values) + 1) + codes, return_inverse=True)[1].ravel()
-    return kind
 
 
 def _check_partners(step: CheckedStep, name: str, column: RankedColumn, identity: Words | None) -> None:
