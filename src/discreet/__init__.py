@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from discreet.rules.anonymity import KAnonymity
     from discreet.rules.diversity import BetaLikeness, LDiversity, TCloseness
     from discreet.rules.levels import level_combinations
+    from discreet.rules.linkage import MaxLinked
     from discreet.rules.population import DeltaPresence, KMap
     from discreet.rules.profiles import Profile, profile
     from discreet.tables.adjust.method import Adjust
@@ -159,6 +160,7 @@ _HOME = {
     "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
     "discreet.rules.anonymity": ("KAnonymity",),
+    "discreet.rules.linkage": ("MaxLinked",),
     "discreet.rules.diversity": ("BetaLikeness", "LDiversity", "TCloseness"),
     "discreet.rules.population": ("DeltaPresence", "KMap"),
     "discreet.rules.levels": ("level_combinations",),
@@ -243,6 +245,7 @@ __all__ = [
     "LDiversity",
     "LocalSuppress",
     "MagnitudeNoise",
+    "MaxLinked",
     "MaxShare",
     "Method",
     "Microaggregate",

@@ -87,6 +87,7 @@ GROUPS: dict[str, Group] = {
                 "files",
                 "generalised",
                 "keyed_draws",
+                "linked",
                 "lost",
                 "microaggregated",
                 "multiplied_records",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.engine.record_set import with_identity
 from discreet.errors import counted
 from discreet.measures.records import changed_share, entropy_lost
 from discreet.model.claims.record_rules import rule_words
@@ -179,7 +180,7 @@ def _rules(custodian: RecordCustodian) -> list[str]:
     for plain in custodian.rules:
         rule = record_rule_from_record(plain)
         if rule.countable:
-            words += assess_records(custodian.released, [rule])[0].words
+            words += assess_records(custodian.released, [rule], with_identity(custodian.original))[0].words
         else:
             words.append(rule_words(plain).statement)
     return words

@@ -25,6 +25,7 @@ RECORD_RULES.add_homes(
         "beta_likeness": "discreet.rules.diversity",
         "k_map": "discreet.rules.population",
         "delta_presence": "discreet.rules.population",
+        "max_linked": "discreet.rules.linkage",
     }
 )
 
@@ -41,6 +42,8 @@ class RecordRule(Declared, ABC):
     """Base of rules for records. A rule is made with its parameters, which are checked at once."""
 
     kind: ClassVar[str]
+    compares: ClassVar[bool] = False
+    """Whether it looks at the original beside the release."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -64,15 +67,21 @@ class RecordRule(Declared, ABC):
     def evaluate(self, records: RecordSet) -> RecordFinding:
         """Which records break the rule."""
 
+    def compared(self, original: RecordSet, released: RecordSet) -> RecordFinding:
+        """Which records of a release break the rule."""
+        return self.evaluate(released)
+
     def record(self) -> dict[str, Any]:
         """The rule as plain data."""
         return {"kind": self.kind, **{name: value for name, value in asdict(self).items() if value is not None}}
 
 
-def assess_records(records: RecordSet, rules: Sequence[RecordRule]) -> tuple[RecordAssessment, Bools]:
-    """What rules say of records, and which break any of them."""
+def assess_records(
+    records: RecordSet, rules: Sequence[RecordRule], original: RecordSet | None = None
+) -> tuple[RecordAssessment, Bools]:
+    """What rules say of records, and which break any of them; ``original`` is what they were made of."""
     resolved = [rule.resolved(records) for rule in rules]
-    found = [rule.evaluate(records) for rule in resolved]
+    found = [rule.evaluate(records) if original is None else rule.compared(original, records) for rule in resolved]
     unsafe = np.zeros(len(records), np.bool_)
     for finding in found:
         unsafe |= finding.unsafe

@@ -84,7 +84,7 @@ def release_of(
     keys = Keys(key)
     records, done = original, list[RecordStep]()
     notes: list[str] = []
-    effects = StepEffects(rules)
+    effects = StepEffects(rules, original)
     for method in in_steps("records", methods):
         outcome = method.run(records, keys.of(method))
         refuse_hidden(original, outcome.changed)
@@ -96,12 +96,12 @@ def release_of(
     _refuse_stale_matrices(done)
     notes += effects.notes
     refuse_recognisable(records)
-    assessment, _ = assess_records(records, rules)
+    assessment, _ = assess_records(records, rules, original)
     if not assessment.holds:
         broken = (words for words, unsafe in zip(assessment.words, assessment.unsafe, strict=True) if unsafe)
         raise ProtectionError(
             f"The records are not safe yet: {'; '.join(broken)}.",
-            hint="Recode the keys further (ds.Recode), or ask for less.",
+            hint="Recode the keys further (ds.Recode), change numbers more, or ask for less.",
         )
     order = (
         np.arange(len(records))

@@ -140,6 +140,19 @@ def presence_words(rule: Mapping[str, Any]) -> RuleWords:
     return RuleWords(what, (POPULATION_TRUE, BLANK_TELLS))
 
 
+def linked_words(rule: Mapping[str, Any]) -> RuleWords:
+    """What the rule on linkage says."""
+    what = (
+        f"Whoever takes every released record for the original one with the nearest numbers of "
+        f"{listed(rule['columns'])}, each in units of its standard deviation, is right in at most "
+        f"{rule['share']:.1%} of up to {rule['sample']:,} records that were tried; equally near ones share the guess."
+    )
+    return RuleWords(what, (OTHER_LINKS,))
+
+
+OTHER_LINKS = (
+    "other ways to find records again: by other distances, by keys beside the numbers, or by knowing the method"
+)
 WORDS = {
     "k_anonymity": anonymity_words,
     "l_diversity": diversity_words,
@@ -147,5 +160,6 @@ WORDS = {
     "beta_likeness": likeness_words,
     "k_map": map_words,
     "delta_presence": presence_words,
+    "max_linked": linked_words,
 }
 """For every rule for records what says it in words."""

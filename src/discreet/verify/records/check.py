@@ -14,6 +14,7 @@ from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
 from discreet.verify.records.generalised import check_generalised
+from discreet.verify.records.linked import check_linked
 from discreet.verify.records.microaggregated import check_microaggregated
 from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.randomised import check_pram, check_published_matrices, public_matrices
@@ -86,7 +87,10 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
     refuse_names(verdict, custodian, public)
     unknown = {name: custodian.original.about(name).missing for name in custodian.original.names}
     for rule in custodian.rules:
-        check_rule(verdict, public, rule, unknown)
+        if rule["kind"] == "max_linked":
+            check_linked(verdict, custodian.original, last, rule)
+        else:
+            check_rule(verdict, public, rule, unknown)
     if not custodian.rules:
         verdict.not_judged.append(f"records {custodian.name}")
     _say_what_is_known(verdict, custodian)

@@ -82,6 +82,9 @@ RULES: dict[str, Shape] = {
         {"kind": one_of("beta_likeness"), "beta": number(0), "form": one_of("enhanced", "basic"), **CLASSES},
         {"sensitive": SOME},
     ),
+    "max_linked": record(
+        {"kind": one_of("max_linked"), "share": number(0, 1), "columns": many(SOME, least=1), "sample": whole(1)}
+    ),
     "k_map": record({"kind": one_of("k_map"), "k": whole(2), "keys": many(SOME), "population": POPULATION}),
     "delta_presence": record(
         {
