@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from discreet.records.drop_add import DropAdd
     from discreet.records.generalise import Generalise
     from discreet.records.local_suppress import LocalSuppress
+    from discreet.records.mask_residual import MaskResidual
     from discreet.records.microaggregate import Microaggregate
     from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.pram import Pram
@@ -155,6 +156,7 @@ _HOME = {
     "discreet.tables.suppress.method": ("Suppress",),
     "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
+    "discreet.records.mask_residual": ("MaskResidual",),
     "discreet.records.rank_swap": ("RankSwap",),
     "discreet.measures.pram_estimates": ("pram_estimates",),
     "discreet.records.pram": ("Pram",),
@@ -203,6 +205,7 @@ METHODS.add_homes(
         "local_suppress": "discreet.records.local_suppress",
         "microaggregate": "discreet.records.microaggregate",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
+        "mask_residual": "discreet.records.mask_residual",
         "rank_swap": "discreet.records.rank_swap",
         "pram": "discreet.records.pram",
         "recode": "discreet.records.recode",
@@ -245,6 +248,7 @@ __all__ = [
     "LDiversity",
     "LocalSuppress",
     "MagnitudeNoise",
+    "MaskResidual",
     "MaxLinked",
     "MaxShare",
     "Method",

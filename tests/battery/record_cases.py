@@ -51,6 +51,25 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Microaggregate(["income"], 4, "mdav_pairs", missing="apart", decimals=0),
     ],
     "microaggregate-each": lambda: [ds.Microaggregate(["age"], 3, "univariate", location="median", missing="apart")],
+    "mask-residual": lambda: [
+        ds.Recode("income", bottom=0),
+        ds.MaskResidual(
+            ds.Microaggregate(["income"], 9, "sum", missing="apart"),
+            ds.RankSwap(share=0.3),
+            sign="reflect",
+            most_linked=1,
+        ),
+    ],
+    "mask-residual-rounded": lambda: [
+        ds.MaskResidual(
+            ds.Microaggregate(["age"], 5, missing="apart"),
+            ds.Microaggregate(k=3, missing="apart"),
+            "reflect",
+            most_linked=1,
+            decimals=1,
+            nonnegative=True,
+        )
+    ],
     "rank-swap": lambda: [ds.RankSwap(share=0.2)],
     "rank-swap-joint": lambda: [ds.RankSwap(["age"], 0.3, joint=False), ds.RankSwap(["income"], 1)],
     "pram": lambda: [
@@ -119,6 +138,14 @@ BAD_RECORD_PARAMETERS = {
         {"decimals": 10},
         {"size": 3},
     ],
+    "mask_residual": [
+        {},
+        {"first": "local"},
+        {"first": {"method": "recode", "column": "age", "top": 5}},
+        {"first": {"method": "rank_swap"}, "second": "uniform"},
+        {"first": {"method": "rank_swap", "insecure_seed": 1}},
+        {"first": {"method": "rank_swap"}, "sign": "plus"},
+    ],
     "rank_swap": [
         {"share": 0},
         {"share": 5},
@@ -167,6 +194,10 @@ RECORD_NOT_FOR = {
     ("microaggregate", "one_record"): "no value in any",
     ("microaggregate-pairs", "one_record"): "no value in any",
     ("microaggregate-each", "one_record"): NO_GROUP,
+    ("mask-residual", "one_record"): "no value in any",
+    ("mask-residual", "equal_rows"): NO_RANK,
+    ("mask-residual-rounded", "one_record"): NO_GROUP,
+    ("mask-residual-rounded", "equal_rows"): "re-creates the original values of 9 records",
     ("rank-swap", "one_record"): NO_RANK,
     ("rank-swap-joint", "one_record"): NO_RANK,
     ("rank-swap", "equal_rows"): NO_RANK,

@@ -95,6 +95,7 @@ GROUPS: dict[str, Group] = {
                 "randomised",
                 "rank_swapped",
                 "recoded",
+                "residual",
                 "recoded_numbers",
                 "recoded_tails",
                 "sensitive",

@@ -99,7 +99,7 @@ def test_a_step_that_raises_the_risk_above_the_limit_is_refused_by_name():
             changed = {name: pa.chunked_array([first[name].cast(pa.float64()).combine_chunks()]) for name in ("x", "y")}
             return dataclasses.replace(outcome, changed=changed)
 
-    with pytest.raises(ProtectionError, match=r"Step microaggregate raises the share of right guesses from 0.0% to 100.0%"):
+    with pytest.raises(ProtectionError, match=r"Step microaggregate raises the share of right guesses from 0"):
         ds.protect(data, [*steps, Undone(["x", "y"], 3)], rules=[ds.MaxLinked(0.05)])
 
 

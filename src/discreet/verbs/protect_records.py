@@ -98,10 +98,11 @@ def release_of(
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules, original)
     if not assessment.holds:
-        broken = (words for words, unsafe in zip(assessment.words, assessment.unsafe, strict=True) if unsafe)
+        broken = [place for place, unsafe in enumerate(assessment.unsafe) if unsafe]
+        keys = any(not rules[place].compares for place in broken)
         raise ProtectionError(
-            f"The records are not safe yet: {'; '.join(broken)}.",
-            hint="Recode the keys further (ds.Recode), change numbers more, or ask for less.",
+            f"The records are not safe yet: {'; '.join(assessment.words[place] for place in broken)}.",
+            hint=f"{'Recode the keys further (ds.Recode)' if keys else 'Change numbers more'}, or ask for less.",
         )
     order = (
         np.arange(len(records))

@@ -20,6 +20,7 @@ from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.randomised import check_pram, check_published_matrices, public_matrices
 from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
+from discreet.verify.records.residual import check_residual
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.swapped_records import check_swapped_records
 from discreet.verify.records.words import expected_words
@@ -34,6 +35,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "generalise": check_generalised,
     "local_suppress": check_blanked,
     "microaggregate": check_microaggregated,
+    "mask_residual": check_residual,
     "multiplicative_noise": check_multiplied_records,
     "rank_swap": check_rank_swapped,
     "pram": check_pram,

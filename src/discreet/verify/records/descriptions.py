@@ -173,6 +173,19 @@ METHODS: dict[str, Shape] = {
             "missing": one_of("refuse", "apart"),
         }
     ),
+    "mask_residual": record(
+        {
+            "method": one_of("mask_residual"),
+            "first": lambda value, place: _method(value, place),
+            "second": either(one_of("gaussian", "local"), lambda value, place: _method(value, place)),
+            "sign": one_of("repair", "reflect"),
+            "partitions": whole(1),
+            "most_linked": SHARE,
+            "decimals": optional(whole(0, 9)),
+            "nonnegative": flag,
+            **KEYED,
+        }
+    ),
     "multiplicative_noise": record(
         {
             "method": one_of("multiplicative_noise"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,15 +28,8 @@ def check_linked(
     if not names or any(name not in released or name not in original.names for name in names):
         verdict.refuse("rules", "a rule on linkage names columns that are not there")
         return
-    pairs = [_standard(original, name, released[name]) for name in names]
-    varying = [pair for pair in pairs if pair is not None]
-    rows = np.arange(len(original))
-    if len(rows) > rule["sample"]:
-        rows = np.argsort(identity_of(original), kind="stable")[: int(rule["sample"])]
-    share = 1 / len(original)  # where nothing varies, everybody is equally near
-    if varying:
-        old, new = (np.stack([pair[side] for pair in varying], axis=1) for side in (0, 1))
-        share = float(_right(old, new[rows], old[rows]).mean())
+    first = {name: original[name] for name in names}
+    share, _ = right_share(original, first, released, names, int(rule["sample"]))
     if share > float(rule["share"]) + LITTLE:
         verdict.refuse("rules", f"{share:.1%} of guesses are right, more than the rule on linkage allows")
     words = rule_words(rule)
@@ -44,11 +37,33 @@ def check_linked(
     verdict.prove(words.statement, before)
 
 
-def _standard(original: RecordSet, name: str, released: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
+def right_share(
+    original: RecordSet,
+    before: Mapping[str, pa.ChunkedArray],
+    after: Mapping[str, pa.ChunkedArray],
+    names: Sequence[str],
+    most: int,
+    near: float = 0.0,
+) -> tuple[float, int]:
+    """The share of right guesses, and how many records lie within so many standard deviations of where they were."""
+    pairs = [_standard(original, name, before[name], after[name]) for name in names]
+    varying = [pair for pair in pairs if pair is not None]
+    rows = np.arange(len(original))
+    if len(rows) > most:
+        rows = np.argsort(identity_of(original), kind="stable")[:most]
+    if not varying:  # everybody is equally near
+        return 1 / len(original), len(original) if near else 0
+    old, new = (np.stack([pair[side] for pair in varying], axis=1) for side in (0, 1))
+    return float(_right(old, new[rows], old[rows]).mean()), int((np.abs(old - new).max(axis=1) < near).sum())
+
+
+def _standard(
+    original: RecordSet, name: str, before: pa.ChunkedArray, after: pa.ChunkedArray
+) -> tuple[Floats, Floats] | None:
     """Both columns by the mean and the deviation of the first; none where it does not vary."""
     unknown = original.about(name).missing
     found = []
-    for column in (original[name], released):
+    for column in (before, after):
         values = np.array(column.fill_null(0).to_numpy(), np.float64)
         values[empty_fields(column, unknown)] = np.nan
         found.append(values)
