@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from discreet.verbs.replay import replay
     from discreet.verbs.risk import risk
     from discreet.verbs.save import save, sign
+    from discreet.verbs.step_risk import risk_by_step
     from discreet.verbs.structure import structure
     from discreet.verbs.tabulate import tabulate
     from discreet.verify import check_folder
@@ -188,6 +189,7 @@ _HOME = {
     "discreet.verbs.repair": ("repair",),
     "discreet.verbs.replay": ("replay",),
     "discreet.verbs.risk": ("risk",),
+    "discreet.verbs.step_risk": ("risk_by_step",),
     "discreet.verbs.save": ("save", "sign"),
     "discreet.verbs.structure": ("structure",),
     "discreet.verbs.tabulate": ("tabulate",),
@@ -318,6 +320,7 @@ __all__ = [
     "repair",
     "replay",
     "risk",
+    "risk_by_step",
     "run_batch",
     "run_recipe",
     "save",
@@ -347,6 +350,7 @@ add_doors(
         "discreet.report.maps": ("map_image",),
         "discreet.report.noise": ("noise_image",),
         "discreet.report.public": ("public_report",),
+        "discreet.report.value_images": ("value_image",),
         "discreet.rules": ("reasons",),
         "discreet.tables.perturb.entropy": ("maximum_entropy",),
         "discreet.tables.perturb.shuffle": ("shuffled",),

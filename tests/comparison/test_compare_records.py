@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -48,9 +49,23 @@ def test_what_cannot_be_compared_is_refused(methods, message):
         ds.compare(people(), methods)
 
 
-def test_records_without_keys_cannot_be_compared():
-    with pytest.raises(NeedsError, match="none are given"):
-        ds.compare(people(keys=()), [ds.Recode("age", top=9)])
+def test_records_without_keys_and_numbers_cannot_be_compared():
+    with pytest.raises(NeedsError, match="by their keys and their numbers, and neither are given"):
+        ds.compare(people(keys=(), numeric=()), [ds.Recode("age", top=9)])
+
+
+def test_numbers_are_compared_by_who_is_found_again():
+    draw = np.random.default_rng(1)
+    data = ds.Microdata(pa.table({name: draw.normal(size=300).round(3) for name in "xy"}), numeric=["x", "y"])
+    found = ds.compare(
+        data, {"three": ds.Microaggregate(k=3), "nine": ds.Microaggregate(k=9), "swap": ds.RankSwap(share=0.3)}, runs=2
+    )
+    spots = {point.name: point.spots for point in found.risk_map.points}
+    assert spots["three"]["linked"].mean > spots["nine"]["linked"].mean > spots["swap"]["linked"].mean
+    assert spots["three"]["il1"].mean < spots["nine"]["il1"].mean < spots["swap"]["il1"].mean
+    assert spots["swap"]["variances"].mean == pytest.approx(0)
+    assert "on the frontier of linked and il1: swap; nine; three" in found.summary()
+    assert not found.flags
 
 
 def columns(**given) -> dict:

@@ -73,7 +73,8 @@ def compare(
     ----------
     data
         A table or set; or records (:class:`~discreet.Microdata`, a data frame or a file), with ``tables``. Records
-        with keys and without ``tables`` are compared as records: how rare combinations of keys are, and what is lost.
+        with keys or numbers and without ``tables`` are compared as records: how rare combinations of keys are, how many
+        records are found again by their numbers, and what is lost.
     methods
         Methods, each with its parameters; and releases or their folders, which are measured as they are. A mapping
         gives them names of one's own.

@@ -11,16 +11,18 @@ import numpy as np
 from discreet.comparison.naming import method_name, unlike
 from discreet.comparison.result import Comparison
 from discreet.comparison.writing import DONE, ended
-from discreet.engine.record_set import read_record_set
+from discreet.engine.record_set import read_record_set, with_identity
 from discreet.errors import NeedsError, ParameterError
 from discreet.keys import Key
 from discreet.measures.records import changed_share, entropy_lost, rare_share
+from discreet.measures.values import value_losses, value_pair
 from discreet.methods.base import RecordMethod
 from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
-from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, RecordSet
+from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, NUMERIC, RecordSet
 from discreet.progress import checkpoint
 from discreet.report.riskmap import Axis
+from discreet.rules.linkage import MaxLinked
 from discreet.verbs.protect_records import step_of
 from discreet.verify import check_records
 
@@ -33,7 +35,7 @@ def compare_records(data: Microdata, methods: Any, *, k: int = 3, runs: int = 1,
     Parameters
     ----------
     data
-        The records, with their keys.
+        The records, with their keys or their columns of numbers.
     methods
         Methods for records, or lists of them that act in order; a mapping gives them names of one's own.
     k
@@ -41,19 +43,19 @@ def compare_records(data: Microdata, methods: Any, *, k: int = 3, runs: int = 1,
     runs, seed
         How often methods that draw at random run, and what their keys are made of.
     """
-    records = read_record_set(data)
-    keys = records.with_role(KEY)
-    if not keys:
-        raise NeedsError("Records are compared by their keys, and none are given.", hint="Give Microdata(keys=[...]).")
+    named = _named(methods)
+    records = with_identity(
+        read_record_set(data, [name for steps in named.values() for s in steps for name in s.numbers])
+    )
+    keys, numbers = records.with_role(KEY), records.with_role(NUMERIC)
+    if not keys and not numbers:
+        raise NeedsError(
+            "Records are compared by their keys and their numbers, and neither are given.",
+            hint="Give Microdata(keys=[...]), or Microdata(numeric=[...]).",
+        )
     if isinstance(k, bool) or not isinstance(k, int) or k < 2:
         raise ParameterError(f"k={k!r} is not allowed.", hint="Give a whole number of at least 2.")
-    axes = (
-        Axis("rare", f"records whose keys occur fewer than {k} times", RISK),
-        Axis("unique", "records whose keys occur once", RISK),
-        Axis("lost", "what the columns tell, and tell no more, on average", LOSS),
-        Axis("changed", "values that are not what they were", LOSS),
-    )
-    named = _named(methods)
+    axes = _axes(bool(keys), bool(numbers), k)
     rows: list[dict[str, Any]] = []
     seconds = {}
     for number, (name, steps) in enumerate(named.items()):
@@ -63,6 +65,29 @@ def compare_records(data: Microdata, methods: Any, *, k: int = 3, runs: int = 1,
             rows.append(_row(name, run, steps, records, keys, k, Key.from_seed(seed + run), axes))
         seconds[name] = perf_counter() - start
     return Comparison(tuple(rows), seconds, axes)
+
+
+def _axes(keys: bool, numbers: bool, k: int) -> tuple[Axis, ...]:
+    """What is measured: by keys, by numbers, or by both."""
+    by_keys = (
+        Axis("rare", f"records whose keys occur fewer than {k} times", RISK),
+        Axis("unique", "records whose keys occur once", RISK),
+    )
+    linked = (Axis("linked", "records that are found again by their nearest numbers", RISK),)
+    of_all = (
+        Axis("lost", "what the columns tell, and tell no more, on average", LOSS),
+        Axis("changed", "values that are not what they were", LOSS),
+    )
+    of_numbers = (
+        Axis("il1", "distance of numbers, in standard deviations times the root of two", LOSS, share=False),
+        Axis("mean", "relative changes of means, summed over columns", LOSS, share=False),
+        Axis("variances", "relative changes of variances, summed over columns", LOSS, share=False),
+        Axis("correlation", "relative changes of correlations, summed over columns", LOSS, share=False),
+    )
+    risks = (*(by_keys if keys else ()), *(linked if numbers else ()))
+    # Of numbers alone, what every record tells by itself says little: nearly all values are lost as such.
+    losses = (*(of_all if keys or not numbers else of_numbers), *(of_numbers if keys and numbers else ()))
+    return (*risks, *losses, *(of_all if numbers and not keys else ()))
 
 
 def _row(
@@ -89,11 +114,32 @@ def _row(
         row["flag"] = f"its evidence does not verify: {refused[0]}" if refused else ""
         shown = [n for n in records.names if records.about(n).role not in (*NEVER_PUBLIC, HOUSEHOLD)]
         before, after = ({n: some[n] for n in shown} for some in (records, now))
-        row |= {"rare": rare_share(now, keys, k), "unique": rare_share(now, keys, 2)}
+        if keys:
+            row |= {"rare": rare_share(now, keys, k), "unique": rare_share(now, keys, 2)}
         row |= {"lost": entropy_lost(before, after), "changed": changed_share(before, after)}
+        row |= _of_numbers(records, now)
     except Exception as error:  # one that fails must not stop the others; its row says why
         row["status"] = ended(error)
     return row
+
+
+def _of_numbers(records: RecordSet, now: RecordSet) -> dict[str, float]:
+    """What is measured of columns of numbers; nothing of those that are no numbers any more."""
+    import pyarrow as pa
+
+    numbers = [
+        name
+        for name in records.with_role(NUMERIC)
+        if pa.types.is_integer(now[name].type) or pa.types.is_floating(now[name].type)
+    ]
+    if not numbers:
+        return {}
+    pair = value_pair(records, now, numbers)
+    if len(pair.before) < 2:
+        return {}
+    losses = value_losses(pair).to_dict()
+    found = {name: losses[name] for name in ("il1", "mean", "variances", "correlation")}
+    return {"linked": MaxLinked(columns=tuple(numbers)).links(records, now).share, **found}
 
 
 def _named(methods: Any) -> dict[str, list[RecordMethod]]:

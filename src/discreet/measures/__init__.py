@@ -51,6 +51,7 @@ from discreet.measures.rounding import (
 )
 from discreet.measures.sample_risk import SampleRisk, sample_risk
 from discreet.measures.suite import Measure, table_measures
+from discreet.measures.values import ValueLosses, ValuePair, il1, value_losses, value_pair
 
 __all__ = [
     "AttributeRisk",
@@ -62,6 +63,8 @@ __all__ = [
     "PramLosses",
     "PramRisk",
     "SampleRisk",
+    "ValueLosses",
+    "ValuePair",
     "attribute_risk",
     "back_chances",
     "best_guesses",
@@ -81,6 +84,7 @@ __all__ = [
     "fit",
     "forecast_chi_square",
     "household_risk",
+    "il1",
     "individual_risk",
     "information_loss",
     "interval_overlap",
@@ -103,4 +107,6 @@ __all__ = [
     "table_measures",
     "threshold_for",
     "threshold_for_rate",
+    "value_losses",
+    "value_pair",
 ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.report.maps import map_image as map_image
     from discreet.report.noise import noise_image as noise_image
     from discreet.report.public import public_report as public_report
+    from discreet.report.value_images import value_image as value_image
     from discreet.rules import reasons as reasons
     from discreet.tables.perturb.entropy import maximum_entropy as maximum_entropy
     from discreet.tables.perturb.shuffle import shuffled as shuffled

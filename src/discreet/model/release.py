@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.model.pattern import Pattern
     from discreet.model.pivot import Pivot
     from discreet.model.table import Table
+    from discreet.report.value_images import ValueImage
     from discreet.verbs.already import Items
     from discreet.verbs.prices import PriceList
     from discreet.verbs.steps import Steps
@@ -375,6 +376,39 @@ class Release(Generic[C]):
         True
         """
         return doors.map_image(self, label)
+
+    def value_image(
+        self: Release[RecordCustodian],
+        kind: ValueImage = "densities",
+        columns: Sequence[str] | None = None,
+    ) -> str:
+        """Columns of numbers before and after, as an inline ``svg`` element.
+
+        For the custodian: what was before must not be published.
+
+        Parameters
+        ----------
+        kind
+            ``"densities"``: how values are spread. ``"quantiles"``: quantiles
+            after against those before. ``"covariances"``: ellipses of pairs of the first three columns.
+            ``"correlations"``: by how much correlations changed. ``"biplot"``: records and columns on the first two
+            principal components.
+        columns
+            Which columns; those that were altered and hold numbers where left out.
+
+        Raises
+        ------
+        NeedsError
+            When no such column was altered, or matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> firms = ds.Microdata(pa.table({"x": [1, 2, 3, 7, 8, 9], "y": [2, 1, 4, 8, 6, 9]}), numeric=["x", "y"])
+        >>> ds.protect(firms, ds.Microaggregate(k=3)).value_image("quantiles").startswith("<svg")
+        True
+        """
+        return doors.value_image(self, kind, columns)
 
     def replay(self, log: Mapping[str, Any] | None = None) -> Release[C]:
         """Repeat the work of a release from its cells and its log; the result must be the same.

@@ -9,6 +9,8 @@ from typing import Any
 from discreet.engine.record_set import with_identity
 from discreet.errors import counted
 from discreet.measures.records import changed_share, entropy_lost
+from discreet.measures.value_steps import step_lines
+from discreet.measures.values import altered_numbers, value_losses, value_pair
 from discreet.model.claims.record_rules import rule_words
 from discreet.model.custodian import RecordCustodian
 from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, SENSITIVE
@@ -31,6 +33,7 @@ from discreet.report.record_risk import (
 )
 from discreet.report.records_done import emptied_columns, recoded_columns
 from discreet.report.repeat import log_text, versions
+from discreet.report.value_images import MOST_COLUMNS, correlations, densities, quantiles
 from discreet.report.words import count, parameters, percent, plain_number
 from discreet.rules.anonymity import KAnonymity
 from discreet.rules.records import assess_records, record_rule_from_record
@@ -39,6 +42,20 @@ from discreet.verify import Verdict, check_records
 REFUSALS = 20
 UNSET: tuple[Any, ...] = (None, "", (), [], {})
 """Parameters that nobody gave."""
+LOSSES = {
+    "il1": "mean distance of values (standard deviations times the root of two)",
+    "mean": "relative changes of means, summed",
+    "median": "relative changes of medians, summed",
+    "onestep": "relative changes of one-step locations, summed",
+    "mad": "relative changes of median absolute deviations, summed",
+    "covariance": "relative changes of covariances, over twice the columns",
+    "correlation": "relative changes of correlations, over twice the columns",
+    "variance": "twice the line of covariances, as its source has it",
+    "variances": "relative changes of variances, summed",
+    "regression": "changes of coefficients of the first column on the others, summed",
+    "loadings": "relative changes of mean loadings of principal components, summed",
+}
+"""What measures are in words."""
 SIZES = (2, 3, 5, 10)
 """How often a combination of keys must occur, for the table of who could be recognised before and after."""
 
@@ -92,6 +109,7 @@ def records_report(
         emptied=emptied_columns(custodian),
         recoded=recoded_columns(custodian),
         frequencies=frequencies(custodian),
+        **_number_parts(custodian),
         keys=list(custodian.original.with_role(KEY)),
         sensitive=list(custodian.original.with_role(SENSITIVE)),
         anonymity=_anonymity(custodian),
@@ -107,6 +125,24 @@ def records_report(
         versions=versions(),
         **_risk_parts(pair),
     )
+
+
+def _number_parts(custodian: RecordCustodian) -> dict[str, Any]:
+    """What the page shows of columns of numbers that were altered; nothing where there are none."""
+    names = altered_numbers(custodian)[:MOST_COLUMNS]
+    pair = value_pair(custodian.original, custodian.released, names) if names else None
+    if pair is None or len(pair.before) < 2:
+        return {"number_losses": (), "number_steps": (), "number_images": ()}
+    losses = value_losses(pair)
+    images = [(densities(pair), "How values are spread, before and after.")]
+    images.append((quantiles(pair), "Quantiles after against quantiles before. On the line nothing changed."))
+    if len(names) > 1:
+        images.append((correlations(pair), "By how much correlations between columns changed."))
+    return {
+        "number_losses": [(LOSSES[name], f"{value:.4g}") for name, value in losses.to_dict().items()],
+        "number_steps": step_lines(custodian, names),
+        "number_images": images,
+    }
 
 
 def _risk_parts(pair: RiskPair | None) -> dict[str, Any]:

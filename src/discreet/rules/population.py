@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -187,7 +187,7 @@ class PopulationRule(RecordRule):
     def record(self) -> dict[str, Any]:
         """The rule as plain data."""
         read = self.with_files_read().population
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "population"}
+        own = {name: getattr(self, name) for name in (f.name for f in fields(self)) if name != "population"}
         return {"kind": self.kind, **own, "population": read.plain()}
 
     @property

@@ -99,10 +99,10 @@ def release_of(
     assessment, _ = assess_records(records, rules, original)
     if not assessment.holds:
         broken = [place for place, unsafe in enumerate(assessment.unsafe) if unsafe]
-        keys = any(not rules[place].compares for place in broken)
+        by_keys = any(not rules[place].compares for place in broken)
         raise ProtectionError(
             f"The records are not safe yet: {'; '.join(assessment.words[place] for place in broken)}.",
-            hint=f"{'Recode the keys further (ds.Recode)' if keys else 'Change numbers more'}, or ask for less.",
+            hint=f"{'Recode the keys further (ds.Recode)' if by_keys else 'Change numbers more'}, or ask for less.",
         )
     order = (
         np.arange(len(records))
