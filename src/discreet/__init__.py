@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from discreet.verbs.step_risk import risk_by_step
     from discreet.verbs.structure import structure
     from discreet.verbs.tabulate import tabulate
+    from discreet.verbs.tiers import Tier, Tiers, is_nested, tiers
     from discreet.verify import check_folder
     from discreet.watching import show_progress
 
@@ -190,6 +191,7 @@ _HOME = {
     "discreet.verbs.replay": ("replay",),
     "discreet.verbs.risk": ("risk",),
     "discreet.verbs.step_risk": ("risk_by_step",),
+    "discreet.verbs.tiers": ("Tier", "Tiers", "is_nested", "tiers"),
     "discreet.verbs.save": ("save", "sign"),
     "discreet.verbs.structure": ("structure",),
     "discreet.verbs.tabulate": ("tabulate",),
@@ -280,6 +282,8 @@ __all__ = [
     "Table",
     "TableSet",
     "TableSpec",
+    "Tier",
+    "Tiers",
     "TransitionMatrix",
     "VariableEquation",
     "ZeroUnsafe",
@@ -297,6 +301,7 @@ __all__ = [
     "examples",
     "family",
     "generate",
+    "is_nested",
     "level_combinations",
     "linked_clusters",
     "load",
@@ -330,6 +335,7 @@ __all__ = [
     "structure",
     "table_from_jj",
     "tabulate",
+    "tiers",
     "tune",
     "utility",
     "write_argus",

@@ -11,6 +11,7 @@ from discreet.measures.association import deviance
 from discreet.measures.attribute import AttributeRisk, attribute_risk, best_guesses
 from discreet.measures.bias import rounding_bias, signed_rank
 from discreet.measures.deviation import deviation_classes
+from discreet.measures.disclosure_tiers import largest_tail, rarest_risk, smallest_spread
 from discreet.measures.fair import Fair, fair_comparison, fair_over_runs
 from discreet.measures.fit import Fit, fit
 from discreet.measures.grid import Grid
@@ -89,6 +90,7 @@ __all__ = [
     "information_loss",
     "interval_overlap",
     "inverse_mean_square",
+    "largest_tail",
     "map_measures",
     "moments",
     "noise_errors",
@@ -99,11 +101,13 @@ __all__ = [
     "pram_losses",
     "pram_risk",
     "rank_changes",
+    "rarest_risk",
     "relative_difference",
     "released_pram_risk",
     "rounding_bias",
     "sample_risk",
     "signed_rank",
+    "smallest_spread",
     "table_measures",
     "threshold_for",
     "threshold_for_rate",
