@@ -20,12 +20,9 @@ def push(key: Floats, item: Codes, size: int, new_key: float, new_item: int) -> 
     return size + 1
 
 
-@kernel("i8(f8[::1], i4[::1], i8)")
-def pop(key: Floats, item: Codes, size: int) -> int:
-    """Take the first item off a heap; it stands behind the heap's new end."""
-    size -= 1
-    last_key, last_item = key[size], item[size]
-    key[size], item[size] = key[0], item[0]
+@kernel("i8(f8[::1], i4[::1], i8, f8, i8)")
+def put_first(key: Floats, item: Codes, size: int, new_key: float, new_item: int) -> int:
+    """Let an item take the place of the first, and sink to where it belongs; a pop and a push in one."""
     at = 0
     while True:
         below = 2 * at + 1
@@ -34,10 +31,18 @@ def pop(key: Floats, item: Codes, size: int) -> int:
         right = below + 1
         if right < size and (key[right] < key[below] or (key[right] == key[below] and item[right] < item[below])):
             below = right
-        if last_key < key[below] or (last_key == key[below] and last_item <= item[below]):
+        if new_key < key[below] or (new_key == key[below] and new_item <= item[below]):
             break
         key[at], item[at] = key[below], item[below]
         at = below
-    if size:
-        key[at], item[at] = last_key, last_item
+    key[at], item[at] = new_key, new_item
     return size
+
+
+@kernel("i8(f8[::1], i4[::1], i8)")
+def pop(key: Floats, item: Codes, size: int) -> int:
+    """Take the first item off a heap; it stands behind the heap's new end."""
+    size -= 1
+    last_key, last_item = key[size], item[size]
+    key[size], item[size] = key[0], item[0]
+    return put_first(key, item, size, last_key, last_item) if size else size

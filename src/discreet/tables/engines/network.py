@@ -56,7 +56,7 @@ def propose(system: System, cost: Floats, settings: NetworkSettings | None = Non
     withheld = starting_pattern(system)
     allowed = withheld | candidates(system)
     price = np.maximum(cost, max(float(cost.mean()) if len(cost) else 0.0, 1e-9) * 1e-9)
-    start, edge = _by_cost(graph, price, allowed)
+    start, edge, other = _by_cost(graph, price, allowed)
     hidden_head, hidden_next = _hidden(graph, numbers(withheld))
     up = np.where(system.upper_bound >= NO_UPPER, np.inf, np.maximum(system.upper_bound - system.value, 0))
     down = np.where(system.lower_bound <= NO_LOWER, np.inf, np.maximum(system.value - system.lower_bound, 0))
@@ -79,6 +79,7 @@ def propose(system: System, cost: Floats, settings: NetworkSettings | None = Non
             graph.head,
             start,
             edge,
+            other,
             price,
             up.astype(np.float64),
             down.astype(np.float64),
@@ -179,13 +180,15 @@ def _finest(hierarchy: Hierarchy) -> Bools:
     return result
 
 
-def _by_cost(graph: _Graph, price: Floats, allowed: Bools) -> tuple[Ints, Codes]:
-    """The edges at every node in the order of their costs."""
+def _by_cost(graph: _Graph, price: Floats, allowed: Bools) -> tuple[Ints, Codes, Codes]:
+    """Where the edges of every node begin, the edges in the order of their costs, and the node that each leads to."""
     edges = numbers(allowed)
     node = np.concatenate((graph.tail[edges], graph.head[edges]))
+    other = np.concatenate((graph.head[edges], graph.tail[edges]))
     edge = np.concatenate((edges, edges))
     order = np.lexsort((edge, price[edge], node))
-    return pointers(np.bincount(node, minlength=graph.nodes).astype(np.int64)), edge[order].astype(np.int32)
+    start = pointers(np.bincount(node, minlength=graph.nodes).astype(np.int64))
+    return start, edge[order].astype(np.int32), other[order].astype(np.int32)
 
 
 def _hidden(graph: _Graph, cells: Ints) -> tuple[Codes, Codes]:

@@ -11,47 +11,41 @@ import numpy as np
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Codes, Floats, Ints, Status
 from discreet.solve.flow import ORIGIN, room_along, send_along
-from discreet.solve.heap import pop, push
+from discreet.solve.heap import pop, push, put_first
 
-_GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], f8[::1], f8[::1], f8[::1], b1[::1]"
+_GRAPH = "i4[::1], i4[::1], i8[::1], i4[::1], i4[::1], f8[::1], f8[::1], f8[::1], b1[::1]"
 _SCRATCH = "f8[::1], i8[::1], i8[::1], i4[::1], i4[::1], f8[::1], i4[::1], i8[::1], i8[::1]"
 
 
-@kernel(f"i8(i8, i8, f8, i8, i8, f8, i8, {_GRAPH}, f8[::1], i8[::1], f8[::1], i4[::1], i8[::1])")
-def _offer(
+@kernel("i8(i8, i8, i8, f8, i8, i4[::1], i8[::1], i4[::1], i4[::1], f8[::1], f8[::1], b1[::1], f8[::1], i8[::1])")
+def _leading_on(
     u: int,
     at: int,
-    distance: float,
-    size: int,
     target: int,
     least: float,
     stamp: int,
     tail: Codes,
-    head: Codes,
     start: Ints,
     edge: Codes,
-    cost: Floats,
+    other: Codes,
     up: Floats,
     down: Floats,
     withheld: Bools,
     flow: Floats,
     reached: Ints,
-    key: Floats,
-    item: Codes,
-    pointer: Ints,
 ) -> int:
-    """Put a node into the heap with the first of its edges, from place ``at`` on, that leads on; the heap's size."""
+    """The first place from ``at`` on in the list of a node's edges whose edge leads on, or the end of the list.
+
+    Where the edge ends is looked at first: that list is read in its order, and most nodes nearby are reached soon.
+    """
     while at < start[u + 1]:
-        e = edge[at]
-        if e != target and not withheld[e]:
-            if tail[e] == u:
-                if reached[head[e]] != stamp and up[e] - flow[e] >= least:
-                    break
-            elif reached[tail[e]] != stamp and down[e] + flow[e] >= least:
+        if reached[other[at]] != stamp:
+            e = edge[at]
+            room = up[e] - flow[e] if tail[e] == u else down[e] + flow[e]
+            if room >= least and e != target and not withheld[e]:
                 break
         at += 1
-    pointer[u] = at
-    return push(key, item, size, distance + cost[edge[at]], u) if at < start[u + 1] else size
+    return at
 
 
 @kernel(
@@ -97,6 +91,7 @@ def cheapest_way(
     head: Codes,
     start: Ints,
     edge: Codes,
+    other: Codes,
     cost: Floats,
     up: Floats,
     down: Floats,
@@ -130,28 +125,26 @@ def cheapest_way(
             )  # fmt: skip
             if reached[goal] == stamp:
                 return distance
-            size = _offer(
-                u, start[u], distance, size, target, least, stamp, tail, head, start, edge, cost, up, down, withheld,
-                flow, reached, key, item, pointer,
+            pointer[u] = _leading_on(
+                u, start[u], target, least, stamp, tail, start, edge, other, up, down, withheld, flow, reached,
             )  # fmt: skip
+            if pointer[u] < start[u + 1]:
+                size = push(key, item, size, distance + cost[edge[pointer[u]]], u)
         while True:
             if size == 0:
                 return np.inf
             u, at = item[0], key[0]
-            e = edge[pointer[u]]
-            size = pop(key, item, size)
-            v = head[e] if tail[e] == u else tail[e]
-            new = reached[v] != stamp
-            reached[v] = stamp
-            size = _offer(
-                u, pointer[u] + 1, at - cost[e], size, target, least, stamp, tail, head, start, edge, cost, up, down,
-                withheld, flow, reached, key, item, pointer,
+            e, v = edge[pointer[u]], other[pointer[u]]
+            new, reached[v] = reached[v] != stamp, stamp
+            pointer[u] = _leading_on(
+                u, pointer[u] + 1, target, least, stamp, tail, start, edge, other, up, down, withheld, flow, reached,
             )  # fmt: skip
-            if not new:
-                continue
-            come_by[v], distance, queue[waiting] = e, at, v
-            waiting += 1
-            break
+            further = at - cost[e] + cost[edge[pointer[u]]] if pointer[u] < start[u + 1] else np.inf
+            size = put_first(key, item, size, further, u) if further < np.inf else pop(key, item, size)
+            if new:
+                break
+        come_by[v], distance, queue[waiting] = e, at, v
+        waiting += 1
 
 
 @kernel("i8(i8, i4[::1], i4[::1], i8[::1], b1[::1], i4[::1], i4[::1], i8[::1])")
@@ -190,6 +183,7 @@ def protect(
     head: Codes,
     start: Ints,
     edge: Codes,
+    other: Codes,
     cost: Floats,
     up: Floats,
     down: Floats,
@@ -216,8 +210,8 @@ def protect(
         while left > 0 and least >= 0.5:
             stamp += 1
             price = cheapest_way(
-                target, origin, goal, least, stamp, tail, head, start, edge, cost, up, down, withheld, flow,
-                reached, come_by, hidden_head, hidden_next, key, item, pointer, queue,
+                target, origin, goal, least, stamp, tail, head, start, edge, other, cost, up, down, withheld,
+                flow, reached, come_by, hidden_head, hidden_next, key, item, pointer, queue,
             )  # fmt: skip
             if price == np.inf:
                 least /= 2
