@@ -1,0 +1,132 @@
+"""Where moved values land: whole units, none of them a code for "unknown", sums as they were where asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.records import NUMBER, MissingRange, code_text
+
+MOST_STEPS = 1000
+"""Units that a value moves at most to get away from codes for "unknown"."""
+
+
+class Landing(NamedTuple):
+    """How the values of a column land.
+
+    ``finer`` is how many decimals more (or fewer, below 0) the published values have; ``step`` of how many units they
+    are multiples; ``floor`` says that nothing lands below zero, ``zeros`` that zeros stay, ``sums`` that the sum stays.
+    """
+
+    name: str
+    decimals: int
+    finer: int
+    step: int
+    floor: bool
+    zeros: bool
+    sums: bool
+    unknown: tuple[MissingRange, ...]
+
+    def codes(self, units: Ints) -> Bools:
+        """Where published units would be taken for a code that stands for "unknown"."""
+        return unknown_numbers(units / 10.0 ** (self.decimals + self.finer), self.unknown)
+
+
+class Landed(NamedTuple):
+    """Published units, and how many were cut at zero, stayed zero, and were moved away from codes for "unknown"."""
+
+    units: Ints
+    cut: int
+    zeros: int
+    codes: int
+
+
+def unknown_numbers(values: Floats, unknown: Sequence[MissingRange]) -> Bools:
+    """Where numbers would be taken for codes that stand for "unknown".
+
+    Examples
+    --------
+    >>> unknown_numbers(np.array([-1.0, 5.0, 99.0]), [(-9, -1), ("99", "99"), ("DK", "DK")]).tolist()
+    [True, False, True]
+    """
+    found = np.zeros(len(values), np.bool_)
+    for low, high in unknown:
+        if not isinstance(low, str):
+            found |= (values >= low) & (values <= high)
+        elif NUMBER.fullmatch(low) and code_text(float(low)) == low:
+            found |= values == float(low)
+    return found
+
+
+def landed(units: Ints, moves: Floats, how: Landing) -> Landed:
+    """Whole units after moves; ``units`` are those of the column, ``moves`` are in the same unit."""
+    scale = 10 ** abs(how.finer)
+    if how.finer >= 0:
+        base, rest = units * scale, moves * scale
+    else:
+        base = units // scale
+        rest = ((units - base * scale) + moves) / scale
+    if how.step > 1:  # all numbers are multiples, and stay so
+        shift = np.rint(rest / how.step).astype(np.int64) * how.step
+    else:
+        shift = np.rint(rest).astype(np.int64)
+    new = base + shift
+    low = new < 0 if how.floor else np.zeros(len(new), np.bool_)
+    stay = units == 0 if how.zeros else np.zeros(len(new), np.bool_)
+    low &= ~stay
+    new[low | stay] = 0
+    wrong = how.codes(new) if how.unknown else np.zeros(0, np.bool_)
+    if wrong.any():
+        new[wrong] = _beside_codes(new[wrong], how)
+    if how.sums and not low.any() and not stay.any():
+        new = _with_sum(new, base, rest, _nearest(int(units.sum(dtype=object)), how.finer), how)
+    return Landed(new, int(low.sum()), int(stay.sum()), int(wrong.sum()))
+
+
+def _nearest(total: int, finer: int) -> int:
+    """A sum in the published unit; halves are rounded up."""
+    if finer >= 0:
+        return total * 10**finer
+    scale = 10**-finer
+    return (2 * total + scale) // (2 * scale)
+
+
+def _beside_codes(new: Ints, how: Landing) -> Ints:
+    """The nearest values that are no codes, of two the upper one."""
+    found, open_ = new.copy(), np.arange(len(new))
+    for steps in range(1, MOST_STEPS + 1):
+        for side in (steps, -steps):
+            tried = new[open_] + side * how.step
+            good = ~how.codes(tried) & ((tried >= 0) if how.floor else True)
+            found[open_[good]] = tried[good]
+            open_ = open_[~good]
+        if not len(open_):
+            return found
+    raise InputError(
+        f'Noise made values of column {how.name!r} that stand for "unknown", and no other value is near.',
+        hint="Name fewer codes as missing, empty the fields that hold them first, or give another amount=.",
+    )
+
+
+def _with_sum(new: Ints, base: Ints, rest: Floats, total: int, how: Landing) -> Ints:
+    """Units whose sum is a given one: those that were rounded farthest the other way take one unit more, or less."""
+    short = total - int(new.sum(dtype=object))
+    side = 1 if short > 0 else -1
+    if not short:
+        return new
+    free = ~how.codes(new + side) if how.unknown else np.ones(len(new), np.bool_)
+    if how.floor:
+        free &= new + side >= 0
+    rows = np.flatnonzero(free)
+    if len(rows) < abs(short):
+        raise InputError(
+            f"The sum of column {how.name!r} cannot be kept in so few values.", hint="Give more decimals=, or another how=."
+        )
+    slack = side * (rest[rows] - (new[rows] - base[rows]))
+    chosen = rows[np.argsort(-slack, kind="stable")[: abs(short)]]
+    new[chosen] += side
+    return new
