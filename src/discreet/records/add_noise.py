@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import fsum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ from discreet.records.value_columns import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.records.additive.landing import Landing
+    from discreet.records.additive.landing import Landed, Landing
 
 EACH = ("independent", "proportional")
 """Ways that look at each column by itself."""
@@ -146,18 +147,18 @@ class AddNoise(Keyed, RecordMethod):
         exact = [exact_column(records, name) for name in names]
         ways = [self._landing(records, name, column) for name, column in zip(names, exact, strict=True)]
         new = [np.zeros(len(records), np.int64) for _ in names]
-        counts = {what: [0] * len(names) for what in ("cut", "zeros", "codes")}
+        tallies = [NoiseTally(column) for column in exact]
         flagged = 0
         for part in in_steps("noise", self._parts(records, names, exact)):
-            moves = self._moves(records, key, names, exact, part)
-            flagged += int((moves != 0).any(axis=1).sum()) if self.how == "outliers" else 0
-            for place, move in zip(part.places, moves.T, strict=True):
-                _refuse_beyond(names[place], exact[place], ways[place], part.rows, move)
-                done = landed(exact[place].units[part.rows], np.ascontiguousarray(move), ways[place])
+            units = [exact[place].units[part.rows] for place in part.places]
+            moves = self._moves(records, key, names, units, part)
+            flagged += int((moves != 0).any(axis=0).sum()) if self.how == "outliers" else 0
+            for place, mine, move in zip(part.places, units, moves, strict=True):
+                _refuse_beyond(names[place], exact[place], ways[place], mine, move)
+                done = landed(mine, move, ways[place], tallies[place].least)
                 new[place][part.rows] = done.units
-                for what in counts:
-                    counts[what][place] += getattr(done, what)
-        return self._outcome(records, key, names, exact, ways, new, counts, flagged)
+                tallies[place].add(done)
+        return self._outcome(records, key, names, exact, ways, new, tallies, flagged)
 
     # ---- which rows get noise together ------------------------------------------------------------------------
 
@@ -180,7 +181,7 @@ class AddNoise(Keyed, RecordMethod):
                     hint='Fill them in first, give records with the same gaps noise of their own (missing="apart"), or '
                     'noise to each column by itself (how="independent").',
                 )
-            for column in gaps.T:
+            for column in (column for column in gaps.T if column.any()):
                 _, kind = np.unique(kind * 2 + column, return_inverse=True)
             for rows in rows_by_kind(kind):
                 there = np.flatnonzero(~gaps[rows[0]]).tolist()
@@ -193,16 +194,15 @@ class AddNoise(Keyed, RecordMethod):
     # ---- moves ---------------------------------------------------------------------------------------------------
 
     def _moves(
-        self, records: RecordSet, key: Key, names: Sequence[str], exact: Sequence[ExactColumn], part: NoisePart
+        self, records: RecordSet, key: Key, names: Sequence[str], units: Sequence[Ints], part: NoisePart
     ) -> Floats:
-        """How far the values of a part move, in the units of their columns."""
+        """How far the values of a part move, in the units of their columns: one row for each column."""
         from discreet.records.additive import moves
         from discreet.records.additive.moments import DependentColumn, centred
         from discreet.records.additive.normal_draws import normal_draws
 
         assert records.identity is not None
         chosen = [names[place] for place in part.places]
-        units = [exact[place].units[part.rows] for place in part.places]
         self._refuse_alike(records, chosen, units, part)
         identity = records.identity[part.rows]
         purposes = [self._purpose(records, names, name) for name in chosen]
@@ -210,17 +210,17 @@ class AddNoise(Keyed, RecordMethod):
             return self._mixed_rows(records, key, names, units, identity)
         drawn = normal_draws(key.secret, purposes, self.version, identity)
         if self.how == "proportional":
-            return np.asarray(drawn * (self.amount**0.5 * np.column_stack(units)))
+            return np.asarray(drawn * (self.amount**0.5 * np.stack(units)))
         middle = centred(_from_least(units))
         try:
             if self.how == "latin_hypercube":
-                places = np.column_stack(
+                places = np.stack(
                     [fractions(draws(key.secret, f"{p}/place", self.version, identity)) for p in purposes]
                 )
                 return moves.hypercube(middle, drawn, self.amount, places)
             if self.how == "outliers":
                 factor = self._outlying(records, chosen, units, part)
-                return np.asarray(moves.correlated(middle, drawn, self.amount) * factor[:, None])
+                return np.asarray(moves.correlated(middle, drawn, self.amount) * factor)
             found: Floats = getattr(moves, self.how)(middle, drawn, self.amount)
         except DependentColumn as wrong:
             raise self._dependent(records, chosen, part, wrong.place) from None
@@ -238,8 +238,8 @@ class AddNoise(Keyed, RecordMethod):
         order = np.argsort(draws(key.secret, f"{purpose}/block", self.version, identity), kind="stable")
         wide = int(block_sizes(len(identity)).max()) - 1
         drawn = normal_draws(key.secret, [f"{purpose}/{i}" for i in range(wide)], self.version, identity[order])
-        found = np.empty((len(identity), len(units)))
-        found[order] = rotated(np.ascontiguousarray(centred(_from_least(units))[order]), drawn, self.amount)
+        found = np.empty((len(units), len(identity)))
+        found[:, order] = rotated(np.ascontiguousarray(centred(_from_least(units))[:, order]), drawn, self.amount)
         return found
 
     def _purpose(self, records: RecordSet, names: Sequence[str], name: str) -> str:
@@ -330,20 +330,15 @@ class AddNoise(Keyed, RecordMethod):
         exact: Sequence[ExactColumn],
         ways: Sequence[Landing],
         new: Sequence[Ints],
-        counts: dict[str, list[int]],
+        tallies: Sequence[NoiseTally],
         flagged: int,
     ) -> RecordOutcome:
         if self.how == "outliers" and not flagged:
             raise ProtectionError("No record is an outlier, and nothing was changed.", hint="Lower beyond=.")
         changed: dict[str, pa.ChunkedArray] = {}
-        kept, shifts, ratios = [], [], []
-        for name, column, way, units in zip(names, exact, ways, new, strict=True):
+        for name, column, way, units, tally in zip(names, exact, ways, new, tallies, strict=True):
             changed[name] = with_units(records[name], units, column, way.decimals + way.finer, name)
-            effect = _effect(column, units, way.finer)
-            kept.append(effect.kept)
-            shifts.append(effect.shift)
-            ratios.append(effect.ratio)
-            if effect.kept == int((~column.gaps).sum()):
+            if tally.kept == int((~column.gaps).sum()):
                 raise ProtectionError(
                     f"No value of {name!r} changed: the noise is smaller than the unit of its numbers.",
                     hint="Raise amount, or give more decimals=.",
@@ -352,43 +347,43 @@ class AddNoise(Keyed, RecordMethod):
             "columns": list(names),
             "decimals": [way.decimals + way.finer for way in ways],
             "strata": list(records.strata),
-            "moments": self.how in KEEPS and not any(counts["cut"]) and not any(counts["zeros"]),
-            "kept": kept,
-            **counts,
+            "moments": self.how in KEEPS and not any(tally.cut or tally.zeros for tally in tallies),
+            "kept": [tally.kept for tally in tallies],
+            "cut": [tally.cut for tally in tallies],
+            "zeros": [tally.zeros for tally in tallies],
+            "codes": [tally.codes for tally in tallies],
             "flagged": flagged,
-            "shifts": shifts,
-            "ratios": ratios,
+            "shifts": [tally.effect()[0] for tally in tallies],
+            "ratios": [tally.effect()[1] for tally in tallies],
             "insecure": key.insecure,
         }
         plain = self.record()
         return RecordOutcome(changed, Evidence(plain, added_noise_claim(plain, facts), facts=facts))
 
 
-class NoiseEffect(NamedTuple):
-    """How many values stayed, how far the mean moved (in standard deviations), and what the variance grew to."""
+class NoiseTally:
+    """What noise did to a column, added up over parts: counts, and sums that do not depend on the order of rows."""
 
-    kept: int
-    shift: float
-    ratio: float
+    def __init__(self, column: ExactColumn) -> None:
+        there = column.units[~column.gaps] if column.gaps.any() else column.units
+        self.least = int(there.min()) if len(there) else 0
+        self.many = len(there)
+        self.cut = self.zeros = self.codes = self.kept = 0
+        self._sums: list[tuple[float, ...]] = []
 
+    def add(self, done: Landed) -> None:
+        """Count what landed of a part."""
+        self.cut += done.cut
+        self.zeros += done.zeros
+        self.codes += done.codes
+        self.kept += done.sums[0]
+        self._sums.append(done.sums[1:])
 
-def _effect(column: ExactColumn, new: Ints, finer: int) -> NoiseEffect:
-    there = ~column.gaps
-    scale = 10.0 ** abs(finer)
-    old = column.units[there]
-    least = int(old.min()) if len(old) else 0
-    before = np.sort((old - least).astype(np.float64))  # the order of rows changes no digit
-    if finer >= 0:
-        after = np.sort((new[there] - least * 10**finer) / scale)
-        kept = int((new[there] == old * 10**finer).sum())
-    else:
-        after = np.sort((new[there] * 10**-finer - least).astype(np.float64))
-        kept = int((new[there] * 10**-finer == old).sum())
-    variance = float(before.var()) if len(old) else 0.0
-    if not variance > 0:
-        return NoiseEffect(kept, 0.0, 1.0)
-    shift = (float(after.mean()) - float(before.mean())) / variance**0.5
-    return NoiseEffect(kept, _short(shift), _short(float(after.var()) / variance))
+    def effect(self) -> tuple[float, float]:
+        """How far the mean moved, in standard deviations, and what the variance became as a share of the old one."""
+        before, before_squares, after, after_squares = (fsum(column) / self.many for column in zip(*self._sums, strict=True))
+        old, new = before_squares - before**2, after_squares - after**2
+        return (_short((after - before) / old**0.5), _short(new / old)) if old > 0 else (0.0, 1.0)
 
 
 def _short(number: float) -> float:
@@ -397,7 +392,10 @@ def _short(number: float) -> float:
 
 def _from_least(units: Sequence[Ints]) -> Floats:
     """Columns of units less the least of each: exact where the numbers themselves are too large."""
-    return np.column_stack([(column - column.min()).astype(np.float64) for column in units])
+    found = np.empty((len(units), len(units[0])))
+    for row, column in zip(found, units, strict=True):
+        row[:] = column - column.min()
+    return found
 
 
 def _where(records: RecordSet, rows: Ints) -> str:
@@ -414,11 +412,11 @@ def _refuse_infinite(records: RecordSet, name: str) -> None:
         raise InputError(f"Column {name!r} holds infinite numbers.", hint="Correct them, or make them gaps.")
 
 
-def _refuse_beyond(name: str, column: ExactColumn, way: Landing, rows: Ints, moves: Floats) -> None:
+def _refuse_beyond(name: str, column: ExactColumn, way: Landing, units: Ints, moves: Floats) -> None:
     """Refuse moves to numbers that are too large to be exact."""
     decimals = way.decimals + way.finer
     limit = WHOLE_LIMIT if column.whole and decimals == 0 else FLOAT_LIMIT
-    most = float(np.abs(column.units[rows]).max(initial=0)) + float(np.abs(moves).max(initial=0.0))
+    most = max(int(units.max()), -int(units.min())) + max(float(moves.max()), -float(moves.min()))
     if not most * 10.0**way.finer + 2 < limit:
         raise InputError(
             f"Column {name!r} holds numbers too large for noise with {counted(decimals, 'decimal')}.",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.errors import InputError
+from discreet.jit import kernel
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import NUMBER, MissingRange, code_text
 
@@ -37,12 +38,38 @@ class Landing(NamedTuple):
 
 
 class Landed(NamedTuple):
-    """Published units, and how many were cut at zero, stayed zero, and were moved away from codes for "unknown"."""
+    """Published units, and how many were cut at zero, stayed zero, and were moved away from codes for "unknown".
+
+    ``sums`` are those of :func:`effect_sums`.
+    """
 
     units: Ints
     cut: int
     zeros: int
     codes: int
+    sums: tuple[int, float, float, float, float]
+
+
+@kernel("Tuple((i8, f8, f8, f8, f8))(i8[::1], i8[::1], i8, i8, i8)")
+def effect_sums(old: Any, new: Any, larger: Any, smaller: Any, least: Any) -> Any:
+    """How many values stayed; sums and sums of squares of old and new values, from the least of the column on.
+
+    Old units times ``larger`` are new units times ``smaller``; one of the two is 1.
+    """
+    kept = 0
+    before = before_squares = after = after_squares = 0.0
+    for i in range(len(old)):
+        one = np.float64(old[i] - least)
+        if old[i] * larger == new[i] * smaller:
+            kept += 1
+            two = one
+        else:
+            two = np.float64(new[i] * smaller - least * larger) / larger
+        before += one
+        before_squares += one * one
+        after += two
+        after_squares += two * two
+    return kept, before, before_squares, after, after_squares
 
 
 def unknown_numbers(values: Floats, unknown: Sequence[MissingRange]) -> Bools:
@@ -62,10 +89,12 @@ def unknown_numbers(values: Floats, unknown: Sequence[MissingRange]) -> Bools:
     return found
 
 
-def landed(units: Ints, moves: Floats, how: Landing) -> Landed:
+def landed(units: Ints, moves: Floats, how: Landing, least: int) -> Landed:
     """Whole units after moves; ``units`` are those of the column, ``moves`` are in the same unit."""
     scale = 10 ** abs(how.finer)
-    if how.finer >= 0:
+    if how.finer == 0:
+        base, rest = units, moves
+    elif how.finer > 0:
         base, rest = units * scale, moves * scale
     else:
         base = units // scale
@@ -75,16 +104,20 @@ def landed(units: Ints, moves: Floats, how: Landing) -> Landed:
     else:
         shift = np.rint(rest).astype(np.int64)
     new = base + shift
-    low = new < 0 if how.floor else np.zeros(len(new), np.bool_)
-    stay = units == 0 if how.zeros else np.zeros(len(new), np.bool_)
-    low &= ~stay
-    new[low | stay] = 0
-    wrong = how.codes(new) if how.unknown else np.zeros(0, np.bool_)
-    if wrong.any():
+    cut = stay = codes = 0
+    if how.floor or how.zeros:
+        kept_zero = units == 0 if how.zeros else np.zeros(len(new), np.bool_)
+        low = (new < 0) & ~kept_zero if how.floor else np.zeros(len(new), np.bool_)
+        new[low | kept_zero] = 0
+        cut, stay = int(low.sum()), int(kept_zero.sum())
+    if how.unknown:
+        wrong = how.codes(new)
         new[wrong] = _beside_codes(new[wrong], how)
-    if how.sums and not low.any() and not stay.any():
+        codes = int(wrong.sum())
+    if how.sums and not cut and not stay:
         new = _with_sum(new, base, rest, _nearest(int(units.sum(dtype=object)), how.finer), how)
-    return Landed(new, int(low.sum()), int(stay.sum()), int(wrong.sum()))
+    larger, smaller = (scale, 1) if how.finer >= 0 else (1, scale)
+    return Landed(new, cut, stay, codes, effect_sums(units, new, larger, smaller, least))
 
 
 def _nearest(total: int, finer: int) -> int:

@@ -1,4 +1,7 @@
-"""Means and covariances of columns, summed in one order so that the number of threads changes nothing."""
+"""Means and covariances of columns, summed in one order so that the number of threads changes nothing.
+
+Tables have one row for each column and one column for each record, so that the values of a column stand together.
+"""
 
 from __future__ import annotations
 
@@ -21,40 +24,57 @@ class DependentColumn(Exception):
         self.place = place
 
 
-@kernel("f8[:,::1](f8[:,::1], f8[:,::1])")
-def products(left: Any, right: Any) -> Any:
-    """Sums over rows of all products of a column of one table with a column of another."""
-    found = np.zeros((left.shape[1], right.shape[1]))
-    for i in range(left.shape[0]):
-        for j in range(left.shape[1]):
-            for k in range(right.shape[1]):
-                found[j, k] += left[i, j] * right[i, k]
+PIECE = 2048
+"""Records whose values stay in the processor's cache while all columns are gone through."""
+
+
+@kernel("f8[:,::1](f8[:,::1], f8[:,::1], b1)")
+def _products(left: Any, right: Any, half: Any) -> Any:
+    """Sums of products; those below the diagonal only where the others are the same."""
+    found = np.zeros((left.shape[0], right.shape[0]))
+    for first in range(0, left.shape[1], PIECE):
+        last = min(first + PIECE, left.shape[1])
+        for j in range(left.shape[0]):
+            for k in range(j + 1 if half else right.shape[0]):
+                total = 0.0
+                for i in range(first, last):
+                    total += left[j, i] * right[k, i]
+                found[j, k] += total
     return found
 
 
 @kernel("f8[:,::1](f8[:,::1], f8[:,::1])")
-def mixed(values: Any, weights: Any) -> Any:
-    """Rows as sums of their own columns: ``values @ weights.T``."""
-    found = np.empty((values.shape[0], weights.shape[0]))
-    for i in range(values.shape[0]):
+def mixed(weights: Any, values: Any) -> Any:
+    """Columns as sums of other columns: ``weights @ values``."""
+    found = np.zeros((weights.shape[0], values.shape[1]))
+    for first in range(0, values.shape[1], PIECE):
+        last = min(first + PIECE, values.shape[1])
         for j in range(weights.shape[0]):
-            total = 0.0
             for k in range(weights.shape[1]):
-                total += values[i, k] * weights[j, k]
-            found[i, j] = total
+                weight = weights[j, k]
+                if weight != 0.0:
+                    for i in range(first, last):
+                        found[j, i] += weight * values[k, i]
+    return found
+
+
+def products(left: Floats, right: Floats) -> Floats:
+    """Sums over records of all products of a column of one table with a column of another."""
+    found: Floats = _products(left, right, False)
     return found
 
 
 def centred(values: Floats) -> Floats:
     """Columns less their means; twice, because the first means carry the rounding of large numbers."""
-    once = values - values.mean(axis=0)
-    return np.ascontiguousarray(once - once.mean(axis=0))
+    found = values - values.mean(axis=1, keepdims=True)
+    found -= found.mean(axis=1, keepdims=True)
+    return np.ascontiguousarray(found)
 
 
 def covariance(middle: Floats) -> Floats:
-    """The covariance of columns whose means are 0; the sum is divided by one less than the rows."""
-    found: Floats = products(middle, middle) / (len(middle) - 1)
-    return found
+    """The covariance of columns whose means are 0; the sum is divided by one less than the records."""
+    lower = _products(middle, middle, True) / (middle.shape[1] - 1)
+    return np.asarray(lower + np.tril(lower, -1).T)
 
 
 def root(matrix: Floats) -> Floats:
@@ -98,23 +118,22 @@ def with_covariance(drawn: Floats, wanted: Floats) -> Floats:
 
     Examples
     --------
-    >>> drawn = np.random.default_rng(1).normal(size=(50, 2))
+    >>> drawn = np.random.default_rng(1).normal(size=(2, 50))
     >>> made = with_covariance(drawn, np.array([[4.0, 1.0], [1.0, 9.0]]))
-    >>> np.cov(made.T).round(12).tolist()
+    >>> np.cov(made).round(12).tolist()
     [[4.0, 1.0], [1.0, 9.0]]
     """
     middle = centred(drawn)
     for _ in range(2):  # the second time takes away what rounding left
-        middle = centred(mixed(middle, lower_inverse(root(covariance(middle)))))
-    return np.ascontiguousarray(mixed(middle, root(wanted)))
+        middle = centred(mixed(lower_inverse(root(covariance(middle))), middle))
+    return np.asarray(mixed(root(wanted), middle))
 
 
 def without(drawn: Floats, middle: Floats) -> Floats:
     """Draws less what of them goes with some columns: uncorrelated with all of these, and means of 0."""
-    turn = lower_inverse(root(covariance(middle)))
-    straight = mixed(middle, turn)
+    straight = mixed(lower_inverse(root(covariance(middle))), middle)
     left = centred(drawn)
     for _ in range(2):
-        shared = products(left, straight) / (len(middle) - 1)
-        left = centred(left - mixed(straight, np.ascontiguousarray(shared)))
+        shared = products(left, straight) / (middle.shape[1] - 1)
+        left = centred(left - mixed(shared, straight))
     return left

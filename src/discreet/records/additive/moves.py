@@ -1,6 +1,6 @@
 """How far noise moves the values of records: one function for each way of making it of normal draws.
 
-All take values less their means, one row for each record, and give the moves in the same units.
+All take values less their means, one row for each column, and give the moves in the same units.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ BLOCK = 31
 
 def independent(middle: Floats, drawn: Floats, amount: float) -> Floats:
     """Noise with a share of the variance of each column, each by itself."""
-    spread = np.sqrt((middle**2).sum(axis=0) / (len(middle) - 1))
-    return np.asarray(drawn * (sqrt(amount) * spread))
+    spread = [sqrt(float(covariance(column[None, :])[0, 0])) for column in middle]
+    return np.asarray(drawn * (sqrt(amount) * np.array(spread)[:, None]))
 
 
 def correlated(middle: Floats, drawn: Floats, amount: float) -> Floats:
     """Noise drawn with a share of the covariance of the columns."""
-    return np.asarray(mixed(drawn, sqrt(amount) * root(covariance(middle))))
+    return np.asarray(mixed(sqrt(amount) * root(covariance(middle)), drawn))
 
 
 def exact(middle: Floats, drawn: Floats, amount: float) -> Floats:
@@ -33,9 +33,9 @@ def exact(middle: Floats, drawn: Floats, amount: float) -> Floats:
     Examples
     --------
     >>> draw = np.random.default_rng(1)
-    >>> values = centred(draw.lognormal(size=(40, 2)))
-    >>> noise = exact(values, draw.normal(size=(40, 2)), 0.25)
-    >>> bool(np.allclose(np.cov(noise.T), 0.25 * np.cov(values.T), atol=1e-12))
+    >>> values = centred(draw.lognormal(size=(2, 40)))
+    >>> noise = exact(values, draw.normal(size=(2, 40)), 0.25)
+    >>> bool(np.allclose(np.cov(noise), 0.25 * np.cov(values), atol=1e-12))
     True
     """
     return with_covariance(drawn, amount * covariance(middle))
@@ -64,9 +64,9 @@ def block_sizes(rows: int) -> Ints:
 
 
 def rotated(middle: Floats, drawn: Floats, amount: float) -> Floats:
-    """Moves by random orthogonal matrices that keep means, and with them covariances; rows stand block by block.
+    """Moves by random orthogonal matrices that keep means, and with them covariances.
 
-    Each block of rows has a random basis of what is left when its mean is taken away, and turns by one angle in the
+    Records stand block by block. Each block has a random basis of what is left when its mean is taken away, and turns by one angle in the
     planes of its first and second, third and fourth ... direction. ``amount`` is the square of the moves as a share of
     the variance: ``2 - 2 cos(angle)``. A last direction without a partner stays.
     """
@@ -74,20 +74,19 @@ def rotated(middle: Floats, drawn: Floats, amount: float) -> Floats:
     side = sqrt(max(1.0 - turn**2, 0.0))
     found = np.empty_like(middle)
     first = 0
-    sizes = block_sizes(len(middle))
+    sizes = block_sizes(middle.shape[1])
     for size in np.unique(sizes)[::-1].tolist():  # the larger ones come first
         many = int((sizes == size).sum())
         rows = slice(first, first + many * size)
         first += many * size
-        values = middle[rows].reshape(many, size, -1)
-        basis = _bases(drawn[rows].reshape(many, size, -1)[:, :, : size - 1])
-        along = np.einsum("bij,bic->bjc", basis, values)
+        basis = _bases(drawn[: size - 1, rows].T.reshape(many, size, size - 1))
+        along = np.einsum("bij,cbi->bjc", basis, middle[:, rows].reshape(-1, many, size))
         planes = (size - 1) // 2 * 2
         one, two = along[:, 0:planes:2], along[:, 1:planes:2]
         change = np.zeros_like(along)
         change[:, 0:planes:2] = (turn - 1.0) * one - side * two
         change[:, 1:planes:2] = side * one + (turn - 1.0) * two
-        found[rows] = np.einsum("bij,bjc->bic", basis, change).reshape(many * size, -1)
+        found[:, rows] = np.einsum("bij,bjc->cbi", basis, change).reshape(-1, many * size)
     return found
 
 
@@ -104,21 +103,25 @@ def hypercube(middle: Floats, drawn: Floats, amount: float, places: Floats) -> F
     """Moves to a Latin hypercube sample of the columns' own distributions, with nearly the same rank correlations.
 
     Normal scores of the ranks get restricted noise; a record then takes the place that its new scores have, and the
-    value that its column's distribution has somewhere in that place. ``places`` says where, from 0 up to 1. Rows stand
-    in an order of their own, which decides among equal values.
+    value that its column's distribution has somewhere in that place. ``places`` says where, from 0 up to 1. Records
+    stand in an order of their own, which decides among equal values.
     """
     from scipy.special import ndtri
 
-    rows = len(middle)
-    order = np.argsort(middle, axis=0, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.arange(rows)[:, None], axis=0)
-    scores = np.ascontiguousarray(ndtri((rank + 0.5) / rows))
-    new = np.argsort(scores + restricted(scores, drawn, amount), axis=0, kind="stable")
-    new_rank = np.empty_like(new)
-    np.put_along_axis(new_rank, new, np.arange(rows)[:, None], axis=0)
-    at = np.clip(new_rank + places - 0.5, 0.0, rows - 1.0)
-    below = np.minimum(at.astype(np.int64), rows - 2)
-    ordered = np.take_along_axis(middle, order, axis=0)
-    low, high = np.take_along_axis(ordered, below, axis=0), np.take_along_axis(ordered, below + 1, axis=0)
+    records = middle.shape[1]
+    order, rank = _ranked(middle)
+    scores = np.ascontiguousarray(ndtri((rank + 0.5) / records))
+    _, new = _ranked(scores + restricted(scores, drawn, amount))
+    at = np.clip(new + places - 0.5, 0.0, records - 1.0)
+    below = np.minimum(at.astype(np.int64), records - 2)
+    ordered = np.take_along_axis(middle, order, axis=1)
+    low, high = np.take_along_axis(ordered, below, axis=1), np.take_along_axis(ordered, below + 1, axis=1)
     return np.asarray(low + (at - below) * (high - low) - middle)
+
+
+def _ranked(values: Floats) -> tuple[Ints, Ints]:
+    """The order of each column's values from the least on, and the rank of each."""
+    order = np.argsort(values, axis=1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(values.shape[1])[None, :], axis=1)
+    return order, rank

@@ -21,21 +21,21 @@ def _ratio(x: Any, top: Any, bottom: Any) -> Any:
     return above / below
 
 
-@kernel("void(u8[::1], f8[:,::1], i8, f8[:,::1])")
-def _to_normals(words: Any, found: Any, place: Any, terms: Any) -> None:
+@kernel("void(u8[::1], f8[::1], f8[:,::1])")
+def _to_normals(words: Any, found: Any, terms: Any) -> None:
     """Normal quantiles of the upper 52 bits of words, by the algorithm AS 241 of Wichura (1988)."""
     for i in range(len(words)):
         chance = (np.float64(words[i] >> np.uint64(12)) + 0.5) * 2.0**-52  # never 0, never 1
         off = chance - 0.5
         if abs(off) <= 0.425:
-            found[i, place] = off * _ratio(0.180625 - off * off, terms[0], terms[1])
+            found[i] = off * _ratio(0.180625 - off * off, terms[0], terms[1])
             continue
         tail = np.sqrt(-np.log(min(chance, 1.0 - chance)))
         if tail <= 5.0:
             size = _ratio(tail - 1.6, terms[2], terms[3])
         else:
             size = _ratio(tail - 5.0, terms[4], terms[5])
-        found[i, place] = size if off > 0.0 else -size
+        found[i] = size if off > 0.0 else -size
 
 
 AS_241 = np.array(
@@ -106,16 +106,16 @@ AS_241 = np.array(
 
 
 def normal_draws(key: bytes, purposes: list[str], version: int, identity: Ints) -> Floats:
-    """Standard normal draws: a row for every record, a column for every purpose.
+    """Standard normal draws: a row for every purpose, with one for every record.
 
     Examples
     --------
     >>> drawn = normal_draws(bytes(32), ["a", "b"], 1, np.arange(10_000))
     >>> drawn.shape, bool(abs(drawn.mean()) < 0.03), bool(abs(drawn.std() - 1) < 0.03)
-    ((10000, 2), True, True)
+    ((2, 10000), True, True)
     """
-    found = np.empty((len(identity), len(purposes)))
-    for place, purpose in enumerate(purposes):
+    found = np.empty((len(purposes), len(identity)))
+    for row, purpose in zip(found, purposes, strict=True):
         words: Draws = draws(key, purpose, version, identity)
-        _to_normals(words, found, place, AS_241)
+        _to_normals(words, row, AS_241)
     return found

@@ -1,4 +1,7 @@
-"""How far records lie out: three measures, each as a share of the limit beyond which a record is an outlier."""
+"""How far records lie out: three measures, each as a share of the limit beyond which a record is an outlier.
+
+Tables have one row for each record.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +56,8 @@ def by_influence(values: Floats, beyond: float) -> Floats:
 
     rows = len(values)
     middle = values - values.mean(axis=0)
-    straight = np.ascontiguousarray(middle / np.sqrt((middle**2).sum(axis=0) / (rows - 1)))
-    whole = covariance(straight)
+    straight = middle / np.sqrt((middle**2).sum(axis=0) / (rows - 1))
+    whole = covariance(np.ascontiguousarray(straight.T))
     most = np.linalg.eigvalsh(whole)[::-1][:2]
     found = np.empty(rows)
     for first in range(0, rows, PIECE):
