@@ -47,10 +47,14 @@ MOST_TURN = 2.0
 
 
 class NoisePart(NamedTuple):
-    """Rows that get noise together, in an order of who they are, and the places of the columns that they have."""
+    """Rows that get noise together, in an order of who they are, and the places of the columns that they have.
+
+    ``where`` says which rows these are, in words that go on a sentence.
+    """
 
     rows: Ints
     places: list[int]
+    where: str
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,8 @@ class AddNoise(Keyed, RecordMethod):
         if self.how in EACH:
             for rows in rows_by_kind(kind):
                 rows = rows[np.argsort(records.identity[rows])]
-                parts += [NoisePart(rows[~gaps[rows, place]], [place]) for place in range(len(names))]
+                where = _where(records, rows)
+                parts += [NoisePart(rows[~gaps[rows, place]], [place], where) for place in range(len(names))]
         else:
             empty = [name for name, column in zip(names, gaps.T, strict=True) if column.any()]
             if empty and self.missing == "refuse":
@@ -185,7 +190,9 @@ class AddNoise(Keyed, RecordMethod):
                 _, kind = np.unique(kind * 2 + column, return_inverse=True)
             for rows in rows_by_kind(kind):
                 there = np.flatnonzero(~gaps[rows[0]]).tolist()
-                parts.append(NoisePart(rows[np.argsort(records.identity[rows])], there))
+                missing = [name for name, gap in zip(names, gaps[rows[0]], strict=True) if gap]
+                where = _where(records, rows, missing)
+                parts.append(NoisePart(rows[np.argsort(records.identity[rows])], there, where))
         parts = [part for part in parts if part.places and len(part.rows)]
         if not parts:
             raise InputError(f"There is no value in any of {listed(names)}.", hint="Name columns that hold numbers.")
@@ -203,7 +210,7 @@ class AddNoise(Keyed, RecordMethod):
 
         assert records.identity is not None
         chosen = [names[place] for place in part.places]
-        self._refuse_alike(records, chosen, units, part)
+        self._refuse_alike(chosen, units, part)
         identity = records.identity[part.rows]
         purposes = [self._purpose(records, names, name) for name in chosen]
         if self.how == "romm":
@@ -219,11 +226,11 @@ class AddNoise(Keyed, RecordMethod):
                 )
                 return moves.hypercube(middle, drawn, self.amount, places)
             if self.how == "outliers":
-                factor = self._outlying(records, chosen, units, part)
+                factor = self._outlying(chosen, units, part)
                 return np.asarray(moves.correlated(middle, drawn, self.amount) * factor)
             found: Floats = getattr(moves, self.how)(middle, drawn, self.amount)
         except DependentColumn as wrong:
-            raise self._dependent(records, chosen, part, wrong.place) from None
+            raise self._dependent(chosen, part, wrong.place) from None
         return found
 
     def _mixed_rows(
@@ -247,13 +254,13 @@ class AddNoise(Keyed, RecordMethod):
 
         Two releases with the same draws and other sizes could be solved for what was there before.
         """
-        told: list[Any] = [self.amount, *(names if self.how not in EACH else ()), None]
+        told: list[Any] = [float(self.amount), *(names if self.how not in EACH else ()), None]
         told += records.strata if self.how != "proportional" else ()
-        told += [self.flag, self.beyond] if self.how == "outliers" else []
+        told += [self.flag, float(self.beyond)] if self.how == "outliers" else []
         digest = blake2b(json.dumps([self.how, *told]).encode(), digest_size=8).hexdigest()
         return self.purpose(f"add noise/{digest}/{name}")
 
-    def _outlying(self, records: RecordSet, names: Sequence[str], units: Sequence[Ints], part: NoisePart) -> Floats:
+    def _outlying(self, names: Sequence[str], units: Sequence[Ints], part: NoisePart) -> Floats:
         """What the noise of every record is multiplied by; 0 for records that are no outliers."""
         from discreet.records.additive.outlying import NoSpread, noise_factor
 
@@ -261,45 +268,42 @@ class AddNoise(Keyed, RecordMethod):
             return noise_factor(self.flag, np.column_stack(units).astype(np.float64), self.beyond)
         except NoSpread as wrong:
             raise InputError(
-                f"More than half of the values of {names[wrong.place]!r}{_where(records, part.rows)} are equal, so that "
+                f"More than half of the values of {names[wrong.place]!r}{part.where} are equal, so that "
                 f'flag="{self.flag}" cannot say what lies far out.',
                 hint='Leave the column out, or use flag="influence".',
             ) from None
 
     # ---- what cannot be done -------------------------------------------------------------------------------------
 
-    def _refuse_alike(
-        self, records: RecordSet, names: Sequence[str], units: Sequence[Ints], part: NoisePart
-    ) -> None:
+    def _refuse_alike(self, names: Sequence[str], units: Sequence[Ints], part: NoisePart) -> None:
         """Refuse what has no variance, and too few records for the covariances that they shall have."""
-        where = _where(records, part.rows)
         if self.how == "proportional":
             return
         for name, values in zip(names, units, strict=True):
             if len(values) == 1:
                 raise InputError(
-                    f"There is one value of {name!r}{where}, and noise needs the variance of several.",
+                    f"There is one value of {name!r}{part.where}, and noise needs the variance of several.",
                     hint='Merge strata, leave the column out, or use how="proportional".',
                 )
             if values.min() == values.max():
                 raise InputError(
-                    f"All values of {name!r}{where} are equal, so that noise has no size.",
+                    f"All values of {name!r}{part.where} are equal, so that noise has no size.",
                     hint='Leave the column out, merge strata, or use how="proportional".',
                 )
         least = FREE.get(self.how, 0) * len(names) + 1 if self.how != "romm" else 3
         if len(part.rows) < least:
             raise InputError(
-                f'There are {counted(len(part.rows), "record")}{where}, and how="{self.how}" with '
+                f'There are {counted(len(part.rows), "record")}{part.where}, and how="{self.how}" with '
                 f"{counted(len(names), 'column')} needs at least {least}.",
                 hint='Name fewer columns, merge strata, or use how="independent".',
             )
 
-    def _dependent(self, records: RecordSet, names: Sequence[str], part: NoisePart, place: int) -> InputError:
+    def _dependent(self, names: Sequence[str], part: NoisePart, place: int) -> InputError:
         what = "ranks of " if self.how == "latin_hypercube" else ""
         if not place:  # draws of one column that follow from the values: there are too few records
             return InputError(f"{counted(len(part.rows), 'record')} are too few.", hint="Merge strata.")
         return InputError(
-            f"The {what}{names[place]!r}{_where(records, part.rows)} follow from {listed(names[:place])}, so that the "
+            f"The {what}{names[place]!r}{part.where} follow from {listed(names[:place])}, so that the "
             "covariance of the columns is singular.",
             hint="Leave the column out and compute it from the published ones, or use how="
             '"independent" or "romm".',
@@ -398,9 +402,10 @@ def _from_least(units: Sequence[Ints]) -> Floats:
     return found
 
 
-def _where(records: RecordSet, rows: Ints) -> str:
-    """The stratum of some rows, in words that go on."""
+def _where(records: RecordSet, rows: Ints, gaps: Sequence[str] = ()) -> str:
+    """The stratum and the gaps of some rows, in words that go on."""
     told = [f"{name} {records[name][int(rows[0])].as_py()!r}" for name in records.strata]
+    told += [f"a gap in {listed(gaps)}"] if gaps else []
     return f" with {', '.join(told)}" if told else ""
 
 

@@ -115,9 +115,15 @@ def landed(units: Ints, moves: Floats, how: Landing, least: int) -> Landed:
         new[wrong] = _beside_codes(new[wrong], how)
         codes = int(wrong.sum())
     if how.sums and not cut and not stay:
-        new = _with_sum(new, base, rest, _nearest(int(units.sum(dtype=object)), how.finer), how)
+        new = _with_sum(new, base, rest, _nearest(_total(units), how.finer), how)
     larger, smaller = (scale, 1) if how.finer >= 0 else (1, scale)
     return Landed(new, cut, stay, codes, effect_sums(units, new, larger, smaller, least))
+
+
+def _total(units: Ints) -> int:
+    """An exact sum, also of numbers whose sum leaves 64 bits."""
+    fits = max(int(units.max()), -int(units.min())) * len(units) < 2**62
+    return int(units.sum() if fits else units.sum(dtype=object))
 
 
 def _nearest(total: int, finer: int) -> int:
@@ -147,7 +153,7 @@ def _beside_codes(new: Ints, how: Landing) -> Ints:
 
 def _with_sum(new: Ints, base: Ints, rest: Floats, total: int, how: Landing) -> Ints:
     """Units whose sum is a given one: those that were rounded farthest the other way take one unit more, or less."""
-    short = total - int(new.sum(dtype=object))
+    short = total - _total(new)
     side = 1 if short > 0 else -1
     if not short:
         return new
@@ -160,6 +166,8 @@ def _with_sum(new: Ints, base: Ints, rest: Floats, total: int, how: Landing) -> 
             f"The sum of column {how.name!r} cannot be kept in so few values.", hint="Give more decimals=, or another how=."
         )
     slack = side * (rest[rows] - (new[rows] - base[rows]))
-    chosen = rows[np.argsort(-slack, kind="stable")[: abs(short)]]
-    new[chosen] += side
+    limit = np.partition(slack, len(rows) - abs(short))[len(rows) - abs(short)]
+    new[rows[slack > limit]] += side
+    # Of those that are rounded equally far, the first ones: rows stand in an order of who they are.
+    new[rows[slack == limit][: abs(short) - int((slack > limit).sum())]] += side
     return new

@@ -51,10 +51,8 @@ def mixed(weights: Any, values: Any) -> Any:
         last = min(first + PIECE, values.shape[1])
         for j in range(weights.shape[0]):
             for k in range(weights.shape[1]):
-                weight = weights[j, k]
-                if weight != 0.0:
-                    for i in range(first, last):
-                        found[j, i] += weight * values[k, i]
+                for i in range(first, last):
+                    found[j, i] += weights[j, k] * values[k, i]
     return found
 
 
@@ -64,11 +62,30 @@ def products(left: Floats, right: Floats) -> Floats:
     return found
 
 
+@kernel("void(f8[:,::1], f8[:,::1])")
+def _turn(lower: Any, values: Any) -> None:
+    """Columns become sums of themselves and those before them, in place."""
+    for first in range(0, values.shape[1], PIECE):
+        last = min(first + PIECE, values.shape[1])
+        for j in range(lower.shape[0] - 1, -1, -1):
+            for i in range(first, last):
+                values[j, i] *= lower[j, j]
+            for k in range(j):
+                for i in range(first, last):
+                    values[j, i] += lower[j, k] * values[k, i]
+
+
+def turned(lower: Floats, values: Floats) -> Floats:
+    """``lower @ values`` in the place of the values; ``lower`` has nothing above its diagonal."""
+    _turn(lower, values)
+    return values
+
+
 def centred(values: Floats) -> Floats:
-    """Columns less their means; twice, because the first means carry the rounding of large numbers."""
-    found = values - values.mean(axis=1, keepdims=True)
-    found -= found.mean(axis=1, keepdims=True)
-    return np.ascontiguousarray(found)
+    """Columns less their means, in their place; twice, because the first means carry the rounding of large numbers."""
+    for _ in range(2):
+        values -= values.mean(axis=1, keepdims=True)
+    return values
 
 
 def covariance(middle: Floats) -> Floats:
@@ -123,17 +140,17 @@ def with_covariance(drawn: Floats, wanted: Floats) -> Floats:
     >>> np.cov(made).round(12).tolist()
     [[4.0, 1.0], [1.0, 9.0]]
     """
-    middle = centred(drawn)
+    middle = centred(drawn.copy())
     for _ in range(2):  # the second time takes away what rounding left
-        middle = centred(mixed(lower_inverse(root(covariance(middle))), middle))
-    return np.asarray(mixed(root(wanted), middle))
+        middle = centred(turned(lower_inverse(root(covariance(middle))), middle))
+    return turned(root(wanted), middle)
 
 
 def without(drawn: Floats, middle: Floats) -> Floats:
     """Draws less what of them goes with some columns: uncorrelated with all of these, and means of 0."""
-    straight = mixed(lower_inverse(root(covariance(middle))), middle)
-    left = centred(drawn)
+    straight = turned(lower_inverse(root(covariance(middle))), middle.copy())
+    left = centred(drawn.copy())
     for _ in range(2):
-        shared = products(left, straight) / (middle.shape[1] - 1)
-        left = centred(left - mixed(shared, straight))
+        left -= mixed(products(left, straight) / (middle.shape[1] - 1), straight)
+        left = centred(left)
     return left

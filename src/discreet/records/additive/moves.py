@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 
 from discreet.model.arrays import Floats, Ints
-from discreet.records.additive.moments import centred, covariance, mixed, root, with_covariance, without
+from discreet.records.additive.moments import covariance, root, turned, with_covariance, without
 
 BLOCK = 31
 """Records that one random rotation mixes; more where they are left over."""
@@ -23,8 +23,8 @@ def independent(middle: Floats, drawn: Floats, amount: float) -> Floats:
 
 
 def correlated(middle: Floats, drawn: Floats, amount: float) -> Floats:
-    """Noise drawn with a share of the covariance of the columns."""
-    return np.asarray(mixed(sqrt(amount) * root(covariance(middle)), drawn))
+    """Noise drawn with a share of the covariance of the columns, in the place of the draws."""
+    return turned(sqrt(amount) * root(covariance(middle)), drawn)
 
 
 def exact(middle: Floats, drawn: Floats, amount: float) -> Floats:
@@ -33,6 +33,7 @@ def exact(middle: Floats, drawn: Floats, amount: float) -> Floats:
     Examples
     --------
     >>> draw = np.random.default_rng(1)
+    >>> from discreet.records.additive.moments import centred
     >>> values = centred(draw.lognormal(size=(2, 40)))
     >>> noise = exact(values, draw.normal(size=(2, 40)), 0.25)
     >>> bool(np.allclose(np.cov(noise), 0.25 * np.cov(values), atol=1e-12))
