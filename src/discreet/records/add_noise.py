@@ -16,7 +16,7 @@ from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
-from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.added_noise import added_noise_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
@@ -76,8 +76,8 @@ class AddNoise(Keyed, RecordMethod):
         ``"proportional"``: in proportion to each value. ``"latin_hypercube"``: ranks get noise, and each rank a value
         of its column's distribution.
     flag
-        For ``how="outliers"``, what makes a record one: its robust Mahalanobis ``"distance"``, its ``"influence"`` on the
-        first two eigenvalues, or ``"limits"`` of each column by itself.
+        For ``how="outliers"``, what makes a record one: its robust Mahalanobis ``"distance"``, its ``"influence"`` on
+        the first two eigenvalues, or ``"limits"`` of each column by itself.
     beyond
         For ``how="outliers"``: the share of normal records that are none.
     decimals
@@ -85,7 +85,7 @@ class AddNoise(Keyed, RecordMethod):
     nonnegative
         Values that fall below zero become zero, and are counted.
     zeros
-        ``"move"`` like all others, or ``"keep"``: zeros stay zeros (nobody has negative sales of what he does not sell).
+        ``"move"`` like all others, or ``"keep"``: zeros stay zeros, where they say that there is nothing.
     missing
         Of ways that look at several columns at once: records with gaps are refused (``"refuse"``), or get noise with
         those that have the same gaps (``"apart"``). Gaps themselves always stay.
@@ -124,7 +124,7 @@ class AddNoise(Keyed, RecordMethod):
         refuse_repeated(self.columns)
         if self.how == "romm" and self.amount > MOST_TURN:
             raise ParameterError(
-                f'amount={self.amount:g} is not allowed with how="romm": beyond {MOST_TURN:g}, values turn round to the '
+                f'amount={self.amount:g} is not allowed with how="romm": beyond {MOST_TURN:g}, values turn to the '
                 "other side of the mean, from where they can be turned back.",
                 hint=f"Give an amount of at most {MOST_TURN:g}.",
             )
@@ -179,7 +179,7 @@ class AddNoise(Keyed, RecordMethod):
                 parts += [NoisePart(rows[~gaps[rows, place]], [place], where) for place in range(len(names))]
         else:
             empty = [name for name, column in zip(names, gaps.T, strict=True) if column.any()]
-            if empty and self.missing == "refuse":
+            if empty and len(names) > 1 and self.missing == "refuse":
                 raise InputError(
                     f"{counted(int(gaps.any(axis=1).sum()), 'record', 'have')} gaps in {listed(empty)}, and "
                     f'how="{self.how}" looks at several columns at once.',
@@ -299,14 +299,11 @@ class AddNoise(Keyed, RecordMethod):
             )
 
     def _dependent(self, names: Sequence[str], part: NoisePart, place: int) -> InputError:
-        what = "ranks of " if self.how == "latin_hypercube" else ""
-        if not place:  # draws of one column that follow from the values: there are too few records
-            return InputError(f"{counted(len(part.rows), 'record')} are too few.", hint="Merge strata.")
+        what = "ranks" if self.how == "latin_hypercube" else "values"
         return InputError(
-            f"The {what}{names[place]!r}{part.where} follow from {listed(names[:place])}, so that the "
+            f"The {what} of {names[place]!r}{part.where} follow from {listed(names[:place])}, so that the "
             "covariance of the columns is singular.",
-            hint="Leave the column out and compute it from the published ones, or use how="
-            '"independent" or "romm".',
+            hint='Leave the column out and compute it from the published ones, or use how="independent" or "romm".',
         )
 
     # ---- what comes out ------------------------------------------------------------------------------------------
@@ -385,7 +382,9 @@ class NoiseTally:
 
     def effect(self) -> tuple[float, float]:
         """How far the mean moved, in standard deviations, and what the variance became as a share of the old one."""
-        before, before_squares, after, after_squares = (fsum(column) / self.many for column in zip(*self._sums, strict=True))
+        before, before_squares, after, after_squares = (
+            fsum(column) / self.many for column in zip(*self._sums, strict=True)
+        )
         old, new = before_squares - before**2, after_squares - after**2
         return (_short((after - before) / old**0.5), _short(new / old)) if old > 0 else (0.0, 1.0)
 

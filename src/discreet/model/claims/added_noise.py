@@ -21,11 +21,13 @@ HOW = {
         "records were mixed by random orthogonal matrices that keep means, so that {columns} moved by about {share} "
         "of their variance"
     ),
-    "outliers": "normal noise with at least {share} of the covariance of the columns was added to {columns} of {flagged}",
+    "outliers": (
+        "normal noise with at least {share} of the covariance of the columns was added to {columns} of {flagged}"
+    ),
     "proportional": "normal noise was added to {columns}, whose variance is {share} of the square of each value",
     "latin_hypercube": (
-        "ranks in {columns} got noise with {share} of the covariance of their normal scores, and each rank a value from "
-        "its place in the column's own distribution"
+        "ranks in {columns} got noise with {share} of the covariance of their normal scores, and each rank a value "
+        "from its place in the column's own distribution"
     ),
 }
 """What was done, by the way of doing it."""
@@ -40,8 +42,8 @@ KEPT = {
     "romm": "covariances are those of before",
 }
 AVERAGED = (
-    "readers of several releases of the same records with noise of the same size: the mean of all comes near to the true "
-    "value, with four of them twice as near as with one"
+    "readers of several releases of the same records with noise of the same size: the mean of all comes near to the "
+    "true value, with four of them twice as near as with one"
 )
 SAME_DRAWS = (
     "readers of this release and of one of a part of the same records, or of more, under the same key and version: the "
@@ -56,17 +58,19 @@ NOT_FLAGGED = (
     "values"
 )
 TURNED = (
-    "readers who know some records and look for the matrix: relations between columns are all as they were, and pictures "
-    "of them, too"
+    "readers who know some records and look for the matrix: relations between columns are all as they were, and "
+    "pictures of them, too"
 )
-NEAR_REAL = "that published values lie between two neighbouring true ones, and the least and the largest may be true ones"
+NEAR_REAL = (
+    "that published values lie between two neighbouring true ones, and the least and the largest may be true ones"
+)
 
 
 def added_noise_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     """What added noise claims, from the method as plain data.
 
-    ``facts`` are the columns with their decimals, the strata, whether moments are kept, how many values stayed, were cut
-    at zero, stayed zero or got out of the way of codes, how many records were flagged, and the effect on means and
+    ``facts`` are the columns with their decimals, the strata, whether moments are kept, how many values stayed, were
+    cut at zero, stayed zero or got out of the way of codes, how many records were flagged, and the effect on means and
     variances.
     """
     how = method["how"]
@@ -79,7 +83,8 @@ def added_noise_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Cl
     words = [f"Done as stated{within}: {done}."]
     if facts["moments"]:
         words.append(
-            f"To the rounding of the values, {KEPT[how]}; sums are the nearest to those of before that the decimals write."
+            f"To the rounding of the values, {KEPT[how]}; sums are the nearest to those of before that the decimals "
+            "write."
         )
     words += [*_changes(facts), f"Values have {_decimals(facts)}; gaps stayed, and nothing else changed."]
     left_out = {"outliers": (NOT_FLAGGED,), "romm": (TURNED,), "latin_hypercube": (NEAR_REAL,)}

@@ -123,15 +123,13 @@ def landed(units: Ints, moves: Floats, how: Landing, least: int) -> Landed:
 def _total(units: Ints) -> int:
     """An exact sum, also of numbers whose sum leaves 64 bits."""
     fits = max(int(units.max()), -int(units.min())) * len(units) < 2**62
-    return int(units.sum() if fits else units.sum(dtype=object))
+    return int(units.sum()) if fits else sum(units.tolist())
 
 
 def _nearest(total: int, finer: int) -> int:
     """A sum in the published unit; halves are rounded up."""
-    if finer >= 0:
-        return total * 10**finer
-    scale = 10**-finer
-    return (2 * total + scale) // (2 * scale)
+    scale: int = 10 ** abs(finer)
+    return total * scale if finer >= 0 else (2 * total + scale) // (2 * scale)
 
 
 def _beside_codes(new: Ints, how: Landing) -> Ints:
@@ -163,7 +161,8 @@ def _with_sum(new: Ints, base: Ints, rest: Floats, total: int, how: Landing) -> 
     rows = np.flatnonzero(free)
     if len(rows) < abs(short):
         raise InputError(
-            f"The sum of column {how.name!r} cannot be kept in so few values.", hint="Give more decimals=, or another how=."
+            f"The sum of column {how.name!r} cannot be kept in so few values.",
+            hint="Give more decimals=, or another how=.",
         )
     slack = side * (rest[rows] - (new[rows] - base[rows]))
     limit = np.partition(slack, len(rows) - abs(short))[len(rows) - abs(short)]

@@ -45,7 +45,7 @@ def exact(middle: Floats, drawn: Floats, amount: float) -> Floats:
 def restricted(middle: Floats, drawn: Floats, amount: float) -> Floats:
     """Moves that leave means and covariances of the columns exactly as they were.
 
-    Noise that is uncorrelated with the columns and has ``amount`` times their covariance is added, and the sum is shrunk.
+    Noise that is uncorrelated with the columns and has ``amount`` times their covariance is added; the sum is shrunk.
     """
     noise = with_covariance(without(drawn, middle), covariance(middle))
     moved = (middle + sqrt(amount) * noise) / sqrt(1.0 + amount)
@@ -67,9 +67,9 @@ def block_sizes(rows: int) -> Ints:
 def rotated(middle: Floats, drawn: Floats, amount: float) -> Floats:
     """Moves by random orthogonal matrices that keep means, and with them covariances.
 
-    Records stand block by block. Each block has a random basis of what is left when its mean is taken away, and turns by one angle in the
-    planes of its first and second, third and fourth ... direction. ``amount`` is the square of the moves as a share of
-    the variance: ``2 - 2 cos(angle)``. A last direction without a partner stays.
+    Records stand block by block. Each block has a random basis of what is left when its mean is taken away, and turns
+    by one angle in the planes of its first and second, third and fourth ... direction. ``amount`` is the square of the
+    moves as a share of the variance: ``2 - 2 cos(angle)``. A last direction without a partner stays.
     """
     turn = 1.0 - amount / 2.0
     side = sqrt(max(1.0 - turn**2, 0.0))

@@ -99,7 +99,8 @@ def _purpose(step: CheckedStep, columns: Sequence[str], name: str, what: str = "
 
 
 def _normals(step: CheckedStep, part: NoisyRows, columns: Sequence[str], name: str) -> Floats:
-    assert step.key is not None and part.identity is not None
+    assert step.key is not None
+    assert part.identity is not None
     return drawn_normals(part.identity, step.key.secret, _purpose(step, columns, name))
 
 
@@ -111,7 +112,8 @@ def _orthonormal(columns: Floats) -> Floats:
 
 def _turned_blocks(step: CheckedStep, part: NoisyRows, columns: Sequence[str], middle: Floats) -> Floats:
     """Moves of records that are turned together, block by block."""
-    assert step.key is not None and part.identity is not None
+    assert step.key is not None
+    assert part.identity is not None
     secret, rows = step.key.secret, len(middle)
     order = np.argsort(drawn_words(part.identity, secret, _purpose(step, columns, "", "/block")), kind="stable")
     blocks = np.array_split(order, max(rows // TOGETHER, 1))
@@ -137,7 +139,8 @@ def _hypercube(
     """Moves to the values of new ranks; ranks of scores that are nearly the same may be exchanged."""
     from scipy.special import ndtri
 
-    assert step.key is not None and part.identity is not None
+    assert step.key is not None
+    assert part.identity is not None
     rows, who = len(middle), part.identity.astype(np.int64)
     rank = np.stack([_ranks(column, who) for column in middle.T], axis=1)
     scores = ndtri((rank + 0.5) / rows)

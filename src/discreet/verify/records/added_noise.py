@@ -1,4 +1,4 @@
-"""Noise that was added to columns: done as stated, moments kept where claimed, and drawn with the key where it is known."""
+"""Noise that was added to columns: done as stated, moments kept where claimed, and drawn with the key where known."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _parts(step: CheckedStep, noisy: dict[str, NoisyColumn], identity: Words | N
     kinds, names = stratum_numbers(step), list(noisy)
     apart = step.method["how"] in BY_ITSELF
     if gaps.any() and not apart:
-        if step.method["missing"] == "refuse":
+        if len(names) > 1 and step.method["missing"] == "refuse":
             step.refuse("records with gaps got noise, and the method refuses them")
             return None
         kinds = np.unique(np.column_stack([kinds, gaps]), axis=0, return_inverse=True)[1].ravel()
@@ -314,7 +314,9 @@ def _check_moves(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequen
         ends = drawn_moves(step, part, columns)
         for place, name in enumerate(part.columns):
             column = noisy[name]
-            lands = [_landing(step, column, part.rows, end[:, place], side) for end, side in zip(ends, (-1, 1), strict=True)]
+            lands = [
+                _landing(step, column, part.rows, end[:, place], side) for end, side in zip(ends, (-1, 1), strict=True)
+            ]
             new = column.new[part.rows]
             slack = 1 if step.method["how"] in KEEPING else 0  # what keeps the sum
             wrong[name] += int(((new < lands[0].units - slack) | (new > lands[1].units + slack)).sum())
