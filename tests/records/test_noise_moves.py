@@ -86,7 +86,7 @@ def test_noise_by_itself_and_with_covariances():
 
 
 def test_noise_mends_what_averaging_took_away():
-    """Card 003-10, check 5: noise with the covariance of the residual restores the covariance, over 200 replications."""
+    """Card 003-10, check 5: noise with the covariance of the residual restores that of the file, over 200 draws."""
     values = centred(skewed(600, 2))
     order = np.argsort((values / values.std(axis=1, keepdims=True)).sum(axis=0))
     averaged = np.empty_like(values)
@@ -229,7 +229,9 @@ def test_values_land_where_brute_force_puts_them(given_, finer, floor, unknown):
         assert abs(new - place) <= np.abs(good - place).min() + 1.0 + 1e-9
 
 
-@given(st.lists(st.tuples(st.integers(-10**6, 10**6), st.floats(-100, 100)), min_size=2, max_size=20), st.integers(-2, 2))
+@given(
+    st.lists(st.tuples(st.integers(-(10**6), 10**6), st.floats(-100, 100)), min_size=2, max_size=20), st.integers(-2, 2)
+)
 @settings(max_examples=50, deadline=None)
 def test_sums_are_kept_to_half_a_unit(given_, finer):
     units, moves = (np.array(column) for column in zip(*given_, strict=True))
@@ -242,7 +244,7 @@ def test_sums_are_kept_to_half_a_unit(given_, finer):
 
 def test_codes_that_leave_no_place_are_refused():
     way = PLAIN._replace(unknown=((-5000, 5000),))
-    with pytest.raises(InputError, match='Noise made values of column \'x\' that stand for "unknown", and no other'):
+    with pytest.raises(InputError, match="Noise made values of column 'x' that stand for \"unknown\", and no other"):
         landed(np.array([6000], np.int64), np.array([-6000.0]), way, 6000)
 
 
@@ -254,5 +256,7 @@ def test_sums_that_nobody_can_keep_are_refused():
 
 def test_totals_beyond_64_bits_are_exact():
     units = np.array([2**61, 2**61, 2**61, 2**61 - 1, 2**61 - 3], np.int64)
-    done = landed(units, np.array([2048.0, -2048.0, 512.0, -256.0, -256.0]), PLAIN._replace(sums=True), int(units.min()))
+    done = landed(
+        units, np.array([2048.0, -2048.0, 512.0, -256.0, -256.0]), PLAIN._replace(sums=True), int(units.min())
+    )
     assert sum(done.units.tolist()) == sum(units.tolist())

@@ -28,8 +28,8 @@ NEARLY, NEARLY_ZERO = 1e-4, 1e-5
 """What stated effects may be off by: a share of them, and where they are nearly zero."""
 SAME_MOVE = 1e-7
 """Of the size of the noise: what two ways of computing a move may differ by."""
-BEYOND_CHANCE = 45.0
-"""Sums of squares that have a chance below exp(-45) are no draws of the stated size."""
+BEYOND_CHANCE = 1e-20
+"""Sums of squares that have a smaller chance are no draws of the stated size."""
 
 
 class NoisyColumn(NamedTuple):
@@ -104,6 +104,8 @@ def _columns(step: CheckedStep) -> list[str] | None:
     drawn = [done.facts["columns"] for done in step.earlier if _same_draws(done.method, method)]
     if wrong or any(len(some) != len(columns) for some in lists):
         step.refuse("how noise was made is not what the method says")
+    elif facts["moments"] != (how in KEEPING and not any(facts["cut"]) and not any(facts["zeros"])):
+        step.refuse("means and covariances are said to be kept, or not, without reason")
     elif list(facts["strata"]) != list(step.original.strata):
         step.refuse("the strata are not those of the records")
     elif any(name in some for some in drawn for name in columns):
@@ -264,6 +266,8 @@ def _from_least(units: Ints) -> Floats:
 
 def _check_sizes(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequence[NoisyRows]) -> None:
     """Noise is about as large as stated: sums of squares that chance all but excludes were not drawn."""
+    from scipy.stats import chi2
+
     how, facts = step.method["how"], step.evidence.facts
     if how == "latin_hypercube":
         _check_places(step, noisy, parts)
@@ -281,8 +285,9 @@ def _check_sizes(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequen
             column = noisy[name]
             total = float(np.sqrt((((column.moved()[part.rows])[use] / size) ** 2).sum()))
             rounded = float(np.sqrt(((0.5 / 10.0**column.finer / size) ** 2).sum()))
-            most = np.sqrt(len(size)) + np.sqrt(2 * BEYOND_CHANCE)
-            least = np.sqrt(max(len(size) - 2 * np.sqrt(len(size) * BEYOND_CHANCE), 0))
+            least, most = (
+                float(np.sqrt(end)) for end in (chi2.ppf(BEYOND_CHANCE, len(size)), chi2.isf(BEYOND_CHANCE, len(size)))
+            )
             if total > most + rounded + 1e-6 or total < least - rounded:
                 step.refuse("noise is larger or smaller than chance lets it be", name)
 
