@@ -311,7 +311,7 @@ def test_columns_without_values_and_with_infinite_ones():
 
 
 def test_covariances_that_are_singular():
-    columns = {"x": [1, 5, 2, 8, 3, 9, 4], "y": [2, 1, 7, 3, 5, 8, 1]}
+    columns = {"x": [1, 5, 2, 8, 3, 9, 4, 6, 0, 7, 11], "y": [2, 1, 7, 3, 5, 8, 1, 9, 4, 6, 10]}
     columns["z"] = [a + b for a, b in zip(columns["x"], columns["y"], strict=True)]
     for how in ("correlated", "exact", "restricted"):
         match = "The values of 'z' follow from 'x', 'y', so that the covariance of the columns is singular"
@@ -325,10 +325,12 @@ def test_covariances_that_are_singular():
 
 def test_fewer_records_than_columns():
     columns = {name: [i * j % 7 for i in range(3)] for j, name in enumerate("abcd", 2)}
-    match = r"There are 3 records, and how=\"correlated\" with 4 columns needs at least 5.*Name fewer columns"
+    match = r"There are 3 records, and how=\"correlated\" with 4 columns needs at least 6.*Name fewer columns"
     refused(columns, ds.AddNoise(), InputError, match)
-    refused(columns, ds.AddNoise(how="restricted"), InputError, "with 4 columns needs at least 9")
-    refused({"x": [1, 2]}, ds.AddNoise(how="romm"), InputError, "needs at least 3")
+    refused(columns, ds.AddNoise(how="restricted"), InputError, "with 4 columns needs at least 14")
+    refused({"x": [1, 2, 4]}, ds.AddNoise(how="romm"), InputError, "needs at least 6")
+    # One column of three records leaves noise that keeps its variance two choices.
+    refused({"x": [1, 2, 4]}, ds.AddNoise(how="restricted"), InputError, "needs at least 5")
 
 
 def test_numbers_that_are_too_large():

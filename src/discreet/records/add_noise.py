@@ -41,8 +41,10 @@ EACH = ("independent", "proportional")
 """Ways that look at each column by itself."""
 KEEPS = ("exact", "restricted", "romm")
 """Ways that keep sums exactly, and means and covariances, or those of the noise, to the rounding."""
-FREE = {"independent": 1, "correlated": 1, "exact": 1, "restricted": 2, "outliers": 1, "latin_hypercube": 2}
-"""How many times as many records as columns there must be, and one more."""
+FREE = {"independent": 0, "correlated": 1, "exact": 2, "restricted": 3, "outliers": 1, "latin_hypercube": 3}
+"""How many times as many records as columns there must be, and two more: in fewer, what must be kept leaves noise no
+choice but one or two, and readers would try them."""
+FEWEST_TURNED = 6
 MOST_TURN = 2.0
 
 
@@ -290,7 +292,7 @@ class AddNoise(Keyed, RecordMethod):
                     f"All values of {name!r}{part.where} are equal, so that noise has no size.",
                     hint='Leave the column out, merge strata, or use how="proportional".',
                 )
-        least = FREE.get(self.how, 0) * len(names) + 1 if self.how != "romm" else 3
+        least = FEWEST_TURNED if self.how == "romm" else FREE[self.how] * len(names) + 2
         if len(part.rows) < least:
             raise InputError(
                 f'There are {counted(len(part.rows), "record")}{part.where}, and how="{self.how}" with '

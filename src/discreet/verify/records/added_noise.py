@@ -218,7 +218,7 @@ def _check_flags(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequen
     sure = most = changed = 0
     for part in parts:
         far = outlyingness(part.units.astype(np.float64), step.method["flag"], step.method["beyond"])
-        if far is None:
+        if far is None or not np.all(np.isfinite(far)):
             step.refuse("it cannot be said which records lie far out")
             return
         sure, most = sure + int((far > 1 + EDGE).sum()), most + int((far > 1 - EDGE).sum())
@@ -256,7 +256,7 @@ def _check_moments(step: CheckedStep, noisy: dict[str, NoisyColumn], part: Noisy
     for found, wanted in pairs:
         spread = np.sqrt(np.maximum(np.diagonal(wanted), 0)) + off
         loose = np.outer(off, spread) + np.outer(spread, off) + NEARLY**2 * np.outer(spread, spread)
-        if np.any(np.abs(found - wanted) > loose * len(old) / (len(old) - 1)):
+        if not np.all(np.abs(found - wanted) <= loose * len(old) / (len(old) - 1)):
             step.refuse("covariances are not what they should be", ", ".join(part.columns))
 
 
