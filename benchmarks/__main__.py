@@ -17,6 +17,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     hard_small,
     measures,
     microaggregation,
+    noise,
     optimal,
     perturbation,
     prepared,

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from discreet.recipe.batch import convert_batch, run_batch
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
+    from discreet.records.add_noise import AddNoise
     from discreet.records.drop_add import DropAdd
     from discreet.records.generalise import Generalise
     from discreet.records.local_suppress import LocalSuppress
@@ -148,6 +149,7 @@ _HOME = {
     "discreet.records.drop_add": ("DropAdd",),
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
+    "discreet.records.add_noise": ("AddNoise",),
     "discreet.records.generalise": ("Generalise",),
     "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.microaggregate": ("Microaggregate",),
@@ -201,6 +203,7 @@ _HOME = {
 }
 METHODS.add_homes(
     {
+        "add_noise": "discreet.records.add_noise",
         "adjust": "discreet.tables.adjust.method",
         "cell_key": "discreet.tables.perturb.cell_key_method",
         "drop_add": "discreet.records.drop_add",
@@ -229,6 +232,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "AddNoise",
     "Adjacency",
     "Adjust",
     "BetaLikeness",

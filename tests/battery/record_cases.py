@@ -72,6 +72,20 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     ],
     "rank-swap": lambda: [ds.RankSwap(share=0.2)],
     "rank-swap-joint": lambda: [ds.RankSwap(["age"], 0.3, joint=False), ds.RankSwap(["income"], 1)],
+    "add-noise": lambda: [
+        ds.AddNoise(["age"], 0.2, zeros="keep", nonnegative=True),
+        ds.AddNoise(["income"]),
+    ],
+    "add-noise-exact": lambda: [
+        ds.Recode("income", bottom=0),
+        ds.AddNoise(["age"], 0.3, "restricted", decimals=1),
+    ],
+    "add-noise-outliers": lambda: [ds.AddNoise(["age"], 0.1, "outliers", flag="limits", beyond=0.6)],
+    "add-noise-turned": lambda: [ds.AddNoise(how="romm")],
+    "add-noise-ranks": lambda: [
+        ds.AddNoise(["age"], 0.1, "proportional"),
+        ds.AddNoise(["age"], 0.3, "latin_hypercube", version=2),
+    ],
     "pram": lambda: [
         ds.Pram(
             {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
@@ -152,6 +166,19 @@ BAD_RECORD_PARAMETERS = {
         {"columns": ["income", "income"]},
         {"shares": 0.1},
     ],
+    "add_noise": [
+        {"amount": 0},
+        {"amount": -0.1},
+        {"how": "gaussian"},
+        {"columns": ["income", "income"]},
+        {"how": "romm", "amount": 3},
+        {"how": "outliers", "decimals": 2},
+        {"how": "outliers", "flag": "size"},
+        {"how": "outliers", "beyond": 1},
+        {"decimals": 10},
+        {"zeros": "stay"},
+        {"noise": 0.1},
+    ],
     "pram": [
         {},
         {"matrices": {}},
@@ -181,6 +208,7 @@ TOO_FEW = "times, in 1 record"
 STANDS_STILL = "leaves every code that occurs as it is"
 NO_RANK = "no ranks were close enough"
 NO_GROUP = "a group has at least"
+ONE_VALUE, ALL_EQUAL = "There is one value of 'age'", "are equal, so that noise has no size"
 RECORD_NOT_FOR = {
     ("recode-mean", "one_record"): "has no value, so that its top cannot be found",
     ("recode-mean", "equal_rows"): "no column 'weight'",
@@ -202,6 +230,15 @@ RECORD_NOT_FOR = {
     ("rank-swap-joint", "one_record"): NO_RANK,
     ("rank-swap", "equal_rows"): NO_RANK,
     ("rank-swap-joint", "equal_rows"): NO_RANK,
+    ("add-noise", "one_record"): ONE_VALUE,
+    ("add-noise", "equal_rows"): ALL_EQUAL,
+    ("add-noise-exact", "one_record"): ONE_VALUE,
+    ("add-noise-exact", "equal_rows"): ALL_EQUAL,
+    ("add-noise-outliers", "one_record"): ONE_VALUE,
+    ("add-noise-outliers", "equal_rows"): ALL_EQUAL,
+    ("add-noise-turned", "one_record"): "no value in any",
+    ("add-noise-turned", "equal_rows"): ALL_EQUAL,
+    ("add-noise-ranks", "one_record"): ONE_VALUE,
     ("pram-invariant", "one_record"): STANDS_STILL,
     ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("local-suppress-sets", "one_record"): TOO_FEW,

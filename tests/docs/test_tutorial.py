@@ -50,6 +50,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/microaggregation.md", 1),
         ("docs/methods/rank-swap.md", 1),
         ("docs/methods/mask-residual.md", 2),
+        ("docs/methods/add-noise.md", 1),
         ("docs/methods/engines.md", 3),
         ("docs/methods/structure.md", 1),
         ("docs/coordination.md", 4),

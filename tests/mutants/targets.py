@@ -74,6 +74,8 @@ GROUPS: dict[str, Group] = {
         files=tuple(
             f"verify/records/{name}.py"
             for name in (
+                "added_moves",
+                "added_noise",
                 "anonymity",
                 "blank_bounds",
                 "blank_risk",
@@ -91,6 +93,7 @@ GROUPS: dict[str, Group] = {
                 "lost",
                 "microaggregated",
                 "multiplied_records",
+                "outlying_records",
                 "population",
                 "randomised",
                 "rank_swapped",
@@ -109,6 +112,7 @@ GROUPS: dict[str, Group] = {
             "tests/battery/test_record_battery.py",
             "tests/attack/test_forged_records.py",
             "tests/verify/records",
+            "tests/records/test_add_noise.py",
             "tests/records/test_blank_kinds.py",
             "tests/records/test_generalise.py",
             "tests/records/test_local_suppress.py",

@@ -69,6 +69,8 @@ def with_units(old: pa.ChunkedArray, new: Ints, column: ExactColumn, decimals: i
 
     whole = decimals == 0 and column.whole
     values = pa.array(new if whole else new / 10.0**decimals)
+    if not column.gaps.any():
+        return pa.chunked_array([values])
     there = pa.chunked_array([pa.array(~column.gaps)])
     try:
         return pc.if_else(there, pa.chunked_array([values]), old.cast(values.type))

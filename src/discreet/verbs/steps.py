@@ -76,12 +76,17 @@ def _refuse_drawing_twice(steps: Sequence[RecordMethod]) -> None:
 def refuse_exchanging_twice(earlier: Sequence[Evidence], evidence: Evidence) -> None:
     """Refuse to exchange what was exchanged before: many get back what they had, all of them where reach is one rank.
 
-    Areas are exchanged again where other draws choose the households.
+    Areas are exchanged again where other draws choose the households. Noise is added again where it is drawn anew.
     """
     before = {what for done in earlier for what in _exchanged(done)}
     again = [what for what in _exchanged(evidence) if what in before]
     if again:
         method, column, _ = again[0]
+        if method == "add_noise":
+            raise ParameterError(
+                f"Column {column!r} gets noise twice with the same draws, which do not add up like other ones.",
+                hint="Give one AddNoise with a larger amount=, or the second another version=.",
+            )
         hint = (
             "Give one RankSwap with a larger share=." if method == "rank_swap" else "Give the second another version=."
         )
@@ -95,6 +100,8 @@ def _exchanged(evidence: Evidence) -> list[tuple[str, str, int]]:
     method = evidence.method
     if method["method"] == "rank_swap":
         return [("rank_swap", str(name), 0) for name in evidence.facts["columns"]]
+    if method["method"] == "add_noise":
+        return [("add_noise", str(name), int(method["version"])) for name in evidence.facts["columns"]]
     return [("swap", str(method["area"]), int(method["version"]))] if method["method"] == "swap" else []
 
 

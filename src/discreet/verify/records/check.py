@@ -10,6 +10,7 @@ import numpy as np
 from discreet.model.claims.record_rules import some_untold
 from discreet.model.claims.records import release_left_out
 from discreet.model.custodian import RecordCustodian
+from discreet.verify.records.added_noise import check_added_noise
 from discreet.verify.records.blanked import check_blanked
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from discreet.model.public import PublicRelease
 
 METHODS: dict[str, Callable[[CheckedStep], None]] = {
+    "add_noise": check_added_noise,
     "generalise": check_generalised,
     "local_suppress": check_blanked,
     "microaggregate": check_microaggregated,

@@ -128,6 +128,30 @@ RECODE_BESIDES: dict[str, Shape] = {
 }
 """Parameters of recodings that stand there where they say something."""
 METHODS: dict[str, Shape] = {
+    "add_noise": record(
+        {
+            "method": one_of("add_noise"),
+            "columns": many(SOME),
+            "amount": number(),
+            "how": one_of(
+                "independent",
+                "correlated",
+                "exact",
+                "restricted",
+                "romm",
+                "outliers",
+                "proportional",
+                "latin_hypercube",
+            ),
+            "flag": one_of("distance", "influence", "limits"),
+            "beyond": number(0, 1),
+            "decimals": optional(whole(0, 9)),
+            "nonnegative": flag,
+            "zeros": one_of("move", "keep"),
+            "missing": one_of("refuse", "apart"),
+            **KEYED,
+        }
+    ),
     "generalise": record(
         {
             "method": one_of("generalise"),

@@ -25,6 +25,20 @@ def drawn_fractions(identity: Words, secret: bytes, purpose: str) -> Floats:
     return found
 
 
+def drawn_words(identity: Words, secret: bytes, purpose: str) -> Words:
+    """What the key makes of the identity of every record: 64 bits."""
+    return _hashed(secret, purpose, [identity])
+
+
+def drawn_normals(identity: Words, secret: bytes, purpose: str) -> Floats:
+    """A standard normal number for every record: the quantile of the upper 52 bits, in the middle of each step."""
+    from scipy.special import ndtri
+
+    words = _hashed(secret, purpose, [identity])
+    found: Floats = ndtri(((words >> np.uint64(12)).astype(np.float64) + 0.5) / 2.0**52)
+    return found
+
+
 def identity_of(records: RecordSet) -> Words:
     """Who each row is: its identifiers, or all that it holds and how many equal rows stand before it."""
     named = [name for name in records.names if records.about(name).role == "identifier"]
