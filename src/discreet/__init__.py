@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from discreet.records.pram import Pram
     from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
+    from discreet.records.round_randomly import RoundRandomly
     from discreet.records.swap import Swap
     from discreet.rules import (
         Dominance,
@@ -158,6 +159,7 @@ _HOME = {
     "discreet.measures.pram_estimates": ("pram_estimates",),
     "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
+    "discreet.records.round_randomly": ("RoundRandomly",),
     "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.rules.diversity": ("BetaLikeness", "LDiversity", "TCloseness"),
     "discreet.rules.population": ("DeltaPresence", "KMap"),
@@ -206,6 +208,7 @@ METHODS.add_homes(
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
+        "round_randomly": "discreet.records.round_randomly",
         "small_count": "discreet.tables.perturb.small_count_method",
         "suppress": "discreet.tables.suppress.method",
         "swap": "discreet.records.swap",
@@ -263,6 +266,7 @@ __all__ = [
     "Release",
     "Request",
     "Round",
+    "RoundRandomly",
     "Rule",
     "SmallCount",
     "Suppress",

@@ -53,6 +53,11 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     "microaggregate-each": lambda: [ds.Microaggregate(["age"], 3, "univariate", location="median", missing="apart")],
     "rank-swap": lambda: [ds.RankSwap(share=0.2)],
     "rank-swap-joint": lambda: [ds.RankSwap(["age"], 0.3, joint=False), ds.RankSwap(["income"], 1)],
+    "round-randomly": lambda: [ds.RoundRandomly()],
+    "round-randomly-coded": lambda: [
+        ds.Recode("income", top_quantile=0.9),
+        ds.RoundRandomly(["income"], [(1000, 50), (0, 0.25)], bases_of={"age": 5}),
+    ],
     "pram": lambda: [
         ds.Pram(
             {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
@@ -124,6 +129,20 @@ BAD_RECORD_PARAMETERS = {
         {"share": 5},
         {"columns": ["income", "income"]},
         {"shares": 0.1},
+    ],
+    "round_randomly": [
+        {"bases": 0},
+        {"bases": [[10, -1], [0, 1]]},
+        {"bases": [[10, 5], [10, 1], [0, 1]]},
+        {"bases": [[10, 5]]},
+        {"bases_of": {"age": "five"}},
+        {"keep": ["-9"]},
+        {"totals": {"all": []}},
+        {"totals": {"all": ["one", "-one"]}},
+        {"totals": {"all": ["one"], "one": ["all"]}},
+        {"columns": ["all"], "totals": {"all": ["one"]}},
+        {"columns": ["income", "income"]},
+        {"base": 5},
     ],
     "pram": [
         {},

@@ -17,6 +17,7 @@ from discreet.verify.records.generalised import check_generalised
 from discreet.verify.records.microaggregated import check_microaggregated
 from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.randomised import check_pram, check_published_matrices, public_matrices
+from discreet.verify.records.randomly_rounded import check_randomly_rounded
 from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.rules import check_rule
@@ -37,6 +38,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "rank_swap": check_rank_swapped,
     "pram": check_pram,
     "recode": check_recoded,
+    "round_randomly": check_randomly_rounded,
     "swap": check_swapped_records,
 }
 """Methods for records, and how their claims are checked."""

@@ -124,6 +124,9 @@ RECODE_BESIDES: dict[str, Shape] = {
     "unknown": many(SOME, least=1),
 }
 """Parameters of recodings that stand there where they say something."""
+BASES = many(row(number(0), number(0)), least=1)
+TOTALS = by_name(many(SOME, least=1))
+"""Totals, and the columns that they are the sums of."""
 METHODS: dict[str, Shape] = {
     "generalise": record(
         {
@@ -193,6 +196,17 @@ METHODS: dict[str, Shape] = {
             "columns": many(SOME),
             "share": number(0, 1),
             "joint": flag,
+            **KEYED,
+        }
+    ),
+    "round_randomly": record(
+        {
+            "method": one_of("round_randomly"),
+            "columns": many(SOME),
+            "bases": BASES,
+            "bases_of": by_name(BASES),
+            "keep": many(number()),
+            "totals": TOTALS,
             **KEYED,
         }
     ),
