@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from discreet.records.pram import Pram
     from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
+    from discreet.records.redraw import Redraw
     from discreet.records.round_randomly import RoundRandomly
     from discreet.records.swap import Swap
     from discreet.rules import (
@@ -159,6 +160,7 @@ _HOME = {
     "discreet.measures.pram_estimates": ("pram_estimates",),
     "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
+    "discreet.records.redraw": ("Redraw",),
     "discreet.records.round_randomly": ("RoundRandomly",),
     "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.rules.diversity": ("BetaLikeness", "LDiversity", "TCloseness"),
@@ -206,6 +208,7 @@ METHODS.add_homes(
         "rank_swap": "discreet.records.rank_swap",
         "pram": "discreet.records.pram",
         "recode": "discreet.records.recode",
+        "redraw": "discreet.records.redraw",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
         "round_randomly": "discreet.records.round_randomly",
@@ -263,6 +266,7 @@ __all__ = [
     "RankSwap",
     "Recode",
     "Redistribute",
+    "Redraw",
     "Release",
     "Request",
     "Round",

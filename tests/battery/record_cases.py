@@ -55,9 +55,11 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     "rank-swap-joint": lambda: [ds.RankSwap(["age"], 0.3, joint=False), ds.RankSwap(["income"], 1)],
     "round-randomly": lambda: [ds.RoundRandomly()],
     "round-randomly-coded": lambda: [
-        ds.Recode("income", top_quantile=0.9),
+        ds.Recode("income", top=90_000),
         ds.RoundRandomly(["income"], [(1000, 50), (0, 0.25)], bases_of={"age": 5}),
     ],
+    "redraw": lambda: [ds.Redraw(unusual=10, camouflage=15, predictors=["age", "sex", "health"])],
+    "redraw-by": lambda: [ds.Redraw(["income"], unusual=5, by=["age"], camouflage=20, least=0.05, most=0.1, version=2)],
     "pram": lambda: [
         ds.Pram(
             {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
@@ -144,6 +146,18 @@ BAD_RECORD_PARAMETERS = {
         {"columns": ["income", "income"]},
         {"base": 5},
     ],
+    "redraw": [
+        {},
+        {"unusual": -1},
+        {"unusual": 5, "least": 0},
+        {"unusual": 5, "least": 0.3, "most": 0.2},
+        {"unusual": 5, "most": 1},
+        {"camouflage": 5, "by": ["income"]},
+        {"unusual": 5, "columns": ["income"], "predictors": ["income"]},
+        {"unusual": 5, "columns": ["income", "income"]},
+        {"unusual": 5, "flags": 3},
+        {"unusual": 5, "delta": 0.1},
+    ],
     "pram": [
         {},
         {"matrices": {}},
@@ -190,6 +204,10 @@ RECORD_NOT_FOR = {
     ("rank-swap-joint", "one_record"): NO_RANK,
     ("rank-swap", "equal_rows"): NO_RANK,
     ("rank-swap-joint", "equal_rows"): NO_RANK,
+    ("redraw", "one_record"): "can be drawn anew",
+    ("redraw-by", "one_record"): "can be drawn anew",
+    ("redraw", "equal_rows"): "has the same value in all records",
+    ("redraw-by", "equal_rows"): "has the same value in all records",
     ("pram-invariant", "one_record"): STANDS_STILL,
     ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("local-suppress-sets", "one_record"): TOO_FEW,

@@ -80,6 +80,11 @@ def refuse_exchanging_twice(earlier: Sequence[Evidence], evidence: Evidence) -> 
     """
     before = {what for done in earlier for what in _exchanged(done)}
     again = [what for what in _exchanged(evidence) if what in before]
+    if again and again[0][0] == "redraw":
+        raise ParameterError(
+            f"Values of column {again[0][1]!r} are drawn anew twice, and would lie outside their bounds.",
+            hint="Give one Redraw for all records that shall change.",
+        )
     if again:
         method, column, _ = again[0]
         hint = (
@@ -93,8 +98,8 @@ def refuse_exchanging_twice(earlier: Sequence[Evidence], evidence: Evidence) -> 
 def _exchanged(evidence: Evidence) -> list[tuple[str, str, int]]:
     """What a step exchanges, and by which draws where others would not bring it back."""
     method = evidence.method
-    if method["method"] == "rank_swap":
-        return [("rank_swap", str(name), 0) for name in evidence.facts["columns"]]
+    if method["method"] in ("rank_swap", "redraw"):
+        return [(str(method["method"]), str(name), 0) for name in evidence.facts["columns"]]
     return [("swap", str(method["area"]), int(method["version"]))] if method["method"] == "swap" else []
 
 

@@ -20,6 +20,7 @@ from discreet.verify.records.randomised import check_pram, check_published_matri
 from discreet.verify.records.randomly_rounded import check_randomly_rounded
 from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
+from discreet.verify.records.redrawn import check_redrawn
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.swapped_records import check_swapped_records
 from discreet.verify.records.words import expected_words
@@ -38,6 +39,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "rank_swap": check_rank_swapped,
     "pram": check_pram,
     "recode": check_recoded,
+    "redraw": check_redrawn,
     "round_randomly": check_randomly_rounded,
     "swap": check_swapped_records,
 }

@@ -199,6 +199,22 @@ METHODS: dict[str, Shape] = {
             **KEYED,
         }
     ),
+    "redraw": record(
+        {
+            "method": one_of("redraw"),
+            "columns": many(SOME),
+            "unusual": whole(),
+            "by": many(SOME),
+            "flags": optional(SOME),
+            "camouflage": whole(),
+            "least": number(0, 1),
+            "most": number(0, 1),
+            "predictors": many(SOME),
+            "totals": TOTALS,
+            "keep": many(number()),
+            **KEYED,
+        }
+    ),
     "round_randomly": record(
         {
             "method": one_of("round_randomly"),
