@@ -122,6 +122,7 @@ RECODE_BESIDES: dict[str, Shape] = {
     "together": one_of(True),
     "labels": by_name(text()),
     "unknown": many(SOME, least=1),
+    "complete": one_of(True),
 }
 """Parameters of recodings that stand there where they say something."""
 BASES = many(row(number(0), number(0)), least=1)
