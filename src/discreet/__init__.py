@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from discreet.recipe.batch import convert_batch, run_batch
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
+    from discreet.records import presets
     from discreet.records.drop_add import DropAdd
     from discreet.records.generalise import Generalise
     from discreet.records.local_suppress import LocalSuppress
@@ -223,6 +224,7 @@ _MODULES = {
     "examples": "discreet.generate.examples",
     "generate": "discreet.generate",
     "measures": "discreet.measures",
+    "presets": "discreet.records.presets",
 }
 
 __all__ = [
@@ -302,6 +304,7 @@ __all__ = [
     "measures",
     "office_table",
     "pram_estimates",
+    "presets",
     "profile",
     "propose_recodes",
     "protect",

@@ -114,8 +114,8 @@ def _worth(draws: Draws, age: Floats, education: Integers, listed: NDArray[np.bo
 
 
 def _debts(draws: Draws, worth: Floats) -> Integers:
-    some = draws.uniform("owes", len(worth)) < 0.7
-    usual = some * 30_000.0 * lognormal(draws.uniform("debts", len(worth)), 1.2)
+    some = draws.uniform("owes", len(worth)) < 0.75
+    usual = some * 60_000.0 * lognormal(draws.uniform("debts", len(worth)), 1.2)
     return _as_said(usual + np.maximum(-worth, 0.0))
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FOLLOWS = 1e-6
 """A column of a model follows from those before it where this share of it, or less, is left."""
+LOOKED_AROUND = 5
+"""Of so many grains on both sides, some are as round as the first."""
 NO_CHANCE = 1e-200
 """Chances below are not computed with."""
 
@@ -60,7 +62,7 @@ class Redrawn:
 def redrawn(units: Ints, model: FieldModels, scale: float, bound: Floats, least: float, chance: Floats) -> Redrawn:
     """Normal draws under the condition that they fall within bounds, as if drawn again and again until they do.
 
-    They become multiples of what each value is a multiple of, and none is the old value. Where the model gives the
+    They become numbers that are as round as the value was, and none is the old value. Where the model gives the
     bounds no chance that can be computed, the value moves to the bound that is nearer to what the model says.
 
     Parameters
@@ -80,11 +82,26 @@ def redrawn(units: Ints, model: FieldModels, scale: float, bound: Floats, least:
     ends = [signed_log((units + side * most) / scale) for side in (-1, 1)]
     place, ruled_out = _within(model, ends[0], ends[1], chance)
     aim = np.sign(place) * np.expm1(np.abs(place)) * scale
-    steps = np.rint((aim - units) / grain).astype(np.int64)
-    steps = np.where(steps == 0, np.where(aim > units, 1, -1), steps)
-    farthest = most // grain
-    steps = np.where(ruled_out, np.where(model.mean > signed_log(units / scale), farthest, -farthest), steps)
-    return Redrawn(units + np.clip(steps, -farthest, farthest) * grain, ruled_out)
+    side = np.where(model.mean > signed_log(units / scale), 1, -1)
+    aim = np.where(ruled_out, units + side * most, aim)
+    return Redrawn(_as_round(units, aim, grain, most, reach(units, least)), ruled_out)
+
+
+def _as_round(units: Ints, aim: Floats, grain: Ints, most: Ints, limit: Ints) -> Ints:
+    """The values next to some numbers that are new, within bounds, and as round as the old ones, no more and no less.
+
+    There always is one: the old value and its neighbours go through all kinds of roundness within a few grains.
+    """
+    steps = np.floor((aim - units) / grain).astype(np.int64)
+    best, nearest = units.copy(), np.full(len(units), np.inf)
+    near = [steps + shift for shift in range(-LOOKED_AROUND, LOOKED_AROUND + 2)]
+    for tried in (*near, *(np.full(len(units), step) for step in (-2, -1, 1, 2))):
+        value = units + tried * grain
+        good = (tried != 0) & (np.abs(tried) * grain <= most)
+        good &= grains(np.where(good, value, units), limit) == grain
+        apart = np.where(good, np.abs(value - aim), np.inf)
+        best, nearest = np.where(apart < nearest, value, best), np.minimum(apart, nearest)
+    return best
 
 
 @dataclass(frozen=True, eq=False)

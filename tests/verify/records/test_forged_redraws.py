@@ -46,6 +46,12 @@ def release() -> ds.Release[RecordCustodian]:
     return ds.protect(data, method, key=ds.Key(bytes(32)))
 
 
+def as_round(old: int, new: int) -> bool:
+    """Whether two numbers are multiples of the same of 1, 2, 5, 10, ... up to a tenth of the first."""
+    steps = [step for zeros in range(7) for step in (10**zeros, 2 * 10**zeros, 5 * 10**zeros) if step <= old // 10]
+    return max(s for s in steps if old % s == 0) == max(s for s in steps if new % s == 0)
+
+
 class RedrawForgery:
     """A release of which the step is rewritten; numbers of records and values, and totals, follow."""
 
@@ -72,12 +78,11 @@ class RedrawForgery:
             self.changed[name][row] = self.old[name][row]
 
     def moved(self, row: int) -> None:
-        """All values of a record move by one grain."""
+        """All values of a record move to the next larger ones that are as round."""
         for name in ("x", "y"):
             old = self.old[name][row]
             if old >= 10:
-                steps = [d * 10**k for k in range(6) for d in (1, 2, 5)]
-                self.changed[name][row] = old + max(s for s in steps if old % s == 0 and s <= old // 10)
+                self.changed[name][row] = next(new for new in range(old + 1, 2 * old) if as_round(old, new))
 
     def verdict(self) -> Verdict:
         if self.follows:

@@ -103,12 +103,13 @@ def _check_bounds(step: CheckedStep, name: str, field: MoneyField, why: NDArray[
         return
     old, new = field.old[drawn], field.new[drawn]
     size = np.abs(old).astype(np.float64)
+    limit = np.floor(step.method["least"] * size)
     far = int((np.abs(new - old) > np.floor(step.method["most"] * size)).sum())
     if far:
         step.refuse(f"{counted(far, 'value')} moved farther than any bound", name)
     elif np.any(new == old):
         step.refuse("a value of a chosen record stayed", name)
-    elif np.any(new % roundness(old, np.floor(step.method["least"] * size)) != 0):
+    elif np.any(roundness(old, limit) != roundness(new, limit)):
         step.refuse("a value is not as round as it was, which tells that it was altered", name)
 
 
@@ -185,12 +186,12 @@ def _check_drawn(step: CheckedStep, money: dict[str, MoneyField], why: NDArray[A
         share = share * (step.method["most"] - step.method["least"]) + step.method["least"]
         size = np.abs(field.old[rows]).astype(np.float64)
         most = np.floor(share * size).astype(np.int64)
-        grain = roundness(field.old[rows], np.floor(step.method["least"] * size))
+        least = np.floor(step.method["least"] * size)
         if np.any(np.abs(field.new[rows] - field.old[rows]) > most):
             step.refuse("a value moved farther than the bound that the key draws", name)
             return True
         found = check_values(
-            model.of(name, rows), field.old[rows], field.new[rows], most, grain, chance, field.decimals
+            model.of(name, rows), field.old[rows], field.new[rows], most, least, chance, field.decimals
         )
         clipped.append(found.clipped)
         unsure += found.unsure

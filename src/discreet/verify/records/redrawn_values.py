@@ -20,6 +20,8 @@ FOLLOWS = 1e-6
 TOO_SMALL = 1e-200
 NEARLY, CLOSE = 1e-6, 1e-8
 """Chances agree to the first, places on the signed-log scale to the second."""
+MOST_GRAINS = 20
+"""Values that are as round as another lie within so many grains of it."""
 LEAST_SPREAD = 1e-7
 """Draws around a model that leaves less open than this cannot be told apart."""
 
@@ -136,21 +138,31 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def _next(old: Whole, new: Whole, most: Whole, least: Numbers, side: int) -> Numbers:
+    """Where draws begin to stand for the next value on one side: half way, or at the bound where there is none."""
+    grain = roundness(old, least)
+    found = (old + side * most).astype(np.float64)
+    open_ = np.ones(len(old), np.bool_)
+    for step in range(1, MOST_GRAINS + 1):
+        value = new + side * step * grain
+        fits = (np.abs(value - old) <= most) & (value != old) & (roundness(value, least) == grain) & open_
+        found[fits] = (new[fits] + value[fits]) / 2
+        open_ &= ~fits
+    return found
+
+
 def check_values(
-    expected: Expected, old: Whole, new: Whole, most: Whole, grain: Whole, chance: Numbers, decimals: int
+    expected: Expected, old: Whole, new: Whole, most: Whole, least: Numbers, chance: Numbers, decimals: int
 ) -> FoundDraws:
     """Whether the draw of each value, a share of the chances between its bounds, falls on the value that is there.
 
-    A value stands for all draws that are nearer to it than to other multiples of its grain; those next to the old
-    value stand for the draws nearest to that one, too, each on its side, and the outermost ones for all to the bound.
+    A value stands for all draws that are nearer to it than to others that are as round and within the bounds.
     """
     other = clipped = unsure = 0
     scale = 10.0**decimals
-    farthest = most // grain
-    steps = (new - old) // grain
-    lower = np.where(steps == 1, 0.0, np.where(steps == -farthest, -most / grain, steps - 0.5)) * grain + old
-    upper = np.where(steps == -1, 0.0, np.where(steps == farthest, most / grain, steps + 0.5)) * grain + old
+    lower, upper = (_next(old, new, most, least, side) for side in (-1, 1))
     ends = [log_scale(values / scale) for values in (lower, upper, old - most, old + most, old.astype(np.float64))]
+    outermost = np.where(new > old, upper == old + most, lower == old - most)
     for i in range(len(old)):
         low, high, first, last, here = (float(end[i]) for end in ends)
         mean, spread = float(expected.mean[i]), float(expected.spread[i])
@@ -160,13 +172,13 @@ def check_values(
         ruled_out = _between(first, last, mean, spread) < TOO_SMALL
         clipped += ruled_out
         if ruled_out:
-            other += int(steps[i]) != (int(farthest[i]) if mean > here else -int(farthest[i]))
+            other += not outermost[i] or (new[i] > old[i]) != (mean > here)
             continue
         close = CLOSE * (1 + abs(mean))
         whole = _between(first, last, mean, spread)
-        least = _between(first, low - close, mean, spread) / whole
-        greatest = _between(first, high + close, mean, spread) / whole
-        other += not least - NEARLY <= chance[i] <= greatest + NEARLY
+        begin = _between(first, low - close, mean, spread) / whole
+        end = _between(first, high + close, mean, spread) / whole
+        other += not begin - NEARLY <= chance[i] <= end + NEARLY
     return FoundDraws(other, clipped, unsure)
 
 
