@@ -145,11 +145,9 @@ def test_values_that_the_key_does_not_draw():
 
 def test_values_beyond_the_bound_that_the_key_draws():
     def forge(f: RedrawForgery) -> None:
-        rows = [
-            i for i in range(ROWS) if f.why[i] and f.old["x"][i] >= 1000 and f.old["x"][i] % 2 and f.old["x"][i] % 5
-        ]
-        for row in rows:
-            f.changed["x"][row] = f.old["x"][row] + int(0.249 * f.old["x"][row])
+        for row in (i for i in range(ROWS) if f.why[i] and f.old["x"][i] >= 10):
+            old = f.old["x"][row]
+            f.changed["x"][row] = next(new for new in range(old + old // 4, old, -1) if as_round(old, new))
 
     refused(forge, "a value moved farther than the bound that the key draws")
 
