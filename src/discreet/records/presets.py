@@ -1,4 +1,11 @@
-"""Lists of methods for surveys of a kind, to read, to print and to change before they run."""
+"""Lists of methods for surveys of a kind, to read, to print and to change before they run.
+
+Examples
+--------
+>>> import discreet as ds
+>>> [step.kind for step in ds.presets.wealth_survey(["income", "debts"], unusual=50, camouflage=50)]
+['redraw', 'round_randomly']
+"""
 
 from __future__ import annotations
 
