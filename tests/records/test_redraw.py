@@ -220,6 +220,20 @@ def test_bad_input_is_refused_in_words():
         ds.Redraw(camouflage=3, by="x")
 
 
+def test_relations_that_would_show_who_was_altered_are_refused():
+    with pytest.raises(
+        InputError, match=r"Columns 'house', 'financial', 'assets', 'debts', 'networth' follow from each other"
+    ):
+        ds.protect(households(), method(totals={"income": TOTALS["income"]}), key=KEY)
+    double = survey().append_column("twice", pa.array(2 * numbers(survey(), "wage") + 7))
+    with pytest.raises(InputError, match=r"Columns 'wage', 'twice' follow from each other.*leave one of the columns"):
+        ds.protect(households(double, sensitive=["twice"]), method(), key=KEY)
+    # What no public file has shows nothing, and neither do columns that stay.
+    assert ds.protect(households(double, identifier=["household", "twice"]), method(), key=KEY).verify().holds
+    ages = survey().append_column("born", pa.array(2024 - numbers(survey(), "age").astype(int)))
+    assert ds.protect(households(ages, sensitive=["born"]), method(predictors=()), key=KEY).verify().holds
+
+
 def test_a_column_is_drawn_anew_once():
     with pytest.raises(ParameterError, match="Values of column 'wage' are drawn anew twice"):
         ds.protect(households(), [method(), method(version=2)], key=KEY)

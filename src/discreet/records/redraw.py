@@ -20,6 +20,7 @@ from discreet.model.records import IDENTIFIER, NEVER_PUBLIC, RecordSet
 from discreet.parameters import Natural, Number
 from discreet.progress import steps as in_steps
 from discreet.records.exact_columns import ExactColumn
+from discreet.records.fixed_relations import refuse_fixed_relations
 from discreet.records.money_columns import (
     MovedColumn,
     added_up,
@@ -62,7 +63,8 @@ class Redraw(Keyed, RecordMethod):
         Further columns that models go by, such as age and occupation: numbers, or codes.
     totals
         Totals and their parts, such as ``{"wealth": ["assets", "-debts"]}``: they are not drawn but added up anew.
-        Records whose totals no longer add up would show that they were chosen.
+        Records whose totals no longer add up would show that they were chosen: columns that are sums or multiples of
+        others in all records, and are not named here, are refused.
     keep
         Numbers that are codes (-9) and stay.
     version
@@ -132,6 +134,7 @@ class Redraw(Keyed, RecordMethod):
         names = without_totals(value_columns(records, self.columns, "Redraw"), self.totals, ())
         money = {name: money_column(records, name, self.keep) for name in names}
         self._refuse_constant(money)
+        refuse_fixed_relations(records, names, self.totals)
         able = {name: ~c.gaps & (reach(c.units, self.least) >= 1) for name, c in money.items()}
         why = self._chosen(records, money, np.logical_or.reduce(list(able.values())), key)
         models = MoneyModels(records, money, self._predicting(records, names), rows_by_kind(stratum_of(records)))
