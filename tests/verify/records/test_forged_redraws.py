@@ -152,6 +152,50 @@ def test_values_beyond_the_bound_that_the_key_draws():
     refused(forge, "a value moved farther than the bound that the key draws")
 
 
+def test_one_value_beyond_the_bound_that_the_key_draws():
+    def forge(f: RedrawForgery) -> None:
+        for row in (i for i in range(ROWS) if f.why[i] and f.old["x"][i] >= 1000):
+            old, before = f.old["x"][row], f.changed["x"][row]
+            f.changed["x"][row] = next(new for new in range(old + old // 4, old, -1) if as_round(old, new))
+            if "farther than the bound" in str(f.verdict().refused):
+                return
+            f.changed["x"][row] = before
+
+    refused(forge, "a value moved farther than the bound that the key draws")
+
+
+def test_values_of_unusual_records_that_the_key_does_not_draw():
+    refused(lambda f: f.moved(first(f, 1)), "not what the key draws")
+
+
+def test_values_that_are_rounder():
+    def forge(f: RedrawForgery) -> None:
+        row = next(i for i in range(ROWS) if f.why[i] and f.old["x"][i] % 10 == 1 and f.old["x"][i] > 1000)
+        f.changed["x"][row] = f.old["x"][row] - 1
+
+    refused(without_key(forge), "a value is not as round as it was")
+
+
+def test_draws_of_a_seed():
+    def seed(f: RedrawForgery) -> None:
+        f.key = ds.Key(bytes(32), insecure=True)
+
+    def unsaid(f: RedrawForgery) -> None:
+        f.key = None
+        f.facts["insecure"] = ""
+
+    for forge in (seed, unsaid):
+        refused(forge, "it is not said whether draws came from a seed, or wrongly")
+
+
+def test_values_without_an_exact_unit():
+    def forge(f: RedrawForgery) -> None:
+        f.types["x"] = f.types["worth"] = pa.float64()
+        f.old["x"][0] = f.changed["x"][0] = 1 / 3
+
+    refused(without_key(forge), "values have no exact unit, or more decimals than before")
+
+
 def test_values_beyond_all_bounds():
     def forge(f: RedrawForgery) -> None:
         row = first(f, 3)
@@ -202,6 +246,30 @@ def test_others_than_the_unusual_ones():
     )
 
 
+def test_the_next_unusual_one():
+    def forge(f: RedrawForgery) -> None:
+        worth = np.array(f.old["worth"], float)
+        distance = np.abs(worth - np.median(worth))
+        able = np.array(f.old["x"]) >= 10
+        last = min(np.flatnonzero(f.why == 1), key=lambda row: distance[row])
+        follower = max(np.flatnonzero((f.why == 0) & able), key=lambda row: distance[row])
+        f.unchanged(last)
+        f.rows["chosen"][last], f.rows["chosen"][follower] = 0, 1
+        f.moved(follower)
+
+    refused(without_key(forge), "a record was not chosen that is more unusual than one that was")
+
+
+def test_a_record_that_has_nothing_to_draw_called_unusual():
+    forgery = RedrawForgery()
+    forgery.key = None
+    row = first(forgery, 1)
+    forgery.unchanged(row)
+    forgery.rows["chosen"][row], forgery.rows["chosen"][0] = 0, 1
+    messages = {refusal.message for refusal in forgery.verdict().refused}
+    assert "a record was chosen that has nothing to draw anew" in messages
+
+
 def test_camouflage_that_the_key_does_not_draw():
     refused(lambda f: exchange(f, 3, first(f, 0)), "the camouflage is not the one that the key draws")
     forgery = RedrawForgery()
@@ -250,7 +318,8 @@ def test_numbers_that_are_not_so():
     refused(lie("flagged", 0), "another number of records was chosen than stated")
     refused(lie("camouflage", 1), "another number of records was chosen than stated")
     refused(lie("drawn", [1, 1]), "another number of values was drawn anew than stated")
-    refused(lie("clipped", [1, 0]), "another number of values lies at a bound than stated")
+    for clipped in ([1, 0], [-1, 0]):
+        refused(lie("clipped", clipped), "another number of values lies at a bound than stated")
     refused(lie("strata", []), "the strata are not those of the records")
     refused(lie("identified", False), "it is not said whether records have an identifier, or wrongly")
     refused(lie("insecure", True), "it is not said whether draws came from a seed, or wrongly")
@@ -279,7 +348,12 @@ def test_models_in_another_order_or_within_other_strata():
 
 
 def test_rows_that_are_not_stated():
-    for rows in ({}, {"chosen": [0] * (ROWS - 1)}, {"chosen": [4] * ROWS}, {"chosen": [0] * ROWS, "more": [0] * ROWS}):
+    for rows in (
+        {},
+        {"chosen": [0] * (ROWS - 1)},
+        {"chosen": [0] * (ROWS - 1) + [4]},
+        {"chosen": [0] * ROWS, "more": [0] * ROWS},
+    ):
         forgery = RedrawForgery()
         forgery.verdict()
         forgery.follows = False

@@ -38,7 +38,7 @@ def check_redrawn(step: CheckedStep) -> None:
     if columns is None or not _stated_well(step, columns):
         return
     why = np.asarray(step.evidence.parts.get("records", {}).get("chosen", ()))
-    if len(why) != len(step.original) or len(step.evidence.parts["records"]) != 1 or not np.isin(why, range(4)).all():
+    if len(why) != len(step.original) or len(step.evidence.parts["records"]) > 1 or not np.isin(why, range(4)).all():
         step.refuse("which records were chosen is not stated")
         return
     fields = [_field(step, name) for name in columns]
