@@ -220,6 +220,21 @@ def test_bad_input_is_refused_in_words():
         ds.Redraw(camouflage=3, by="x")
 
 
+def test_values_that_models_rule_out_are_counted_and_checked():
+    draw = np.random.default_rng(6)
+    x = np.rint(draw.lognormal(9, 0.3, 3_000)).astype(int)
+    y = np.rint(2 * x * draw.lognormal(0, 0.001, 3_000)).astype(int)
+    y[17] = 20 * x[17]
+    data = ds.Microdata(pa.table({"id": range(3_000), "x": x, "y": y}), identifier="id", numeric=["x", "y"])
+    done = ds.protect(data, ds.Redraw(unusual=1, by="y", camouflage=20), key=KEY, keep_order=True)
+    assert chosen(done)[17] == 1
+    assert done.custodian.steps[0].evidence.facts["clipped"] == [1, 1]
+    assert done.public.records.shown()["y"][17] < 0.91 * y[17]
+    assert "1 of 21 in 'x', 1 of 21 in 'y'" in " ".join(done.custodian.log["notes"])
+    assert "Every value is the one that the secret key draws." in done.verify().proved[0]
+    assert done.verify().holds
+
+
 def test_relations_that_would_show_who_was_altered_are_refused():
     with pytest.raises(
         InputError, match=r"Columns 'house', 'financial', 'assets', 'debts', 'networth' follow from each other"

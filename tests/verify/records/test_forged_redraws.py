@@ -164,6 +164,20 @@ def test_one_value_beyond_the_bound_that_the_key_draws():
     refused(forge, "a value moved farther than the bound that the key draws")
 
 
+@pytest.mark.parametrize("side", [-1, 1])
+def test_every_value_is_the_one_that_the_key_draws(side):
+    """The next value on either side that is as round and within all bounds is another one."""
+    forgery = RedrawForgery()
+    rows = [i for i in range(ROWS) if forgery.why[i] and forgery.old["x"][i] >= 1000][:12]
+    for row in rows:
+        old, new = forgery.old["x"][row], forgery.changed["x"][row]
+        near = (new + side * step for step in range(1, 2000))
+        forgery.changed["x"][row] = next(v for v in near if v != old and as_round(old, v))
+        assert not forgery.verdict().holds, row
+        forgery.changed["x"][row] = new
+    assert forgery.verdict().holds
+
+
 def test_values_of_unusual_records_that_the_key_does_not_draw():
     refused(lambda f: f.moved(first(f, 1)), "not what the key draws")
 

@@ -124,7 +124,19 @@ def test_the_base_of_another_size():
     refused(lambda f: f.method.update(bases_of={"age": ((0, 10),)}), "did not become a multiple of the base")
 
 
-@pytest.mark.parametrize("bases", [((0, 100), (10_000, 1_000)), ((10_000, 1_000),), ((0, 0),), ((0, -100),)])
+@pytest.mark.parametrize(
+    "bases",
+    [
+        ((0, 100), (10_000, 1_000)),
+        ((10_000, 1_000),),
+        ((0, 0),),
+        ((0, -100),),
+        ((5, 100), (10_000, 1_000), (0, 100)),
+        ((10_000, 1_000), (10_000, 1_000), (0, 100)),
+        ((10_000, 1_000), (-5, 100)),
+        ((10_000, 1_000), (0, -100)),
+    ],
+)
 def test_bases_that_are_none(bases):
     refused(lambda f: f.method.update(bases=bases), "what is stated of the method cannot be used")
 
@@ -173,12 +185,14 @@ def test_a_total_that_was_empty():
 
 
 def test_a_total_of_columns_that_stayed():
-    def forge(f: RoundingForgery) -> None:
-        f.method["totals"] = {**f.method["totals"], "id": ("id",)}
+    refused(lambda f: f.method.update(totals={"worth": ("id",)}), "a total was added up of columns that did not change")
 
-    forgery = RoundingForgery()
-    forge(forgery)
-    assert not forgery.verdict().holds
+
+def test_a_total_that_is_no_exact_number():
+    def forge(f: RoundingForgery) -> None:
+        f.old["worth"][3] = 1 / 3
+
+    refused(forge, "a total, or a part of it, holds what is no exact number")
 
 
 def test_columns_that_the_method_does_not_name():
@@ -218,11 +232,22 @@ def test_numbers_of_another_kind():
     assert found == {"a column has numbers of another kind than before"}
 
 
-def test_another_number_of_rounded_values():
+@pytest.mark.parametrize("more", [1, -1])
+def test_another_number_of_rounded_values(more):
     def forge(f: RoundingForgery) -> None:
-        f.facts["rounded"] = [f.facts["rounded"][0] + 1, *f.facts["rounded"][1:]]
+        f.facts["rounded"] = [f.facts["rounded"][0] + more, *f.facts["rounded"][1:]]
 
     refused(forge, "another number of values was rounded than stated")
+
+
+def test_a_value_with_more_decimals():
+    refused(lambda f: f.move("cash", 3, f.changed["cash"][3] + 0.05), "a value is no multiple of its base")
+
+
+def test_bases_with_decimals_of_whole_numbers():
+    refused(
+        lambda f: f.method.update(bases_of={"age": ((0, 2.5),)}), "the values, or their bases, are no exact numbers"
+    )
 
 
 def test_what_is_said_of_draws():

@@ -18,7 +18,7 @@ Whole = NDArray[np.int64]
 FOLLOWS = 1e-6
 """A column of a model follows from those before it where this share of it, or less, is left."""
 TOO_SMALL = 1e-200
-NEARLY, CLOSE = 1e-6, 1e-8
+NEARLY, CLOSE = 1e-9, 1e-10
 """Chances agree to the first, places on the signed-log scale to the second."""
 MOST_GRAINS = 20
 """Values that are as round as another lie within so many grains of it."""
