@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from discreet.recipe.batch import convert_batch, run_batch
     from discreet.recipe.links import linked_clusters
     from discreet.recipe.run import run_recipe
+    from discreet.records import presets
     from discreet.records.add_noise import AddNoise
     from discreet.records.drop_add import DropAdd
     from discreet.records.generalise import Generalise
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from discreet.records.pram import Pram
     from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
+    from discreet.records.redraw import Redraw
+    from discreet.records.round_randomly import RoundRandomly
     from discreet.records.swap import Swap
     from discreet.rules import (
         Dominance,
@@ -165,6 +168,8 @@ _HOME = {
     "discreet.measures.pram_estimates": ("pram_estimates",),
     "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
+    "discreet.records.redraw": ("Redraw",),
+    "discreet.records.round_randomly": ("RoundRandomly",),
     "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.rules.linkage": ("MaxLinked",),
     "discreet.rules.diversity": ("BetaLikeness", "LDiversity", "TCloseness"),
@@ -216,8 +221,10 @@ METHODS.add_homes(
         "rank_swap": "discreet.records.rank_swap",
         "pram": "discreet.records.pram",
         "recode": "discreet.records.recode",
+        "redraw": "discreet.records.redraw",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
+        "round_randomly": "discreet.records.round_randomly",
         "small_count": "discreet.tables.perturb.small_count_method",
         "suppress": "discreet.tables.suppress.method",
         "swap": "discreet.records.swap",
@@ -229,6 +236,7 @@ _MODULES = {
     "examples": "discreet.generate.examples",
     "generate": "discreet.generate",
     "measures": "discreet.measures",
+    "presets": "discreet.records.presets",
 }
 
 __all__ = [
@@ -275,9 +283,11 @@ __all__ = [
     "RankSwap",
     "Recode",
     "Redistribute",
+    "Redraw",
     "Release",
     "Request",
     "Round",
+    "RoundRandomly",
     "Rule",
     "SmallCount",
     "Suppress",
@@ -312,6 +322,7 @@ __all__ = [
     "measures",
     "office_table",
     "pram_estimates",
+    "presets",
     "profile",
     "propose_recodes",
     "protect",

@@ -362,3 +362,16 @@ def test_records_that_lie_where_they_were():
         f.facts.update(linked=1.0, recreated=120)
 
     refused(forge, "120 records of 120 lie where they were")
+
+
+def test_a_first_stage_that_exchanges_what_was_exchanged_before():
+    steps = [ds.RankSwap(["x", "y"]), ds.MaskResidual(ds.RankSwap(["x", "y"]), "local", most_linked=1)]
+    with pytest.raises(ParameterError, match="Values of column 'x' are exchanged twice"):
+        ds.protect(firms(), steps)
+
+
+def test_added_noise_as_a_second_stage():
+    release = ds.protect(
+        firms(), ds.MaskResidual(FIRST, ds.AddNoise(amount=1.0), "reflect", most_linked=1, insecure_seed=2)
+    )
+    assert release.verify().holds

@@ -437,3 +437,21 @@ def test_a_limit_of_minus_zero_does_not_mark_records(limit):
     values = release.public.records.columns["x"].to_numpy()
     assert not np.signbit(values[values == 0]).any()
     assert release.verify().holds
+
+
+# ---- all codes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("how", "way"),
+    [({"map": {"1": "a", "2": "a"}}, "map"), ({"groups": {"a": ["1-2"]}}, "groups")],
+)
+def test_codes_that_nobody_named_are_refused_where_all_are_to_be(how, way):
+    values, unknown = ["1", "2", None, "x"], {"missing_codes": {"x": ["x"]}}
+    assert recoded(values, ds.Recode("x", **how, complete=True), **unknown) == ["a", "a", None, "x"]
+    assert recoded([*values, "3"], ds.Recode("x", **how), **unknown) == ["a", "a", None, "x", "3"]
+    message = rf"Column 'x' has 2 codes that its {way} does not name: '4' \(2 records\), '3' \(1 record\)\."
+    with pytest.raises(InputError, match=message):
+        recoded([*values, "3", "4", "4"], ds.Recode("x", **how, complete=True), **unknown)
+    with pytest.raises(ParameterError, match="complete= is for map= and groups="):
+        ds.Recode("x", digits=1, complete=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from discreet.engine.cells import LeafCells, RowFinder
 from discreet.engine.contributions import ContributorRecords
 from discreet.engine.plan import ColumnPlan, Scale
+from discreet.errors import ParameterError
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
@@ -105,10 +106,21 @@ def engine_of(data: Microdata) -> Engine:
     return cast(Engine, import_module(HOMES[data.engine]).ENGINE)
 
 
+def refuse_left_out(data: Microdata) -> None:
+    """Refuse what only files of records look at: left aside in silence, records would go out that were to stay."""
+    if data.leave_out:
+        raise ParameterError(
+            "Microdata(leave_out=) is for files of records, and tables are to be made.",
+            hint="Say which records a table is of: where=.",
+            recipe_hint="Say which records a table is of: filter = ... in [[tables]].",
+        )
+
+
 def open_records(
     data: Microdata, specs: Sequence[TableSpec], weight: str | None, keys: MadeKeys | None = None
 ) -> AbstractContextManager[OpenedRecords]:
     """Records of one universe and weight, opened by their engine."""
+    refuse_left_out(data)
     return engine_of(data).open(data, specs, weight, keys)
 
 

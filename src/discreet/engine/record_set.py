@@ -14,7 +14,7 @@ from discreet.engine.draws import draws
 from discreet.engine.identities import doubles, identities_of
 from discreet.engine.protocol import columns_of
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_column
-from discreet.files.frames import column_names, hint_for_text, nearest_floats, no_records
+from discreet.files.frames import column_names, condition_mask, hint_for_text, nearest_floats, no_records
 from discreet.files.records.parquet import column_words
 from discreet.files.statistical import (
     StatisticalMetadata,
@@ -25,6 +25,7 @@ from discreet.files.statistical import (
 from discreet.files.statistical_child import ZERO_PADDED
 from discreet.files.text_columns import is_text_table
 from discreet.model.arrays import Ints
+from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
 from discreet.model.records import (
     HOUSEHOLD,
@@ -64,11 +65,19 @@ def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"The records have two columns {twice!r}.", hint="Rename one of them.")
     roles = data.roles
-    for name in [*roles, *data.strata, *data.hierarchies, *data.labels, *data.value_labels, *data.missing_codes]:
+    for name in [
+        *roles,
+        *(condition.column for condition in data.leave_out),
+        *data.strata,
+        *data.hierarchies,
+        *data.labels,
+        *data.value_labels,
+        *data.missing_codes,
+    ]:
         if name not in names:
             raise unknown_column(name, names, "the records")
     about = _about(data.source, names)
-    table = _plain(_read(data, names, numeric, about), data)
+    table, left_out = _without(_plain(_read(data, names, numeric, about), data), data.leave_out)
     info = {
         name: ColumnInfo(
             role=roles.get(name, ""),
@@ -81,10 +90,30 @@ def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet
         )
         for name in names
     }
-    records = with_identity(RecordSet(table, info, None, dict(data.hierarchies), tuple(data.strata)))
+    records = with_identity(RecordSet(table, info, None, dict(data.hierarchies), tuple(data.strata), left_out))
     _refuse_gaps(records, IDENTIFIER, HOUSEHOLD)
     _refuse_repeated(records)
     return records
+
+
+def _without(table: pa.Table, conditions: Sequence[Condition]) -> tuple[pa.Table, tuple[str, ...]]:
+    """The records that meet none of some conditions, and words that say how many met each."""
+    import pyarrow.compute as pc
+
+    gone, words = None, []
+    for condition in conditions:
+        met = pc.fill_null(condition_mask(table, condition), False)
+        many = pc.sum(met).as_py() or 0
+        words.append(f"{counted(many, 'record', 'were')} left out before anything else: {condition}.")
+        gone = met if gone is None else pc.or_(gone, met)
+    if gone is None:
+        return table, ()
+    kept = table.filter(pc.invert(gone))
+    if not kept.num_rows:
+        raise InputError(
+            f"Every record meets {listed(map(str, conditions))}, and none is left.", hint="Correct leave_out."
+        )
+    return kept.combine_chunks(), tuple(words)
 
 
 def _about(source: Any, names: Sequence[str]) -> StatisticalMetadata:

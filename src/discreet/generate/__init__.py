@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from discreet.generate.business import LARGE_ACTIVITIES, LARGE_REGIONS, business_survey
     from discreet.generate.census import census_population
     from discreet.generate.generated import Generated
+    from discreet.generate.wealth import wealth_survey
 
-__all__ = ["LARGE_ACTIVITIES", "LARGE_REGIONS", "Generated", "argus_example", "business_survey", "census_population"]
+__all__ = [
+    "LARGE_ACTIVITIES",
+    "LARGE_REGIONS",
+    "Generated",
+    "argus_example",
+    "business_survey",
+    "census_population",
+    "wealth_survey",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = names_from(
@@ -28,5 +37,6 @@ if not TYPE_CHECKING:
             "business": ["LARGE_ACTIVITIES", "LARGE_REGIONS", "business_survey"],
             "census": ["census_population"],
             "generated": ["Generated"],
+            "wealth": ["wealth_survey"],
         },
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from discreet.errors import ParameterError, listed, unknown_name
 from discreet.model import doors
+from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import (
     CONTRIBUTOR,
@@ -101,6 +102,9 @@ class Microdata:
         Per column words for its codes.
     missing_codes
         Per column the codes that stand for "unknown".
+    leave_out
+        Conditions such as ``"networth > 8e8"``: records that meet one of them are left out of a file of records before
+        anything else. The log, which stays with the custodian, says how many. Tables have ``where`` instead.
     engine
         What makes tables of the records: ``"memory"``, or ``"duckdb"`` for csv and Parquet files larger than memory.
         Both give the same answer.
@@ -134,6 +138,7 @@ class Microdata:
     labels: Mapping[str, str] = field(default_factory=dict)
     value_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     missing_codes: Mapping[str, Names] = field(default_factory=dict)
+    leave_out: Any = ()
     engine: EngineName = "memory"
     assessment: RecordAssessment | None = field(default=None, repr=False)
     encoded: Any = field(default=None, repr=False)
@@ -157,6 +162,7 @@ class Microdata:
             raise ParameterError(unknown_name("engine", str(self.engine), get_args(EngineName)))
         codes = {column: _names("missing_codes", given) for column, given in self.missing_codes.items()}
         object.__setattr__(self, "missing_codes", codes)
+        object.__setattr__(self, "leave_out", parse_conditions(self.leave_out))
         _refuse_two_roles(list(self._named_roles()))
 
     def _named_roles(self) -> Iterator[tuple[str, str]]:

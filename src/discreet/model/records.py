@@ -106,6 +106,8 @@ class RecordSet:
         Per column its codes and what they add up to.
     strata
         Columns within whose codes methods work apart.
+    left_out
+        What was left out when the records were read, in words for the custodian.
     """
 
     columns: pa.Table
@@ -113,6 +115,7 @@ class RecordSet:
     identity: Ints | None = None
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     strata: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return int(self.columns.num_rows)

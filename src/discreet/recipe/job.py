@@ -190,7 +190,7 @@ class RecipeJob:
         """The records with their roles."""
         data = self.recipe.data
         if self.argus.described and self.recipe.records is not None:
-            return with_stated_roles(self.argus.records().microdata, data)
+            return with_stated_roles(self.argus.records().microdata, data).with_(leave_out=data.leave_out)
         roles = self.argus.roles() if self.argus.described else {}
         return Microdata(
             self.source(),
@@ -206,6 +206,7 @@ class RecipeJob:
             identifier=data.identifier,
             strata=data.strata,
             missing_codes=data.missing_codes,
+            leave_out=data.leave_out,
             missing=data.missing,
             recode={variable: read_code_map(self.input(name)) for variable, name in data.recode.items()},
             delimiter=data.delimiter,

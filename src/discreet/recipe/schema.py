@@ -47,6 +47,7 @@ class DataPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     strata: list[str] = []
     levels: dict[str, int] = {}
     missing_codes: dict[str, list[str]] = {}
+    leave_out: list[str] = []
     missing: dict[str, str] = {}
     recode: dict[str, str] = {}
 
@@ -289,6 +290,11 @@ def read_recipe(text: str) -> Recipe:
         )
     if recipe.records is not None:
         _refuse_for_records(recipe)
+    elif recipe.data.leave_out:
+        raise ParameterError(
+            "leave_out of [data] is for files of records, and the recipe publishes tables.",
+            hint="Say which records a table is of: filter = ... in [[tables]].",
+        )
     if not all(part.by for part in recipe.tables):
         raise ParameterError("A table of the recipe has an empty by.", hint="Name at least one variable in by = [...].")
     for record in recipe.rules:

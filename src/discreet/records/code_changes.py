@@ -57,8 +57,10 @@ def coded_column(records: RecordSet, name: str) -> CodedColumn:
     return CodedColumn(name, values, counts, encoded.indices, records.about(name).missing)
 
 
-def mapped(column: CodedColumn, codes: Mapping[str, str]) -> tuple[pa.ChunkedArray, tuple[str, ...]]:
-    """New codes by a map; codes that are not in it stay."""
+def mapped(
+    column: CodedColumn, codes: Mapping[str, str], complete: bool = False
+) -> tuple[pa.ChunkedArray, tuple[str, ...]]:
+    """New codes by a map; codes that are not in it stay, or are refused where it is to be complete."""
     seen = set(column.codes)
     absent = [code for code in codes if code not in seen]
     if len(absent) == len(codes):
@@ -66,11 +68,32 @@ def mapped(column: CodedColumn, codes: Mapping[str, str]) -> tuple[pa.ChunkedArr
             f"None of the codes in the map of {column.name!r} occurs in the records.",
             hint="Check the map against the codes of the column.",
         )
+    if complete:
+        _refuse_unnamed(column, codes, "map")
     note = f"{counted(len(absent), 'code')} in the map of {column.name!r} did not occur: {listed(absent, 5)}."
     return column.changed([codes.get(code, code) for code in column.codes]), (note,) if absent else ()
 
 
-def grouped(column: CodedColumn, groups: Mapping[str, Sequence[str]]) -> tuple[pa.ChunkedArray, tuple[str, ...]]:
+def _refuse_unnamed(column: CodedColumn, named: Mapping[str, str], way: str) -> None:
+    """Refuse codes that would stay because nobody named them."""
+    left = {
+        code: many
+        for code, value, many in zip(column.codes, column.values, column.counts, strict=True)
+        if code not in named and not column.is_unknown(value)
+    }
+    if left:
+        worst = sorted(left.items(), key=lambda item: (-item[1], item[0]))
+        shown = ", ".join(f"{spelt(code)} ({counted(many, 'record')})" for code, many in worst[:5])
+        more = f" and {counted(len(worst) - 5, 'more code')}" if len(worst) > 5 else ""
+        raise InputError(
+            f"Column {column.name!r} has {counted(len(left), 'code')} that its {way} does not name: {shown}{more}.",
+            hint=f"Name them in {way}=, or leave complete out to keep them as they are.",
+        )
+
+
+def grouped(
+    column: CodedColumn, groups: Mapping[str, Sequence[str]], complete: bool = False
+) -> tuple[pa.ChunkedArray, tuple[str, ...]]:
     """New codes by groups of codes and ranges; a range never means a code that stands for "unknown"."""
     codes = column.codes
     known = [code for code, value in zip(codes, column.values, strict=True) if not column.is_unknown(value)]
@@ -91,6 +114,8 @@ def grouped(column: CodedColumn, groups: Mapping[str, Sequence[str]]) -> tuple[p
             f"None of the codes in the groups of {column.name!r} occurs in the records.",
             hint="Check the groups against the codes of the column.",
         )
+    if complete:
+        _refuse_unnamed(column, new, "groups")
     absent = [code for code in groups if code not in set(new.values())]
     note = f"{counted(len(absent), 'group')} of {column.name!r} got no record: {listed(absent, 5)}."
     return column.changed([new.get(code, code) for code in codes]), (note,) if absent else ()

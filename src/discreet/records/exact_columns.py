@@ -32,7 +32,7 @@ class ExactColumn:
         import pyarrow as pa
 
         units = self.units + moves
-        _refuse_large(units, self.whole, self.decimals, name)
+        refuse_large(units, self.whole, self.decimals, name)
         values = units if self.whole else units.astype(np.float64) / 10.0**self.decimals
         return pa.chunked_array([pa.array(values, mask=self.gaps)])
 
@@ -73,11 +73,12 @@ def exact_units(column: pa.ChunkedArray, name: str) -> ExactColumn:
     if not whole and len(scaled) and np.abs(scaled).max() >= FLOAT_LIMIT:
         raise _too_large(name, decimals)
     units: Ints = scaled.astype(np.int64)
-    _refuse_large(units, whole, decimals, name)
+    refuse_large(units, whole, decimals, name)
     return ExactColumn(units, gaps, decimals, whole)
 
 
-def _refuse_large(units: Ints, whole: bool, decimals: int, name: str) -> None:
+def refuse_large(units: Ints, whole: bool, decimals: int, name: str) -> None:
+    """Refuse units that a column of whole, or of floating-point, numbers does not hold exactly."""
     if len(units) and max(int(units.max()), -int(units.min())) >= (WHOLE_LIMIT if whole else FLOAT_LIMIT):
         raise _too_large(name, decimals)
 

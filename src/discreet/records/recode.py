@@ -104,6 +104,8 @@ class Recode(RecordMethod):
         Words for the new codes, which the public file gets.
     unknown
         New codes that stand for "unknown".
+    complete
+        Refuse records with codes that neither ``map`` nor ``groups`` names; codes for "unknown" need not be named.
 
     Examples
     --------
@@ -146,6 +148,7 @@ class Recode(RecordMethod):
     together: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+    complete: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.file, Path):
@@ -218,9 +221,10 @@ class Recode(RecordMethod):
             records = records.with_columns({name: column.cast(pa.date32(), safe=False)})
         coded = coded_column(records, name)
         if self.map is not None:
-            return mapped(coded, self.map)
+            return mapped(coded, self.map, self.complete)
         if self.groups:
-            return grouped(coded, {new: (old,) if isinstance(old, str) else old for new, old in self.groups.items()})
+            parts = {new: (old,) if isinstance(old, str) else old for new, old in self.groups.items()}
+            return grouped(coded, parts, self.complete)
         if self.intervals:
             return in_intervals(column, coded, self.intervals, self.names), ()
         if self.digits is not None:

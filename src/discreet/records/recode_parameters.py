@@ -36,6 +36,8 @@ def check_parameters(how: Recode) -> dict[str, Any]:
         )
     if len(ways) > 1 or (ways and tails):
         raise ParameterError(f"Recode({how.column!r}) has both {listed(given)}.", hint="Give one Recode for each.")
+    if how.complete and how.file is None and not {"map", "groups"} & set(ways):
+        raise ParameterError("complete= is for map= and groups=.", hint="Leave it out.")
     _check_codes(how)
     kept["groups"] = _groups(how.groups)
     _check_dates(how)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.engine.draws import draws
+from discreet.engine.protocol import refuse_left_out
 from discreet.engine.record_set import read_record_set, refuse_no_columns, refuse_recognisable, with_identity
 from discreet.errors import ParameterError, ProtectionError, listed
 from discreet.keys import Key
@@ -83,7 +84,7 @@ def release_of(
     refuse_no_columns(original)
     keys = Keys(key)
     records, done = original, list[RecordStep]()
-    notes: list[str] = []
+    notes: list[str] = list(original.left_out)
     effects = StepEffects(rules, original)
     for method in in_steps("records", methods):
         outcome = method.run(records, keys.of(method))
@@ -196,6 +197,7 @@ def changed_microdata(
 ) -> tuple[Microdata, Earlier]:
     """Records after some methods, ready to be tabulated, with the evidence of every step."""
     steps = refuse_for_records(methods)
+    refuse_left_out(data)
     wanted = [data.waiver, data.request, data.record_key, *(name for method in steps for name in method.numbers)]
     records = read_record_set(data, [*numeric, *(name for name in wanted if name)])
     for method in steps:

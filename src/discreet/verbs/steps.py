@@ -73,36 +73,49 @@ def _refuse_drawing_twice(steps: Sequence[RecordMethod]) -> None:
             seen.add((name, plain["version"]))
 
 
+TWICE = {
+    "rank_swap": (
+        "Values of column {!r} are exchanged twice, and would come back to where they were.",
+        "Give one RankSwap with a larger share=.",
+    ),
+    "swap": (
+        "Values of column {!r} are exchanged twice, and would come back to where they were.",
+        "Give the second another version=.",
+    ),
+    "redraw": (
+        "Values of column {!r} are drawn anew twice, and would lie outside their bounds.",
+        "Give one Redraw for all records that shall change.",
+    ),
+    "add_noise": (
+        "Column {!r} gets noise twice with the same draws, which do not add up like other ones.",
+        "Give one AddNoise with a larger amount=, or the second another version=.",
+    ),
+}
+"""Methods that do not act on a column twice, what is said of it, and what to do."""
+
+
 def refuse_exchanging_twice(earlier: Sequence[Evidence], evidence: Evidence) -> None:
     """Refuse to exchange what was exchanged before: many get back what they had, all of them where reach is one rank.
 
     Areas are exchanged again where other draws choose the households. Noise is added again where it is drawn anew.
     """
-    before = {what for done in earlier for what in _exchanged(done)}
-    again = [what for what in _exchanged(evidence) if what in before]
+    before = {what for done in earlier for what in _exchanged(done.method, done.facts)}
+    again = [what for what in _exchanged(evidence.method, evidence.facts) if what in before]
     if again:
-        method, column, _ = again[0]
-        if method == "add_noise":
-            raise ParameterError(
-                f"Column {column!r} gets noise twice with the same draws, which do not add up like other ones.",
-                hint="Give one AddNoise with a larger amount=, or the second another version=.",
-            )
-        hint = (
-            "Give one RankSwap with a larger share=." if method == "rank_swap" else "Give the second another version=."
-        )
-        raise ParameterError(
-            f"Values of column {column!r} are exchanged twice, and would come back to where they were.", hint=hint
-        )
+        said, hint = TWICE[again[0][0]]
+        raise ParameterError(said.format(again[0][1]), hint=hint)
 
 
-def _exchanged(evidence: Evidence) -> list[tuple[str, str, int]]:
+def _exchanged(method: Mapping[str, Any], facts: Mapping[str, Any]) -> list[tuple[str, str, int]]:
     """What a step exchanges, and by which draws where others would not bring it back."""
-    method = evidence.method
-    if method["method"] == "rank_swap":
-        return [("rank_swap", str(name), 0) for name in evidence.facts["columns"]]
-    if method["method"] == "add_noise":
-        return [("add_noise", str(name), int(method["version"])) for name in evidence.facts["columns"]]
-    return [("swap", str(method["area"]), int(method["version"]))] if method["method"] == "swap" else []
+    kind = str(method["method"])
+    if kind == "mask_residual":
+        return _exchanged(facts["first"]["method"], facts["first"]["facts"])
+    if kind in ("rank_swap", "redraw"):
+        return [(kind, str(name), 0) for name in facts["columns"]]
+    if kind == "add_noise":
+        return [(kind, str(name), int(method["version"])) for name in facts["columns"]]
+    return [("swap", str(method["area"]), int(method["version"]))] if kind == "swap" else []
 
 
 class Earlier(NamedTuple):

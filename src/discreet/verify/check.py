@@ -12,6 +12,7 @@ from discreet.errors import counted
 from discreet.model.already import known_digest
 from discreet.model.claims.base import Claim
 from discreet.model.claims.pram import pram_claim_before_tables
+from discreet.model.claims.random_rounding import randomly_rounded_claim
 from discreet.model.claims.recoding import recoded_claim
 from discreet.model.claims.records import multiplied_claim, swapped_claim
 from discreet.model.custodian import TableCustodian
@@ -53,6 +54,7 @@ BEFORE: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Claim]] = {
     "multiplicative_noise": multiplied_claim,
     "pram": pram_claim_before_tables,
     "recode": recoded_claim,
+    "round_randomly": randomly_rounded_claim,
     "swap": swapped_claim,
 }
 """Methods for records that may come before tables are made, and what they claim."""

@@ -79,3 +79,10 @@ def test_limits_of_releases_without_facts_are_kept_to_the_unit_and_gaps_stay():
     assert refused(limits, {"age": [25, 30, None, 31] * 6}, {}) == other("6 kinds")
     assert refused(limits, {"age": [24, 30, None, 30] * 6}, {}) == other("6 kinds")
     assert refused(limits, {"age": [25, 30, 30, 30] * 6}, {}) == other("24 kinds")
+
+
+def test_codes_that_nobody_named_although_all_are_said_to_be():
+    message = ["a code stayed although all are said to be named"]
+    assert refused(ds.Recode("size", map={"1": "a", "2": "a"}), complete=True) == message
+    assert refused(ds.Recode("size", groups={"a": ["1-3"]}), complete=True) == message
+    assert refused(ds.Recode("size", groups={"a": ["1-3"], "b": ["x"]}), complete=True) == []

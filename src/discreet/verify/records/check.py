@@ -19,8 +19,10 @@ from discreet.verify.records.linked import check_linked
 from discreet.verify.records.microaggregated import check_microaggregated
 from discreet.verify.records.multiplied_records import check_multiplied_records
 from discreet.verify.records.randomised import check_pram, check_published_matrices, public_matrices
+from discreet.verify.records.randomly_rounded import check_randomly_rounded
 from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
+from discreet.verify.records.redrawn import check_redrawn
 from discreet.verify.records.residual import check_residual
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.swapped_records import check_swapped_records
@@ -42,6 +44,8 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "rank_swap": check_rank_swapped,
     "pram": check_pram,
     "recode": check_recoded,
+    "redraw": check_redrawn,
+    "round_randomly": check_randomly_rounded,
     "swap": check_swapped_records,
 }
 """Methods for records, and how their claims are checked."""

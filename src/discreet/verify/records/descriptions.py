@@ -125,8 +125,12 @@ RECODE_BESIDES: dict[str, Shape] = {
     "together": one_of(True),
     "labels": by_name(text()),
     "unknown": many(SOME, least=1),
+    "complete": one_of(True),
 }
 """Parameters of recodings that stand there where they say something."""
+BASES = many(row(number(0), number(0)), least=1)
+TOTALS = by_name(many(SOME, least=1))
+"""Totals, and the columns that they are the sums of."""
 METHODS: dict[str, Shape] = {
     "add_noise": record(
         {
@@ -233,6 +237,33 @@ METHODS: dict[str, Shape] = {
             "columns": many(SOME),
             "share": number(0, 1),
             "joint": flag,
+            **KEYED,
+        }
+    ),
+    "redraw": record(
+        {
+            "method": one_of("redraw"),
+            "columns": many(SOME),
+            "unusual": whole(),
+            "by": many(SOME),
+            "flags": optional(SOME),
+            "camouflage": whole(),
+            "least": number(0, 1),
+            "most": number(0, 1),
+            "predictors": many(SOME),
+            "totals": TOTALS,
+            "keep": many(number()),
+            **KEYED,
+        }
+    ),
+    "round_randomly": record(
+        {
+            "method": one_of("round_randomly"),
+            "columns": many(SOME),
+            "bases": BASES,
+            "bases_of": by_name(BASES),
+            "keep": many(number()),
+            "totals": TOTALS,
             **KEYED,
         }
     ),

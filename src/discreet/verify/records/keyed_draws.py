@@ -19,9 +19,12 @@ Words = NDArray[np.uint64]
 WHOLE = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
-def drawn_fractions(identity: Words, secret: bytes, purpose: str) -> Floats:
-    """A number from 0 up to 1 for every record: the upper 53 bits of what the key makes of its identity."""
-    found: Floats = (_hashed(secret, purpose, [identity]) >> np.uint64(11)).astype(np.float64) / 2.0**53
+def drawn_fractions(identity: Words, secret: bytes, purpose: str, *besides: Words) -> Floats:
+    """A number from 0 up to 1 for every record: the upper 53 bits of what the key makes of its identity.
+
+    ``besides`` are further words that the draw is for.
+    """
+    found: Floats = (_hashed(secret, purpose, [identity, *besides]) >> np.uint64(11)).astype(np.float64) / 2.0**53
     return found
 
 

@@ -93,6 +93,7 @@ def _wanted(step: CheckedStep, way: str, column: str, missing: Sequence[tuple[An
     method = step.method
     if way == "map":
         table = dict(method["map"])
+        _refuse_unnamed(step, column, table)
         return lambda value: table.get(as_text(value), as_text(value))
     if way == "groups":
         return _by_groups(step, column)
@@ -136,8 +137,19 @@ def _by_groups(step: CheckedStep, column: str) -> Wanted | None:
         if len(new) > 1:
             step.refuse("groups give a code two new codes", column)
             return None
-        found[code] = new.pop() if new else code
+        if new:
+            found[code] = new.pop()
+    _refuse_unnamed(step, column, found)
+    found = {as_text(value): found.get(as_text(value), as_text(value)) for value in values}
     return lambda value: found[as_text(value)]
+
+
+def _refuse_unnamed(step: CheckedStep, column: str, named: Mapping[str, str]) -> None:
+    """Refuse a recoding that is said to name all codes and does not."""
+    unknown = step.original.about(column).missing
+    values = (value for value in step.before[column].unique().to_pylist() if value is not None)
+    if step.method.get("complete") and any(as_text(v) not in named and not is_unknown(v, unknown) for v in values):
+        step.refuse("a code stayed although all are said to be named", column)
 
 
 def _means(part: str, code: str, known: set[str], value: Any, unknown: Sequence[tuple[Any, Any]]) -> bool:
