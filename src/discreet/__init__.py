@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from discreet.records.pram import Pram
     from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
+    from discreet.records.shuffle import Shuffle
     from discreet.records.swap import Swap
     from discreet.rules import (
         Dominance,
@@ -152,6 +153,7 @@ _HOME = {
     "discreet.tables.rounding.method": ("Round",),
     "discreet.tables.perturb.small_count_method": ("SmallCount",),
     "discreet.tables.suppress.method": ("Suppress",),
+    "discreet.records.shuffle": ("Shuffle",),
     "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
     "discreet.records.rank_swap": ("RankSwap",),
@@ -206,6 +208,7 @@ METHODS.add_homes(
         "recode": "discreet.records.recode",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
+        "shuffle": "discreet.records.shuffle",
         "small_count": "discreet.tables.perturb.small_count_method",
         "suppress": "discreet.tables.suppress.method",
         "swap": "discreet.records.swap",
@@ -264,6 +267,7 @@ __all__ = [
     "Request",
     "Round",
     "Rule",
+    "Shuffle",
     "SmallCount",
     "Suppress",
     "Swap",

@@ -53,6 +53,11 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     "microaggregate-each": lambda: [ds.Microaggregate(["age"], 3, "univariate", location="median", missing="apart")],
     "rank-swap": lambda: [ds.RankSwap(share=0.2)],
     "rank-swap-joint": lambda: [ds.RankSwap(["age"], 0.3, joint=False), ds.RankSwap(["income"], 1)],
+    "shuffle": lambda: [ds.Shuffle()],
+    "shuffle-given": lambda: [
+        ds.Recode("income", bottom=0),
+        ds.Shuffle(["income", "age"], given=["weight"], exact=False, scale="product_moment"),
+    ],
     "pram": lambda: [
         ds.Pram(
             {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
@@ -125,6 +130,13 @@ BAD_RECORD_PARAMETERS = {
         {"columns": ["income", "income"]},
         {"shares": 0.1},
     ],
+    "shuffle": [
+        {"columns": ["income", "income"]},
+        {"columns": ["income"], "given": ["income"]},
+        {"given": ["age", "age"]},
+        {"scale": "ranks"},
+        {"share": 0.1},
+    ],
     "pram": [
         {},
         {"matrices": {}},
@@ -153,6 +165,7 @@ NO_PARTNER, NO_HOME, NO_NAME = "No household found a partner", "no column 'home'
 TOO_FEW = "times, in 1 record"
 STANDS_STILL = "leaves every code that occurs as it is"
 NO_RANK = "no ranks were close enough"
+NOTHING_TO_SHUFFLE = "there is nothing to shuffle"
 NO_GROUP = "a group has at least"
 RECORD_NOT_FOR = {
     ("recode-mean", "one_record"): "has no value, so that its top cannot be found",
@@ -171,6 +184,10 @@ RECORD_NOT_FOR = {
     ("rank-swap-joint", "one_record"): NO_RANK,
     ("rank-swap", "equal_rows"): NO_RANK,
     ("rank-swap-joint", "equal_rows"): NO_RANK,
+    ("shuffle", "one_record"): NOTHING_TO_SHUFFLE,
+    ("shuffle-given", "one_record"): NOTHING_TO_SHUFFLE,
+    ("shuffle", "equal_rows"): NOTHING_TO_SHUFFLE,
+    ("shuffle-given", "equal_rows"): "no column 'weight'",
     ("pram-invariant", "one_record"): STANDS_STILL,
     ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("local-suppress-sets", "one_record"): TOO_FEW,

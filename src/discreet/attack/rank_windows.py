@@ -118,12 +118,12 @@ class _Bounded:
     high: Ints
 
     def ends(self, order: Ints) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+        return self._at(self.low[order], order), self._at(self.high[order], order)
+
+    def _at(self, rows: Ints, order: Ints) -> pa.ChunkedArray:
         import pyarrow as pa
 
-        return tuple(  # type: ignore[return-value]
-            pa.chunked_array([self.column.take(pa.array(rows[order], mask=self.empty[order]))])
-            for rows in (self.low, self.high)
-        )
+        return pa.chunked_array([self.column.take(pa.array(rows, mask=self.empty[order]))])
 
     def widths(self) -> Floats:
         there = ~self.empty

@@ -12,7 +12,7 @@ WORD = 64
 
 
 @kernel("i8(u8)")
-def _ones(word: Any) -> int:
+def _ones(word: Any) -> Any:
     """How many bits of a word are set."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -21,7 +21,7 @@ def _ones(word: Any) -> int:
 
 
 @kernel("i8(u8, i8)")
-def _nth_one(word: Any, number: int) -> int:
+def _nth_one(word: Any, number: int) -> Any:
     """The place of the set bit of a word that has ``number`` set ones below it."""
     place, width = 0, 32
     while width:
@@ -45,7 +45,7 @@ def _take_out(free: Any, counts: Any, rank: int) -> None:
 
 
 @kernel("i8(u8[::1], i4[::1], i8, i8)")
-def _nth_free(free: Any, counts: Any, number: int, step: int) -> int:
+def _nth_free(free: Any, counts: Any, number: int, step: int) -> Any:
     """The free rank that has ``number`` free ones below it; ``step`` is the largest power of two in the tree."""
     word = 0
     while step:

@@ -90,11 +90,17 @@ def refuse_exchanging_twice(earlier: Sequence[Evidence], evidence: Evidence) -> 
         )
 
 
+AGAIN_BY_VERSION = ("shuffle",)
+"""Methods that give a column other places; the same draws would give it the same ones again."""
+
+
 def _exchanged(evidence: Evidence) -> list[tuple[str, str, int]]:
     """What a step exchanges, and by which draws where others would not bring it back."""
     method = evidence.method
     if method["method"] == "rank_swap":
         return [("rank_swap", str(name), 0) for name in evidence.facts["columns"]]
+    if method["method"] in AGAIN_BY_VERSION:
+        return [(method["method"], str(name), int(method["version"])) for name in evidence.facts["columns"]]
     return [("swap", str(method["area"]), int(method["version"]))] if method["method"] == "swap" else []
 
 

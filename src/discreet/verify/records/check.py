@@ -20,6 +20,7 @@ from discreet.verify.records.randomised import check_pram, check_published_matri
 from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.rules import check_rule
+from discreet.verify.records.shuffled import check_shuffled
 from discreet.verify.records.swapped_records import check_swapped_records
 from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
@@ -37,6 +38,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "rank_swap": check_rank_swapped,
     "pram": check_pram,
     "recode": check_recoded,
+    "shuffle": check_shuffled,
     "swap": check_swapped_records,
 }
 """Methods for records, and how their claims are checked."""

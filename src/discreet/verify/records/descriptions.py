@@ -196,6 +196,16 @@ METHODS: dict[str, Shape] = {
             **KEYED,
         }
     ),
+    "shuffle": record(
+        {
+            "method": one_of("shuffle"),
+            "columns": many(SOME),
+            "given": many(SOME),
+            "exact": flag,
+            "scale": one_of("rank", "product_moment"),
+            **KEYED,
+        }
+    ),
     "pram": record(
         {
             "method": one_of("pram"),
