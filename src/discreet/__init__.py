@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from discreet.records.generalise import Generalise
     from discreet.records.local_suppress import LocalSuppress
     from discreet.records.microaggregate import Microaggregate
+    from discreet.records.microaggregated_swap import MicroaggregatedSwap
     from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.pram import Pram
     from discreet.records.rank_swap import RankSwap
@@ -148,6 +149,7 @@ _HOME = {
     "discreet.records.generalise": ("Generalise",),
     "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.microaggregate": ("Microaggregate",),
+    "discreet.records.microaggregated_swap": ("MicroaggregatedSwap",),
     "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
     "discreet.tables.redistribute.method": ("Redistribute",),
     "discreet.tables.rounding.method": ("Round",),
@@ -202,6 +204,7 @@ METHODS.add_homes(
         "intervals": "discreet.tables.intervals.method",
         "local_suppress": "discreet.records.local_suppress",
         "microaggregate": "discreet.records.microaggregate",
+        "microaggregated_swap": "discreet.records.microaggregated_swap",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
         "rank_swap": "discreet.records.rank_swap",
         "pram": "discreet.records.pram",
@@ -249,6 +252,7 @@ __all__ = [
     "MaxShare",
     "Method",
     "Microaggregate",
+    "MicroaggregatedSwap",
     "Microdata",
     "MinContributors",
     "MinFrequency",

@@ -58,6 +58,11 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("income", bottom=0),
         ds.Shuffle(["income", "age"], given=["weight"], exact=False, scale="product_moment"),
     ],
+    "microaggregated-swap": lambda: [ds.MicroaggregatedSwap(cells=["region"])],
+    "microaggregated-swap-plain": lambda: [
+        ds.Recode("region", level=1),
+        ds.MicroaggregatedSwap(["age", "income"], ["region", "sex"], least=5, dither=0),
+    ],
     "pram": lambda: [
         ds.Pram(
             {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
@@ -137,6 +142,15 @@ BAD_RECORD_PARAMETERS = {
         {"scale": "ranks"},
         {"share": 0.1},
     ],
+    "microaggregated_swap": [
+        {"columns": ["income", "income"]},
+        {"columns": ["income"], "cells": ["income"]},
+        {"columns": ["income"], "weight": "income"},
+        {"cells": ["sex", "sex"]},
+        {"least": 1},
+        {"dither": -1},
+        {"cell": ["sex"]},
+    ],
     "pram": [
         {},
         {"matrices": {}},
@@ -188,6 +202,10 @@ RECORD_NOT_FOR = {
     ("shuffle-given", "one_record"): NOTHING_TO_SHUFFLE,
     ("shuffle", "equal_rows"): NOTHING_TO_SHUFFLE,
     ("shuffle-given", "equal_rows"): "no column 'weight'",
+    ("microaggregated-swap", "one_record"): "There is no value in 'income'",
+    ("microaggregated-swap-plain", "one_record"): "1 cell has fewer than 5 values of 'age'",
+    ("microaggregated-swap", "equal_rows"): "1 cell has fewer than 10 values of 'income'",
+    ("microaggregated-swap-plain", "equal_rows"): "All values of 'age' are the same in 1 cell",
     ("pram-invariant", "one_record"): STANDS_STILL,
     ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("local-suppress-sets", "one_record"): TOO_FEW,

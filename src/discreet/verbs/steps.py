@@ -90,7 +90,7 @@ def refuse_exchanging_twice(earlier: Sequence[Evidence], evidence: Evidence) -> 
         )
 
 
-AGAIN_BY_VERSION = ("shuffle",)
+AGAIN_BY_VERSION = ("microaggregated_swap", "shuffle")
 """Methods that give a column other places; the same draws would give it the same ones again."""
 
 

@@ -16,6 +16,7 @@ from discreet.verify.records.expected import HIDDEN, expected_public, refuse_nam
 from discreet.verify.records.generalised import check_generalised
 from discreet.verify.records.microaggregated import check_microaggregated
 from discreet.verify.records.multiplied_records import check_multiplied_records
+from discreet.verify.records.piecewise import check_pieced
 from discreet.verify.records.randomised import check_pram, check_published_matrices, public_matrices
 from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
@@ -34,6 +35,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "generalise": check_generalised,
     "local_suppress": check_blanked,
     "microaggregate": check_microaggregated,
+    "microaggregated_swap": check_pieced,
     "multiplicative_noise": check_multiplied_records,
     "rank_swap": check_rank_swapped,
     "pram": check_pram,
