@@ -58,7 +58,7 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("income", bottom=0),
         ds.Shuffle(["income", "age"], given=["weight"], exact=False, scale="product_moment"),
     ],
-    "microaggregated-swap": lambda: [ds.MicroaggregatedSwap(cells=["region"])],
+    "microaggregated-swap": lambda: [ds.MicroaggregatedSwap(cells=["sex"])],
     "microaggregated-swap-plain": lambda: [
         ds.Recode("region", level=1),
         ds.MicroaggregatedSwap(["age", "income"], ["region", "sex"], least=5, dither=0),
