@@ -34,14 +34,11 @@ class RankBounds:
         where there is no value.
     widths
         How wide the intervals of each column are; days of dates, microseconds of times.
-    spreads
-        How far the largest value of each column lies from the smallest.
     """
 
     columns: tuple[str, ...]
     intervals: pa.Table
     widths: Mapping[str, Floats]
-    spreads: Mapping[str, float]
 
     def median(self, column: str) -> float:
         """How wide half of the intervals of a column are at most."""
@@ -58,10 +55,9 @@ class RankBounds:
     def __str__(self) -> str:
         lines = ["A reader who knows share= knows every value before the exchange to within an interval."]
         for name in self.columns:
-            part = self.median(name) / self.spreads[name] if self.spreads[name] else 0.0
             lines.append(
-                f"{name}: median width {self.median(name):,.6g} ({part:.2%} of the range), "
-                f"least {self.least(name):,.6g}, known exactly {self.known(name):,} of {len(self.widths[name]):,}"
+                f"{name}: median width {self.median(name):,.6g}, least {self.least(name):,.6g}, "
+                f"known exactly {self.known(name):,} of {len(self.widths[name]):,}"
             )
         return "\n".join(lines)
 
@@ -96,15 +92,14 @@ def rank_bounds(release: Release[RecordCustodian]) -> RankBounds:
         raise NeedsError("No ranks were exchanged in this release.", hint="Bounds are for releases of ds.RankSwap.")
     ends: dict[str, pa.ChunkedArray] = {}
     widths: dict[str, Floats] = {}
-    spreads: dict[str, float] = {}
     for number in found:
         _refuse_later_changes(custodian, number)
         for name, one in _bounded(custodian, number).items():
             ends[f"{name} from"], ends[f"{name} to"] = one.ends(custodian.order)
-            widths[name], spreads[name] = one.widths(), one.spread()
+            widths[name] = one.widths()
     import pyarrow as pa
 
-    return RankBounds(tuple(widths), pa.table(ends), widths, spreads)
+    return RankBounds(tuple(widths), pa.table(ends), widths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +123,6 @@ class _Bounded:
     def widths(self) -> Floats:
         there = ~self.empty
         return np.asarray(self.numbers[self.high[there]] - self.numbers[self.low[there]], np.float64)
-
-    def spread(self) -> float:
-        there = self.numbers[~self.empty]
-        return float(there.max() - there.min()) if len(there) else 0.0
 
 
 def _refuse_later_changes(custodian: RecordCustodian, number: int) -> None:
