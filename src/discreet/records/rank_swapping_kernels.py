@@ -9,6 +9,7 @@ import numpy as np
 from discreet.jit import kernel
 
 WORD = 64
+DIGIT = 11
 
 
 @kernel("i8(u8)")
@@ -74,11 +75,12 @@ def paired_ranks(fraction: Any, reach: int) -> Any:
     while step * 2 <= words:
         step *= 2
     near = min(reach, many - 1)  # free ranks above this one and within reach
+    below = 0  # ranks up to this one that nobody took before their turn: they stay in the tree, and are passed over
     for rank in range(many):
         if (free[rank // WORD] >> np.uint64(rank % WORD)) & np.uint64(1):
-            _take_out(free, counts, rank)
+            below += 1
             if near > 0:
-                chosen = _nth_free(free, counts, min(int(fraction[rank] * near), near - 1), step)
+                chosen = _nth_free(free, counts, below + min(int(fraction[rank] * near), near - 1), step)
                 _take_out(free, counts, chosen)
                 partner[rank], partner[chosen] = chosen, rank
                 near -= 1
@@ -87,6 +89,32 @@ def paired_ranks(fraction: Any, reach: int) -> Any:
         if rank + 1 < many and (free[(rank + 1) // WORD] >> np.uint64((rank + 1) % WORD)) & np.uint64(1):
             near -= 1
     return partner
+
+
+@kernel("u8[::1](u8[::1], i8, i8)")
+def sorted_by_digits(key: Any, low: int, high: int) -> Any:
+    """Numbers in the order of their bits from ``low`` to below ``high``; those that agree in them keep their order.
+
+    Digit by digit from the lowest on; digits in which all numbers agree cost one look.
+    """
+    here, there = key, np.empty_like(key)
+    mask = np.uint64((1 << DIGIT) - 1)
+    while low < high:
+        by = np.uint64(low)
+        start = np.zeros(1 << DIGIT, np.int64)
+        for i in range(len(here)):
+            start[(here[i] >> by) & mask] += 1
+        if start.max() < len(here):
+            total = 0
+            for digit in range(len(start)):
+                total, start[digit] = total + start[digit], total
+            for i in range(len(here)):
+                digit = (here[i] >> by) & mask
+                there[start[digit]] = here[i]
+                start[digit] += 1
+            here, there = there, here
+        low += DIGIT
+    return here
 
 
 @kernel("void(i8[::1], u8[::1], u8[::1], u8)")
