@@ -261,7 +261,8 @@ def test_risky_households_move_in_records_and_tables_alike():
     data, method = ds.Microdata(people()), ds.Swap("area", "home", rate=0.05, risk="risk")
     file = ds.protect(data, method, key=KEY, keep_order=True).public.records.columns
     tables = ds.protect(data, method, tables=specs(), key=KEY)
-    (again,) = ds.tabulate(ds.Microdata(people().set_column(1, "area", file["area"])), specs()[:1])
+    moved_areas = ds.Microdata(people().set_column(1, "area", file["area"]))
+    (again,) = ds.tabulate(moved_areas, specs=[specs()[0].with_(cells="all")])
     assert np.array_equal(tables.custodian.published[0], again.value)
     moved = np.array(file["area"].to_pylist()) != np.array(people()["area"].to_pylist())
     risky = np.asarray(people()["risk"].to_numpy()) > 0
