@@ -210,6 +210,19 @@ def test_numbers_that_are_too_large_are_refused():
     refused(InputError, "too large to stand beside", {"x": [2**60 + x for x in X]}, columns=["x"], dither=0)
 
 
+@pytest.mark.parametrize("weights", [[1e300] * 19 + [1e-300], [2**61] * 20, [3] * 10 + [4] * 10])
+def test_weights_of_any_size(weights):
+    data = ds.Microdata(pa.table({"x": X, "w": weights}), numeric="x", weight="w")
+    release = ds.protect(data, ds.MicroaggregatedSwap(), key=KEY)
+    assert release.verify().holds
+    shown = release.public.records.shown()
+    before, after = (
+        sum(Fraction(y) * Fraction(w) for y, w in zip(values, given, strict=True))
+        for values, given in ((X, weights), (shown["x"], shown["w"]))
+    )
+    assert abs(after - before) <= before * Fraction(1, 10**12)
+
+
 def test_the_same_draws_do_not_cut_twice():
     data, method = ds.Microdata(pa.table({"x": X}), numeric="x"), ds.MicroaggregatedSwap(dither=0)
     with pytest.raises(ParameterError, match=r"Values of column 'x' .* twice"):

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 FINE, LEAST_FINE = 2**16, 2**4
 """Into how many steps a unit is divided for dither, and at least."""
 LARGEST_SPAN, LARGEST_FINE = 2**52, 2**61
-HEAVY = 0.3
-"""A record with a larger share of its cell's weight is hardly hidden in it."""
+HEAVY = 30
+"""A record with a larger percentage of its cell's weight is hardly hidden in it."""
 NAMED = 3
 """So many cells are named in a message."""
 
@@ -187,7 +187,7 @@ class MicroaggregatedSwap(Keyed, RecordMethod):
         if most * fine >= LARGEST_FINE or width * fine >= LARGEST_SPAN:
             raise InputError(
                 f"Column {name!r} holds numbers too large to be dithered.",
-                hint="Express the column in a larger unit (thousands), or give dither=0.",
+                hint="Express the column in a larger unit (thousands), or give a smaller dither=.",
             )
         return _Plan(unit, fine, ceil(width * fine))
 
@@ -307,10 +307,10 @@ def _cells(records: RecordSet, by: Sequence[str]) -> list[Ints]:
 
 
 def _heavy(weight: NDArray[Any], cells: Sequence[Ints]) -> list[str]:
-    heavy = sum(float(weight[rows].max()) > HEAVY * float(weight[rows].sum()) for rows in cells)
+    heavy = sum(int(weight[rows].max()) * 100 > HEAVY * int(weight[rows].sum()) for rows in cells)
     if not heavy:
         return []
-    return [f"In {counted(heavy, 'cell')} one record has more than {HEAVY:.0%} of the weight, and is hardly hidden."]
+    return [f"In {counted(heavy, 'cell')} one record has more than {HEAVY}% of the weight, and is hardly hidden."]
 
 
 def _some(names: Sequence[str]) -> str:
