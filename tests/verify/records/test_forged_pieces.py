@@ -28,9 +28,11 @@ AREAS = ["n", "s"] * 20
 def release(name: str) -> ds.Release[RecordCustodian]:
     draw = np.random.default_rng(4)
     x = [None if i % 10 == 0 else float(value) for i, value in enumerate(np.round(draw.lognormal(3, 1, 40), 1))]
-    columns = {"x": x, "y": draw.integers(1, 90, 40) * 10, "w": draw.uniform(1, 9, 40).round(2), "area": AREAS}
+    y = draw.integers(1, 90, 40) * 10
+    y[7], y[9] = -1, -2
+    columns = {"x": x, "y": y, "w": draw.uniform(1, 9, 40).round(2), "area": AREAS}
     table = pa.table({**columns, "home": [i // 2 for i in range(40)], "t": ["a"] * 40})
-    data = ds.Microdata(table, numeric=["x", "y"], weight="w", household="home", missing_codes={"y": ["-1"]})
+    data = ds.Microdata(table, numeric=["x", "y"], weight="w", household="home", missing_codes={"y": ["-1", "-2"]})
     return ds.protect(data, METHODS[name](), key=ds.Key(bytes(32)))
 
 
@@ -55,7 +57,8 @@ class PieceForgery:
     def follow(self, place: int = 0, cells: list[Any] | None = None) -> None:
         """Let values be the means of the stated pieces, by fractions and with the line written out in steps."""
         name = self.facts["columns"][place]
-        old, weights = self.old[name].to_pylist(), [Fraction(w) for w in self.old["w"].to_pylist()]
+        old = [None if value in (-1, -2) else value for value in self.old[name].to_pylist()]
+        weights = [Fraction(w) for w in self.old["w"].to_pylist()]
         unit = Fraction(1, self.facts["fine"][place] * 10 ** self.facts["decimals"][place])
         piece, added = self.rows[f"piece_{place}"], self.rows[f"added_{place}"]
         cells = cells or AREAS
@@ -130,7 +133,7 @@ def test_pieces_and_dither_that_the_key_does_not_draw():
 
 def test_a_value_that_is_not_the_mean_of_its_piece():
     def nudge(f: PieceForgery) -> None:
-        f.changed["y"][7] = float(np.nextafter(f.changed["y"][7], np.inf))
+        f.changed["y"][8] = float(np.nextafter(f.changed["y"][8], np.inf))
 
     refused(nudge, "1 record has something else than the mean of their piece")
 
@@ -142,12 +145,22 @@ def test_empty_fields():
     def emptied(f: PieceForgery) -> None:
         f.changed["x"][1] = None
 
+    def zero(f: PieceForgery) -> None:
+        f.changed["x"][0] = 0.0
+
     def unknown(f: PieceForgery) -> None:
         f.changed["y"][1] = -1.0
 
-    for forge in (filled, emptied, unknown):
+    def other(f: PieceForgery) -> None:
+        f.changed["y"][7] = -2.0
+
+    def another(f: PieceForgery) -> None:
+        f.changed["y"][9] = -1.0
+
+    for forge in (filled, emptied, zero, unknown, other, another):
         refused(forge, "an empty field changed, or a value became empty")
-    refused(lambda f: f.rows["piece_0"].__setitem__(0, 3), "an empty field has a piece")
+    for piece in (3, -2):
+        refused(lambda f, piece=piece: f.rows["piece_0"].__setitem__(0, piece), "an empty field has a piece")
     refused(
         lambda f: f.rows["added_0"].__setitem__(0, 1), "dither is larger than stated, or stands where there is no value"
     )
@@ -263,6 +276,14 @@ def test_weights_that_are_none():
     def text(f: PieceForgery) -> None:
         f.method["weight"] = f.facts["weight"] = "t"
 
+    def named(name: str) -> Callable[[PieceForgery], None]:
+        def forge(f: PieceForgery) -> None:
+            f.method["weight"] = f.facts["weight"] = name
+
+        return forge
+
+    for name in ("x", "nobody"):
+        refused(named(name), "the weight is not that of the method, or changed")
     refused(with_weights([0.0]), "a weight is not above 0")
     refused(with_weights([-1.0]), "a weight is not above 0")
     refused(with_weights([None]), "a record has no weight")
@@ -274,7 +295,13 @@ def test_other_types_and_columns():
         f.changed["y"] = [str(v) for v in f.changed["y"]]
         f.types["y"] = pa.string()
 
+    def text_before(f: PieceForgery) -> None:
+        place = f.old.column_names.index("y")
+        f.original = replace(f.original, columns=f.old.set_column(place, "y", f.old["y"].cast(pa.string())))
+        f.key = None
+
     refused(text, "a column is not one of numbers")
+    refused(text_before, "a column is not one of numbers")
     refused(lambda f: f.method.update(columns=["x"]), "other columns changed than the stated ones")
 
 

@@ -93,7 +93,7 @@ def _column(step: CheckedStep, name: str, place: int) -> PiecedColumn | None:
     empty = empty_fields(old, unknown)
     raw, after = (np.asarray(one.fill_null(0).to_numpy(), one.type.to_pandas_dtype()) for one in (old, new))
     gaps, later = (np.asarray(one.is_null().to_numpy(), np.bool_) for one in (old, new))
-    if np.any(gaps != later) or np.any(raw[empty] != after[empty]) or np.any(empty_fields(new, unknown) & ~empty):
+    if np.any(gaps & ~later) or np.any(raw[empty] != after[empty]) or np.any(empty_fields(new, unknown) & ~empty):
         step.refuse("an empty field changed, or a value became empty", name)
         return None
     units = whole_units(np.where(empty, raw.dtype.type(0), raw), step.evidence.facts["decimals"][place], 9)
