@@ -21,6 +21,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     optimal,
     perturbation,
     prepared,
+    rank_methods,
     recodes,
     records,
     relations,

@@ -57,12 +57,14 @@ if TYPE_CHECKING:
     from discreet.records.local_suppress import LocalSuppress
     from discreet.records.mask_residual import MaskResidual
     from discreet.records.microaggregate import Microaggregate
+    from discreet.records.microaggregated_swap import MicroaggregatedSwap
     from discreet.records.multiplicative_noise import MultiplicativeNoise
     from discreet.records.pram import Pram
     from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
     from discreet.records.redraw import Redraw
     from discreet.records.round_randomly import RoundRandomly
+    from discreet.records.shuffle import Shuffle
     from discreet.records.swap import Swap
     from discreet.rules import (
         Dominance,
@@ -156,11 +158,13 @@ _HOME = {
     "discreet.records.generalise": ("Generalise",),
     "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.microaggregate": ("Microaggregate",),
+    "discreet.records.microaggregated_swap": ("MicroaggregatedSwap",),
     "discreet.records.multiplicative_noise": ("MultiplicativeNoise",),
     "discreet.tables.redistribute.method": ("Redistribute",),
     "discreet.tables.rounding.method": ("Round",),
     "discreet.tables.perturb.small_count_method": ("SmallCount",),
     "discreet.tables.suppress.method": ("Suppress",),
+    "discreet.records.shuffle": ("Shuffle",),
     "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
     "discreet.records.mask_residual": ("MaskResidual",),
@@ -216,6 +220,7 @@ METHODS.add_homes(
         "intervals": "discreet.tables.intervals.method",
         "local_suppress": "discreet.records.local_suppress",
         "microaggregate": "discreet.records.microaggregate",
+        "microaggregated_swap": "discreet.records.microaggregated_swap",
         "multiplicative_noise": "discreet.records.multiplicative_noise",
         "mask_residual": "discreet.records.mask_residual",
         "rank_swap": "discreet.records.rank_swap",
@@ -225,6 +230,7 @@ METHODS.add_homes(
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
         "round_randomly": "discreet.records.round_randomly",
+        "shuffle": "discreet.records.shuffle",
         "small_count": "discreet.tables.perturb.small_count_method",
         "suppress": "discreet.tables.suppress.method",
         "swap": "discreet.records.swap",
@@ -269,6 +275,7 @@ __all__ = [
     "MaxShare",
     "Method",
     "Microaggregate",
+    "MicroaggregatedSwap",
     "Microdata",
     "MinContributors",
     "MinFrequency",
@@ -289,6 +296,7 @@ __all__ = [
     "Round",
     "RoundRandomly",
     "Rule",
+    "Shuffle",
     "SmallCount",
     "Suppress",
     "Swap",

@@ -93,6 +93,16 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     ],
     "redraw": lambda: [ds.Redraw(unusual=10, camouflage=15, predictors=["age", "sex", "health"])],
     "redraw-by": lambda: [ds.Redraw(["income"], unusual=5, by=["age"], camouflage=20, least=0.05, most=0.1, version=2)],
+    "shuffle": lambda: [ds.Shuffle()],
+    "shuffle-given": lambda: [
+        ds.Recode("income", bottom=0),
+        ds.Shuffle(["income", "age"], given=["weight"], exact=False, scale="product_moment"),
+    ],
+    "microaggregated-swap": lambda: [ds.MicroaggregatedSwap(cells=["sex"])],
+    "microaggregated-swap-plain": lambda: [
+        ds.Recode("region", level=1),
+        ds.MicroaggregatedSwap(["age", "income"], ["region", "sex"], least=5, dither=0),
+    ],
     "pram": lambda: [
         ds.Pram(
             {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
@@ -212,6 +222,22 @@ BAD_RECORD_PARAMETERS = {
         {"unusual": 5, "flags": 3},
         {"unusual": 5, "delta": 0.1},
     ],
+    "shuffle": [
+        {"columns": ["income", "income"]},
+        {"columns": ["income"], "given": ["income"]},
+        {"given": ["age", "age"]},
+        {"scale": "ranks"},
+        {"share": 0.1},
+    ],
+    "microaggregated_swap": [
+        {"columns": ["income", "income"]},
+        {"columns": ["income"], "cells": ["income"]},
+        {"columns": ["income"], "weight": "income"},
+        {"cells": ["sex", "sex"]},
+        {"least": 1},
+        {"dither": -1},
+        {"cell": ["sex"]},
+    ],
     "pram": [
         {},
         {"matrices": {}},
@@ -240,6 +266,7 @@ NO_PARTNER, NO_HOME, NO_NAME = "No household found a partner", "no column 'home'
 TOO_FEW = "times, in 1 record"
 STANDS_STILL = "leaves every code that occurs as it is"
 NO_RANK = "no ranks were close enough"
+NOTHING_TO_SHUFFLE = "there is nothing to shuffle"
 NO_GROUP = "a group has at least"
 ONE_VALUE, ALL_EQUAL = "There is one value of 'age'", "are equal, so that noise has no size"
 RECORD_NOT_FOR = {
@@ -276,6 +303,14 @@ RECORD_NOT_FOR = {
     ("redraw-by", "one_record"): "can be drawn anew",
     ("redraw", "equal_rows"): "has the same value in all records",
     ("redraw-by", "equal_rows"): "has the same value in all records",
+    ("shuffle", "one_record"): NOTHING_TO_SHUFFLE,
+    ("shuffle-given", "one_record"): NOTHING_TO_SHUFFLE,
+    ("shuffle", "equal_rows"): NOTHING_TO_SHUFFLE,
+    ("shuffle-given", "equal_rows"): "no column 'weight'",
+    ("microaggregated-swap", "one_record"): "There is no value in 'income'",
+    ("microaggregated-swap-plain", "one_record"): "1 cell has fewer than 5 values of 'age'",
+    ("microaggregated-swap", "equal_rows"): "1 cell has fewer than 10 values of 'income'",
+    ("microaggregated-swap-plain", "equal_rows"): "All values of 'age' are the same in 1 cell",
     ("pram-invariant", "one_record"): STANDS_STILL,
     ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("local-suppress-sets", "one_record"): TOO_FEW,

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
+from discreet.records.ordered_values import order_of
 from discreet.records.rank_swapping_kernels import paired_ranks
+from discreet.verify.records.rank_kernels import drawn_partners
 
 KEY = ds.Key(bytes(range(32)))
 
@@ -25,9 +27,36 @@ def test_pairs_have_each_other_within_reach(many, reach, seed):
     ranks = np.arange(many)
     assert np.array_equal(partner[partner], ranks)
     assert np.abs(partner - ranks).max() <= reach
-    # Nobody stays alone who has somebody alone within reach.
-    alone = np.flatnonzero(partner == ranks)
-    assert np.all(np.diff(alone) > reach)
+    assert (partner == ranks).sum() == many % 2
+
+
+@given(st.integers(1, 80), st.integers(1, 90), st.integers(0, 999))
+@settings(max_examples=80, deadline=None)
+def test_partners_are_drawn_among_all_that_are_free(many, reach, seed):
+    """Against a list of free ranks, and against the checker's own way."""
+    fraction = np.random.default_rng(seed).random(many)
+    partner, free = list(range(many)), [True] * many
+    for rank in range(many):
+        near = [other for other in range(rank + 1, min(rank + reach, many - 1) + 1) if free[other]]
+        if free[rank] and near:
+            other = near[int(fraction[rank] * len(near))]
+            partner[rank], partner[other], free[other] = other, rank, False
+        free[rank] = False
+    assert paired_ranks(fraction, reach).tolist() == partner
+    assert drawn_partners(fraction, reach).tolist() == partner
+    assert sum(one == rank for rank, one in enumerate(partner)) == many % 2
+
+
+@given(st.one_of(st.lists(st.floats(allow_nan=False)), st.lists(st.integers(-(2**63), 2**63 - 1))))
+def test_values_are_ordered_with_equal_ones_as_they_stand(values):
+    column = np.array(values, np.int64 if values and isinstance(values[0], int) else np.float64)
+    assert order_of(column).tolist() == np.argsort(column, kind="stable").tolist()
+
+
+def test_values_that_agree_in_their_upper_bits_are_told_apart():
+    draw = np.random.default_rng(2)
+    for column in (np.append(draw.integers(0, 2**20, 300), 2**62), 1.0 + draw.integers(0, 50, 300) * 2.0**-52):
+        assert order_of(column).tolist() == np.argsort(column, kind="stable").tolist()
 
 
 def firms(rows: int = 200, **roles: object) -> ds.Microdata:

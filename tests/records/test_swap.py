@@ -256,6 +256,19 @@ def test_records_and_tables_of_them_are_swapped_alike():
     assert records.custodian.evidence[0].facts["moved"] == release.custodian.evidence[0].facts["moved"]
 
 
+def test_risky_households_move_in_records_and_tables_alike():
+    """One choice of households for both: those of the file are those of the tables, and the risky ones among them."""
+    data, method = ds.Microdata(people()), ds.Swap("area", "home", rate=0.05, risk="risk")
+    file = ds.protect(data, method, key=KEY, keep_order=True).public.records.columns
+    tables = ds.protect(data, method, tables=specs(), key=KEY)
+    moved_areas = ds.Microdata(people().set_column(1, "area", file["area"]))
+    (again,) = ds.tabulate(moved_areas, specs=[specs()[0].with_(cells="all")])
+    assert np.array_equal(tables.custodian.published[0], again.value)
+    moved = np.array(file["area"].to_pylist()) != np.array(people()["area"].to_pylist())
+    risky = np.asarray(people()["risk"].to_numpy()) > 0
+    assert moved[risky].mean() > 5 * moved[~risky].mean()
+
+
 def test_numbers_may_be_areas():
     """Codes keep their type."""
     frame = people()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.attack.insiders import WorstInsider, attack_by_insiders
     from discreet.attack.intervals import AttackIntervals, External, attack_intervals
     from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
+    from discreet.attack.rank_windows import RankBounds, rank_bounds
     from discreet.attack.slivers import Slivers, sliver_attack
     from discreet.attack.uniqueness import Entry, EntryBounds, attainable_values, unique_entries
     from discreet.attack.withholding import MarginChoice, margins_to_withhold
@@ -35,6 +36,7 @@ __all__ = [
     "EntryBounds",
     "External",
     "MarginChoice",
+    "RankBounds",
     "RegionDifferences",
     "Slivers",
     "WorstInsider",
@@ -49,6 +51,7 @@ __all__ = [
     "least_squares_attack",
     "margin_bounds",
     "margins_to_withhold",
+    "rank_bounds",
     "sliver_attack",
     "two_way_disclosure",
     "unique_entries",
@@ -65,6 +68,7 @@ if not TYPE_CHECKING:
             "insiders": ["WorstInsider", "attack_by_insiders"],
             "intervals": ["AttackIntervals", "External", "attack_intervals"],
             "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
+            "rank_windows": ["RankBounds", "rank_bounds"],
             "slivers": ["Slivers", "sliver_attack"],
             "uniqueness": ["Entry", "EntryBounds", "attainable_values", "unique_entries"],
             "withholding": ["MarginChoice", "margins_to_withhold"],

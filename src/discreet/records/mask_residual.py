@@ -287,7 +287,11 @@ def _innermost(first: RecordMethod) -> tuple[str, ...]:
 def _plain(evidence: Evidence) -> dict[str, Any]:
     """The evidence of a stage as plain data, without what it says of every row."""
     claim = evidence.claim
-    said = {"statement": claim.statement, "not_considered": list(claim.not_considered)}
+    said = {
+        "statement": claim.statement,
+        "attackers": list(claim.attackers),
+        "not_considered": list(claim.not_considered),
+    }
     return {"method": dict(evidence.method), "claim": said, "facts": dict(evidence.facts)}
 
 

@@ -21,7 +21,8 @@ from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
 from discreet.parameters import Number
 from discreet.progress import steps as in_steps
-from discreet.records.value_columns import empty_rows, refuse_repeated, rows_by_kind, stratum_of, value_columns
+from discreet.records.ordered_values import order_of, ordered_numbers, rows_by_identity, taken, unchanged
+from discreet.records.value_columns import empty_rows, refuse_repeated, value_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,11 +77,11 @@ class RankSwap(Keyed, RecordMethod):
         """Exchange values."""
         assert key is not None
         names = value_columns(records, self.columns, "RankSwap")
-        values = [_ranked(records, name) for name in names]
+        values = [ordered_numbers(records, name) for name in names]
         gaps = [empty_rows(records, name) for name in names]
         if self.joint:
             self._refuse_gaps(names, gaps)
-        kinds = rows_by_kind(stratum_of(records))
+        kinds = rows_by_identity(records)
         partners: dict[str, Ints] = {}
         changed: dict[str, pa.ChunkedArray] = {}
         for place in in_steps("records", range(len(names))):
@@ -88,9 +89,9 @@ class RankSwap(Keyed, RecordMethod):
             if not self.joint or place == 0:
                 partners[f"partner_{place}"] = self._partners(records, key, name, values[place], gaps[place], kinds)
             partner = partners["partner_0" if self.joint else f"partner_{place}"]
-            changed[name] = _taken(records[name], partner)
+            changed[name] = taken(records[name], partner)
         facts: dict[str, Any] = {"columns": list(names), "strata": list(records.strata), "insecure": key.insecure}
-        facts["kept"] = [_unchanged(records[name], changed[name]) for name in names]
+        facts["kept"] = [unchanged(records[name], changed[name]) for name in names]
         if all(kept == len(records) for kept in facts["kept"]):
             raise ProtectionError(
                 f"No value of {listed(names)} changed: no ranks were close enough to be exchanged.",
@@ -111,55 +112,16 @@ class RankSwap(Keyed, RecordMethod):
     def _partners(
         self, records: RecordSet, key: Key, name: str, values: NDArray[Any], gaps: Bools, kinds: Sequence[Ints]
     ) -> Ints:
-        """The row whose value each row takes."""
+        """The row whose value each row takes; among equal values, who a row is decides on its rank."""
         from discreet.records.rank_swapping_kernels import paired_ranks
 
         assert records.identity is not None
         partner = np.arange(len(records))
         chance = fractions(draws(key.secret, self.purpose(f"rank swap/{name}"), self.version, records.identity))
         for rows in kinds:
-            there = rows[~gaps[rows]]
+            there = rows[~gaps[rows]] if gaps.any() else rows
             reach = int(Fraction(str(self.share)) * len(there))
             if reach:
-                order = there[_order(values[there], records.identity[there])]
-                partner[order] = order[paired_ranks(np.ascontiguousarray(chance[order]), reach)]
+                order = there[order_of(values[there])]
+                partner[order] = order[paired_ranks(chance[order], reach)]
         return partner
-
-
-def _order(values: NDArray[Any], identity: Ints) -> Ints:
-    """Places of values from the smallest on; who they belong to decides among equal ones."""
-    order = np.argsort(values)
-    ordered = values[order]
-    same = np.append(False, ordered[1:] == ordered[:-1])
-    tied = order[same | np.append(same[1:], False)]
-    order[same | np.append(same[1:], False)] = tied[np.lexsort((identity[tied], values[tied]))]
-    return np.asarray(order, np.int64)
-
-
-def _ranked(records: RecordSet, name: str) -> NDArray[Any]:
-    """Numbers that stand in the order of a column's values, 0 for gaps."""
-    import pyarrow as pa
-
-    column = records[name]
-    if pa.types.is_string(column.type) or pa.types.is_boolean(column.type):
-        raise InputError(
-            f"Column {name!r} holds {column.type}, which has no order.",
-            hint=f"Columns of csv files are text unless they are called numbers: Microdata(numeric=[{name!r}]).",
-        )
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
-    return np.asarray(column.fill_null(0).to_numpy())
-
-
-def _taken(column: pa.ChunkedArray, partner: Ints) -> pa.ChunkedArray:
-    import pyarrow as pa
-
-    return pa.chunked_array([column.combine_chunks().take(pa.array(partner))])
-
-
-def _unchanged(old: pa.ChunkedArray, new: pa.ChunkedArray) -> int:
-    """In how many records a column is as it was."""
-    import pyarrow.compute as pc
-
-    same = pc.sum(pc.fill_null(pc.equal(old, new), True)).as_py()
-    return int(same or 0)

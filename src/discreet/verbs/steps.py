@@ -86,6 +86,14 @@ TWICE = {
         "Values of column {!r} are drawn anew twice, and would lie outside their bounds.",
         "Give one Redraw for all records that shall change.",
     ),
+    "microaggregated_swap": (
+        "Values of column {!r} are exchanged twice, and would come back to where they were.",
+        "Give the second another version=.",
+    ),
+    "shuffle": (
+        "Values of column {!r} are exchanged twice, and would come back to where they were.",
+        "Give the second another version=.",
+    ),
     "add_noise": (
         "Column {!r} gets noise twice with the same draws, which do not add up like other ones.",
         "Give one AddNoise with a larger amount=, or the second another version=.",
@@ -113,7 +121,7 @@ def _exchanged(method: Mapping[str, Any], facts: Mapping[str, Any]) -> list[tupl
         return _exchanged(facts["first"]["method"], facts["first"]["facts"])
     if kind in ("rank_swap", "redraw"):
         return [(kind, str(name), 0) for name in facts["columns"]]
-    if kind == "add_noise":
+    if kind in ("add_noise", "microaggregated_swap", "shuffle"):
         return [(kind, str(name), int(method["version"])) for name in facts["columns"]]
     return [("swap", str(method["area"]), int(method["version"]))] if kind == "swap" else []
 

@@ -102,9 +102,18 @@ def test_partners_that_the_key_does_not_draw():
 
     def near(f: RankForgery) -> None:
         rows = by_rank(f, "n")
-        f.pair("partner_1", "y", rows[2], rows[6])
+        place = {row: rank for rank, row in enumerate(rows)}
+        pairs = [(rank, place[int(f.partners["partner_1"][row])]) for row, rank in place.items()]
+        one, other = next(
+            (one, other)
+            for one in pairs
+            for other in pairs
+            if one[0] < other[0] < one[1] and one[0] < one[1] and abs(other[1] - one[1]) <= 4
+        )
+        f.pair("partner_1", "y", rows[one[0]], rows[other[0]])
+        f.pair("partner_1", "y", rows[one[1]], rows[other[1]])
 
-    refused(near, "3 records have another partner than the key draws")
+    refused(near, "4 records have another partner than the key draws")
     refused(lambda f: setattr(f, "key", ds.Key(bytes([1] * 32))), "another partner than the key draws", alone=False)
     refused(lambda f: f.method.update(version=2), "another partner than the key draws", alone=False)
     forgery = RankForgery("each")

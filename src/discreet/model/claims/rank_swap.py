@@ -11,7 +11,7 @@ from discreet.model.claims.noise import DRAWN
 
 BOUNDS = (
     "readers who are told how far ranks were exchanged: a value lay within so many ranks of the published one, which "
-    "says much of values that lie close together"
+    "says much of values that lie close together (discreet.attack.rank_bounds says how much)"
 )
 
 

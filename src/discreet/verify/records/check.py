@@ -18,6 +18,7 @@ from discreet.verify.records.generalised import check_generalised
 from discreet.verify.records.linked import check_linked
 from discreet.verify.records.microaggregated import check_microaggregated
 from discreet.verify.records.multiplied_records import check_multiplied_records
+from discreet.verify.records.piecewise import check_pieced
 from discreet.verify.records.randomised import check_pram, check_published_matrices, public_matrices
 from discreet.verify.records.randomly_rounded import check_randomly_rounded
 from discreet.verify.records.rank_swapped import check_rank_swapped
@@ -25,6 +26,7 @@ from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.redrawn import check_redrawn
 from discreet.verify.records.residual import check_residual
 from discreet.verify.records.rules import check_rule
+from discreet.verify.records.shuffled import check_shuffled
 from discreet.verify.records.swapped_records import check_swapped_records
 from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
@@ -40,12 +42,14 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "local_suppress": check_blanked,
     "microaggregate": check_microaggregated,
     "mask_residual": check_residual,
+    "microaggregated_swap": check_pieced,
     "multiplicative_noise": check_multiplied_records,
     "rank_swap": check_rank_swapped,
     "pram": check_pram,
     "recode": check_recoded,
     "redraw": check_redrawn,
     "round_randomly": check_randomly_rounded,
+    "shuffle": check_shuffled,
     "swap": check_swapped_records,
 }
 """Methods for records, and how their claims are checked."""

@@ -267,6 +267,27 @@ METHODS: dict[str, Shape] = {
             **KEYED,
         }
     ),
+    "microaggregated_swap": record(
+        {
+            "method": one_of("microaggregated_swap"),
+            "columns": many(SOME),
+            "cells": many(SOME),
+            "weight": optional(SOME),
+            "least": whole(2),
+            "dither": optional(number(0)),
+            **KEYED,
+        }
+    ),
+    "shuffle": record(
+        {
+            "method": one_of("shuffle"),
+            "columns": many(SOME),
+            "given": many(SOME),
+            "exact": flag,
+            "scale": one_of("rank", "product_moment"),
+            **KEYED,
+        }
+    ),
     "pram": record(
         {
             "method": one_of("pram"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -151,46 +150,13 @@ def _needlessly_alone(column: RankedColumn, rows: Ints, reach: int) -> int:
 
 
 def _not_drawn(column: RankedColumn, rows: Ints, reach: int, identity: Ints, fraction: Floats) -> int:
-    """How many records have another partner than the draws give.
+    """How many records have another partner than the draws give."""
+    from discreet.verify.records.rank_kernels import drawn_partners
 
-    From the lowest rank on, whoever is free takes the first free rank from the one on that its draw points to, or else
-    the first above its own. A rank is free until it or its partner has its turn: what was passed over had it before.
-    """
-    many = len(rows)
-    if not reach or many < 2:
+    if not reach or len(rows) < 2:
         return int((column.partner[rows] != rows).sum())
     order = rows[np.lexsort((identity[rows], column.values[rows]))]
-    place = np.empty(len(column.values), np.int64)
-    place[order] = np.arange(many)
-    rank, partner = np.arange(many), place[column.partner[order]]
-    turn = np.minimum(rank, partner)
-    own, taken = rank[turn == rank], partner[turn == rank]
-    last = np.minimum(own + reach, many - 1)
-    aim = np.minimum(own + 1 + (fraction[order[own]] * (last - own)).astype(np.int64), many)
-    latest = _latest(turn)
-    passed = latest(aim, last + 1) < own
-    above = (taken >= aim) & (taken <= last) & (latest(aim, taken) < own)
-    below = passed & (taken > own) & (taken < aim) & (latest(own + 1, taken) < own)
-    alone = (taken == own) & (latest(own + 1, last + 1) < own)
-    return int((~(above | below | alone)).sum())
-
-
-def _latest(turn: Ints) -> Callable[[Ints, Ints], Ints]:
-    """The latest turn among ranks from one up to another, which is left out; -1 among none."""
-    levels = [turn]
-    while 2 ** len(levels) <= len(turn):
-        half = 2 ** (len(levels) - 1)
-        levels.append(np.maximum(levels[-1][:-half], levels[-1][half:]))
-
-    def among(begin: Ints, end: Ints) -> Ints:
-        found = np.full(len(begin), -1, np.int64)
-        for level, maxima in enumerate(levels):
-            size = 2**level
-            mine = np.flatnonzero((end - begin >= size) & (end - begin < 2 * size))
-            found[mine] = np.maximum(maxima[begin[mine]], maxima[end[mine] - size])
-        return found
-
-    return among
+    return int((column.partner[order] != order[drawn_partners(fraction[order], reach)]).sum())
 
 
 def _numbers(column: pa.Array) -> NDArray[Any]:

@@ -124,7 +124,8 @@ def _check_stage(
     if kind != "mask_residual" and list(method["columns"]) != list(step.evidence.facts["columns"]):
         step.refuse(f"the {stage} stage is about other columns")
         return
-    claim = Claim(kind, str(facts["claim"]["statement"]), (), tuple(facts["claim"]["not_considered"]))
+    said = facts["claim"]
+    claim = Claim(kind, str(said["statement"]), tuple(said["attackers"]), tuple(said["not_considered"]))
     own = {
         name.removeprefix(f"{stage}_"): rows
         for name, rows in step.evidence.parts["records"].items()
