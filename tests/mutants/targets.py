@@ -130,6 +130,7 @@ GROUPS: dict[str, Group] = {
             "tests/verify/test_forged_public_files.py",
             "tests/verify/test_public_tables.py",
             "tests/verify/test_workbook_archives.py",
+            "tests/verify/test_workbooks_again.py",
             "tests/verify/test_written_again.py",
         ),
         warm=True,
