@@ -179,7 +179,7 @@ def truly_exchanged(lie: Told) -> bool:
         or set(lie.changed) != set(COLUMNS)
     ):
         return False
-    if facts["strata"] != ["band"] or facts["insecure"] is not False or not 0 < method["share"] <= 1:
+    if facts["strata"] != ["band"] or type(facts["insecure"]) is not bool or not 0 < method["share"] <= 1:
         return False
     bands = lie.old["band"]
     for place, name in enumerate(COLUMNS):

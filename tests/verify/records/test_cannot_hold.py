@@ -6,7 +6,8 @@ Writers refuse it first. A release that has such a file was put together by some
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from discreet.model.records import PublicColumn, PublicRecords
 from discreet.verify.formats.shown import Different
-from discreet.verify.records import public_files
+from discreet.verify.records import public_files, xlsx
 from discreet.verify.records.published import GivenRecords
 from discreet.verify.verdict import Verdict
 from tests.files.records.test_limits import written
@@ -93,6 +94,24 @@ def test_what_a_format_cannot_hold_is_refused(case, tmp_path):
     assert said(kind, records(columns, **words), tmp_path) == CANNOT
 
 
+EDGES = (2**31 - 27, 2**31 - 28, -(2**31), 1 - 2**31, 1.5)
+"""Numbers at the ends of those that Stata labels."""
+MANY = [f"{number:02}" for number in range(1, 30)]
+TEXTS: list[tuple[Sequence[str], Mapping[str, str]]] = [
+    (["01", "02"], {"abc": "words"}),
+    (["01", "02"], {"1": "words"}),
+    (["01", "12"], {"12": "words"}),
+    (["0", "1"], {"0": "none"}),
+    ([*MANY, "1234"], {"01": "one"}),
+    ([*MANY, "5678"], {"02": "two"}),
+    (["9007199254740994", "1"], {"1": "one"}),
+    (["9007199254740992", "1"], {"1": "one"}),
+    (["-9007199254740994", "1"], {"1": "one"}),
+    (["1.50", "1"], {"1": "one"}),
+    (["-1", "2"], {"2": "two"}),
+]
+"""Texts that stand for numbers, or just do not."""
+
 HELD: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = [
     ("asc", {"x": ["a" * 100]}, {}),
     ("asc", {**{f"x{i}": ["a" * 100] for i in range(319)}, "y": ["a" * 99]}, {}),
@@ -105,8 +124,23 @@ HELD: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = [
     ("dta", {"x": ["a" * 2_000]}, {}),
     ("sav", {"x": ["a"]}, alone("a", "b", "c", "d", "e")),
     ("sav", {"x": ["eight888"]}, alone("eight888", "b", "c")),
-    ("sav", {"x": [1, 2, 3]}, alone(1, 2, 3)),
+    ("sav", {"x": [1, 2, 4]}, alone(1, 2, 3)),
     ("sav", {"x": [1, 2, 7]}, {"missing": ((1, 3), (7, 7))}),
+    ("sav", {"x": [1, 2, 7]}, {"missing": ((1, 3), (7, 9))}),
+    ("sav", {"x": [1.0, 3.0, 7.0]}, {"missing": ((1, 1.5), (3, 3), (5, 5))}),
+    ("sav", {"x": [1.0, 3.0]}, {"missing": ((LOWEST, -1), (5, 5))}),
+    ("sav", {"x": [1.0, 3.0]}, {"missing": ((4, HIGHEST), (-5, -5))}),
+    *(("sav", {"x": [1.5, 2.0]}, {"format": form}) for form in ("%41.2f", "%40.17f", "%40.16f", "%40.2f", "%03.0f")),
+    *(("dta", {"x": [1.5, 2.0]}, {"format": form}) for form in ("F8.2", "F2.2", "F2.3", "F5", "F3.2")),
+    *(("dta", {"x": [float(code)]}, {"value_labels": {str(code): "words", "7": "seven"}}) for code in EDGES),
+    *(("dta", {"x": [*codes, None]}, {"value_labels": labels}) for codes, labels in TEXTS),
+    *(("sav", {"x": [*codes, None]}, {"value_labels": labels, "format": "N2"}) for codes, labels in TEXTS),
+    ("xlsx", {"x": [dt.date(1900, 2, 28), dt.date(2000, 1, 1)], "y": [dt.date(1900, 3, 1), None]}, {}),
+    ("xlsx", {"x": [dt.datetime(1900, 2, 28), None], "y": [dt.datetime(1900, 3, 1), None]}, {}),
+    ("xlsx", {"x": [999_999_999_999_999, 1], "y": [1_000_000_000_000_000, -1_000_000_000_000_001]}, {}),
+    ("xlsx", {"x": [1, 9, 5]}, {"missing": ((9, 9), (LOWEST, -1.7e308), (7, 8)), "value_labels": {"9": "?", "1": "a"}}),
+    ("xlsx", {"x": [1, 9, 5]}, {"missing": ((8, 8), (-5, HIGHEST), (LOWEST, -5)), "value_labels": {"9": "?"}}),
+    ("xlsx", {"x": [1, 9, 5]}, {"missing": ((LOWEST, 1.7e308),), "value_labels": {"9": "?", "5": ""}}),
     ("dta", {"x": list(range(26))}, {"missing": ((0, 25),)}),
     ("xlsx", {"x": ["a" * 32_767]}, {}),
     ("csv", {"x": [1e16, -1e16, 1e17, -1e17, 9_999_999_999_999_998.0, -5e15, 2.5, 3.0]}, {}),
@@ -182,3 +216,27 @@ def test_times_that_are_whole_milliseconds_are_held(tmp_path):
     moment = dt.datetime(2001, 5, 7, 3, 4, 5, 7000)
     for kind in ("sav", "dta"):
         assert written(tmp_path, kind, records({"x": pa.array([moment], pa.timestamp("us"))})).stat().st_size
+
+
+@pytest.mark.parametrize(("lines", "holds"), [(2**20 - 1, True), (2**20, False)])
+def test_more_lines_on_columns_than_a_sheet_has_are_refused(lines, holds, monkeypatch):
+    """The first line has the names; there are 2 ** 20 in all."""
+
+    class Sheet:
+        def __getattr__(self, _: str) -> Callable[..., None]:
+            return lambda *_: None
+
+    class Book:
+        def add_worksheet(self, _: str) -> Sheet:
+            return Sheet()
+
+        def add_format(self, _: object) -> None:
+            return None
+
+    monkeypatch.setattr(xlsx, "_told", lambda *_: repeat({0: ""}, lines))
+    shown = GivenRecords("records", PEOPLE.columns.select(["age"]), PEOPLE.info)
+    if holds:
+        xlsx._sheet_of_columns(Book(), shown)
+    else:
+        with pytest.raises(Different, match=CANNOT):
+            xlsx._sheet_of_columns(Book(), shown)
