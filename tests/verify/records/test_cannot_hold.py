@@ -69,6 +69,7 @@ REFUSED: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = [
     ("dta", {"x": ["a" * 2_001]}, {}),
     ("sav", {"x": ["", None]}, {}),
     ("sav", {"x": ["unknown 1"]}, alone("unknown 1")),
+    ("sav", {"x": ["", "a"]}, alone("")),
     ("sav", {"x": list("abcd")}, alone(*"abcd")),
     ("sav", {"x": [1, 2, 3, 4]}, alone(1, 2, 3, 4)),
     ("sav", {"x": [1, 2, 7, 8, 11]}, {"missing": ((1, 3), (7, 9), (11, 11))}),
@@ -122,7 +123,8 @@ HELD: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = [
     ("dta", {"x": [2**53, -(2**53)]}, {}),
     ("sav", {"x": ["a" * 32_767]}, {}),
     ("dta", {"x": ["a" * 2_000]}, {}),
-    ("sav", {"x": ["a"]}, alone("a", "b", "c", "d", "e")),
+    ("sav", {"x": ["a"]}, alone("a", "b", "c", "d")),
+    ("sav", {"x": ["a"]}, alone("a", "unknown 1")),
     ("sav", {"x": ["eight888"]}, alone("eight888", "b", "c")),
     ("sav", {"x": [1, 2, 4]}, alone(1, 2, 3)),
     ("sav", {"x": [1, 2, 7]}, {"missing": ((1, 3), (7, 7))}),
@@ -210,6 +212,17 @@ def test_a_file_that_cannot_be_written_again_here_is_refused(tmp_path, monkeypat
     monkeypatch.setattr(public_files, "find_spec", lambda _: None)
     found = refused(PEOPLE, tmp_path, ["records.csv", "records.xlsx"])
     assert "public: the file can be checked where discreet[xlsx] is installed only (records.xlsx)" in found
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_what_the_library_refuses_to_write_is_refused(kind, tmp_path, monkeypatch):
+    import pyreadstat
+
+    def refuse(*_: object, **__: object) -> None:
+        raise pyreadstat.ReadstatError("no")
+
+    monkeypatch.setattr(pyreadstat, f"write_{kind}", refuse)
+    assert said(kind, PEOPLE, tmp_path) == CANNOT
 
 
 def test_times_that_are_whole_milliseconds_are_held(tmp_path):
