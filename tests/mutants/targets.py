@@ -118,7 +118,6 @@ GROUPS: dict[str, Group] = {
             "tests/records/test_tails.py",
             "tests/verbs/test_protect_records.py",
         ),
-        either=False,
         warm=True,
     ),
     "formats": Group(

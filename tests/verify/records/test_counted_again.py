@@ -23,6 +23,7 @@ from discreet.verify.records.broader import Broader, interval
 from discreet.verify.records.check import _marked
 from discreet.verify.records.generalised import _about, _recoded
 from discreet.verify.records.keyed_draws import identity_of
+from discreet.verify.records.lost import _bits
 from discreet.verify.records.microaggregated import _lost, _units, _wrong_groups
 from discreet.verify.records.multiplied_records import _units as units_of_column
 from discreet.verify.verdict import Verdict
@@ -154,6 +155,16 @@ def test_an_empty_field_loses_nothing():
     tree = Broader("x", {"a": ["a", "all"]}, {"a": 1, "all": 2}, 2, [("?", "?")], 1, 1, None)
     assert tree.width(None, None) == tree.width("?", "?") == 0.0
     assert tree.width("a", "all") == 1.0
+
+
+def test_gaps_and_codes_for_unknown_lose_no_bits():
+    """They stay apart from codes that are written alike, and from those above them."""
+    lines = {code: [code, "all"] for code in ("None", "a", "?")}
+    values = pa.chunked_array([pa.array(["None", None, "a", "?"])])
+    every = np.ones(4, np.bool_)
+    for level, wanted in ((0, 0.0), (1, 2.0)):
+        tree = Broader("x", lines, {}, 3, [("?", "?")], level, 1, None)
+        assert _bits(tree, values, every, every) == wanted
 
 
 def gapped(algorithm: str) -> ds.Release:

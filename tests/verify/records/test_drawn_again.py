@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -53,6 +53,16 @@ def altered(partner: list[int], draw: np.random.Generator) -> list[int]:
     return found
 
 
+def together(partner: list[int]) -> list[list[int]]:
+    """Any two who are alone have each other, however far away they are."""
+    lonely = [row for row, other in enumerate(partner) if row == other]
+    found = []
+    for one, two in combinations(lonely, 2):
+        found.append(list(partner))
+        found[-1][one], found[-1][two] = two, one
+    return found
+
+
 @pytest.mark.parametrize("part", range(3))
 def test_the_checker_finds_exactly_the_partners_that_are_drawn(part):
     other = 0
@@ -60,11 +70,16 @@ def test_the_checker_finds_exactly_the_partners_that_are_drawn(part):
         values, identity, fraction, reach = at_random(seed)
         true = drawn(values, identity, fraction, reach)
         rows, draw = np.arange(len(values)), np.random.default_rng(seed)
-        for told in [true, *(altered(true, draw) for _ in range(4))]:
+        for told in [true, *together(true), *(altered(true, draw) for _ in range(4))]:
             wrong = _not_drawn(column(values, told), rows, reach, np.array(identity), np.array(fraction))
             assert (wrong == 0) == (told == true), (seed, told, true)
             other += told != true
     assert other > 500
+
+
+def test_both_of_two_who_have_each_other_are_counted_where_nobody_may_have_a_partner():
+    told = column([1, 2, 3], [1, 0, 2])
+    assert _not_drawn(told, np.arange(3), 0, np.arange(3), np.zeros(3)) == 2
 
 
 def test_partners_among_some_rows_only():

@@ -92,9 +92,14 @@ def _not_multiples(after: np.ndarray, base: Any) -> int:
     )
 
 
+def _farthest(values: np.ndarray) -> int:
+    """How far whole numbers lie from zero at most; the lowest of 64 bits has no opposite there."""
+    return max(int(values.max()), -int(values.min())) if len(values) else 0
+
+
 def _wrongly_whole(before: np.ndarray, after: np.ndarray, base: Any, ties: str) -> int:
     unit = to_number(base)
-    if unit != int(unit) or (len(before) and max(np.abs(before).max(), np.abs(after).max()) >= 2**61):
+    if unit != int(unit) or max(_farthest(before), _farthest(after)) >= 2**61:
         return len(before)
     step = int(unit)
     moved = np.abs(before - after)
