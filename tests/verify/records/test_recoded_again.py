@@ -39,7 +39,25 @@ def test_the_nearest_multiple(ties):
 
 
 WHOLE = [-13, -7, -6, -5, -3, -2, -1, 0, 1, 2, 3, 5, 6, 7, 13, 14, 15]
-PARTS = [-7.55, -2.5, -0.25, -0.05, 0.0, 0.05, 0.15, 0.25, 0.37, 2.5, 3.5, 7.5, 1e14, -1e14, -1e17, 123456789.05]
+PARTS = [
+    -7.55,
+    -2.5,
+    -0.25,
+    -0.05,
+    0.0,
+    0.05,
+    0.15,
+    0.25,
+    0.37,
+    2.5,
+    3.5,
+    7.5,
+    1e14,
+    -1e14,
+    -1e17,
+    123456789.05,
+    -123456789.05,
+]
 
 
 @pytest.mark.parametrize("ties", ["even", "away"])
@@ -214,6 +232,13 @@ def test_limits_of_quantiles_and_counts(seed, end):
     assert not _is_limit({f"{end}_count": 0}, data, last, end, data.beyond(last, end))
 
 
+def test_counts_of_records_that_weigh_a_millionth_less_than_one():
+    """What lies beyond must weigh at least as much as is asked for, and without the nearest value less."""
+    data = tailed([1, 2, 3], [MILLION, MILLION, MILLION - 1])
+    asked = {limit: _is_limit({"top_count": 1}, data, limit, "top", data.beyond(limit, "top")) for limit in (1, 2, 3)}
+    assert asked == {1: True, 2: False, 3: False}
+
+
 def test_the_median_of_light_records():
     assert _median(tailed([1, 2, 9], [1, 1, 1]), np.ones(3, np.bool_)) == 2
     assert _median(tailed([1, 2, 9], [1, 0, 1]), np.ones(3, np.bool_)) == 5
@@ -255,6 +280,7 @@ def test_large_households_are_one_band():
         ("aabbcc", "112233", True),
         ("aabbcd", "112233", True),
         ("aabcde", "112233", False),
+        ("aabc", "1123", True),
         ("aabbca", "112233", False),
         ("aabbcc", "111111", False),
         ("aabbcc", "111122", True),
