@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -75,6 +76,34 @@ def test_the_checker_finds_exactly_the_partners_that_are_drawn(part):
             assert (wrong == 0) == (told == true), (seed, told, true)
             other += told != true
     assert other > 500
+
+
+def pairings(rows: list[int]) -> Iterator[dict[int, int]]:
+    """Every way in which some rows have each other, or nobody."""
+    if not rows:
+        yield {}
+        return
+    first, *others = rows
+    for rest in pairings(others):
+        yield {first: first, **rest}
+    for other in others:
+        for rest in pairings([row for row in others if row != other]):
+            yield {first: other, other: first, **rest}
+
+
+@pytest.mark.parametrize("size", range(1, 7))
+def test_of_all_ways_to_pair_a_few_records_one_is_drawn(size):
+    values, identity, rows = [7] * size, list(range(size)), np.arange(size)
+    every = [[found[row] for row in range(size)] for found in pairings(list(range(size)))]
+    draw = np.random.default_rng(size)
+    for reach in range(size + 1):
+        for fraction in draw.random((3, size)).tolist():
+            right = [
+                told
+                for told in every
+                if not _not_drawn(column(values, told), rows, reach, np.array(identity), np.array(fraction))
+            ]
+            assert right == [drawn(values, identity, fraction, reach)]
 
 
 def test_both_of_two_who_have_each_other_are_counted_where_nobody_may_have_a_partner():

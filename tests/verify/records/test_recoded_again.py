@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -11,7 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import discreet as ds
+from discreet.model.claims.recoding import recoded_claim
 from discreet.model.records import ColumnInfo, RecordSet
+from discreet.verify import check_records
 from discreet.verify.records.randomised import BEYOND_CHANCE, _apart, _beyond_chance
 from discreet.verify.records.recoded import _at, _is_whole, _limited, _means, _names, _wrongly_limited
 from discreet.verify.records.recoded_numbers import multiple, rounded_value, wrongly_rounded
@@ -88,6 +92,21 @@ def test_rounding_that_cannot_be():
     assert wrongly_rounded(old, column([1, 2, 3], pa.int64()), 1, "odd") == 3
     assert wrongly_rounded(old, column([1, 2, 3], pa.int64()), 0.5, "even") == 3
     assert wrongly_rounded(*[column([None], pa.int64())] * 2, 5, "even") == 0
+
+
+@pytest.mark.parametrize("base", [-5.0, -5, 0, -0.5])
+@pytest.mark.parametrize(("kind", "shown"), [(pa.float64(), [1000.0, -995.0, 5.0]), (pa.int64(), [12, 13, 7])])
+def test_multiples_of_what_is_not_above_zero(base, kind, shown):
+    """Any multiple would be near enough to any number."""
+    data = ds.Microdata(pa.table({"x": pa.array([12, 13, 7], kind)}))
+    custodian = ds.protect(data, ds.Recode("x", base=5), keep_order=True).custodian
+    (step,) = custodian.steps
+    method = {**step.evidence.method, "base": base}
+    evidence = replace(step.evidence, method=method, claim=recoded_claim(method, {}))
+    forged = replace(step, evidence=evidence, changed=pa.table({"x": pa.array(shown, kind)}))
+    lie = replace(custodian, steps=(forged,))
+    found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
+    assert found == ["numbers are said to be rounded to multiples of a number that is not above zero"]
 
 
 @pytest.mark.parametrize(
@@ -243,6 +262,9 @@ def test_the_median_of_light_records():
     assert _median(tailed([1, 2, 9], [1, 1, 1]), np.ones(3, np.bool_)) == 2
     assert _median(tailed([1, 2, 9], [1, 0, 1]), np.ones(3, np.bool_)) == 5
     assert _median(tailed([1, 2, 9], [1, 5, 1]), np.ones(3, np.bool_)) == 2
+    nothing = tailed([1, 2], [0, 0])
+    with pytest.raises(LookupError):  # which the check of the step takes for a refusal
+        _median(nothing, np.ones(2, np.bool_))
 
 
 # ---- draws and exchanges ----------------------------------------------------------------------------------------
