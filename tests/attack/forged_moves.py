@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,17 +19,21 @@ import pyarrow as pa
 
 from discreet.files.records import write_record_file
 from discreet.model.claims.blanked import blanked_claim
+from discreet.model.claims.microaggregation import microaggregated_claim
 from discreet.model.claims.pram import pram_claim
+from discreet.model.claims.rank_swap import rank_swapped_claim
 from discreet.model.claims.recoding import recoded_claim
 from discreet.model.claims.records import multiplied_claim, swapped_claim
 from discreet.model.layout import claim_description
 from discreet.model.records import RecordSet
-from tests.attack.record_folders import FORMATS, RELEASES, edit_both, write_arrow
+from tests.attack.record_folders import RELEASES, edit_both, formats_of, write_arrow
 
 Columns = dict[str, list[Any]]
 CLAIMS = {
     "local_suppress": blanked_claim,
+    "microaggregate": microaggregated_claim,
     "pram": pram_claim,
+    "rank_swap": rank_swapped_claim,
     "swap": swapped_claim,
     "multiplicative_noise": multiplied_claim,
     "recode": recoded_claim,
@@ -38,13 +42,14 @@ CLAIMS = {
 
 @dataclass
 class Lie:
-    """A release of one step, to be edited and written."""
+    """A release of one step, to be edited and written; ``rows`` is what the evidence says of every record."""
 
     kind: str
     old: Columns
     changed: Columns
     method: dict[str, Any]
     facts: dict[str, Any]
+    rows: Columns = field(default_factory=dict)
 
     @classmethod
     def about(cls, kind: str) -> Lie:
@@ -52,7 +57,9 @@ class Lie:
         custodian = RELEASES[kind]().custodian
         (step,) = custodian.steps
         old, changed = custodian.original.columns.to_pydict(), step.changed.to_pydict()
-        return cls(kind, old, changed, deepcopy(dict(step.evidence.method)), deepcopy(dict(step.evidence.facts)))
+        rows = {name: row.tolist() for name, row in step.evidence.parts.get("records", {}).items()}
+        method, facts = deepcopy(dict(step.evidence.method)), deepcopy(dict(step.evidence.facts))
+        return cls(kind, old, changed, method, facts, rows)
 
     @property
     def truth(self) -> RecordSet:
@@ -71,10 +78,9 @@ class Lie:
         custodian = RELEASES[self.kind]().custodian
         (step,) = custodian.steps
         types = {name: custodian.original[name].type for name in self.old}
-        old, changed = (
-            pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
-            for columns in (self.old, self.changed)
-        )
+        old = pa.table({name: pa.array(values, types[name]) for name, values in self.old.items()})
+        types |= {one.name: one.type for one in step.changed.schema}
+        changed = pa.table({name: pa.array(values, types[name]) for name, values in self.changed.items()})
         claim = CLAIMS[step.evidence.claim.method](self.method, self.facts)
         evidence = replace(step.evidence, method=self.method, facts=self.facts, claim=claim)
         told = replace(
@@ -85,6 +91,10 @@ class Lie:
         closed = folder / "custodian"
         write_arrow(closed / "original.arrow", old)
         write_arrow(closed / "step_0.arrow", changed)
+        if self.rows:
+            write_arrow(
+                closed / "step_0_rows.arrow", pa.table({n: pa.array(v, pa.int64()) for n, v in self.rows.items()})
+            )
 
         def edit(description: Any, log: Any) -> None:
             entry = description["steps"][0]
@@ -95,7 +105,7 @@ class Lie:
         edit_both(folder, edit)
         shown = told.public().records
         assert shown is not None
-        for name in FORMATS:
+        for name in formats_of(self.kind):
             write_record_file(shown, folder / "public" / f"records.{name}", name)
 
 
@@ -106,6 +116,7 @@ class Told(Protocol):
     changed: Columns
     method: dict[str, Any]
     facts: dict[str, Any]
+    rows: Columns
 
     @property
     def truth(self) -> RecordSet: ...

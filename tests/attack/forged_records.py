@@ -24,6 +24,7 @@ import pyarrow as pa
 
 import discreet as ds
 from tests.attack.forged_blanks import FORGERS_OF_BLANKS, FORGERS_OF_PAIRS
+from tests.attack.forged_groups import FORGERS_OF_GROUPS, FORGERS_OF_RANKS
 from tests.attack.forged_levels import FORGERS_OF_LEVELS
 from tests.attack.forged_moves import FORGERS_OF_NOISE, FORGERS_OF_SWAPS
 from tests.attack.forged_randomised import FORGERS_OF_PRAM
@@ -288,6 +289,8 @@ FORGERS: dict[str, dict[str, Forger]] = {
     "pram": {f.__name__: f for f in ANY} | FORGERS_OF_PRAM,
     "blanks": {f.__name__: f for f in ANY} | FORGERS_OF_BLANKS,
     "pairs": dict(FORGERS_OF_PAIRS),
+    "groups": FORGERS_OF_GROUPS,
+    "ranks": FORGERS_OF_RANKS,
 }
 """Forgers of each kind of release."""
 

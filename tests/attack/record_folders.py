@@ -17,6 +17,8 @@ from discreet.model.custodian import RecordCustodian
 K = 3
 KEYS = ("age", "sex", "region")
 FORMATS = ("csv", "parquet", "sav", "dta", "xlsx", "asc")
+ONLY_CSV = ("groups", "ranks")
+"""Kinds of releases that are saved in one format only: what is forged of files is forged of the others."""
 Records = ds.Release[RecordCustodian]
 
 
@@ -150,6 +152,18 @@ def blanked_pairs() -> Records:
     return ds.protect(neighbours(), ds.LocalSuppress(K, size=2), key=KEY)
 
 
+@cache
+def averaged() -> Records:
+    """Incomes and taxes that became the means of groups within bands."""
+    return ds.protect(households(), ds.Microaggregate(["income", "tax"], K), key=KEY)
+
+
+@cache
+def exchanged() -> Records:
+    """Incomes and taxes that went to records with ranks nearby, within bands."""
+    return ds.protect(households(), ds.RankSwap(["income", "tax"], 0.2), key=KEY)
+
+
 RELEASES: dict[str, Callable[[], Records]] = {
     "recode": recoded,
     "swap": swapped,
@@ -159,6 +173,8 @@ RELEASES: dict[str, Callable[[], Records]] = {
     "tails": coded_tails,
     "blanks": blanked,
     "pairs": blanked_pairs,
+    "groups": averaged,
+    "ranks": exchanged,
 }
 """True releases by their kind."""
 
@@ -199,12 +215,17 @@ def edit_both(folder: Path, edit: Callable[[Any, Any], None]) -> None:
     write_json(folder, "log.json", log)
 
 
+def formats_of(kind: str) -> tuple[str, ...]:
+    """The public formats of a kind of release."""
+    return ("csv",) if kind in ONLY_CSV else FORMATS
+
+
 class Folder:
     """A true release that is forged again and again."""
 
     def __init__(self, folder: Path, kind: str = "recode") -> None:
         self.folder, self.kind = folder, kind
-        RELEASES[kind]().save(folder, formats=list(FORMATS))
+        RELEASES[kind]().save(folder, formats=list(formats_of(kind)))
         self.true = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
         assert ds.check_folder(folder).holds
 

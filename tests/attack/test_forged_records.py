@@ -10,6 +10,7 @@ import pytest
 
 import discreet as ds
 from tests.attack.forged_blanks import truly_blanked
+from tests.attack.forged_groups import truly_averaged, truly_exchanged
 from tests.attack.forged_moves import Lie, truly_multiplied, truly_swapped
 from tests.attack.forged_randomised import truly_randomised
 from tests.attack.forged_records import FORGERS, forge_bytes, forge_meaning
@@ -67,6 +68,8 @@ def test_the_true_release_holds_again(release, kind):
         ("pairs", truly_blanked),
         ("tails", truly_coded),
         ("pram", truly_randomised),
+        ("groups", truly_averaged),
+        ("ranks", truly_exchanged),
     ],
 )
 def test_a_release_told_anew_without_a_lie_holds(release, kind, true):

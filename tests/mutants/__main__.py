@@ -55,6 +55,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument(
         "--store", type=Path, help="file that keeps outcomes over several runs; what was noticed is not tried again"
     )
+    parser.add_argument("--unlisted", action="store_true", help="leave the listed survivors alone")
     parser.add_argument("--judge", action="store_true", help="try nothing, only sum up what --store has")
     parser.add_argument("--inner", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -104,7 +105,8 @@ def _run_group(asked: argparse.Namespace) -> int:
     (name,) = asked.group
     group, store = GROUPS[name], Store(asked.inner)
     every = _chosen(name, asked)
-    tried = store.open_(every)
+    spared = _listed() if asked.unlisted else {}
+    tried = [weakening for weakening in store.open_(every) if weakening.key not in spared]
     print(f"{name}: {len(tried)} of {len(every)} weakenings are to be tried", flush=True)
     runner = Runner(tried, store, warm=group.warm, slowest=asked.slowest, budget=asked.budget, jobs=asked.jobs)
     if tried:
@@ -125,12 +127,17 @@ def _run_group(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _sum_up(groups: dict[str, dict[Key, str | None]], seconds: float, *, partial: bool) -> int:
-    """Figures, and what nobody noticed and nobody gives a reason for."""
-    listed = {
+def _listed() -> dict[Key, str]:
+    """Survivors that are known, with the reason why nothing changes with them."""
+    return {
         (s["file"], s["where"], s["was"], s["now"], s.get("again", 0)): s["reason"]
         for s in tomllib.loads(LISTED.read_text(encoding="utf-8")).get("survivor", [])
     }
+
+
+def _sum_up(groups: dict[str, dict[Key, str | None]], seconds: float, *, partial: bool) -> int:
+    """Figures, and what nobody noticed and nobody gives a reason for."""
+    listed = _listed()
     found = {key: outcome for mine in groups.values() for key, outcome in mine.items()}
     print()
     for name, mine in groups.items():

@@ -136,7 +136,8 @@ class Ground:
     def scaled(self, columns: list[NDArray[Any]], decimals: int) -> NDArray[Any]:
         """A column of all tables in units of ``10 ** -decimals``; wide integers where 64 bits may not suffice."""
         scales = [10 ** (decimals - table.decimals) for table in self.tables]
-        size = max(float(np.abs(c.astype(np.float64)).max(initial=0)) * s for c, s in zip(columns, scales, strict=True))
+        # A unit that 64 bits cannot hold is too large for them even where all amounts are zero.
+        size = max(float(np.abs(c.astype(np.float64)).max(initial=1)) * s for c, s in zip(columns, scales, strict=True))
         kind: Any = object if size >= 2**61 else np.int64
         return np.concatenate([c.astype(kind) * s for c, s in zip(columns, scales, strict=True)])
 

@@ -73,3 +73,23 @@ def test_swapped_areas_keep_their_labels():
     about = release.public.records.info["area"]
     assert (about.altered, dict(about.value_labels)) == (True, {"1": "North", "2": "South"})
     assert release.verify().holds
+
+
+def test_labels_that_a_recoding_states_are_those_of_its_own_columns_whatever_follows():
+    """The last recoding is of another column, and the first column is emptied after it was recoded."""
+    steps = [
+        ds.Recode("region", map={"1": "2", "2": "1"}, labels={"1": "first", "2": "second"}),
+        ds.Recode("sex", map={"m": "1"}, labels={"1": "male"}),
+    ]
+    release = suppressed(*steps)
+    info = release.public.records.info
+    assert dict(info["region"].value_labels) == {"1": "first", "2": "second"}
+    assert dict(info["sex"].value_labels) == {"1": "male"}
+    assert release.verify().holds
+
+
+def test_codes_for_unknown_stay_where_some_records_have_them():
+    data = ds.Microdata(pa.table({"x": [1, 2, 3, 4, 5, 6, 99, 99]}), numeric="x", missing_codes={"x": ["99", "98"]})
+    release = ds.protect(data, ds.RankSwap("x", 0.5), key=ds.Key(bytes(32)))
+    assert [low for low, _ in release.public.records.info["x"].missing] == ["99"]
+    assert release.verify().holds

@@ -43,6 +43,9 @@ def check_recoded(step: CheckedStep) -> None:
     if len(ways) + bool(tails) != 1:
         step.refuse("the recoding says how in no way, or in several")
         return
+    if method.get("base") is not None and not method["base"] > 0:
+        step.refuse("numbers are said to be rounded to multiples of a number that is not above zero")
+        return
     facts: Mapping[str, Any] = {}
     if tails and (step.evidence.facts or set(tails) - {"top", "bottom"} or len(columns) > 1):
         facts = step.evidence.facts

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WIDE = Context(prec=400)
 RULES = ("even", "away")
 NEARLY = 2.0**-40
-"""Floating point is trusted to decide what is no nearer to a half than this share of a unit."""
+"""Floating point is trusted to decide what is no nearer to a half than this share of a unit, and than it is fine."""
 MOST_STEPS = 2.0**40
 
 
@@ -71,7 +71,9 @@ def wrongly_rounded(old: pa.ChunkedArray, new: pa.ChunkedArray, base: Any, ties:
     steps = np.rint(after / base)
     # A multiple is the floating-point number nearest to it: neighbours are not taken for it.
     near = np.abs(after / base - steps) <= np.abs(steps) * 2.0**-51
-    sure &= near & ((moved < 0.5 - NEARLY) | (moved > 0.5 + NEARLY))
+    # A number may lie half a step of floating point from the one that is written, and so may a multiple.
+    doubt = NEARLY + (np.spacing(np.abs(before)) + np.spacing(np.abs(after))) / base
+    sure &= near & (np.abs(moved - 0.5) > doubt)
     wrong = int((moved[sure] > 0.5).sum())
     doubtful = np.flatnonzero(~sure)
     pairs = {(before[i], after[i]) for i in doubtful.tolist()}
@@ -92,9 +94,14 @@ def _not_multiples(after: np.ndarray, base: Any) -> int:
     )
 
 
+def _farthest(values: np.ndarray) -> int:
+    """How far whole numbers lie from zero at most; the lowest of 64 bits has no opposite there."""
+    return max(int(values.max()), -int(values.min())) if len(values) else 0
+
+
 def _wrongly_whole(before: np.ndarray, after: np.ndarray, base: Any, ties: str) -> int:
     unit = to_number(base)
-    if unit != int(unit) or (len(before) and max(np.abs(before).max(), np.abs(after).max()) >= 2**61):
+    if unit != int(unit) or max(_farthest(before), _farthest(after)) >= 2**61:
         return len(before)
     step = int(unit)
     moved = np.abs(before - after)
