@@ -24,8 +24,9 @@ from discreet.verify.records.check import _marked
 from discreet.verify.records.generalised import _about, _recoded
 from discreet.verify.records.keyed_draws import identity_of
 from discreet.verify.records.lost import _bits
-from discreet.verify.records.microaggregated import _lost, _units, _wrong_groups
+from discreet.verify.records.microaggregated import _lost, _wrong_groups
 from discreet.verify.records.multiplied_records import _units as units_of_column
+from discreet.verify.records.value_columns import whole_units
 from discreet.verify.verdict import Verdict
 from tests.verify.records.test_forged_blanks import BlankForgery, refused
 from tests.verify.records.test_forged_groups import GroupForgery
@@ -278,7 +279,7 @@ EDGES = [
 
 @pytest.mark.parametrize(("values", "decimals", "wanted"), EDGES)
 def test_whole_numbers_of_units(values, decimals, wanted):
-    found = _units(np.array(values), decimals)
+    found = whole_units(np.array(values), decimals)
     assert (None if found is None else found.tolist()) == wanted
     column = units_of_column(pa.chunked_array([pa.array(values)]), decimals)
     assert (None if column is None else column.tolist()) == wanted
@@ -286,7 +287,7 @@ def test_whole_numbers_of_units(values, decimals, wanted):
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_has_no_units(value):
-    assert _units(np.array([value, 1.0]), 0) is None
+    assert whole_units(np.array([value, 1.0]), 0) is None
 
 
 @pytest.mark.parametrize(

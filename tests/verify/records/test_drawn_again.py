@@ -1,4 +1,4 @@
-"""Partners by rank, drawn one after the other in plain Python, beside the checker's way of looking at all at once."""
+"""Partners by rank, drawn one after the other in plain Python, beside the checker's counting by blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from discreet.verify.records.rank_swapped import RankedColumn, _far, _latest, _needlessly_alone, _not_drawn
+from discreet.verify.records.rank_swapped import RankedColumn, _far, _needlessly_alone, _not_drawn
 
 
 def drawn(values: list[int], identity: list[int], fraction: list[float], reach: int) -> list[int]:
@@ -19,9 +19,8 @@ def drawn(values: list[int], identity: list[int], fraction: list[float], reach: 
         if own in partner:
             continue
         last = min(own + reach, len(order) - 1)
-        aim = own + 1 + int(fraction[order[own]] * (last - own))
-        tried = [*range(aim, last + 1), *range(own + 1, min(aim, last + 1))]
-        taken = next((rank for rank in tried if rank not in partner), own)
+        free = [rank for rank in range(own + 1, last + 1) if rank not in partner]
+        taken = free[min(int(fraction[order[own]] * len(free)), len(free) - 1)] if free else own
         partner[own], partner[taken] = taken, own
     found = [0] * len(order)
     for rank, other in partner.items():
@@ -124,15 +123,6 @@ def test_partners_among_some_rows_only():
         for row, place in zip(rows.tolist(), drawn(*mine, reach), strict=True):
             partner[row] = int(rows[place])
         assert _not_drawn(column(values, partner), rows, reach, np.array(identity), np.array(fraction)) == 0
-
-
-def test_the_latest_turn_among_some_ranks():
-    for size in range(1, 12):
-        turn = np.random.default_rng(size).integers(0, 9, size)
-        pairs = [(begin, end) for begin in range(size + 1) for end in range(begin, size + 1)]
-        begin, end = (np.array(ends) for ends in zip(*pairs, strict=True))
-        wanted = [max(turn[a:b].tolist(), default=-1) for a, b in pairs]
-        assert _latest(turn)(begin, end).tolist() == wanted
 
 
 @pytest.mark.parametrize("seed", range(40))
