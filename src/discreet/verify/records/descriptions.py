@@ -125,6 +125,18 @@ RECODE_BESIDES: dict[str, Shape] = {
 }
 """Parameters of recodings that stand there where they say something."""
 METHODS: dict[str, Shape] = {
+    "blank_values": record(
+        {
+            "method": one_of("blank_values"),
+            "upper": by_name(SHARE),
+            "lower": by_name(SHARE),
+            "jitter": by_name(number()),
+            "noise": by_name(number()),
+            "also": many(SOME),
+            "least_chance": SHARE,
+            **KEYED,
+        }
+    ),
     "generalise": record(
         {
             "method": one_of("generalise"),
