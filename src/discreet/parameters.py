@@ -187,7 +187,9 @@ def checked_numbers(name: str, given: Mapping[Any, Any], limits: Number) -> dict
     check = _number(float, limits, "")
     for key in given:
         if not isinstance(key, str) or not key:
-            raise ParameterError(f"{name}= has {key!r} in place of a name.", hint=f"For example {name}={{'income': 1}}.")
+            raise ParameterError(
+                f"{name}= has {key!r} in place of a name.", hint=f"For example {name}={{'income': 1}}."
+            )
     return {key: check(f"{name}[{key!r}]", number) for key, number in sorted(given.items())}
 
 

@@ -39,7 +39,7 @@ def read_blanking(path: str | Path) -> tuple[Blanking, ...]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = release.save(f"{folder}/out")
     ...     ds.read_blanking(f"{folder}/out/public/records.blanking.json")
-    (Blanking of wage: wage kept below 87 (jitter 20),)
+    (Blanking of wage: wage kept below 86 (jitter 20),)
     """
     file = Path(path)
     hint = "Give the file NAME.blanking.json that was published with the records."

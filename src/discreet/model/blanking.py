@@ -34,7 +34,7 @@ class KeptRange:
 
 @dataclass(frozen=True)
 class Blanking:
-    """What analysts are told of :class:`discreet.BlankValues`: how likely values were kept, and how much noise they have.
+    """What analysts are told of :class:`discreet.BlankValues`: how likely values were kept, and their noise.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ def analyst_readme(name: str, blankings: Sequence[Mapping[str, Any]]) -> str:
             low = "" if ends["low"] is None else f" - Phi(({ends['low']!r} - {column}) / {ends['jitter']!r})"
             high = "1" if ends["high"] is None else f"Phi(({ends['high']!r} - {column}) / {ends['jitter']!r})"
             lines.append(
-                f"- `{column}`: a value was kept with the probability P = {high}{low}, where Phi is the standard normal "
-                "distribution function and the value is the published one."
+                f"- `{column}`: a value was kept with the probability P = {high}{low}, where Phi is the standard "
+                "normal distribution function and the value is the published one."
             )
         if told["kept"]:
             lines.append(f"- Where a record was not kept, {columns} are empty in it, all of them together.")
@@ -126,13 +126,13 @@ def analyst_readme(name: str, blankings: Sequence[Mapping[str, Any]]) -> str:
         '    fit = ds.analyse.bsimex(frame, "OUTCOME", ["REGRESSOR", ...], blanking=told)',
         "    print(fit.summary())",
         "",
-        "By other means: weight every complete record by 1 / P of the outcome (records whose regressors decided need no",
-        "weight for them), and correct the slopes for the noise by simulation and extrapolation (SIMEX). Report the largest",
-        "weight and the effective number of records: weights have no upper bound.",
+        "By other means: weight every complete record by 1 / P of the outcome (limits of regressors need no weight),",
+        "and correct the slopes for the noise by simulation and extrapolation (SIMEX). Report the largest weight and",
+        "the effective number of records: weights have no upper bound.",
         "",
-        "What stays: where values with noise decided, noise is no longer independent of the true values in the records that",
-        "were kept, and a small bias remains that does not vanish in large files. A quadratic extrapolation corrects strong",
-        "noise less than fully.",
+        "What stays: where values with noise decided, the noise of kept records depends on their true values, and a",
+        "small bias remains that does not vanish in large files. A quadratic extrapolation corrects strong noise less",
+        "than fully.",
         "",
     ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The method ``BlankValues``: empty values in the tails at random, and add noise, so that analysts can correct for both."""
+"""The method ``BlankValues``: empty values in the tails at random and add noise, so that analysts can correct."""
 
 from __future__ import annotations
 
@@ -56,15 +56,16 @@ class BlurredLimits(NamedTuple):
 class BlankValues(Keyed, RecordMethod):
     """Empty values in the tails of columns at random, with a known probability, and add noise of a known variance.
 
-    First noise is added. Then every value is compared with blurred limits: a normal draw is added to it for the decision
-    only, and where the sum lies beyond a limit, all columns of the method are emptied in the record. Limits, blur and
-    variance are published, so that analysts can weight and correct (:func:`discreet.analyse.bsimex`).
+    First noise is added. Then every value is compared with blurred limits: a normal draw is added to it for the
+    decision only, and where the sum lies beyond a limit, all columns of the method are emptied in the record. Limits,
+    blur and variance are published, so that analysts can weight and correct (:func:`discreet.analyse.bsimex`).
 
     Parameters
     ----------
     upper, lower
         For a column the share of values below its upper, or lower, limit: ``upper={"income": 0.95}``. Limits are
-        quantiles of the file, rounded to a tenth of the jitter, so that they are nobody's value.
+        quantiles of the file, rounded to a power of ten of at most a tenth of the jitter, so that they need not be
+        anybody's value.
     jitter
         For every column with a limit the standard deviation of the draw that blurs it, in units of the column.
     noise
@@ -73,7 +74,8 @@ class BlankValues(Keyed, RecordMethod):
     also
         Further columns that are emptied in the same records, because they would tell what was emptied.
     least_chance
-        Least probability of keeping a value. Where a value is kept less often, analysts cannot correct for its loss.
+        Where a value is kept that had a smaller probability of it, nothing is released: its weight would drown all
+        others.
     version
         Version of the draws.
     key_file
@@ -92,7 +94,7 @@ class BlankValues(Keyed, RecordMethod):
     >>> method = ds.BlankValues(upper={"wage": 0.9}, jitter={"wage": 20}, noise={"wage": 5}, insecure_seed=1)
     >>> release = ds.protect(people, method)
     >>> release.public.records.blankings
-    (Blanking of wage: wage kept below 86 (jitter 20), noise variance of wage 25.0833,)
+    (Blanking of wage: wage kept below 87 (jitter 20), noise variance of wage 25.0833,)
     """
 
     kind: ClassVar[str] = "blank_values"
@@ -166,6 +168,7 @@ class BlankValues(Keyed, RecordMethod):
             limits[name] = self._limits(name, column)
             blanked |= self._beyond(records, key, name, column, limits[name])
         self._refuse_nothing_done(blanked)
+        notes = self._unlikely(limits, exact, blanked)
         for name in names:
             changed[name] = _emptied(changed.get(name, records[name]), blanked)
         facts: dict[str, Any] = {"columns": list(names), "rows": len(records), "insecure": key.insecure}
@@ -182,7 +185,7 @@ class BlankValues(Keyed, RecordMethod):
             findings=tuple(_in_words(name, counts) for name, counts in facts["beyond"].items()),
             parts={"records": parts} if parts else {},
         )
-        return RecordOutcome(changed, evidence)
+        return RecordOutcome(changed, evidence, tuple(notes))
 
     # ---- noise ---------------------------------------------------------------------------------------------
 
@@ -194,13 +197,13 @@ class BlankValues(Keyed, RecordMethod):
         spread = self.noise[name] * 10.0**column.decimals
         if spread < 1:
             raise ParameterError(
-                f"noise of {name!r} has the standard deviation {self.noise[name]:g}, less than the smallest unit of the "
-                f"column (1e-{column.decimals}): rounding would show most values as they were.",
-                hint="Give more noise, or round the column first (ds.Recode(column, base=...)) to a smaller unit.",
+                f"The noise of {name!r} has the standard deviation {self.noise[name]:g}, less than the unit of "
+                f"the column ({10.0**-column.decimals:g}): most values would be published as they are.",
+                hint="Give more noise, or leave the column out of noise=.",
             )
         if spread * FARTHEST >= FLOAT_LIMIT:
             raise ParameterError(
-                f"noise of {name!r} is too large to be added exactly with {counted(column.decimals, 'decimal')}.",
+                f"The noise of {name!r} is too large to be added exactly with {counted(column.decimals, 'decimal')}.",
                 hint="Express the column in a larger unit (thousands), or give less noise.",
             )
         # Draws belong to who it is and to the value: the same unit with another value, or a release with another
@@ -240,18 +243,32 @@ class BlankValues(Keyed, RecordMethod):
     def _beyond(self, records: RecordSet, key: Key, name: str, column: BlurredColumn, limits: BlurredLimits) -> Bools:
         """Where a column empties records."""
         assert records.identity is not None
-        hopeless = column.known & (limits.above - limits.below < self.least_chance)
-        if hopeless.any():
-            raise ProtectionError(
-                f"{counted(int(hopeless.sum()), 'value')} of {name!r} would be kept with a probability below "
-                f"{self.least_chance:g}: analysts could not correct for their loss.",
-                hint="Give more jitter, code the tails first (ds.Recode(column, top=...)), or give a smaller "
-                "least_chance=.",
-            )
         purpose = self.purpose(f"blank values/jitter/{name}")
         drawn = fractions(draws(key.secret, purpose, self.version, records.identity))
         found: Bools = column.known & ((drawn < limits.below) | (drawn >= limits.above))
         return found
+
+    def _unlikely(
+        self, names: Mapping[str, BlurredLimits], exact: Mapping[str, ExactColumn], blanked: Bools
+    ) -> list[str]:
+        """Refuse kept values whose weight would drown all others; say how many lost ones no weight can stand for."""
+        notes = []
+        for name, limits in names.items():
+            unlikely = ~exact[name].gaps & (limits.above - limits.below < self.least_chance)
+            kept, lost = int((unlikely & ~blanked).sum()), int((unlikely & blanked).sum())
+            if kept:
+                raise ProtectionError(
+                    f"{counted(kept, 'value')} of {name!r} would be published although its probability is below "
+                    f"{self.least_chance:g}: the weight of each would drown all others.",
+                    hint="Give more jitter, code the tails first (ds.Recode(column, top=...)), or give a smaller "
+                    "least_chance=.",
+                )
+            if lost:
+                notes.append(
+                    f"{counted(lost, 'value')} of {name!r} had a probability below {self.least_chance:g} of staying: "
+                    "analysts cannot correct for their loss. More jitter helps."
+                )
+        return notes
 
     def _refuse_nothing_done(self, blanked: Bools) -> None:
         if blanked.all():

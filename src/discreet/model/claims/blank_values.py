@@ -10,13 +10,15 @@ from discreet.model.claims.base import INSECURE, Claim
 from discreet.model.claims.noise import DRAWN
 
 GAPS_TELL = (
-    "readers who see the gaps: an empty field says that a value probably lay in a tail, and what was not emptied in the "
-    "same record may tell more of it"
+    "readers who see the gaps: an empty field says that a value probably lay in a tail, and what was not emptied in "
+    "the same record may tell more of it"
 )
-SOME_STAY = "values in the tails that were kept by chance: they are published, and the stated probabilities say how often"
+SOME_STAY = (
+    "values in the tails that were kept by chance: they are published, and the stated probabilities say how often"
+)
 LIMITS = (
-    "readers of the published limits: they are quantiles of the file, rounded to a tenth of the jitter, and say how many "
-    "values lie beyond them"
+    "readers of the published limits: they are quantiles of the file, rounded to a power of ten of at most a tenth of "
+    "the jitter, and say how many values lie beyond them"
 )
 AVERAGED = "readers of another release of the same records with other noise, who take the mean of both"
 
@@ -41,8 +43,8 @@ def blanked_values_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) ->
         else ""
     )
     statement = (
-        f"Done as stated: {'; '.join(said)}{gaps}. Empty fields stayed empty, and nothing else changed. Limits, blur and "
-        "variance are published, so that analysts can correct for both."
+        f"Done as stated: {'; '.join(said)}{gaps}. Empty fields stayed empty, and nothing else changed. Limits, blur "
+        "and variance are published, so that analysts can correct for both."
     )
     left_out = [DRAWN]
     if facts["kept"]:

@@ -91,7 +91,7 @@ def _fits(step: CheckedStep) -> bool:
     spreads += method["jitter"].values()
     both = set(method["upper"]) & set(method["lower"])
     columns = [*_numbers(step), *method["also"]]
-    if not all(0 < share < 1 for share in shares) or not all(0 < s and isfinite(s) for s in spreads):
+    if not all(0 < share < 1 for share in shares) or not all(s > 0 and isfinite(s) for s in spreads):
         step.refuse("a share, a jitter or a noise is none")
     elif any(method["lower"][name] >= method["upper"][name] for name in both) or set(method["jitter"]) != limited:
         step.refuse("limits and jitter do not fit each other")
@@ -239,8 +239,8 @@ def _chances(
     spread = float(jitter) * 10.0**column.decimals
     below = np.zeros(len(column.units)) if low is None else _distribution((low - column.noised) / spread)
     above = np.ones(len(column.units)) if high is None else _distribution((high - column.noised) / spread)
-    if np.any((above - below)[column.known] < step.method["least_chance"] * (1 - NEARLY)):
-        step.refuse("a value is kept less often than the least chance says", name)
+    if np.any((above - below)[column.known & ~blanked] < step.method["least_chance"] - NEARLY):
+        step.refuse("a value was kept with less than the least chance", name)
     if list(step.evidence.facts["beyond"][name]) != _beyond(column, low, high, blanked):
         step.refuse("another number of values lies beyond the limits than stated, or was emptied", name)
     return below, above
@@ -261,9 +261,7 @@ def _distribution(distances: Floats) -> Floats:
     return np.array([erfc(-distance / root) / 2 for distance in distances.tolist()])
 
 
-def _beyond(
-    column: CheckedColumn, low: int | None, high: int | None, blanked: NDArray[np.bool_]
-) -> list[int]:
+def _beyond(column: CheckedColumn, low: int | None, high: int | None, blanked: NDArray[np.bool_]) -> list[int]:
     """Values beyond the limits, and those of them that were emptied: with noise, and without."""
     found = []
     for units in (column.noised, column.units):

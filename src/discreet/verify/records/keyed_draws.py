@@ -20,7 +20,7 @@ WHOLE = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
 def drawn_fractions(identity: Words, secret: bytes, purpose: str, *contents: Words) -> Floats:
-    """A number from 0 up to 1 for every record: the upper 53 bits of what the key makes of its identity and contents."""
+    """From 0 up to 1 for every record: the upper 53 bits of what the key makes of its identity (and contents)."""
     found: Floats = (_hashed(secret, purpose, [identity, *contents]) >> np.uint64(11)).astype(np.float64) / 2.0**53
     return found
 
