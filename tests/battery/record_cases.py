@@ -53,6 +53,16 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
     "microaggregate-each": lambda: [ds.Microaggregate(["age"], 3, "univariate", location="median", missing="apart")],
     "rank-swap": lambda: [ds.RankSwap(share=0.2)],
     "rank-swap-joint": lambda: [ds.RankSwap(["age"], 0.3, joint=False), ds.RankSwap(["income"], 1)],
+    "blank-values": lambda: [
+        ds.BlankValues(
+            upper={"income": 0.9},
+            lower={"income": 0.05},
+            jitter={"income": 60_000},
+            noise={"income": 1000},
+            also=["health"],
+        )
+    ],
+    "blank-values-noise": lambda: [ds.Recode("income", base=0.05, ties="away"), ds.BlankValues(noise={"income": 500})],
     "pram": lambda: [
         ds.Pram(
             {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
@@ -125,6 +135,14 @@ BAD_RECORD_PARAMETERS = {
         {"columns": ["income", "income"]},
         {"shares": 0.1},
     ],
+    "blank_values": [
+        {},
+        {"upper": {"income": 0.9}},
+        {"upper": {"income": 1.0}, "jitter": {"income": 5}},
+        {"noise": {"income": 0}},
+        {"noise": {"income": 5}, "least_chance": -1},
+        {"noises": {"income": 5}},
+    ],
     "pram": [
         {},
         {"matrices": {}},
@@ -171,6 +189,8 @@ RECORD_NOT_FOR = {
     ("rank-swap-joint", "one_record"): NO_RANK,
     ("rank-swap", "equal_rows"): NO_RANK,
     ("rank-swap-joint", "equal_rows"): NO_RANK,
+    ("blank-values", "one_record"): "has no value, so that it has no quantiles",
+    ("blank-values", "equal_rows"): "Every record would be emptied",
     ("pram-invariant", "one_record"): STANDS_STILL,
     ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("local-suppress-sets", "one_record"): TOO_FEW,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, erfc, floor, isfinite, log10, sqrt
+from math import ceil, erfc, floor, isfinite, log, log10, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -55,17 +55,22 @@ def check_blanked_values(step: CheckedStep) -> None:
             _check_noise(step, name, found, identity)
     _check_also(step, blanked)
     expected, beyond = np.zeros(len(blanked), np.bool_), np.zeros(len(blanked), np.bool_)
-    mean = 0.0
+    stays = np.ones(len(blanked))
     for name in sorted(facts["kept"]):
         chances = _chances(step, name, columns[name], blanked)
         if chances is None:
             return
-        mean = max(mean, float((1 - chances[1] + chances[0])[columns[name].known].sum()))
+        stays = stays * np.where(columns[name].known, chances[1] - chances[0], 1.0)
         if identity is not None and step.key is not None:
             drawn = drawn_fractions(identity, step.key.secret, _purpose(step, f"blank values/jitter/{name}"))
             expected |= columns[name].known & ((drawn < chances[0] - NEARLY) | (drawn >= chances[1] + NEARLY))
             beyond |= columns[name].known & ((drawn < chances[0] + NEARLY) | (drawn >= chances[1] - NEARLY))
-    _check_draws(step, blanked, expected, beyond, mean)
+    if step.key is None:
+        _check_numbers(step, blanked, stays)
+    else:
+        other = int(((expected & ~blanked) | (blanked & ~beyond)).sum())
+        if other:
+            step.refuse(f"{counted(other, 'record', 'are')} empty, or not, against what the key draws")
     if facts["blanked"] != int(blanked.sum()) or facts["rows"] != len(blanked):
         step.refuse("another number of records is empty than stated")
     if blanked.all() or not (step.method["noise"] or blanked.any()):
@@ -189,11 +194,7 @@ def _check_noise(step: CheckedStep, name: str, column: CheckedColumn, identity: 
         step.refuse("the stated variance is not that of the noise", name)
     noise = (column.noised - column.units)[column.known]
     if identity is None or step.key is None:
-        # For a normal draw the sum of squares is chi-square; its tails are those of Laurent and Massart. Rounding moves
-        # each by at most half a unit.
-        many, squares = len(noise), float(((noise / spread) ** 2).sum())
-        room = 2 * sqrt(BEYOND_CHANCE * many) + 2 * BEYOND_CHANCE + many / spread**2
-        if abs(squares - many) > room:
+        if _impossible(noise / spread, 0.5 / spread):
             step.refuse("the noise all but certainly has another variance than stated", name)
         return
     from statistics import NormalDist
@@ -205,6 +206,15 @@ def _check_noise(step: CheckedStep, name: str, column: CheckedColumn, identity: 
     other = int((np.abs(noise - spread * normal) > HALF + 1e-12 * np.abs(spread * normal)).sum())
     if other:
         step.refuse(f"{counted(other, 'record', 'have')} other noise than the key draws", name)
+
+
+def _impossible(draws: Floats, rounded: float) -> bool:
+    """Whether normal draws, each rounded by so much at most, have a mean square of hardly any chance (Chernoff)."""
+    if not len(draws):
+        return False
+    root = float(np.sqrt((draws**2).mean()))
+    nearest = min(max(1.0, max(0.0, root - rounded) ** 2), (root + rounded) ** 2)
+    return nearest == 0 or len(draws) / 2 * (nearest - 1 - log(nearest)) > BEYOND_CHANCE
 
 
 def _purpose(step: CheckedStep, what: str) -> str:
@@ -272,20 +282,12 @@ def _beyond(column: CheckedColumn, low: int | None, high: int | None, blanked: N
     return found
 
 
-def _check_draws(
-    step: CheckedStep,
-    blanked: NDArray[np.bool_],
-    expected: NDArray[np.bool_],
-    beyond: NDArray[np.bool_],
-    mean: float,
-) -> None:
-    """Records are empty where the key says so; without it, not far fewer than the column that empties most."""
-    if step.key is not None:
-        other = int(((expected & ~blanked) | (blanked & ~beyond)).sum())
-        if other:
-            step.refuse(f"{counted(other, 'record', 'are')} empty, or not, against what the key draws")
-    elif int(blanked.sum()) < mean - sqrt(BEYOND_CHANCE * len(blanked) / 2):
-        step.refuse("all but certainly fewer records are empty than the stated chances give")
+def _check_numbers(step: CheckedStep, blanked: NDArray[np.bool_], stays: Floats) -> None:
+    """Without the key: as many records are empty as their chances give, likely ones and others (Hoeffding)."""
+    for rows in (stays < 0.5, stays >= 0.5):
+        many, mean = int(blanked[rows].sum()), float((1 - stays[rows]).sum())
+        if abs(many - mean) > sqrt(BEYOND_CHANCE * int(rows.sum()) / 2):
+            step.refuse("all but certainly other records are empty than the stated chances give")
 
 
 # ---- what goes out ------------------------------------------------------------------------------------------
