@@ -18,8 +18,8 @@ from discreet.analyse.designs import (
     refuse_probabilities,
     stated_probabilities,
 )
-from discreet.analyse.extrapolation import Extrapolant, checked_levels
-from discreet.analyse.models import MODELS, ModelName, NoFit, fit_many, fitted, pieces, sandwich
+from discreet.analyse.extrapolation import Extrapolant, checked_levels, without_rational
+from discreet.analyse.models import MODELS, ModelName, NoFit, fits_with_noise, fitted, pieces, sandwich
 from discreet.analyse.results import CorrectedFit, SimulationPath, WeightDiagnostics, corrected
 from discreet.errors import InputError, ParameterError, counted, listed, unknown_name
 from discreet.model.arrays import Floats
@@ -324,7 +324,8 @@ def _noise_root(given: ModelInput, noise: Noise | None) -> Floats:
             "The covariance of the noise is not symmetric, or not that of any noise.",
             hint="Give variances, or all covariances both ways: {'a': {'a': 2, 'b': 1}, 'b': {'a': 1, 'b': 2}}.",
         )
-    return np.asarray(basis * np.sqrt(np.maximum(sizes, 0)))
+    there = sizes > 0
+    return np.asarray(basis[:, there] * np.sqrt(sizes[there]))
 
 
 # ---- simulation ----------------------------------------------------------------------------------------------
@@ -339,6 +340,9 @@ def _simulated(method: str, given: ModelInput, noise: Noise | None, how: Simulat
     if how.bootstrap is not None:
         errors, again = _bootstrapped(given, root, how, weights)
     notes = [f"{counted(again, 'bootstrap sample')} had no fit and were drawn again"] if again else []
+    if how.extrapolation == "rational":
+        others = [design.names[place] for place in without_rational(path.levels, path.coefficients)]
+        notes += [f"no rational curve for {listed(others)}: quadratic in its place"] if others else []
     return _result(method, given, corrected(path), errors, path, notes)
 
 
@@ -350,19 +354,15 @@ def _path(
     matrix, outcome, weights = design.matrix[rows], design.outcome[rows], weights[rows]
     plain = fitted(given.model, matrix, outcome, weights)
     noisy = np.flatnonzero(np.abs(root).sum(axis=1) > 0)
-    levels, total = how.levels[1:], np.zeros((len(how.levels), matrix.shape[1]))
     if not len(noisy):
         return SimulationPath(how.levels, np.tile(design.in_units(plain), (len(how.levels), 1)), how.extrapolation)
-    for piece in pieces(how.draws, matrix.size * max(1, len(levels))):
-        many = piece.stop - piece.start
-        added = draw.standard_normal((many, len(matrix), root.shape[1])) @ root.T
-        stacked = np.repeat(matrix[None], many, axis=0)
-        designs = np.repeat(stacked[None], len(levels), axis=0)
-        designs[..., 1:] += np.sqrt(levels)[:, None, None, None] * added
-        found = fit_many(given.model, designs.reshape(-1, *matrix.shape), outcome, weights)
-        total[1:] += found.reshape(len(levels), many, -1).sum(axis=1)
-    total[1:] /= how.draws
-    total[0] = plain
+    total = np.zeros((len(how.levels) - 1, matrix.shape[1]))
+    size = len(matrix) * len(noisy) if given.model == "linear" else matrix.size * len(total)
+    for piece in pieces(how.draws, size):
+        added = draw.standard_normal((piece.stop - piece.start, len(matrix), root.shape[1])) @ root[noisy].T
+        found = fits_with_noise(given.model, (matrix, outcome, weights), added, noisy + 1, how.levels[1:])
+        total += found.sum(axis=1)
+    total = np.vstack([plain, total / how.draws])
     return SimulationPath(how.levels, design.in_units(total), how.extrapolation)
 
 

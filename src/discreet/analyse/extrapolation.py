@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError
+from discreet.errors import ParameterError
 from discreet.model.arrays import Floats
 
 Extrapolant = Literal["linear", "quadratic", "rational"]
@@ -56,16 +56,27 @@ def curve(levels: Floats, path: Floats, extrapolation: Extrapolant, at: Floats) 
     >>> curve(levels, path, "quadratic", np.array([-1.0])).round(6).tolist()
     [[8.0]]
     """
-    if extrapolation == "rational":
-        return np.stack([_rational(levels, column, at) for column in path.T], axis=1)
     degree = 1 if extrapolation == "linear" else 2
     known, wanted = (np.vander(x, degree + 1) for x in (levels, at))
     found: Floats = wanted @ np.linalg.lstsq(known, path, rcond=None)[0]
+    if extrapolation == "rational":
+        for place, column in enumerate(path.T):
+            rational = _rational(levels, column, at)
+            found[:, place] = found[:, place] if rational is None else rational
     return found
 
 
-def _rational(levels: Floats, values: Floats, at: Floats) -> Floats:
-    """``a + b / (c + x)`` by least squares over ``c``, for which the other two follow."""
+def without_rational(levels: Floats, path: Floats) -> list[int]:
+    """Places of coefficients that have no rational curve, and a quadratic one in its place.
+
+    Their best curve goes to infinity where there is no noise: mostly because noise hardly moves the coefficient and the
+    curve follows the chance of the simulation.
+    """
+    return [place for place, column in enumerate(path.T) if _rational(levels, column, levels) is None]
+
+
+def _rational(levels: Floats, values: Floats, at: Floats) -> Floats | None:
+    """``a + b / (c + x)`` by least squares over ``c``, for which the other two follow; nothing at a pole."""
     from scipy.optimize import minimize_scalar
 
     spread = float(np.ptp(values))
@@ -80,11 +91,8 @@ def _rational(levels: Floats, values: Floats, at: Floats) -> Floats:
 
     grid = np.linspace(-7, 7, 57)
     best = min(grid, key=lambda x: fitted(float(x))[0])
+    if best == grid[0]:
+        return None
     answer = minimize_scalar(lambda x: fitted(float(x))[0], bounds=(best - 0.25, best + 0.25), method="bounded")
     _, coefficients, c = fitted(float(answer.x))
-    if best == grid[0]:
-        raise InputError(
-            "The rational extrapolation has its pole where there is no noise.",
-            hint="Take extrapolation='quadratic', and say that the noise is strong.",
-        )
     return np.asarray(coefficients[0] + coefficients[1] / (c + at))

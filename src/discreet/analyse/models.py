@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.model.arrays import Floats
+from discreet.model.arrays import Floats, Ints
 
 ModelName = Literal["linear", "logit", "poisson"]
 MODELS: tuple[ModelName, ...] = ("linear", "logit", "poisson")
@@ -18,6 +18,8 @@ MOST_NUMBERS = 3_000_000
 MOST_STEPS, CLOSE = 100, 1e-11
 FARTHEST = 500.0
 """Linear predictors beyond this are cut: their exponentials would overflow."""
+SINGULAR = 1e-13
+"""Where the smallest spread of scaled regressors is so small beside the largest, they determine each other."""
 MODEL_HINT = "Leave out a regressor that tells the outcome, merge rare groups, or take more records."
 
 
@@ -39,27 +41,72 @@ def fit_many(model: ModelName, designs: Floats, outcome: Floats, weights: Floats
     NoFit
         Where some design is singular, or a logit model separates the outcomes.
     """
+    weighted: Floats = designs * weights[:, None]
+    squares = weighted.transpose(0, 2, 1) @ designs
+    _refuse_singular(squares)
     try:
         if model == "linear":
-            return _least_squares(designs, outcome, weights)
+            return _solved(squares, weighted.transpose(0, 2, 1) @ outcome)
         return _newton(model, designs, outcome, weights)
     except np.linalg.LinAlgError:
         if model == "logit":
             raise _separated() from None
-        raise NoFit("The regressors determine each other, and have no coefficients of their own.") from None
+        raise _no_fit() from None
+
+
+def _refuse_singular(squares: Floats) -> None:
+    """Refuse weighted sums of squares and products of regressors that determine each other."""
+    sizes = np.linalg.eigvalsh(squares)
+    if np.any(sizes[..., 0] < SINGULAR * sizes[..., -1]):
+        raise NoFit("The regressors determine each other, and have no coefficients of their own.", hint=MODEL_HINT)
+
+
+def _solved(squares: Floats, products: Floats) -> Floats:
+    return np.asarray(np.linalg.solve(squares, products[..., None])[..., 0], np.float64)
+
+
+def fits_with_noise(
+    model: ModelName, given: tuple[Floats, Floats, Floats], noise: Floats, columns: Ints, levels: Floats
+) -> Floats:
+    """Coefficients at every level (first axis), for every draw of noise (second axis).
+
+    Parameters
+    ----------
+    model
+        Which model.
+    given
+        Design, outcome and weights.
+    noise
+        For every draw and record, what is added to some columns of the design at level 1.
+    columns
+        Which columns of the design.
+    levels
+        Levels; noise of a level is that of level 1 times its root.
+    """
+    design, outcome, weights = given
+    roots = np.sqrt(levels)[:, None, None, None]
+    if model != "linear":
+        designs = np.tile(design, (len(levels), len(noise), 1, 1))
+        designs[..., columns] += roots * noise
+        found = fit_many(model, designs.reshape(-1, *design.shape), outcome, weights)
+        return found.reshape(len(levels), len(noise), -1)
+    # Sums of squares of all levels follow from those of the noise and of its products with the design.
+    weighted, side = design * weights[:, None], noise.transpose(0, 2, 1)
+    squares = np.tile(weighted.T @ design, (len(levels), len(noise), 1, 1))
+    across = roots * (weighted.T @ noise)
+    squares[..., :, columns] += across
+    squares[..., columns, :] += across.swapaxes(-1, -2)
+    squares[..., columns[:, None], columns] += roots**2 * (side @ (noise * weights[:, None]))
+    products = np.tile(weighted.T @ outcome, (len(levels), len(noise), 1))
+    products[..., columns] += roots[..., 0] * (side @ (weights * outcome))
+    _refuse_singular(squares)
+    return _solved(squares, products)
 
 
 def pieces(many: int, size: int) -> Iterator[slice]:
     """Slices of so many fits that their designs, of ``size`` numbers each, fit into memory together."""
     step = max(1, MOST_NUMBERS // max(1, size))
     return (slice(at, min(at + step, many)) for at in range(0, many, step))
-
-
-def _least_squares(designs: Floats, outcome: Floats, weights: Floats) -> Floats:
-    weighted: Floats = designs * weights[:, None]
-    squares = weighted.transpose(0, 2, 1) @ designs
-    found = np.linalg.solve(squares, (weighted.transpose(0, 2, 1) @ outcome)[..., None])[..., 0]
-    return np.asarray(found, np.float64)
 
 
 def _newton(model: ModelName, designs: Floats, outcome: Floats, weights: Floats) -> Floats:
@@ -87,7 +134,7 @@ def _newton(model: ModelName, designs: Floats, outcome: Floats, weights: Floats)
             break
     if model == "logit":
         raise _separated()
-    raise NoFit("The model has no finite coefficients for these records.", hint=MODEL_HINT)
+    raise _no_fit()
 
 
 def _halved(
@@ -149,6 +196,10 @@ def refuse_outcome(model: ModelName, outcome: NDArray[np.float64], name: str) ->
             f"The outcome {name!r} is the same in every record that has its values.",
             hint="There is nothing to explain.",
         )
+
+
+def _no_fit() -> NoFit:
+    return NoFit("The model has no finite coefficients for these records.", hint=MODEL_HINT)
 
 
 def _separated() -> NoFit:
