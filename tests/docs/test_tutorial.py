@@ -48,6 +48,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/local-suppression.md", 2),
         ("docs/methods/microaggregation.md", 1),
         ("docs/methods/rank-swap.md", 1),
+        ("docs/methods/blank-values.md", 3),
         ("docs/methods/engines.md", 3),
         ("docs/methods/structure.md", 1),
         ("docs/coordination.md", 4),

@@ -27,7 +27,7 @@ LEAST_PROBABILITY = 1e-6
 Blankings = Blanking | Sequence[Blanking] | None
 
 
-class OpenedRecords(NamedTuple):
+class AnalystRecords(NamedTuple):
     """Columns of published records, codes that stand for "unknown", and what is told of blanking."""
 
     table: pa.Table
@@ -67,7 +67,7 @@ class Design:
         return np.asarray(back, np.float64)
 
 
-def opened(records: Any, numbers: Sequence[str], blanking: Blankings) -> OpenedRecords:
+def opened(records: Any, numbers: Sequence[str], blanking: Blankings) -> AnalystRecords:
     """Published records in any form; what is told of blanking may come with them, or be given."""
     told = None if blanking is None else (blanking,) if isinstance(blanking, Blanking) else tuple(blanking)
     if told is not None and not all(isinstance(one, Blanking) for one in told):
@@ -80,15 +80,15 @@ def opened(records: Any, numbers: Sequence[str], blanking: Blankings) -> OpenedR
         records = records.records
     if isinstance(records, PublicRecords):
         missing = {name: about.missing for name, about in records.info.items() if about.missing}
-        return OpenedRecords(records.columns, missing, records.blankings or None if told is None else told)
+        return AnalystRecords(records.columns, missing, records.blankings or None if told is None else told)
     data = records if isinstance(records, Microdata) else Microdata(records)
     found = read_record_set(data, list(numbers))
     missing = {name: found.about(name).missing for name in found.names if found.about(name).missing}
-    return OpenedRecords(found.columns, missing, told)
+    return AnalystRecords(found.columns, missing, told)
 
 
 def design_of(
-    given: OpenedRecords, outcome: str, regressors: Sequence[str], model: ModelName, weight: str | None
+    given: AnalystRecords, outcome: str, regressors: Sequence[str], model: ModelName, weight: str | None
 ) -> Design:
     """Outcome and regressors of the complete records."""
     names = (regressors,) if isinstance(regressors, str) else tuple(regressors)
@@ -129,7 +129,7 @@ def design_of(
     return Design(("intercept", *names), explained, matrix, shift, scale, weights, rows)
 
 
-def numbers_of(given: OpenedRecords, name: str) -> Floats:
+def numbers_of(given: AnalystRecords, name: str) -> Floats:
     """A column as numbers; nothing (nan) in gaps, and for codes that stand for "unknown"."""
     import pyarrow as pa
 
@@ -189,7 +189,7 @@ def retention_probabilities(
     return found
 
 
-def _probability(given: OpenedRecords, name: str) -> Floats:
+def _probability(given: AnalystRecords, name: str) -> Floats:
     """The probability of a column in every record, nan where it has no value."""
     assert given.blankings is not None
     ends = next(one.kept[name] for one in given.blankings if name in one.kept)
@@ -199,7 +199,7 @@ def _probability(given: OpenedRecords, name: str) -> Floats:
     return np.where(np.isnan(values), np.nan, above - below)
 
 
-def model_probabilities(given: OpenedRecords, design: Design, outcome: str) -> Floats:
+def model_probabilities(given: AnalystRecords, design: Design, outcome: str) -> Floats:
     """How likely each complete record was to be kept, as far as it matters to the model.
 
     Limits of regressors do not bias a model of the outcome given these regressors. Limits of all other columns do, the
@@ -217,7 +217,7 @@ def model_probabilities(given: OpenedRecords, design: Design, outcome: str) -> F
     return found
 
 
-def stated_probabilities(given: OpenedRecords, design: Design, probabilities: Any) -> Floats:
+def stated_probabilities(given: AnalystRecords, design: Design, probabilities: Any) -> Floats:
     """Probabilities that the user gives: a column, or a number for every record."""
     if isinstance(probabilities, str):
         values = numbers_of(given, probabilities)

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.analyse.designs import (
     Blankings,
     Design,
-    OpenedRecords,
+    AnalystRecords,
     design_of,
     model_probabilities,
     opened,
@@ -106,8 +106,8 @@ def ipw(
 
     Notes
     -----
-    Limits of regressors need no weight: they do not bias a model of the outcome given these regressors. Source: card
-    003-14.
+    Limits of regressors need no weight: they do not bias a model of the outcome given these regressors. Source:
+    Flossmann and Lechner (2006).
 
     Examples
     --------
@@ -175,7 +175,7 @@ def simex(
 
     Notes
     -----
-    Source: card 003-14.
+    Source: Flossmann and Lechner (2006).
 
     Examples
     --------
@@ -226,7 +226,7 @@ def bsimex(
     Notes
     -----
     Where values with noise decided what was blanked, a small bias stays: among kept records the noise depends on the
-    true values. Source: card 003-14.
+    true values. Source: Flossmann and Lechner (2006).
 
     Examples
     --------
@@ -268,7 +268,7 @@ def _input(
 
 
 def _weights(
-    given: OpenedRecords, design: Design, outcome: str, probabilities: Any, trim: float | None
+    given: AnalystRecords, design: Design, outcome: str, probabilities: Any, trim: float | None
 ) -> WeightDiagnostics:
     if trim is not None and (isinstance(trim, bool) or not isinstance(trim, int | float) or not trim >= 1):
         raise ParameterError(f"trim={trim!r} is not allowed.", hint="Give a number of at least 1, or leave it out.")

@@ -85,7 +85,7 @@ class BlankValues(Keyed, RecordMethod):
 
     Notes
     -----
-    Source: card 003-14.
+    Source: Flossmann and Lechner (2006).
 
     Examples
     --------
