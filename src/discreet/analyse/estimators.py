@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.analyse.designs import (
+    AnalystRecords,
     Blankings,
     Design,
-    AnalystRecords,
     design_of,
     model_probabilities,
     opened,
