@@ -31,20 +31,23 @@ def blanked_values_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) ->
     """
     said = []
     for name, variance in facts["noise"].items():
-        said.append(f"normal noise with the variance {variance:.6g} was added to {name}")
+        said.append(f"normal noise with the variance {variance:,.6g} was added to {name}")
     for name, ends in facts["kept"].items():
-        low = [] if ends["low"] is None else [f"above {ends['low']:g} (quantile {method['lower'][name]:g})"]
-        high = [] if ends["high"] is None else [f"below {ends['high']:g} (quantile {method['upper'][name]:g})"]
-        said.append(f"{name} was kept {' and '.join(low + high)}, limits blurred by {ends['jitter']:g}")
+        low = [] if ends["low"] is None else [f"above {ends['low']:,.10g} (quantile {method['lower'][name]:g})"]
+        high = [] if ends["high"] is None else [f"below {ends['high']:,.10g} (quantile {method['upper'][name]:g})"]
+        said.append(
+            f"{name} was kept {' and '.join(low + high)}, blurred with a standard deviation of {ends['jitter']:,g}"
+        )
     gaps = (
         f"; in {facts['blanked']:,} of {counted(facts['rows'], 'record')} a draw fell beyond a limit, and "
-        f"{', '.join(facts['columns'])} became empty together"
+        f"{', '.join(facts['columns'])} became empty{' together' if len(facts['columns']) > 1 else ''}"
         if facts["kept"]
         else ""
     )
+    told = [*(["limits", "their blur"] if facts["kept"] else []), *(["the variance"] if facts["noise"] else [])]
     statement = (
-        f"Done as stated: {'; '.join(said)}{gaps}. Empty fields stayed empty, and nothing else changed. Limits, blur "
-        "and variance are published, so that analysts can correct for both."
+        f"Done as stated: {'; '.join(said)}{gaps}. Empty fields stayed empty, and nothing else changed. Published for "
+        f"analysts, who can correct for what was done: {', '.join(told)}."
     )
     left_out = [DRAWN]
     if facts["kept"]:
