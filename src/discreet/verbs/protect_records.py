@@ -212,6 +212,12 @@ def changed_microdata(
     wanted = [data.waiver, data.request, data.record_key, *(name for method in steps for name in method.numbers)]
     records = read_record_set(data, [*numeric, *(name for name in wanted if name)])
     for method in steps:
+        if method.kind == "blank_values":
+            raise ParameterError(
+                "BlankValues is for files of records, and tables are to be published: sums without the values that it "
+                "empties would be too small.",
+                hint="Leave it out, or publish the file.",
+            )
         if method.record().get("publish"):
             raise ParameterError(
                 f"{type(method).__name__}(publish=) is for files of records, and tables are to be published.",
