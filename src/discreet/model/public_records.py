@@ -83,9 +83,9 @@ def public_records(
     import pyarrow as pa
 
     shown = [column for column in records.names if records.about(column).role not in NEVER_PUBLIC]
-    table = records.columns.select(shown)
-    if not keeps_order:
-        table = table.take(pa.array(order))
+    # Taken in any case, also in the original order: columns may still hold what was emptied under their gaps, where no
+    # file shows it and a pickled release would have it.
+    table = records.columns.select(shown).take(pa.array(order))
     info = {}
     for column in shown:
         about = records.about(column)

@@ -346,9 +346,9 @@ def _moved(records: RecordSet, name: str, column: ExactColumn, moves: Ints) -> p
 
 def _emptied(column: pa.ChunkedArray, blanked: Bools) -> pa.ChunkedArray:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    return pc.if_else(pa.chunked_array([pa.array(blanked)]), pa.scalar(None, column.type), column)
+    # Taken, not masked: a mask leaves the values in memory under the gaps.
+    return pa.chunked_array([column.combine_chunks().take(pa.array(np.arange(len(blanked)), mask=blanked))])
 
 
 def _value(units: int | None, column: ExactColumn) -> float | int | None:
