@@ -242,6 +242,13 @@ def test_noise_below_the_unit_of_the_column():
     refused(forge, "noise is smaller than the unit of the column", "noise")
 
 
+def test_noise_of_just_one_unit_is_allowed():
+    data = ds.Microdata(pa.table({"x": list(range(200))}), numeric=["x"])
+    done = ds.protect(data, ds.BlankValues(noise={"x": 1}), key=KEY)
+    assert done.verify().holds
+    assert check_records(replace(done.custodian, key=None), done.public).holds
+
+
 def test_decimals_that_the_column_does_not_have():
     refused(lambda f: f.facts["decimals"].update(x=3), "numbers have other decimals than stated")
     refused(lambda f: f.facts["decimals"].update(x=1), "numbers have other decimals than stated")
@@ -367,6 +374,7 @@ def test_limits_that_meet():
         (lambda f: f.method["lower"].update(y=0.0), "a share, a jitter or a noise is none"),
         (lambda f: f.method["jitter"].update(x=float("inf")), "a share, a jitter or a noise is none"),
         (lambda f: f.method["noise"].update(x=-0.7), "a share, a jitter or a noise is none"),
+        (lambda f: f.method["noise"].update(x=0.0), "a share, a jitter or a noise is none"),
         (lambda f: f.method["lower"].update(y=0.9), "limits and jitter do not fit each other"),
         (lambda f: f.method["jitter"].pop("x"), "limits and jitter do not fit each other"),
         (lambda f: f.facts.update(columns=["y", "x", "job"]), "other columns changed than the stated ones"),
