@@ -10,6 +10,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     argus,
     attackers,
     audit,
+    blanking,
     comparison,
     engines,
     fair,

@@ -14,7 +14,7 @@ from discreet.methods.registry import METHODS
 from discreet.model.doors import add_doors
 
 if TYPE_CHECKING:
-    from discreet import attack, generate, measures
+    from discreet import analyse, attack, generate, measures
     from discreet.argus.apriori import apply_apriori
     from discreet.argus.data import read_argus, read_argus_table
     from discreet.argus.output import write_argus
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.comparison.tune import family, tune
     from discreet.comparison.utility import utility
     from discreet.errors import DiscreetError
+    from discreet.files.blankings import read_blanking
     from discreet.files.cell_lists import read_acceptances, read_hints
     from discreet.files.hrc import read_code_map, read_hierarchy, read_labels, write_hierarchy, write_labels
     from discreet.files.noise_tables import read_noise_table, write_noise_table
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from discreet.recipe.run import run_recipe
     from discreet.records import presets
     from discreet.records.add_noise import AddNoise
+    from discreet.records.blank_values import BlankValues
     from discreet.records.drop_add import DropAdd
     from discreet.records.generalise import Generalise
     from discreet.records.local_suppress import LocalSuppress
@@ -117,6 +119,7 @@ _HOME = {
     "discreet.recipe.batch": ("convert_batch", "run_batch"),
     "discreet.watching": ("show_progress",),
     "discreet.errors": ("DiscreetError",),
+    "discreet.files.blankings": ("read_blanking",),
     "discreet.files.cell_lists": ("read_acceptances", "read_hints"),
     "discreet.files.hrc": ("read_code_map", "read_hierarchy", "read_labels", "write_hierarchy", "write_labels"),
     "discreet.files.pattern": ("read_pattern",),
@@ -151,6 +154,7 @@ _HOME = {
     ),
     "discreet.tables.adjust.method": ("Adjust",),
     "discreet.tables.perturb.cell_key_method": ("CellKey",),
+    "discreet.records.blank_values": ("BlankValues",),
     "discreet.records.drop_add": ("DropAdd",),
     "discreet.tables.intervals.method": ("Intervals",),
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
@@ -214,6 +218,7 @@ METHODS.add_homes(
     {
         "add_noise": "discreet.records.add_noise",
         "adjust": "discreet.tables.adjust.method",
+        "blank_values": "discreet.records.blank_values",
         "cell_key": "discreet.tables.perturb.cell_key_method",
         "drop_add": "discreet.records.drop_add",
         "generalise": "discreet.records.generalise",
@@ -238,6 +243,7 @@ METHODS.add_homes(
 )
 _WHERE = {name: home for home, names in _HOME.items() for name in names}
 _MODULES = {
+    "analyse": "discreet.analyse",
     "attack": "discreet.attack",
     "examples": "discreet.generate.examples",
     "generate": "discreet.generate",
@@ -250,6 +256,7 @@ __all__ = [
     "Adjacency",
     "Adjust",
     "BetaLikeness",
+    "BlankValues",
     "CellKey",
     "DeltaPresence",
     "DiscreetError",
@@ -309,6 +316,7 @@ __all__ = [
     "TransitionMatrix",
     "VariableEquation",
     "ZeroUnsafe",
+    "analyse",
     "apply_apriori",
     "assess",
     "attack",
@@ -337,6 +345,7 @@ __all__ = [
     "read_acceptances",
     "read_argus",
     "read_argus_table",
+    "read_blanking",
     "read_code_map",
     "read_hierarchy",
     "read_hints",

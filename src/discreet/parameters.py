@@ -182,6 +182,17 @@ def _mapping() -> Check:
     return check
 
 
+def checked_numbers(name: str, given: Mapping[Any, Any], limits: Number) -> dict[str, Any]:
+    """A mapping from names to numbers within limits; whatever else it holds is refused."""
+    check = _number(float, limits, "")
+    for key in given:
+        if not isinstance(key, str) or not key:
+            raise ParameterError(
+                f"{name}= has {key!r} in place of a name.", hint=f"For example {name}={{'income': 1}}."
+            )
+    return {key: check(f"{name}[{key!r}]", number) for key, number in sorted(given.items())}
+
+
 def as_path_text(given: Any) -> str | None:
     """The text of a path, where a path or text was given."""
     return str(given) if isinstance(given, str | Path) else None

@@ -62,6 +62,7 @@ PHASES: dict[str, tuple[str, str]] = {
     "offices": ("Letting offices protect", "office"),
     "compare": ("Comparing methods", "method"),
     "runs": ("Repeating random methods", "run"),
+    "bootstrap": ("Sampling records again for standard errors", "sample"),
     "redesign": ("Looking for recodes", "recode"),
     "report": ("Writing the report", ""),
     "save": ("Saving", ""),

@@ -103,6 +103,16 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("region", level=1),
         ds.MicroaggregatedSwap(["age", "income"], ["region", "sex"], least=5, dither=0),
     ],
+    "blank-values": lambda: [
+        ds.BlankValues(
+            upper={"income": 0.9},
+            lower={"income": 0.05},
+            jitter={"income": 60_000},
+            noise={"income": 1000},
+            also=["health"],
+        )
+    ],
+    "blank-values-noise": lambda: [ds.Recode("income", base=0.05, ties="away"), ds.BlankValues(noise={"income": 500})],
     "pram": lambda: [
         ds.Pram(
             {"sex": {"m": {"m": 0.7, "f": 0.3}, "f": {"f": 0.8, "m": 0.2}}, "region": "Block(2; 2E(0.8); 2E(0.6))"},
@@ -238,6 +248,14 @@ BAD_RECORD_PARAMETERS = {
         {"dither": -1},
         {"cell": ["sex"]},
     ],
+    "blank_values": [
+        {},
+        {"upper": {"income": 0.9}},
+        {"upper": {"income": 1.0}, "jitter": {"income": 5}},
+        {"noise": {"income": 0}},
+        {"noise": {"income": 5}, "least_chance": -1},
+        {"noises": {"income": 5}},
+    ],
     "pram": [
         {},
         {"matrices": {}},
@@ -311,6 +329,8 @@ RECORD_NOT_FOR = {
     ("microaggregated-swap-plain", "one_record"): "1 cell has fewer than 5 values of 'age'",
     ("microaggregated-swap", "equal_rows"): "1 cell has fewer than 10 values of 'income'",
     ("microaggregated-swap-plain", "equal_rows"): "All values of 'age' are the same in 1 cell",
+    ("blank-values", "one_record"): "has no value, so that it has no quantiles",
+    ("blank-values", "equal_rows"): "Every record would be emptied",
     ("pram-invariant", "one_record"): STANDS_STILL,
     ("pram-invariant", "equal_rows"): "no column 'coast'",
     ("local-suppress-sets", "one_record"): TOO_FEW,

@@ -56,6 +56,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/how-to/wealth-survey.md", 3),
         ("docs/methods/shuffle.md", 1),
         ("docs/methods/microaggregated-swap.md", 1),
+        ("docs/methods/blank-values.md", 3),
         ("docs/methods/engines.md", 3),
         ("docs/methods/structure.md", 1),
         ("docs/coordination.md", 4),

@@ -91,6 +91,7 @@ GROUPS: dict[str, Group] = {
             "tests/verify/records",
             "tests/records/test_add_noise.py",
             "tests/records/test_blank_kinds.py",
+            "tests/records/test_blank_values.py",
             "tests/records/test_generalise.py",
             "tests/records/test_local_suppress.py",
             "tests/rules/test_record_sensitive_rules.py",

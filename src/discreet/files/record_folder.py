@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.files.blankings import blanking_texts
 from discreet.files.records import RECORD_FORMATS, check_record_formats
 from discreet.files.sealing import write_besides, write_json, write_sealed
 from discreet.files.table_folder import file_names
@@ -58,6 +59,8 @@ def write_records(
             RECORD_FORMATS[format].write(shown / f"{name}{RECORD_FORMATS[format].suffix}", records)
         if records.matrices:
             (shown / f"{name}{SUFFIX}").write_text(matrices_text(records.matrices), encoding="utf-8")
+        for file, text in blanking_texts(name, records.blankings).items():
+            (shown / file).write_text(text, encoding="utf-8")
         _fill(staging, custodian, extra or {})
 
     return write_sealed(folder, fill, custodian.key, sign, replace)

@@ -161,6 +161,7 @@ class RecordCustodian:
     def public(self) -> PublicRelease:
         """What goes out."""
         altered = {name for step in self.steps for name in step.changed.column_names}
+        from discreet.model.blanking import published_blankings
         from discreet.model.public_records import KEEPS_CODES, new_words, public_records
         from discreet.model.transition import published_matrices
 
@@ -171,7 +172,8 @@ class RecordCustodian:
         shown = public_records(
             self.name, self.released, self.order, altered, self.keeps_order, matrices, words, recoded
         )
-        return PublicRelease((), shown)
+        blankings = published_blankings((step.evidence.method, step.evidence.facts) for step in self.steps)
+        return PublicRelease((), replace(shown, blankings=blankings))
 
     def __repr__(self) -> str:
         from discreet.model import pages

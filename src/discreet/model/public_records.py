@@ -41,7 +41,7 @@ def new_words(done: Iterable[tuple[Mapping[str, Any], Collection[str]]]) -> dict
 
 
 NO_WORDS = NewWords({}, ())
-KEEPS_CODES = ("local_suppress", "pram", "rank_swap", "shuffle", "swap")
+KEEPS_CODES = ("blank_values", "local_suppress", "pram", "rank_swap", "shuffle", "swap")
 """Methods that leave the meaning of codes as it was: what is said of their columns stays true."""
 
 
@@ -83,9 +83,9 @@ def public_records(
     import pyarrow as pa
 
     shown = [column for column in records.names if records.about(column).role not in NEVER_PUBLIC]
-    table = records.columns.select(shown)
-    if not keeps_order:
-        table = table.take(pa.array(order))
+    # Taken in any case, also in the original order: columns may still hold what was emptied under their gaps, where no
+    # file shows it and a pickled release would have it.
+    table = records.columns.select(shown).take(pa.array(order))
     info = {}
     for column in shown:
         about = records.about(column)

@@ -15,7 +15,8 @@ from discreet.model.hierarchy import Hierarchy
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.model.transition import TransitionMatrix
+    from discreet.model.blanking import Blanking
+from discreet.model.transition import TransitionMatrix
 
 IDENTIFIER, KEY, SENSITIVE, NUMERIC, HOUSEHOLD, WEIGHT = (
     "identifier",
@@ -167,7 +168,8 @@ class PublicRecords:
     """Records as the public sees them: no identifiers, nothing of what they were.
 
     ``keeps_order`` says whether the rows stand in the order of the original file; they stand in a random one otherwise.
-    ``matrices`` are the transition matrices of post-randomised columns that are published for analysts.
+    ``matrices`` are the transition matrices of post-randomised columns that are published for analysts, ``blankings``
+    say how values were blanked at random and what noise they have.
     """
 
     name: str
@@ -175,6 +177,7 @@ class PublicRecords:
     info: Mapping[str, PublicColumn]
     keeps_order: bool = False
     matrices: tuple[TransitionMatrix, ...] = ()
+    blankings: tuple[Blanking, ...] = ()
 
     def __len__(self) -> int:
         return int(self.columns.num_rows)

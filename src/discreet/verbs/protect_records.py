@@ -95,6 +95,7 @@ def release_of(
         effects.add(outcome.evidence.method, before, records, list(outcome.changed))
         notes += outcome.notes
     _refuse_stale_matrices(done)
+    _refuse_stale_blankings(done)
     notes += effects.notes
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules, original)
@@ -140,6 +141,19 @@ def _refuse_stale_matrices(steps: Sequence[RecordStep]) -> None:
                 f"The published transition matrices do not fit {listed(stale)}, changed by a later step.",
                 hint="Give Pram last, or leave publish out.",
             )
+
+
+def _refuse_stale_blankings(steps: Sequence[RecordStep]) -> None:
+    """Refuse to publish probabilities and variances of columns that a later step changed: they fit no more."""
+    for number, step in enumerate(steps):
+        if step.evidence.method["method"] == "blank_values":
+            later = {name for after in steps[number + 1 :] for name in after.changed.column_names}
+            stale = sorted(later & set(step.evidence.facts["columns"]))
+            if stale:
+                raise ParameterError(
+                    f"The published probabilities and variances do not fit {listed(stale)}, changed by a later step.",
+                    hint="Give BlankValues last, and once for all its columns.",
+                )
 
 
 def refuse_hidden(records: RecordSet, changed: Collection[str]) -> None:
@@ -201,6 +215,12 @@ def changed_microdata(
     wanted = [data.waiver, data.request, data.record_key, *(name for method in steps for name in method.numbers)]
     records = read_record_set(data, [*numeric, *(name for name in wanted if name)])
     for method in steps:
+        if method.kind == "blank_values":
+            raise ParameterError(
+                "BlankValues is for files of records, and tables are to be published: sums without the values that it "
+                "empties would be too small.",
+                hint="Leave it out, or publish the file.",
+            )
         if method.record().get("publish"):
             raise ParameterError(
                 f"{type(method).__name__}(publish=) is for files of records, and tables are to be published.",

@@ -12,6 +12,7 @@ from discreet.model.claims.records import release_left_out
 from discreet.model.custodian import RecordCustodian
 from discreet.verify.records.added_noise import check_added_noise
 from discreet.verify.records.blanked import check_blanked
+from discreet.verify.records.blanked_values import check_blanked_values, check_published_blankings, public_blankings
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN, expected_public, refuse_names
 from discreet.verify.records.generalised import check_generalised
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "add_noise": check_added_noise,
+    "blank_values": check_blanked_values,
     "generalise": check_generalised,
     "local_suppress": check_blanked,
     "microaggregate": check_microaggregated,
@@ -74,6 +76,9 @@ def check_records(custodian: RecordCustodian, public: PublicRelease) -> Verdict:
     told = [matrix.record() for matrix in shown.matrices]
     if verdict.holds and told != public_matrices([step.evidence for step in custodian.steps]):
         verdict.refuse("public", "the published transition matrices are not those of the evidence")
+    blankings = [blanking.record() for blanking in shown.blankings]
+    if verdict.holds and blankings != public_blankings([step.evidence for step in custodian.steps]):
+        verdict.refuse("public", "the published probabilities and variances are not those of the evidence")
     verdict.prove("the public records show what the release gives, and nothing else", before)
     return verdict
 
@@ -90,6 +95,7 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
         try:
             METHODS[step.kind](step)
             check_published_matrices(step)
+            check_published_blankings(step)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             step.refuse(f"what is stated of the method cannot be used ({type(error).__name__})")
         last.update(changed)

@@ -156,6 +156,18 @@ METHODS: dict[str, Shape] = {
             **KEYED,
         }
     ),
+    "blank_values": record(
+        {
+            "method": one_of("blank_values"),
+            "upper": by_name(SHARE),
+            "lower": by_name(SHARE),
+            "jitter": by_name(number()),
+            "noise": by_name(number()),
+            "also": many(SOME),
+            "least_chance": SHARE,
+            **KEYED,
+        }
+    ),
     "generalise": record(
         {
             "method": one_of("generalise"),

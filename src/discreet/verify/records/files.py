@@ -16,6 +16,7 @@ from discreet.model.evidence import Evidence, Parts
 from discreet.model.layout import claim_from, hierarchy_from
 from discreet.model.records import ColumnInfo, RecordSet
 from discreet.verify.jsonfile import parse_json
+from discreet.verify.records.blanked_values import public_blankings
 from discreet.verify.records.check import check_claims
 from discreet.verify.records.descriptions import check_record_descriptions, files_of, public_name, rows_file
 from discreet.verify.records.public_files import check_public_files
@@ -50,9 +51,10 @@ def check_record_folder(verdict: Verdict, folder: Path, files: frozenset[str]) -
     words = expected_words(custodian, public)
     try:
         matrices = public_matrices([step.evidence for step in custodian.steps])
+        blankings = public_blankings([step.evidence for step in custodian.steps])
     except (AttributeError, LookupError, TypeError):
-        matrices = []  # evidence of which the check of its step says what is wrong
-    shown = GivenRecords(str(description["name"]), public, words, matrices)
+        matrices, blankings = [], []  # evidence of which the check of its step says what is wrong
+    shown = GivenRecords(str(description["name"]), public, words, matrices, blankings)
     check_public_files(verdict, folder, files, name, shown)
     verdict.asserted.append("what the public files call their columns: names, labels, formats, codes for 'unknown'")
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.model.blanking import analyst_readme
 from discreet.verify.formats import NEEDS
 from discreet.verify.formats.parquet import as_stated
 from discreet.verify.formats.shown import Different, field, inert
@@ -20,6 +21,12 @@ from discreet.verify.verdict import Verdict
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TOLD = {
+    ".matrices.json": "transition matrices",
+    ".blanking.json": "probabilities and variances",
+    ".README.md": "words for analysts",
+}
+"""How files end that stand beside the records, and what they hold."""
 LINES = 200_000
 """Lines of a public csv file that are compared at a time."""
 
@@ -31,7 +38,11 @@ def check_public_files(
     shown = sorted(file.removeprefix("public/") for file in files if file.startswith("public/"))
     if f"{name}.csv" not in shown:
         verdict.refuse("public", "the public file is missing", f"{name}.csv")
-    described = {**_described(verdict, shown, name, published), **_matrices(verdict, shown, name, published)}
+    described = {
+        **_described(verdict, shown, name, published),
+        **_matrices(verdict, shown, name, published),
+        **_blankings(verdict, shown, name, published),
+    }
     for file in shown:
         path = folder / "public" / file
         if file in described:
@@ -75,6 +86,22 @@ def _matrices(verdict: Verdict, shown: list[str], name: str, published: GivenRec
     return {file: (json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()}
 
 
+def _blankings(verdict: Verdict, shown: list[str], name: str, published: GivenRecords) -> dict[str, bytes]:
+    """What analysts are told of blanked values and noise, as numbers and in words."""
+    if not published.blankings:
+        return {}
+    try:
+        words = analyst_readme(name, published.blankings).encode()
+    except (AttributeError, LookupError, TypeError):
+        words = b""  # evidence of which the check of its step says what is wrong
+    numbers = json.dumps({"blankings": published.blankings}, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    wanted = {f"{name}.blanking.json": numbers.encode(), f"{name}.README.md": words}
+    for file in wanted:
+        if file not in shown:
+            verdict.refuse("public", "what analysts are told of blanked values is missing", file)
+    return wanted
+
+
 def _can_be_written(verdict: Verdict, file: str, ending: str) -> bool:
     for packages, extra in NEEDS.get(ending, ()):
         if not any(find_spec(package) for package in packages):
@@ -92,7 +119,7 @@ def _compare(
         verdict.refuse("public", str(error), path.name)
     else:
         if open_question is None:
-            what = "transition matrices" if path.name.endswith(".matrices.json") else "records"
+            what = next((words for ending, words in TOLD.items() if path.name.endswith(ending)), "records")
             verdict.proved.append(f"{path.name} holds the published {what}, byte for byte")
         else:
             verdict.proved.append(f"{path.name} holds the published records")

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GivenRecords:
-    """The records that the release gives, what may be said of each column, and published transition matrices."""
+    """The records that the release gives, what may be said of each column, published matrices and blankings."""
 
     name: str
     table: pa.Table
     info: Mapping[str, PublicColumn]
     matrices: Sequence[Mapping[str, Any]] = ()
+    blankings: Sequence[Mapping[str, Any]] = ()
 
     @property
     def names(self) -> list[str]:

@@ -55,7 +55,7 @@ def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str,
     others = {
         name
         for step in custodian.steps
-        if step.evidence.claim.method not in ("local_suppress", "pram", "rank_swap", "shuffle", "swap")
+        if step.evidence.claim.method not in ("blank_values", "local_suppress", "pram", "rank_swap", "shuffle", "swap")
         for name in step.changed.column_names
     }
     found = {}
