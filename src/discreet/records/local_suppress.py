@@ -26,6 +26,7 @@ from discreet.records.blank_risky import blank_at_risk, risky
 from discreet.records.blank_strict import Blanked, strictly_blanked
 from discreet.records.blank_weakly import blanked_to_agree, blanked_to_be_exempt
 from discreet.records.risk_limits import least_weights
+from discreet.records.weak_bounds import WeakProblem, agreeing_least, exempt_least, risky_exempt_least
 from discreet.rules.anonymity import KAnonymity, weights_of
 from discreet.rules.key_counts import KeyCodes, codes_of, key_codes
 
@@ -148,7 +149,8 @@ class LocalSuppress(RecordMethod):
             parts.append((rows, self._protected(problem, rows)))
             for place, column in enumerate(free):
                 blank[rows, column] = parts[-1][1].blank[:, place]
-        outcome = self._outcome(records, rule, strata, problem, blank, parts, notes)
+        more = self._weak_facts(records, rule, codes, strata)
+        outcome = self._outcome(records, rule, strata, problem, blank, parts, notes, more)
         self._count_again(records.with_columns(outcome.changed), rule, problem, strata)
         return outcome
 
@@ -281,7 +283,8 @@ class LocalSuppress(RecordMethod):
         if not codes.shape[1]:
             return Blanked(np.zeros(codes.shape, np.bool_), 0.0)
         if self.missing == "category":
-            return Blanked(strictly_blanked(codes, prices, enough).blank, 0.0)
+            made = strictly_blanked(codes, prices, enough)
+            return Blanked(made.blank, made.simple)
         unsafe = risky(codes, enough, self.missing)
         return Blanked(blank_at_risk(codes, prices, enough, unsafe, self.missing), 0.0)
 
@@ -311,6 +314,7 @@ class LocalSuppress(RecordMethod):
         blank: Bools,
         parts: Sequence[tuple[Ints, Blanked]],
         notes: tuple[str, ...],
+        more: Mapping[str, Any],
     ) -> RecordOutcome:
         numbers = blank.sum(axis=0).tolist()
         changed = _emptied(records, rule.named, blank)
@@ -324,6 +328,7 @@ class LocalSuppress(RecordMethod):
             "cost": float(cost),
             "least": float(sum(part.least for _, part in parts)),
             "shares": _shares(parts, len(records)),
+            **more,
         }
         if self.risk is not None:
             facts |= self._risk_facts(records, rule.named, problem, blank, strata)
@@ -340,6 +345,44 @@ class LocalSuppress(RecordMethod):
             findings=self._findings(parts, facts["cost"]),
         )
         return RecordOutcome(changed, evidence, notes)
+
+    def _weak_facts(
+        self, records: RecordSet, rule: KAnonymity, codes: KeyCodes, strata: Sequence[str]
+    ) -> dict[str, Any]:
+        """What it costs at least under the weaker meanings of an empty field; nothing under the strict one."""
+        if self.missing == "category":
+            return {}
+        # Keys with one value tell nobody apart, and yet a record is exempt that is empty there.
+        columns = [place for place, name in enumerate(rule.named) if name not in strata]
+        none: dict[str, Any] = {"least": 0.0} | ({"witnesses": []} if self.missing == "any" else {})
+        if not columns or len(columns) > MOST_KEYS:
+            return none
+        whole = self._problem(records, rule, codes, columns)
+        problem = WeakProblem(whole.codes, [one for one in whole.tables if one[0]], whole.prices, whole.enough)
+        least, witnesses = 0.0, []
+        for rows in _by_stratum(records, strata):
+            part = problem.rows(rows)
+            if self.missing == "exempt":
+                least += self._exempt_least(part)
+                continue
+            found, witness = agreeing_least(part, self._lacking(part))
+            least += found
+            witnesses += [int(rows[witness])] if witness >= 0 else []
+        return {"least": least} | ({"witnesses": sorted(witnesses)} if self.missing == "any" else {})
+
+    def _exempt_least(self, part: WeakProblem) -> float:
+        if self.risk is None:
+            return exempt_least(part)
+        return risky_exempt_least(part, risky(part.codes, part.enough, "exempt"))
+
+    def _lacking(self, part: WeakProblem) -> Ints:
+        """Records of a stratum with which too few agree."""
+        if self.risk is not None:
+            return np.flatnonzero(risky(part.codes, part.enough, "any"))
+        few = np.zeros(len(part.codes), np.bool_)
+        for columns, k in part.tables:
+            few |= risky(np.ascontiguousarray(part.codes[:, list(columns)]), LargeEnough.of(k), "any")
+        return np.flatnonzero(few)
 
     def _risk_facts(
         self, records: RecordSet, names: Sequence[str], problem: _BlankProblem, blank: Bools, strata: Sequence[str]

@@ -17,7 +17,7 @@ def blanked_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     """What local suppression claims, from the method as plain data.
 
     ``facts`` are the keys and strata, the number of fields of each key that were emptied, the numbers of records, what
-    it cost, and what it must cost at least (0 where that is not known).
+    it cost, and what it must cost at least (0 where that is not known, or nothing had to be done).
     """
     emptied = [f"{number:,} of {name}" for name, number in zip(facts["keys"], facts["blanks"], strict=True) if number]
     what = (
@@ -64,6 +64,13 @@ def _price_words(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         price = "bits" if not method["importance"] else "bits times importance"
     if method["weight"] is not None:
         price = f"{price} times weight"
+    if not facts["cost"]:
+        return ""
     if not facts["least"]:
-        return f" It cost {facts['cost']:,.6g} {price}."
+        return f" It cost {facts['cost']:,.6g} {price}; what it costs at least is not known."
+    if method["missing"] == "any":
+        return (
+            f" Whoever reaches this empties at least {facts['least']:,.6g} {price}: no more can be said, because a few "
+            f"records that are empty throughout may serve all others; here it was {facts['cost']:,.6g}."
+        )
     return f" Whoever reaches this empties at least {facts['least']:,.6g} {price}; here it was {facts['cost']:,.6g}."

@@ -40,12 +40,13 @@ def check_blanked(step: CheckedStep) -> None:
     if list(facts["blanks"]) != blanks or facts["records"] != touched or facts["rows"] != len(step.original):
         step.refuse("the numbers of emptied fields and records are not those that are counted")
     old, new = _tables_of(step, keys)
+    weighed = True
     if method["risk"] is not None:
-        check_risk(step, keys, old, new, newly, STRATUM)
+        weighed = check_risk(step, keys, old, new, newly, STRATUM)
     else:
         _count(step, keys, new)
     price = _prices(step, keys)
-    if price is not None:
+    if price is not None and weighed:
         cost = float(price[newly].sum())
         if not isclose(float(facts["cost"]), cost, rel_tol=NEARLY, abs_tol=NEARLY):
             step.refuse("the cost is not that of the emptied fields")
