@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.records.blank_cells import MOST_KEYS, BlankPrices, LargeEnough
+from discreet.records.blank_cells import MOST_KEYS, BlankPrices, LargeEnough, cells_of
 from discreet.records.blank_families import ColumnTable
 
-MOST_WITNESSES = 8
-"""So many records of a stratum are tried as witnesses."""
+MANY, FEW_WITNESSES, MOST_WITNESSES = 100_000, 3, 8
+"""So many records of a stratum are tried as witnesses, few where it has many: each is compared with all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +47,12 @@ def exempt_least(problem: WeakProblem) -> float:
     """The least cost where a record with an empty field is not judged; 0 where there are too many keys to say."""
     if problem.codes.shape[1] > MOST_KEYS or not problem.tables:
         return 0.0
-    rare = np.stack([_rare(problem.codes, columns, k) for columns, k in problem.tables], axis=1)
+    cells, _ = cells_of(problem.codes, problem.prices, LargeEnough.of(2))
+    rare = np.stack([_rare(cells.codes, cells.records, columns, k) for columns, k in problem.tables], axis=1)
     who = np.flatnonzero(rare.any(axis=1))
     if not len(who):
         return 0.0
-    return float(breaking_costs(rare[who], problem.price[who], [columns for columns, _ in problem.tables]).sum())
+    return float(breaking_costs(rare[who], cells.price[who], [columns for columns, _ in problem.tables]).sum())
 
 
 def risky_exempt_least(problem: WeakProblem, unsafe: Bools) -> float:
@@ -60,8 +61,8 @@ def risky_exempt_least(problem: WeakProblem, unsafe: Bools) -> float:
     return float(price.min(axis=1, initial=np.inf).sum()) if len(price) else 0.0
 
 
-def _rare(codes: Ints, columns: Sequence[int], k: int) -> Bools:
-    """Records without a gap in some columns of which fewer than ``k`` have the same codes."""
+def _rare(codes: Ints, records: Ints, columns: Sequence[int], k: int) -> Bools:
+    """Cells without a gap in some columns of which fewer than ``k`` records have the same codes."""
     judged = (codes[:, list(columns)] > 0).all(axis=1)
     group = np.zeros(len(codes), np.int64)
     for column in columns:
@@ -71,7 +72,7 @@ def _rare(codes: Ints, columns: Sequence[int], k: int) -> Bools:
         group = group * size + codes[:, column]
     if int(group.max(initial=0)) > 2**24:
         _, group = np.unique(group, return_inverse=True)
-    count = np.bincount(group[judged], minlength=int(group.max(initial=0)) + 1)
+    count = np.bincount(group[judged], records[judged], int(group.max(initial=0)) + 1)
     return np.asarray(judged & (count[group] < k), np.bool_)
 
 
@@ -112,30 +113,33 @@ def agreeing_least(problem: WeakProblem, lacking: Ints) -> tuple[float, int]:
     ``lacking`` are records that lack company.
     """
     best, witness = 0.0, -1
-    if problem.codes.shape[1] > MOST_KEYS:
+    if problem.codes.shape[1] > MOST_KEYS or not len(lacking):
         return best, witness
     price = problem.price
-    step = max(1, len(lacking) // MOST_WITNESSES)
-    for row in lacking[::step][:MOST_WITNESSES].tolist():
-        cost = max(_serving(problem, price, row, columns, k) for columns, k in problem.tables)
+    cheapest = np.where(problem.codes > 0, price, np.inf).min(axis=0)
+    cheapest[np.isinf(cheapest)] = 0.0
+    tried = min(len(lacking), MOST_WITNESSES if len(problem.codes) <= MANY else FEW_WITNESSES)
+    for row in lacking[:: len(lacking) // tried][:tried].tolist():
+        cost = max(_serving(problem, price[row], cheapest, row, table) for table in problem.tables)
         if cost > best:
             best, witness = cost, row
     return best, witness
 
 
-def _serving(problem: WeakProblem, price: Floats, row: int, columns: Sequence[int], k: int) -> float:
+def _serving(problem: WeakProblem, price: Floats, cheapest: Floats, row: int, table: ColumnTable) -> float:
     """What it costs at least that enough records agree with one in the columns of a table."""
-    chosen = list(columns)
-    codes = problem.codes[:, chosen]
-    differs = (codes != codes[row]) & (codes > 0) & (codes[row] > 0)
-    pattern = differs @ (1 << np.arange(len(chosen), dtype=np.int64))
+    chosen, k = list(table[0]), table[1]
+    pattern = np.zeros(len(problem.codes), np.int64)
+    for place, column in enumerate(chosen):
+        codes = problem.codes[:, column]
+        if codes[row] > 0:
+            pattern += ((codes != codes[row]) & (codes > 0)).astype(np.int64) << place
     count = np.bincount(pattern, minlength=1 << len(chosen))
     weight = problem.enough.weight
     mass = np.asarray(np.bincount(pattern, weight, 1 << len(chosen)), np.float64)
-    cheapest = np.where(codes > 0, price[:, chosen], np.inf).min(axis=0)
     served = _missing_records(k) if weight is None else _one_more(problem.enough)
-    own = np.where(codes[row] > 0, price[row, chosen], np.inf)
-    return least_service(count, mass, np.where(np.isinf(cheapest), 0.0, cheapest), own, served)
+    own = np.where(problem.codes[row, chosen] > 0, price[chosen], np.inf)
+    return least_service(count, mass, cheapest[chosen], own, served)
 
 
 def least_service(count: Ints, mass: Floats, cheapest: Floats, own: Floats, served: Callable[..., float]) -> float:

@@ -318,7 +318,7 @@ WEAK = ["any", "exempt", "risk", "risk-any", "risk-exempt", "weak-strata"]
 
 
 @pytest.mark.parametrize("name", WEAK)
-def test_a_bound_that_is_too_high(name):
+def test_a_weak_bound_that_is_too_high(name):
     """A little more than what is stated is refused; what is stated is all that this bound gives."""
 
     def forge(f: BlankForgery) -> None:
