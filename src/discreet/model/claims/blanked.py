@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.errors import counted, listed
@@ -34,10 +34,24 @@ def blanked_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
         rule = f"{_combination_words(method, facts)}{within}"
     return Claim(
         "local_suppress",
-        f"{what}, and nothing else changed. {rule}; {MEANINGS[method['missing']]}.{_price_words(method, facts)}",
+        f"{what}{_along(method, facts)}, and nothing else changed. {rule}; {MEANINGS[method['missing']]}."
+        f"{_price_words(method, facts)}",
         (),
         left_out,
     )
+
+
+def _along(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """What was emptied together with what."""
+    related: Mapping[str, Sequence[str]] = method.get("together", {})
+    besides = [name for others in related.values() for name in others if name not in facts["keys"]]
+    words = [f"{', '.join(others)} wherever {one} was" for one, others in related.items()]
+    words += [f"{name} for all members of a household" for name in method.get("of_household", [])]
+    if not words:
+        return ""
+    counts = zip(dict.fromkeys(besides), facts.get("together", []), strict=False)
+    further = [f"{number:,} of {name}" for name, number in counts if number]
+    return f", {'; '.join(words)}" + (f" (besides keys: {', '.join(further)})" if further else "")
 
 
 def _combination_words(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
