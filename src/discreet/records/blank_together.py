@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import NeedsError, ParameterError, unknown_name
+from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
 from discreet.model.arrays import Bools, Ints
 from discreet.model.records import HOUSEHOLD, IDENTIFIER, WEIGHT, RecordSet, stands_for_unknown
 
@@ -60,6 +60,8 @@ def fields_together(
     home = np.arange(len(records))
     if of_household:
         home = _homes(records)
+        for name in of_household:
+            _refuse_several(records, name, home, full[:, place[name]])
     shared = tuple(place[name] for name in of_household)
     return FieldsTogether(names, np.concatenate(wider, axis=1), pairs, shared, home)
 
@@ -90,6 +92,21 @@ def _refuse_strange(
             )
     if of_household and not records.with_role(HOUSEHOLD):
         raise NeedsError("of_household= needs to know who lives together.", hint="Give Microdata(household=...).")
+
+
+def _refuse_several(records: RecordSet, name: str, home: Ints, full: Bools) -> None:
+    """Refuse households with members of different codes: such a column says nothing of the household."""
+    encoded: Any = records[name].combine_chunks().dictionary_encode()
+    encoded = encoded.chunk(0) if hasattr(encoded, "chunk") else encoded
+    codes = np.asarray(encoded.indices.fill_null(0).to_numpy(zero_copy_only=False), np.int64)[full]
+    pairs = np.unique(np.stack((home[full], codes)), axis=1)
+    several = int((np.bincount(pairs[0]) > 1).sum())
+    if several:
+        raise InputError(
+            f"{counted(several, 'household', 'have')} members with different codes of {name!r}, which of_household= "
+            "calls one of the household.",
+            hint=f"Take it out of of_household=, or check {records.with_role(HOUSEHOLD)[0]!r}.",
+        )
 
 
 def _filled(records: RecordSet, name: str) -> Bools:
