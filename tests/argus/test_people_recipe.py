@@ -13,6 +13,7 @@ import discreet as ds
 from discreet.argus.people_recipe import records_recipe
 from discreet.cli.main import main
 from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.files.argus.rda import read_metadata
 from discreet.recipe.schema import read_recipe
 
 RDA = """REGION 1 2 "99"
@@ -173,6 +174,22 @@ def test_related_variables_and_those_of_households_are_emptied_together(files):
         assert row in page, row
     assert "<td>ROOMS</td><td>2 (1)</td><td>yes</td>" in page
     assert "AGE wherever ROOMS was; ROOMS for all members of a household" in step.evidence.claim.statement
+
+
+def test_digits_that_may_be_dropped_are_said_of_the_safe_file(files):
+    text = (files / "people.rda").read_text(encoding="utf-8")
+    (files / "people.rda").write_text(text.replace('AGE 4 2 "99"\n', 'AGE 4 2 "99"\n  <TRUNCABLE>\n'), encoding="utf-8")
+    (files / "people.toml").write_text(records_recipe(files / "people.rda"), encoding="utf-8")
+    assert ds.run_recipe(files / "people.toml").verdict.holds
+    safe = files / "people.release" / "public" / "people_safe.rda"
+    assert read_metadata(safe)["AGE"].truncable
+    assert not read_metadata(safe)["SEX"].truncable
+    # Another recoding than by digits leaves codes of which nobody knows whether they can be cut.
+    cut = '[[protect]]\nmethod = "recode"\ncolumn = "AGE"\nmap = { 00 = "yy" }\n\n[[protect]]'
+    recipe = (files / "people.toml").read_text(encoding="utf-8").replace("[[protect]]", cut, 1)
+    (files / "people.toml").write_text(recipe, encoding="utf-8")
+    assert ds.run_recipe(files / "people.toml", replace=True).verdict.holds
+    assert not read_metadata(safe)["AGE"].truncable
 
 
 def test_a_file_of_metadata_is_no_batch(files):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-import pytest
 
 import discreet as ds
 from tests.rules.making import assessed, magnitudes
@@ -97,7 +97,7 @@ def test_a_holding_in_ten_leaves_is_seen_whole_at_the_total():
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5), st.integers(1, 60)), min_size=2, max_size=12))
 @settings(max_examples=80, deadline=None)
 def test_merged_cells_are_judged_by_what_each_contributor_has_in_both(records):
-    """Check 3 of the report on ARGUS: contributions are summed by contributor first, and lists of the largest never merged."""
+    """Check 3 of the report on ARGUS: contributions are summed by contributor first; lists are never merged."""
     leaf, firm, value = zip(*records, strict=True)
     frame = pa.table({"leaf": leaf, "firm": [f"f{i}" for i in firm], "turnover": value})
     merged = ds.tabulate(frame, by={"leaf": ds.Hierarchy.flat(["a", "b"])}, value="turnover", contributor="firm")

@@ -196,6 +196,7 @@ def _variable(
         decimals=field.decimals or None,
         weight=about.role == WEIGHT,
         household=about.role == HOUSEHOLD,
+        truncable=about.truncable,
         label=_one_line(about.label),
         format=_one_line(about.format),
         unknown=field.unknown,
