@@ -78,6 +78,7 @@ GROUPS: dict[str, Group] = {
                 "blank_bounds",
                 "blank_risk",
                 "blanked",
+                "blanked_together",
                 "broader",
                 "check",
                 "context",
@@ -100,6 +101,7 @@ GROUPS: dict[str, Group] = {
                 "rules",
                 "swapped_records",
                 "transition_rules",
+                "weak_bounds",
             )
         ),
         tests=(
@@ -107,7 +109,10 @@ GROUPS: dict[str, Group] = {
             "tests/attack/test_forged_records.py",
             "tests/verify/records",
             "tests/records/test_blank_kinds.py",
+            "tests/records/test_blank_together.py",
             "tests/records/test_generalise.py",
+            "tests/records/test_generalise_population.py",
+            "tests/records/test_weak_bounds.py",
             "tests/records/test_local_suppress.py",
             "tests/rules/test_record_sensitive_rules.py",
             "tests/records/test_multiplicative_noise.py",

@@ -13,7 +13,7 @@ CELLS = """
 version = 1
 [data]
 cells = "cells.csv"
-missing = { regoin = "?" }
+missing = { regions = "?" }
 [[tables]]
 by = ["region"]
 value = "value"
@@ -47,7 +47,7 @@ def refused(tmp_path: Path, recipe: str) -> str:
 def test_beside_ready_made_cells(tmp_path):
     (tmp_path / "cells.csv").write_text("region,value\nTotal,30\na,10\nb,20\n")
     message = refused(tmp_path, CELLS)
-    assert "no column 'regoin' in the cells" in message
+    assert "no column 'regions' in the cells" in message
     assert "'region', 'value'" in message or "Did you mean 'region'" in message
     assert "Correct the name in [data] missing." in message
 
@@ -66,6 +66,6 @@ def test_beside_metadata_of_argus(tmp_path, records):
 def test_a_column_that_is_there_is_fine(tmp_path):
     cells = "region,value,contributors,top1,top2\nTotal,30,9,4,4\na,10,5,2,2\nb,20,4,4,4\n"
     (tmp_path / "cells.csv").write_text(cells)
-    recipe = CELLS.replace("regoin", "region") + '[output]\ndirectory = "out"\n'
+    recipe = CELLS.replace("regions", "region") + '[output]\ndirectory = "out"\n'
     (tmp_path / "a.toml").write_text(recipe, encoding="utf-8")
     assert ds.run_recipe(tmp_path / "a.toml").verdict.holds
