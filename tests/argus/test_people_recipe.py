@@ -13,6 +13,7 @@ import discreet as ds
 from discreet.argus.people_recipe import records_recipe
 from discreet.cli.main import main
 from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.files.argus.rda import read_metadata
 from discreet.recipe.schema import read_recipe
 
 RDA = """REGION 1 2 "99"
@@ -116,9 +117,79 @@ def test_the_recipe_runs_and_the_safe_file_is_one_of_mu_argus(files):
 
 
 def test_what_the_metadata_could_not_say_stands_in_the_log(files):
+    text = (files / "people.rda").read_text(encoding="utf-8").replace("  <HOUSE_ID>\n", "")
+    (files / "people.rda").write_text(text, encoding="utf-8")
     (files / "people.toml").write_text(records_recipe(files / "people.rda"), encoding="utf-8")
     run = ds.run_recipe(files / "people.toml")
-    assert any("<HOUSEHOLD> and <RELATED> (of ROOMS)" in note for note in run.release.custodian.log["notes"])
+    assert any("<HOUSEHOLD> (of ROOMS) changes nothing" in note for note in run.release.custodian.log["notes"])
+
+
+def test_related_variables_and_those_of_households_are_emptied_together(files):
+    """A variable that is suppressed takes its related one along, and one of a household all members of it."""
+    text = (files / "people.rda").read_text(encoding="utf-8")
+    more = '  <HOUSEHOLD>\n  <IDLEVEL> 3\n  <SUPPRESSWEIGHT> 5\n  <RELATED> "age"\n'
+    text = text.replace("  <HOUSEHOLD>\n", more)
+    (files / "people.rda").write_text(text, encoding="utf-8")
+    recipe = records_recipe(files / "people.rda", k=10)
+    assert 'of_household = ["ROOMS"]' in recipe
+    assert '[protect.together]\nROOMS = ["AGE"]' in recipe
+    (files / "people.toml").write_text(recipe, encoding="utf-8")
+    run = ds.run_recipe(files / "people.toml")
+    assert run.verdict.holds, run.verdict.refused
+    step = run.release.custodian.steps[0]
+    gone = {name: step.changed[name].is_null().to_pylist() for name in step.changed.column_names}
+    before = run.release.custodian.original
+    assert any(gone["ROOMS"])
+    for row, here in enumerate(gone["ROOMS"]):
+        assert not here or before["ROOMS"][row].as_py() is None or gone["AGE"][row]
+    homes = before["HOME"].to_pylist()
+    lost = {
+        home for home, here, old in zip(homes, gone["ROOMS"], before["ROOMS"].to_pylist(), strict=True) if here and old
+    }
+    assert all(gone["ROOMS"][row] for row, home in enumerate(homes) if home in lost)
+    page = (files / "people.release" / "custodian" / "mu_argus_report.html").read_text(encoding="utf-8")
+    # The sections of the report of mu-ARGUS 5.1 (HTMLReportWriter of its public sources), in their order.
+    titles = [line.partition("</h2>")[0] for line in page.split("<h2>")[1:]]
+    assert titles == [
+        "Files",
+        "Identifying variables",
+        "Tables counted",
+        "Related variables",
+        "No global recodings",
+        "Other changes",
+        "Suppressions",
+        "Record layout of the safe file",
+    ]
+    for row in (
+        "<td>Original data</td><td>people.asc</td>",
+        "<td>Original metadata</td><td>people.rda</td>",
+        "<td>Records</td><td>300</td>",
+        "<td>9</td><td>REGION x SEX x ROOMS</td>",
+        "<td>ROOMS</td><td>AGE</td>",
+        "<td>HOME</td><td>households are numbered anew</td>",
+        "<td>all</td><td>records stand in a random order</td>",
+        "<td>SEX</td><td>3</td><td>1</td><td>0</td>",
+        f"<td>All</td><td></td><td>{sum(step.evidence.facts['blanks']):,}</td>",
+    ):
+        assert row in page, row
+    assert "<td>ROOMS</td><td>2 (1)</td><td>yes</td>" in page
+    assert "AGE wherever ROOMS was; ROOMS for all members of a household" in step.evidence.claim.statement
+
+
+def test_digits_that_may_be_dropped_are_said_of_the_safe_file(files):
+    text = (files / "people.rda").read_text(encoding="utf-8")
+    (files / "people.rda").write_text(text.replace('AGE 4 2 "99"\n', 'AGE 4 2 "99"\n  <TRUNCABLE>\n'), encoding="utf-8")
+    (files / "people.toml").write_text(records_recipe(files / "people.rda"), encoding="utf-8")
+    assert ds.run_recipe(files / "people.toml").verdict.holds
+    safe = files / "people.release" / "public" / "people_safe.rda"
+    assert read_metadata(safe)["AGE"].truncable
+    assert not read_metadata(safe)["SEX"].truncable
+    # Another recoding than by digits leaves codes of which nobody knows whether they can be cut.
+    cut = '[[protect]]\nmethod = "recode"\ncolumn = "AGE"\nmap = { 00 = "yy" }\n\n[[protect]]'
+    recipe = (files / "people.toml").read_text(encoding="utf-8").replace("[[protect]]", cut, 1)
+    (files / "people.toml").write_text(recipe, encoding="utf-8")
+    assert ds.run_recipe(files / "people.toml", replace=True).verdict.holds
+    assert not read_metadata(safe)["AGE"].truncable
 
 
 def test_a_file_of_metadata_is_no_batch(files):

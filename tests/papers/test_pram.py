@@ -244,6 +244,21 @@ def test_fewer_combinations_stay_unsafe_the_less_stays():
     assert years[0] < years[-1] < unsafe("RMY")
 
 
+def test_fewer_combinations_stay_unsafe_the_more_codes_may_become_others_but_not_always():
+    """Bands of width 3 and 4 (M1, M2), 4 and 5 (M3, M4): by gender fewer stay unsafe, by year of birth more."""
+    assert unsafe("RMG", "M2") < unsafe("RMG", "M1")
+    assert unsafe("RMG", "M4") < unsafe("RMG", "M3")
+    assert unsafe("RMY", "M3") < unsafe("RMY", "M4") < unsafe("RMY")
+
+
+def test_pairs_of_matrices_that_differ_in_what_stays_only():
+    """The paper compares M2 with M3 (0.6 and 0.8 stay, the same band) and M5 with M6 (0.75 and 0.8)."""
+    for table in ("RMG", "RMY"):
+        assert unsafe(table, "M2") < unsafe(table, "M3")
+        assert unsafe(table, "M5") <= unsafe(table, "M6")
+    assert unsafe("RMY", "M5") < unsafe("RMY", "M6")
+
+
 def test_several_variables_are_safer_than_one_at_a_similar_loss():
     counts = stand_in()
     joint = [matrix("M4"), matrix("G7"), matrix("Y12")]

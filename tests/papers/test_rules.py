@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import discreet as ds
 from tests.rules.making import assessed, magnitudes
@@ -90,3 +92,26 @@ def test_a_holding_in_ten_leaves_is_seen_whole_at_the_total():
     assert assessed(table, ds.PPercent(10))[total] == (37, 37)  # 94 - 57
     assert table.contributions["record"].top[total].tolist() == [94, 94, 94]  # what merged lists would say
     assert assessed(table, ds.PPercent(10, level="record"))[total] is None
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5), st.integers(1, 60)), min_size=2, max_size=12))
+@settings(max_examples=80, deadline=None)
+def test_merged_cells_are_judged_by_what_each_contributor_has_in_both(records):
+    """Check 3 of the report on ARGUS: contributions are summed by contributor first; lists are never merged."""
+    leaf, firm, value = zip(*records, strict=True)
+    frame = pa.table({"leaf": leaf, "firm": [f"f{i}" for i in firm], "turnover": value})
+    merged = ds.tabulate(frame, by={"leaf": ds.Hierarchy.flat(["a", "b"])}, value="turnover", contributor="firm")
+    alone = ds.tabulate(
+        frame.set_column(0, "leaf", pa.array(["a"] * len(leaf))),
+        by={"leaf": ds.Hierarchy.flat(["a"], total=None)},
+        value="turnover",
+        contributor="firm",
+    )
+    sums = sorted((sum(v for f, v in zip(firm, value, strict=True) if f == one) for one in set(firm)), reverse=True)
+    for rule, unsafe in (
+        (ds.PPercent(10), 10 * sum(sums[2:]) < sums[0]),
+        (ds.Dominance(2, 80), 100 * sum(sums[:2]) > 80 * sum(sums)),
+    ):
+        found = assessed(merged, rule)[merged.row()]
+        assert found == assessed(alone, rule)[0]
+        assert (found is not None) == unsafe

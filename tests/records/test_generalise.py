@@ -373,12 +373,6 @@ SOME = {"age": ["0", "0", "1", "1"], "town": ["N1"] * 4, "sex": ["f"] * 4, "ill"
             "do not hold even where all 4 records look the same",
         ),
         (
-            ds.Generalise(rules=[ds.KMap(2, population=pa.table(SOME).select(KEYS))], algorithm="local"),
-            {},
-            ParameterError,
-            "are kept by algorithm='lattice' only",
-        ),
-        (
             ds.Generalise(
                 rules=[
                     ds.KMap(2, population=pa.table(SOME).select(KEYS)),

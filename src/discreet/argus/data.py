@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from discreet.argus.roles import as_records, identification_levels, suppression_importance, with_spss_words
+from discreet.argus.roles import (
+    as_records,
+    household_keys,
+    identification_levels,
+    related_columns,
+    suppression_importance,
+    with_spss_words,
+)
 from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
 from discreet.files.argus.cells import ArgusCells, read_argus_cells
 from discreet.files.argus.hierarchies import codes_and_hierarchy
@@ -38,7 +45,8 @@ class ArgusRecords:
 
     ``levels`` are the identification levels of the keys (1 identifies most), which
     :func:`~discreet.level_combinations` makes combinations of; ``importance`` is what μ-ARGUS takes the keys to be
-    worth, for :class:`~discreet.LocalSuppress`, and empty where all are worth the same.
+    worth, for :class:`~discreet.LocalSuppress`, and empty where all are worth the same; ``together`` and
+    ``of_household`` say for the same method what is emptied with what.
     """
 
     microdata: Microdata
@@ -55,6 +63,16 @@ class ArgusRecords:
     def importance(self) -> dict[str, float]:
         """What emptying a field of each key should cost."""
         return suppression_importance(self.microdata, self.metadata.variables)
+
+    @property
+    def together(self) -> dict[str, list[str]]:
+        """Columns that are emptied with each key."""
+        return related_columns(self.microdata, self.metadata.variables)
+
+    @property
+    def of_household(self) -> list[str]:
+        """Keys that are emptied for all members of a household."""
+        return household_keys(self.microdata, self.metadata.variables)
 
 
 def read_argus(

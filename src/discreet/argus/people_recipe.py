@@ -70,6 +70,10 @@ def _recipe(read: ArgusRecords, file: Path, path: Path, k: int) -> dict[str, Any
     step: dict[str, Any] = {"method": "local_suppress", "k": k, "combinations": combined}
     if read.importance:
         step["importance"] = read.importance
+    if read.of_household:
+        step["of_household"] = read.of_household
+    if read.together:
+        step["together"] = read.together
     return {
         "version": 1,
         "data": {"file": file.name, "metadata": path.name},

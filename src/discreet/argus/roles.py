@@ -54,11 +54,11 @@ def as_records(
             raise InputError(f"{v.name!r} is the household and has another role.", hint="Correct the metadata.")
     free = [v for v in variables if v.name not in taken and not v.household]
     keys = [v.name for v in free if v.identification]
-    lost = [v.name for v in variables if v.of_household or v.related]
-    if lost:
+    shared = [v.name for v in variables if v.of_household]
+    if shared and household is None:
         notes.append(
-            f"<HOUSEHOLD> and <RELATED> (of {', '.join(lost[:5])}) were read and change nothing: local suppression "
-            "empties fields of one record and one variable."
+            f"<HOUSEHOLD> (of {', '.join(shared[:5])}) changes nothing without a variable with <HOUSE_ID>: nobody "
+            "knows who lives together."
         )
     hierarchies = {**_by_digits(frame, free), **hierarchies}
     frame = _with_words(frame, variables)
@@ -140,6 +140,22 @@ def suppression_importance(microdata: Microdata, variables: Sequence[RdaVariable
     if len(set(weights.values())) < 2:
         return {}
     return {name: float(weight or LEAST) for name, weight in weights.items()}
+
+
+def related_columns(microdata: Microdata, variables: Sequence[RdaVariable]) -> dict[str, list[str]]:
+    """Columns that are emptied with a key (``<RELATED>``), for ``LocalSuppress(together=)``."""
+    names = {v.name.lower(): v.name for v in variables}
+    found = {v.name: [names[v.related.lower()]] for v in variables if v.related and v.related.lower() in names}
+    reached = [name for name in microdata.keys if name in found]
+    for name in reached:  # what a key takes along may take something along itself
+        reached += [other for other in found[name] if other in found and other not in reached]
+    return {name: found[name] for name in reached}
+
+
+def household_keys(microdata: Microdata, variables: Sequence[RdaVariable]) -> list[str]:
+    """Keys that say something of a household (``<HOUSEHOLD>``), for ``LocalSuppress(of_household=)``."""
+    known = microdata.household is not None
+    return [v.name for v in variables if known and v.of_household and v.name in microdata.keys]
 
 
 def _with_words(frame: pa.Table, variables: Sequence[RdaVariable]) -> pa.Table:

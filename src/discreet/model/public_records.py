@@ -45,6 +45,17 @@ KEEPS_CODES = ("blank_values", "local_suppress", "pram", "rank_swap", "shuffle",
 """Methods that leave the meaning of codes as it was: what is said of their columns stays true."""
 
 
+def _by_digits(records: RecordSet, column: str) -> bool:
+    """Whether the hierarchy of a column has a level for every digit of its codes."""
+    tree = records.hierarchies.get(column)
+    if tree is None or tree.total is None:
+        return False
+    above = {code: tree.codes[up] for code, up in zip(tree.codes, tree.parents.tolist(), strict=True) if up >= 0}
+    plain = {code: up for code, up in above.items() if code not in tree.missing}
+    deepest = max(map(len, plain), default=0)
+    return deepest > 1 and all(up == (code[:-1] or tree.total) for code, up in plain.items())
+
+
 def public_records(
     name: str,
     records: RecordSet,
@@ -104,6 +115,7 @@ def public_records(
             format="" if gone else about.format,
             role=about.role if about.role in TOLD else "",
             measure="" if gone else about.measure,
+            truncable=not gone and _by_digits(records, column),
         )
     return PublicRecords(name, table.combine_chunks(), info, keeps_order, matrices)
 

@@ -152,6 +152,7 @@ class PublicColumn:
     """What readers are told of a column; ``altered`` says it of the whole column, never of single records.
 
     ``role`` is ``"weight"`` or ``"household"`` where the column is one of these, and nothing of other roles.
+    ``truncable`` says that its codes may be cut from the right, digit by digit.
     """
 
     altered: bool = False
@@ -161,6 +162,7 @@ class PublicColumn:
     format: str = ""
     role: str = ""
     measure: str = ""
+    truncable: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -474,7 +474,8 @@ class Release(Generic[C]):
         folder
             Where it goes.
         report
-            Write ``custodian/report.html`` too; a text is taken as the page.
+            Write ``custodian/report.html`` too; a text is taken as the page. Records in the format ``"asc"`` get
+            ``custodian/mu_argus_report.html`` besides.
         formats
             Formats of the public files: ``"csv"`` (always), ``"xlsx"``, ``"jsonstat"``, ``"sdmx-csv"``,
             ``"sdmx-json"``, ``"px"``, ``"parquet"``, ``"sav"``, ``"dta"``.

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from discreet.argus.roles import with_stated_roles
 from discreet.comparison.compare import Tried
 from discreet.comparison.naming import method_name, unlike
-from discreet.errors import InputError, ParameterError, listed
-from discreet.files.frames import code_text, file_columns, read_columns
+from discreet.errors import InputError, ParameterError, listed, unknown_name
+from discreet.files.argus.rda import read_metadata
+from discreet.files.frames import code_text, column_names, file_columns, read_columns
 from discreet.files.hrc import read_code_map, read_hierarchy, read_labels
 from discreet.files.pattern import is_own, read_pattern
 from discreet.files.statistical import is_statistical, statistical_metadata
@@ -143,6 +144,24 @@ class RecipeJob:
                     f"cells = 'all' would publish every code of {variable!r} that any record has.",
                     hint=f"State them in [hierarchies], {variable} = ['...'] or a file; or leave cells out.",
                 )
+
+    def refuse_unknown_missing(self) -> None:
+        """Refuse a code for the gaps of a column that the data do not have: a misspelt name would go unnoticed."""
+        data = self.recipe.data
+        if not data.missing:
+            return
+        if data.metadata is not None:
+            names = [v.name for v in read_metadata(self.input(data.metadata), self._kind).variables]
+        else:
+            names = column_names(self.source(), data.delimiter)
+        for name in data.missing:
+            if name not in names:
+                where = "the cells" if data.cells is not None else "the records"
+                raise InputError(unknown_name("column", name, names, where), hint="Correct the name in [data] missing.")
+
+    @property
+    def _kind(self) -> Literal["records", "cells"]:
+        return "records" if self.recipe.data.cells is None else "cells"
 
     def hierarchy(self, variable: str, source: Any) -> Hierarchy:
         """The hierarchy of a variable; plain codes of the data under a total where the recipe has none."""

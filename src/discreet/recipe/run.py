@@ -98,6 +98,7 @@ def prepare(job: RecipeJob, publisher: TablePublisher | None = None, data: Micro
     recipe = job.recipe
     rules = [rule_from_record(record) for record in recipe.rules]
     refuse_argus_keys(recipe)
+    job.refuse_unknown_missing()
     variables = list(dict.fromkeys(v for part in recipe.tables for v in part.by))
     for name in recipe.hierarchies:
         if name not in variables:
@@ -396,6 +397,7 @@ def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence
         refuse_another_recipe(folder, [part.name])
     formats = check_record_formats([*recipe.output.formats, *formats])
     methods = job.methods()
+    job.refuse_unknown_missing()
     source = job.source()
     data = job.microdata()
     own = {name: job.hierarchy(name, source) for name in recipe.hierarchies}

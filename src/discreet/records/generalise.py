@@ -152,6 +152,8 @@ class Generalise(RecordMethod):
         from discreet.records.generalising import generalised_population
 
         for rule in judges.rules:
+            if self.algorithm == "local" and isinstance(rule, PopulationRule):
+                continue  # counted where the classes are known
             finding = generalised_population(rule, after, facts).evaluate(after)
             if finding.unsafe.any():
                 raise ProtectionError(

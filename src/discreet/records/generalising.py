@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, ProtectionError, counted
+from discreet.errors import InputError, ProtectionError, counted
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import NUMBER, RecordSet
 from discreet.records.class_judges import ClassJudges
-from discreet.records.ladders import Ladder, key_column, ladder, paths
+from discreet.records.joined_mondrian import JoinedMondrian, refuse_other_ranges
+from discreet.records.ladders import KeyColumn, Ladder, key_column, ladder, paths
 from discreet.records.lattice import JudgedNode, LevelLattice, base_table, suppressed_cells
 from discreet.records.mondrian import TOP, KeyScale, Mondrian, Partition, line_scale, numbered_pairs, tree_scale
 from discreet.records.node_losses import METRICS, node_losses
@@ -64,20 +65,24 @@ def same_levels(method: Generalise, records: RecordSet, keys: Sequence[str], jud
 
 
 def _ladders(records: RecordSet, keys: Sequence[str], judges: ClassJudges) -> tuple[Ladder, ...]:
-    population = judges.population
-    made = []
-    for place, name in enumerate(keys):
-        more: Sequence[str] = ()
-        if population is not None:
-            more = [*population.codes[place], *([""] if (population.columns[place] < 0).any() else [])]
-        column = key_column(records, name, more)
-        if population is not None and column.counts[column.unknown].any():
-            raise InputError(
-                f"Key {name!r} has empty fields or codes for unknown, and a rule looks at a population.",
-                hint="Such a record may be anybody: correct it, or leave it out first.",
-            )
-        made.append(ladder(column, records.hierarchies.get(name)))
-    return tuple(made)
+    columns = (_joined_column(records, name, judges.population) for name in keys)
+    return tuple(ladder(column, records.hierarchies.get(column.name)) for column in columns)
+
+
+def _joined_column(records: RecordSet, name: str, population: PopulationCounts | None) -> KeyColumn:
+    """A key as numbers, with the codes that only a population has."""
+    if population is None:
+        return key_column(records, name)
+    place = population.keys.index(name)
+    occur = np.unique(population.columns[place]).tolist()  # codes for "unknown" of the population do not
+    more = ["" if number < 0 else population.codes[place][number] for number in occur]
+    column = key_column(records, name, more)
+    if column.counts[column.unknown].any():
+        raise InputError(
+            f"Key {name!r} has empty fields or codes for unknown, and a rule looks at a population.",
+            hint="Such a record may be anybody: correct it, or leave it out first.",
+        )
+    return column
 
 
 def _raised(records: RecordSet, one: Ladder, level: int, suppressed: Bools) -> pa.ChunkedArray:
@@ -150,14 +155,14 @@ def _nothing_found(lattice: LevelLattice, rows: int, keys: Sequence[str]) -> Pro
 
 def local_recoding(method: Generalise, records: RecordSet, keys: Sequence[str], judges: ClassJudges) -> Work:
     """Local recoding: columns, facts, effort and notes."""
-    if judges.population is not None:
-        raise ParameterError(
-            "Rules that look at a population are kept by algorithm='lattice' only.",
-            hint="Use it, or give the rule to protect(rules=...).",
-        )
-    scales = tuple(key_scale(method, records, name) for name in keys)
+    scales = tuple(key_scale(method, records, name, judges.population) for name in keys)
     work, cell = cells_to_divide(scales, judges)
-    classes, gone = divided_cells(work, int(method.outliers * len(records) + 1e-9))
+    if isinstance(work, JoinedMondrian):
+        classes = work.classes()
+        refuse_other_ranges(work, classes)
+        gone = np.zeros(len(classes), np.bool_)
+    else:
+        classes, gone = divided_cells(work, int(method.outliers * len(records) + 1e-9))
     of_cell = np.zeros(len(work.records), np.int64)
     of_cell[classes.cells] = np.repeat(np.arange(len(classes)), np.diff(classes.start))
     shown = [_shown_codes(scale, *work.ends(classes, place)) for place, scale in enumerate(scales)]
@@ -178,6 +183,8 @@ def local_recoding(method: Generalise, records: RecordSet, keys: Sequence[str], 
         "classes": _distinct(shown, gone),
         "losses": _class_losses(shown, rows, gone),
     }
+    if judges.population is not None:
+        facts["reach"] = _reach(scales, records)
     return changed, facts, {"cell": len(work.records), "class of records": len(classes)}, []
 
 
@@ -185,6 +192,8 @@ def cells_to_divide(scales: tuple[KeyScale, ...], judges: ClassJudges) -> tuple[
     """Combinations of codes that occur, and the combination of every record."""
     base, digits, cell = base_table([Ladder(scale.column, ()) for scale in scales], judges)
     places = np.stack([scale.place[digits.codes(i, base.high, base.low)] for i, scale in enumerate(scales)])
+    if judges.population is not None:
+        return JoinedMondrian(scales, places, base.records, base.pairs, judges, base.units), cell
     return Mondrian(scales, places, base.records, base.pairs, judges), cell
 
 
@@ -213,10 +222,13 @@ def _shown_codes(scale: KeyScale, low: Ints, high: Ints) -> ShownCodes:
     return ShownCodes(code[place], tuple(texts), loss[place], bool((low < high).any()))
 
 
-def key_scale(method: Generalise, records: RecordSet, name: str) -> KeyScale:
+def key_scale(
+    method: Generalise, records: RecordSet, name: str, population: PopulationCounts | None = None
+) -> KeyScale:
+    """A key whose codes may become one with their neighbours; with those of a population, where there is one."""
     import pyarrow as pa
 
-    column = key_column(records, name)
+    column = _joined_column(records, name, population)
     kind, hierarchy = records[name].type, records.hierarchies.get(name)
     numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if name in method.ordered or (numbers and hierarchy is None):
@@ -319,6 +331,18 @@ def _named(records: RecordSet, scale: KeyScale, shown: ShownCodes, gone: Bools, 
         return pc.if_else(pa.chunked_array([pa.array(gone[of_row])]), pa.scalar(None, column.type), column)
     words = pa.array([None, *shown.texts], pa.string())
     return pa.chunked_array([words.take(pa.array(np.where(gone, 0, shown.code)[of_row]))])
+
+
+def _reach(scales: Sequence[KeyScale], records: RecordSet) -> dict[str, Any]:
+    """How far keys reach in file and population together: ends of numbers, or how many codes without a hierarchy."""
+    found: dict[str, Any] = {}
+    for scale in scales:
+        name = scale.column.name
+        if scale.line:
+            found[name] = [float(scale.nodes[0]), float(scale.nodes[-1])] if scale.nodes else [0.0, 0.0]
+        elif name not in records.hierarchies:
+            found[name] = len(scale.position)
+    return found
 
 
 def _distinct(shown: Sequence[ShownCodes], gone: Bools) -> int:

@@ -343,7 +343,8 @@ def _people(ladders: Sequence[Ladder], population: PopulationCounts) -> Iterator
     """Codes of the population, which the ladders know."""
     for place, one in enumerate(ladders):
         known = {text: number for number, text in enumerate(one.column.texts, 1)}
-        numbers = np.array([*(known[code] for code in population.codes[place]), known.get("", 0)], np.int64)
+        # Codes that no unit has (those for "unknown" of the population) are in no ladder.
+        numbers = np.array([*(known.get(code, 0) for code in population.codes[place]), known.get("", 0)], np.int64)
         yield numbers[population.columns[place]]
 
 

@@ -24,8 +24,10 @@ from discreet.records.blank_families import ColumnTable, family_blanked
 from discreet.records.blank_programs import UNIT
 from discreet.records.blank_risky import blank_at_risk, risky
 from discreet.records.blank_strict import Blanked, strictly_blanked
+from discreet.records.blank_together import FieldsTogether, fields_together
 from discreet.records.blank_weakly import blanked_to_agree, blanked_to_be_exempt
 from discreet.records.risk_limits import least_weights
+from discreet.records.weak_bounds import WeakProblem, agreeing_least, exempt_least, risky_exempt_least
 from discreet.rules.anonymity import KAnonymity, weights_of
 from discreet.rules.key_counts import KeyCodes, codes_of, key_codes
 
@@ -69,6 +71,10 @@ class LocalSuppress(RecordMethod):
     risk
         In place of ``k``: only records whose individual risk by their weights (Benedetti and Franconi) is above this
         lose fields, until it is not.
+    together
+        Columns that are emptied with a key, wherever it is: ``{"town": ["district"]}``. They need not be keys.
+    of_household
+        Keys that say something of a household: emptied in one record, they are emptied in all of its household.
     algorithm
         ``"greedy"``, or ``"optimal"``: an integer program besides, in files that are small enough.
     nodes
@@ -97,6 +103,8 @@ class LocalSuppress(RecordMethod):
     risk: Annotated[float, Number(least=0.001, below=1)] | None = None
     algorithm: Literal["greedy", "optimal"] = "greedy"
     nodes: AtLeastOne = 200
+    together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    of_household: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,10 +118,12 @@ class LocalSuppress(RecordMethod):
         if self.risk is not None and several:
             raise ParameterError("risk= is of all keys at once.", hint="Leave size= and combinations= out.")
         weaker = self.risk is not None or self.weight is not None or self.missing != "category"
+        weaker = weaker or bool(self.together or self.of_household)
         if self.algorithm == "optimal" and (several or weaker):
             raise ParameterError(
                 'algorithm="optimal" is for k=, all keys at once, without weights, and missing="category".',
-                hint="Leave algorithm= out, or size=, combinations=, risk=, weight= and missing=.",
+                hint="Leave algorithm= out, or size=, combinations=, risk=, weight=, together=, of_household= and "
+                "missing=.",
             )
         for name, weight in self.importance.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < np.inf:
@@ -128,6 +138,10 @@ class LocalSuppress(RecordMethod):
         """The method as plain data."""
         plain = super().record()
         plain["combinations"] = [{"keys": list(one["keys"]), "k": one["k"]} for one in self.combinations]
+        if not self.together and not self.of_household:  # releases made before there were these stay readable
+            return {name: value for name, value in plain.items() if name not in ("together", "of_household")}
+        plain["together"] = {name: list(others) for name, others in self.together.items()}
+        plain["of_household"] = list(self.of_household)
         return plain
 
     def _asked(self) -> KAnonymity:
@@ -142,15 +156,59 @@ class LocalSuppress(RecordMethod):
         codes = _in_order(records, key_codes(records, names, self.missing))
         free, notes = _free_columns(codes, strata)
         problem = self._problem(records, rule, codes, free)
-        blank = np.zeros((len(records), len(names)), np.bool_)
+        goes = self._together(records, names, strata, codes)
+        blank, parts = self._blanks(records, strata, problem, free, len(names))
+        wide = blank if goes is None else self._spread(records, rule, strata, codes, blank, goes)
+        more = self._weak_facts(records, rule, codes, strata)
+        if goes is not None:
+            more["together"] = wide[:, len(names) :].sum(axis=0).tolist()
+        outcome = self._outcome(records, rule, strata, problem, wide[:, : len(names)], parts, notes, more)
+        if goes is not None:
+            outcome.changed.update(_emptied(records, goes.names[len(names) :], wide[:, len(names) :]))
+        self._count_again(records.with_columns(outcome.changed), rule, problem, strata)
+        return outcome
+
+    def _together(
+        self, records: RecordSet, names: Sequence[str], strata: Sequence[str], codes: KeyCodes
+    ) -> FieldsTogether | None:
+        if not self.together and not self.of_household:
+            return None
+        full = np.stack([column > 0 for column in codes.columns], axis=1)
+        return fields_together(records, names, strata, full, self.together, self.of_household)
+
+    def _spread(
+        self,
+        records: RecordSet,
+        rule: KAnonymity,
+        strata: Sequence[str],
+        codes: KeyCodes,
+        blank: Bools,
+        goes: FieldsTogether,
+    ) -> Bools:
+        """Empty fields with all that go with them, until nobody is left alone by what went along."""
+        keys = len(codes.names)
+        more = np.zeros((len(blank), len(goes.names) - keys), np.bool_)
+        wide = goes.spread(np.concatenate((blank, more), axis=1))
+        while (wide[:, :keys] & ~blank).any():
+            blank = wide[:, :keys].copy()
+            left = tuple(np.where(blank[:, at], 0, column) for at, column in enumerate(codes.columns))
+            now = KeyCodes(codes.names, left, codes.sizes)
+            free, _ = _free_columns(now, strata)
+            blank |= self._blanks(records, strata, self._problem(records, rule, now, free), free, keys)[0]
+            wide = goes.spread(np.concatenate((blank, wide[:, keys:]), axis=1))
+        return wide
+
+    def _blanks(
+        self, records: RecordSet, strata: Sequence[str], problem: _BlankProblem, free: Sequence[int], keys: int
+    ) -> tuple[Bools, list[tuple[Ints, Blanked]]]:
+        """Fields to empty, one column for every key, and what each stratum has of them."""
+        blank = np.zeros((len(records), keys), np.bool_)
         parts = []
         for rows in _by_stratum(records, strata):
             parts.append((rows, self._protected(problem, rows)))
             for place, column in enumerate(free):
                 blank[rows, column] = parts[-1][1].blank[:, place]
-        outcome = self._outcome(records, rule, strata, problem, blank, parts, notes)
-        self._count_again(records.with_columns(outcome.changed), rule, problem, strata)
-        return outcome
+        return blank, parts
 
     # ---- what is to be done ---------------------------------------------------------------------------------------
 
@@ -281,7 +339,8 @@ class LocalSuppress(RecordMethod):
         if not codes.shape[1]:
             return Blanked(np.zeros(codes.shape, np.bool_), 0.0)
         if self.missing == "category":
-            return Blanked(strictly_blanked(codes, prices, enough).blank, 0.0)
+            made = strictly_blanked(codes, prices, enough)
+            return Blanked(made.blank, made.simple)
         unsafe = risky(codes, enough, self.missing)
         return Blanked(blank_at_risk(codes, prices, enough, unsafe, self.missing), 0.0)
 
@@ -311,10 +370,11 @@ class LocalSuppress(RecordMethod):
         blank: Bools,
         parts: Sequence[tuple[Ints, Blanked]],
         notes: tuple[str, ...],
+        more: Mapping[str, Any],
     ) -> RecordOutcome:
         numbers = blank.sum(axis=0).tolist()
         changed = _emptied(records, rule.named, blank)
-        cost = sum(problem.prices.rows(rows).cost(problem.codes[rows], part.blank) for rows, part in parts)
+        cost = self._cost(records, rule.named, blank)
         facts: dict[str, Any] = {
             "keys": list(rule.named),
             "strata": list(strata),
@@ -324,6 +384,7 @@ class LocalSuppress(RecordMethod):
             "cost": float(cost),
             "least": float(sum(part.least for _, part in parts)),
             "shares": _shares(parts, len(records)),
+            **more,
         }
         if self.risk is not None:
             facts |= self._risk_facts(records, rule.named, problem, blank, strata)
@@ -340,6 +401,54 @@ class LocalSuppress(RecordMethod):
             findings=self._findings(parts, facts["cost"]),
         )
         return RecordOutcome(changed, evidence, notes)
+
+    def _cost(self, records: RecordSet, names: Sequence[str], blank: Bools) -> float:
+        """What emptied fields cost: those of keys with one value as well, which went along with others."""
+        codes = key_codes(records, names, self.missing)
+        known = zip(names, codes.columns, codes.sizes, strict=True)
+        prices = [self._prices(name, column, size) for name, column, size in known]
+        found = BlankPrices(tuple(prices), self._weight(records, self.weight))
+        return found.cost(np.stack(codes.columns, axis=1), blank)
+
+    def _weak_facts(
+        self, records: RecordSet, rule: KAnonymity, codes: KeyCodes, strata: Sequence[str]
+    ) -> dict[str, Any]:
+        """What it costs at least under the weaker meanings of an empty field; nothing under the strict one."""
+        if self.missing == "category":
+            return {}
+        # Keys with one value tell nobody apart, and yet a record is exempt that is empty there.
+        columns = [place for place, name in enumerate(rule.named) if name not in strata]
+        none: dict[str, Any] = {"least": 0.0} | ({"witnesses": []} if self.missing == "any" else {})
+        if not columns or len(columns) > MOST_KEYS:
+            return none
+        whole = self._problem(records, rule, codes, columns)
+        problem = WeakProblem(whole.codes, [one for one in whole.tables if one[0]], whole.prices, whole.enough)
+        least, witnesses = 0.0, []
+        for rows in _by_stratum(records, strata):
+            part = problem.rows(rows)
+            if self.missing == "exempt":
+                least += self._exempt_least(part)
+                continue
+            found, witness = agreeing_least(part, self._lacking(part))
+            least += found
+            witnesses += [int(rows[witness])] if witness >= 0 else []
+        return {"least": least} | ({"witnesses": sorted(witnesses)} if self.missing == "any" else {})
+
+    def _exempt_least(self, part: WeakProblem) -> float:
+        if self.risk is None:
+            return exempt_least(part)
+        return risky_exempt_least(part, risky(part.codes, part.enough, "exempt"))
+
+    def _lacking(self, part: WeakProblem) -> Ints:
+        """Records of a stratum with which too few agree."""
+        if self.risk is not None:
+            return np.flatnonzero(risky(part.codes, part.enough, "any"))
+        few = np.zeros(len(part.codes), np.bool_)
+        for columns, k in part.tables:
+            codes = np.ascontiguousarray(part.codes[:, list(columns)])
+            # Without gaps nobody agrees but those who look alike, and these are counted faster.
+            few |= risky(codes, LargeEnough.of(k), "category" if codes.all() else "any")
+        return np.flatnonzero(few)
 
     def _risk_facts(
         self, records: RecordSet, names: Sequence[str], problem: _BlankProblem, blank: Bools, strata: Sequence[str]

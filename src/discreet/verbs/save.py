@@ -43,7 +43,8 @@ def save(
     folder
         Where it goes.
     report
-        Write ``custodian/report.html`` too; a text is taken as the page.
+        Write ``custodian/report.html`` too; a text is taken as the page. Records in the format ``"asc"`` get
+        ``custodian/mu_argus_report.html`` besides.
     formats
         Formats of the public files: ``"csv"`` (always), ``"xlsx"``, ``"jsonstat"``, ``"sdmx-csv"``, ``"sdmx-json"``,
         ``"px"``, ``"parquet"``, ``"sav"``, ``"dta"``.
@@ -79,12 +80,21 @@ def save(
     page = _page(release) if report is True else report
     extra = {"custodian/report.html": page} if page else {}
     if isinstance(custodian, RecordCustodian):
+        if page and "asc" in formats:
+            extra |= _mu_argus_page(release)
         if restricted or heading is not None:
             raise ParameterError("restricted= and heading= are for tables, and this is a release of records.")
         return write_records(Path(folder), release.public, custodian, extra, formats, key, replace=replace)
     return write_tables(
         Path(folder), release.public, custodian, extra, formats, restricted, heading, key, replace=replace
     )
+
+
+def _mu_argus_page(release: Release[Any]) -> dict[str, str]:
+    """The report with the sections of μ-ARGUS's own, for safe files in its format."""
+    from discreet.report.mu_argus import NAME, mu_argus_report
+
+    return {f"custodian/{NAME}": mu_argus_report(release)}
 
 
 def _page(release: Release[Any]) -> str:

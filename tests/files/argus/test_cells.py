@@ -131,12 +131,12 @@ def test_a_closed_node_swallows_what_is_below_it(tmp_path: Path) -> None:
 
 
 def test_recodes_of_mu_argus_name_codes_for_unknown_and_a_file_of_labels(tmp_path: Path) -> None:
-    text = '1: 2, 4-5\n<missing> "9" 99, "x y"\n<CODELIST> "my codes.cdl"\n'
+    text = '1: 2, 4-5\n<missing> "9" "x y"\n<CODELIST> "my codes.cdl"\n'
     (tmp_path / "a.grc").write_text(text)
     found = read_recode(tmp_path / "a.grc")
     assert (found.groups, found.missing, found.codelist) == (
         (Group("1", ("2", "4-5")),),
-        ("9", "99", "x y"),
+        ("9", "x y"),
         "my codes.cdl",
     )
     write_recode(found, tmp_path / "b.grc")

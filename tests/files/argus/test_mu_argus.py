@@ -84,9 +84,14 @@ def test_records_keep_their_codes_and_gaps(files):
     assert records.about("SEX") == ColumnInfo("key", missing=(("9", "9"), ("8", "8")))
 
 
-def test_what_is_not_used_is_said(files):
+def test_what_has_no_effect_is_said(files):
+    read = ds.read_argus(files / "people.asc", files / "people.rda")
+    assert not any("<HOUSEHOLD>" in note for note in read.notes)
+    # ROOMS is no key, and JOB, which takes SEX along, is none either.
+    assert (read.together, read.of_household) == ({}, [])
+    (files / "people.rda").write_text(RDA.replace("    <HOUSE_ID>\n", ""), encoding="utf-8")
     notes = ds.read_argus(files / "people.asc", files / "people.rda").notes
-    assert any("<HOUSEHOLD> and <RELATED> (of JOB, ROOMS) were read and change nothing" in note for note in notes)
+    assert any("<HOUSEHOLD> (of ROOMS) changes nothing without a variable with <HOUSE_ID>" in note for note in notes)
 
 
 def test_metadata_are_written_as_they_were_read(files, tmp_path):

@@ -18,6 +18,7 @@ from discreet.model.claims.blanked import blanked_claim
 from discreet.model.custodian import RecordCustodian
 from discreet.records.risk_limits import individual_risk
 from discreet.verify import Verdict, check_records
+from discreet.verify.records import blank_bounds
 
 METHODS: dict[str, Callable[[], ds.LocalSuppress]] = {
     "all": lambda: ds.LocalSuppress(3),
@@ -30,6 +31,8 @@ METHODS: dict[str, Callable[[], ds.LocalSuppress]] = {
     "strata": lambda: ds.LocalSuppress(3, strata=["part"]),
     "risk": lambda: ds.LocalSuppress(risk=0.03),
     "risk-any": lambda: ds.LocalSuppress(risk=0.03, missing="any"),
+    "risk-exempt": lambda: ds.LocalSuppress(risk=0.03, missing="exempt", importance={"age": 3, "area": 2.5}),
+    "weak-strata": lambda: ds.LocalSuppress(3, missing="any", strata=["part"], weight="w"),
 }
 
 
@@ -311,9 +314,67 @@ def test_shares_of_several_combinations():
     )
 
 
-@pytest.mark.parametrize("name", ["any", "exempt", "risk"])
-def test_a_bound_of_what_has_none(name):
-    refused(lambda f: f.forged.update(least=1.0), "a least cost is stated of what has none", name)
+WEAK = ["any", "exempt", "risk", "risk-any", "risk-exempt", "weak-strata"]
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_a_weak_bound_that_is_too_high(name):
+    """A little more than what is stated is refused; what is stated is all that this bound gives."""
+
+    def forge(f: BlankForgery) -> None:
+        f.forged["least"] = f.step.evidence.facts["least"] * (1 + 1e-6)
+
+    assert release(name).custodian.steps[0].evidence.facts["least"] > 0
+    refused(forge, "it can be done for less than what is stated as the least cost", name)
+
+
+@pytest.mark.parametrize("least", [-1.0, float("nan"), float("inf")])
+def test_a_bound_that_is_none(least):
+    refused(
+        lambda f: f.forged.update(least=least),
+        "it can be done for less than what is stated as the least cost",
+        "exempt",
+        alone=False,
+    )
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_shares_of_a_bound_without_shares(name):
+    refused(lambda f: f.forged.update(shares=[0] * 120), "shares of the least cost are stated of what has none", name)
+
+
+@pytest.mark.parametrize("witnesses", [[-1], [120], [1.0], [True], "0", None])
+def test_records_that_are_none_show_nothing(witnesses):
+    said = "records that show the least cost are no records, or several of one stratum"
+    refused(lambda f: f.forged.update(witnesses=witnesses), said, "any")
+
+
+def test_two_records_of_one_stratum_do_not_add_up():
+    def forge(f: BlankForgery) -> None:
+        part, facts = f.old["part"], f.step.evidence.facts
+        first = facts["witnesses"][0]
+        other = next(row for row, code in enumerate(part) if code == part[first] and row != first)
+        f.forged["witnesses"] = [*facts["witnesses"], other]
+
+    said = "records that show the least cost are no records, or several of one stratum"
+    refused(forge, said, "weak-strata")
+
+
+def test_a_record_with_enough_company_shows_nothing():
+    def forge(f: BlankForgery) -> None:
+        rows = list(zip(f.old["age"], f.old["sex"], f.old["area"], strict=True))
+        like = [sum(agree(row, other) for other in rows) for row in rows]
+        f.forged["witnesses"] = [next(row for row, number in enumerate(like) if number >= 3)]
+
+    refused(forge, "it can be done for less than what is stated as the least cost", "any")
+
+
+@pytest.mark.parametrize("name", ["all", "exempt"])
+def test_a_bound_of_more_columns_than_are_worked_out(name, monkeypatch):
+    monkeypatch.setattr(blank_bounds, "MOST_COLUMNS", 1)
+    forgery = BlankForgery(name)
+    found = {refusal.message for refusal in forgery.verdict().refused}
+    assert found == {"a least cost is stated that this checker cannot work out"}
 
 
 @pytest.mark.parametrize("name", ["all", "strata"])

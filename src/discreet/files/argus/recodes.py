@@ -12,6 +12,8 @@ from discreet.files.argus.text import read_text_lines, wrong
 from discreet.model.hierarchy import Hierarchy
 
 TREE, MISSING, CODELIST = "<TREERECODE>", "<MISSING>", "<CODELIST>"
+MOST_MISSING = 2
+"""A variable of ARGUS has so many codes for "unknown"."""
 QUOTED_OR_PLAIN = re.compile(r'"([^"]*)"|([^\s,"]+)')
 
 
@@ -43,8 +45,8 @@ def read_recode(path: str | Path) -> RecodeFile:
     """Read a ``.grc`` file.
 
     A flat variable has lines ``new: old, old, from-to, -to, from-``; codes that no line names stay. A tree begins with
-    ``<TREERECODE>`` and names one node per line. μ-ARGUS adds lines ``<MISSING>`` with new codes that stand for
-    "unknown", and ``<CODELIST>`` with the file of labels of the new codes.
+    ``<TREERECODE>`` and names one node per line. μ-ARGUS adds a line ``<MISSING>`` with one or two new codes that stand
+    for "unknown", quoted or not, and a line ``<CODELIST>`` with the file of labels of the new codes.
     """
     path = Path(path)
     notes: list[str] = []
@@ -70,6 +72,8 @@ def _without_keywords(file: str, lines: list[tuple[int, str]]) -> tuple[list[tup
         keyword, end, said = text.strip().partition(">")
         words = [quoted or plain for quoted, plain in QUOTED_OR_PLAIN.findall(said)]
         if (keyword + end).upper() == MISSING:
+            if missing or not 1 <= len(words) <= MOST_MISSING:
+                raise wrong(file, number, text.strip(), f"{MISSING} with one or two codes, in one line")
             missing += words
         elif (keyword + end).upper() == CODELIST:
             if len(words) != 1 or codelist:

@@ -51,6 +51,21 @@ class Field:
 def write_asc(path: Path, records: PublicRecords) -> None:
     """Public records as a file of fixed fields, with its ``.rda`` and a ``.cdl`` for every column with labels."""
     base = path.name.removesuffix(SUFFIX)
+    fields, metadata, lists = _laid_out(records, base)
+    _write_lines(path, fields)
+    description = metadata_text(metadata)
+    path.with_name(f"{base}{DESCRIPTION}").write_text(description, encoding="utf-8", newline="\n")
+    for file, labels in lists.items():
+        write_labels(labels, path.with_name(file))
+
+
+def safe_metadata(records: PublicRecords) -> ArgusMetadata:
+    """What the ``.rda`` of public records says."""
+    return _laid_out(records, records.name)[1]
+
+
+def _laid_out(records: PublicRecords, base: str) -> tuple[list[Field], ArgusMetadata, dict[str, dict[str, str]]]:
+    """The fields of a record, their description, and lists of labels by the names of their files."""
     plain = legal_names(records.variables, STATA)
     fields, variables, lists, start = [], [], {}, 1
     for name, short in zip(records.variables, plain, strict=True):
@@ -68,11 +83,7 @@ def write_asc(path: Path, records: PublicRecords) -> None:
             f"A record has {counted(start - 1, 'character')}; an .asc file holds {LONGEST_LINE:,} in a line.",
             hint="Leave 'asc' out of the formats, or leave columns out.",
         )
-    _write_lines(path, fields)
-    description = metadata_text(ArgusMetadata(tuple(variables)))
-    path.with_name(f"{base}{DESCRIPTION}").write_text(description, encoding="utf-8", newline="\n")
-    for file, labels in lists.items():
-        write_labels(labels, path.with_name(file))
+    return fields, ArgusMetadata(tuple(variables)), lists
 
 
 def _write_lines(path: Path, fields: list[Field]) -> None:
@@ -185,6 +196,7 @@ def _variable(
         decimals=field.decimals or None,
         weight=about.role == WEIGHT,
         household=about.role == HOUSEHOLD,
+        truncable=about.truncable,
         label=_one_line(about.label),
         format=_one_line(about.format),
         unknown=field.unknown,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.errors import counted, listed
@@ -17,7 +17,7 @@ def blanked_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     """What local suppression claims, from the method as plain data.
 
     ``facts`` are the keys and strata, the number of fields of each key that were emptied, the numbers of records, what
-    it cost, and what it must cost at least (0 where that is not known).
+    it cost, and what it must cost at least (0 where that is not known, or nothing had to be done).
     """
     emptied = [f"{number:,} of {name}" for name, number in zip(facts["keys"], facts["blanks"], strict=True) if number]
     what = (
@@ -34,10 +34,24 @@ def blanked_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
         rule = f"{_combination_words(method, facts)}{within}"
     return Claim(
         "local_suppress",
-        f"{what}, and nothing else changed. {rule}; {MEANINGS[method['missing']]}.{_price_words(method, facts)}",
+        f"{what}{_along(method, facts)}, and nothing else changed. {rule}; {MEANINGS[method['missing']]}."
+        f"{_price_words(method, facts)}",
         (),
         left_out,
     )
+
+
+def _along(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """What was emptied together with what."""
+    related: Mapping[str, Sequence[str]] = method.get("together", {})
+    besides = [name for others in related.values() for name in others if name not in facts["keys"]]
+    words = [f"{', '.join(others)} wherever {one} was" for one, others in related.items()]
+    words += [f"{name} for all members of a household" for name in method.get("of_household", [])]
+    if not words:
+        return ""
+    counts = zip(dict.fromkeys(besides), facts.get("together", []), strict=False)
+    further = [f"{number:,} of {name}" for name, number in counts if number]
+    return f", {'; '.join(words)}" + (f" (besides keys: {', '.join(further)})" if further else "")
 
 
 def _combination_words(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
@@ -64,6 +78,13 @@ def _price_words(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         price = "bits" if not method["importance"] else "bits times importance"
     if method["weight"] is not None:
         price = f"{price} times weight"
+    if not facts["cost"]:
+        return ""
     if not facts["least"]:
-        return f" It cost {facts['cost']:,.6g} {price}."
+        return f" It cost {facts['cost']:,.6g} {price}; what it costs at least is not known."
+    if method["missing"] == "any":
+        return (
+            f" Whoever reaches this empties at least {facts['least']:,.6g} {price}: no more can be said, because a few "
+            f"records that are empty throughout may serve all others; here it was {facts['cost']:,.6g}."
+        )
     return f" Whoever reaches this empties at least {facts['least']:,.6g} {price}; here it was {facts['cost']:,.6g}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.errors import counted, listed
@@ -47,6 +47,15 @@ def recoded_statement(method: Mapping[str, Any], facts: Mapping[str, Any]) -> st
     return f"{'Column' if one else 'Columns'} {', '.join(columns)}: {_how(method, facts)}; {kept}."
 
 
+MOST_NUMBERS = 6
+
+
+def _numbers(given: Sequence[Any]) -> str:
+    """Numbers in a row, without the quotation marks that names have."""
+    shown = ", ".join(number_said(number) for number in given[:MOST_NUMBERS])
+    return f"{shown} and {len(given) - MOST_NUMBERS} more" if len(given) > MOST_NUMBERS else shown
+
+
 def _how(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The way, in words."""
     if method["map"] is not None:
@@ -58,7 +67,7 @@ def _how(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     if method["level"] is not None:
         return f"codes below level {method['level']} of its hierarchy became the codes above them at that level"
     if method["intervals"]:
-        return f"numbers became intervals that begin at {listed(method['intervals'], 6)}"
+        return f"numbers became intervals that begin at {_numbers(method['intervals'])}"
     if method.get("digits") is not None:
         return f"codes were cut to their first {counted(method['digits'], 'character')}"
     if method.get("date") is not None:

@@ -131,6 +131,8 @@ def _described(
         lines.append(f"  <DECIMALS> {decimals}")
     if about.role == "household":
         lines.append("  <HOUSE_ID>")
+    if about.truncable:
+        lines.append("  <TRUNCABLE>")
     if _line(about.label):
         lines.append(f'  <LABEL> "{_line(about.label)}"')
     if _line(about.format):

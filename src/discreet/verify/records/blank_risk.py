@@ -22,8 +22,11 @@ Values = NDArray[np.float64]
 
 def check_risk(
     step: CheckedStep, keys: Sequence[str], old: pa.Table, new: pa.Table, newly: NDArray[np.bool_], stratum: str
-) -> None:
-    """Nobody is at a risk above the limit, and only those who were lost fields, but for a stated number of others."""
+) -> bool:
+    """Nobody is at a risk above the limit, and only those who were lost fields, but for a stated number of others.
+
+    Gives whether the weights are such that risks can be worked out.
+    """
     import pyarrow as pa
 
     facts, limit = step.evidence.facts, float(step.method["risk"])
@@ -33,14 +36,14 @@ def check_risk(
     column = step.before.get(name)
     if column is None or facts["weight"] != name:
         step.refuse("the weights are not those that the method names, or that the records have")
-        return
+        return False
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         step.refuse("weights are not all numbers of at least one", name)
-        return
+        return False
     weight = np.asarray(column.cast(pa.float64()).fill_null(np.nan).to_numpy(), np.float64)
     if not (weight >= 1).all() or np.isinf(weight).any():
         step.refuse("weights are not all numbers of at least one", name)
-        return
+        return False
     added = pa.chunked_array([pa.array(weight)])
     before = _risks(step, keys, old.append_column(WEIGHT, added), stratum, limit) > limit * NEARLY
     after = int((_risks(step, keys, new.append_column(WEIGHT, added), stratum, limit) > limit * NEARLY).sum())
@@ -49,6 +52,7 @@ def check_risk(
     others = int((newly.any(axis=1) & ~before).sum())
     if facts["unsafe"] != int(before.sum()) or facts["company"] != others:
         step.refuse("the numbers of records at risk, and of others that lost fields, are not those that are counted")
+    return True
 
 
 def _risks(step: CheckedStep, keys: Sequence[str], table: pa.Table, stratum: str, limit: float) -> Values:
@@ -57,7 +61,9 @@ def _risks(step: CheckedStep, keys: Sequence[str], table: pa.Table, stratum: str
     unknown = {name: step.original.about(name).missing for name in keys}
     chosen = [*keys, stratum]
     if missing == "any":
-        return _risk(rows_agreeing(table, chosen, unknown), rows_agreeing(table, chosen, unknown, WEIGHT), limit)
+        return risk_of_groups(
+            rows_agreeing(table, chosen, unknown), rows_agreeing(table, chosen, unknown, WEIGHT), limit
+        )
     judged = np.ones(table.num_rows, np.bool_)
     if missing == "exempt":
         judged = complete_rows(table, keys, unknown)
@@ -71,11 +77,11 @@ def _risks(step: CheckedStep, keys: Sequence[str], table: pa.Table, stratum: str
         _, group = np.unique(group * (len(values.dictionary) + 1) + place, return_inverse=True)
     weight = np.asarray(table[WEIGHT].to_numpy(), np.float64)[rows]
     count = np.asarray(np.bincount(group), np.float64)
-    found[rows] = _risk(count[group], np.asarray(np.bincount(group, weight), np.float64)[group], limit)
+    found[rows] = risk_of_groups(count[group], np.asarray(np.bincount(group, weight), np.float64)[group], limit)
     return found
 
 
-def _risk(records: Values, weight: Values, limit: float) -> Values:
+def risk_of_groups(records: Values, weight: Values, limit: float) -> Values:
     """The mean of one over the number of persons: p times the integral of w^(f-1) / (p + q w) for w from 0 to 1.
 
     The integral of one more record follows from that of one fewer; that loses digits where p is large, and there the

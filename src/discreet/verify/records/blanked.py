@@ -14,6 +14,7 @@ from discreet.errors import counted
 from discreet.model.claims.blanked import blanked_claim
 from discreet.verify.records.blank_bounds import check_least
 from discreet.verify.records.blank_risk import check_risk
+from discreet.verify.records.blanked_together import check_together, columns_besides
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import combination_counts, complete_rows, rows_agreeing
 
@@ -32,20 +33,25 @@ def check_blanked(step: CheckedStep) -> None:
     keys = [str(name) for name in facts["keys"]]
     if not _stated(step, keys):
         return
-    if not set(step.changed) <= set(keys) - set(facts["strata"]):
+    besides = columns_besides(step, keys)
+    if besides is None:
+        return
+    if not set(step.changed) <= {*keys, *besides} - set(facts["strata"]):
         step.refuse("other columns changed than keys")
         return
     newly = _newly_empty(step, keys)
+    check_together(step, keys, besides, newly)
     blanks, touched = newly.sum(axis=0).tolist(), int(newly.any(axis=1).sum())
     if list(facts["blanks"]) != blanks or facts["records"] != touched or facts["rows"] != len(step.original):
         step.refuse("the numbers of emptied fields and records are not those that are counted")
     old, new = _tables_of(step, keys)
+    weighed = True
     if method["risk"] is not None:
-        check_risk(step, keys, old, new, newly, STRATUM)
+        weighed = check_risk(step, keys, old, new, newly, STRATUM)
     else:
         _count(step, keys, new)
     price = _prices(step, keys)
-    if price is not None:
+    if price is not None and weighed:
         cost = float(price[newly].sum())
         if not isclose(float(facts["cost"]), cost, rel_tol=NEARLY, abs_tol=NEARLY):
             step.refuse("the cost is not that of the emptied fields")

@@ -71,6 +71,13 @@ class Broader:
             return span is not None and number is not None and span[0] <= number <= span[1]
         return new in self.lines.get(code, [code, ANY])
 
+    def holds(self, code: str, shown: Any) -> bool:
+        """Whether a unit of a population with a code may be a record that shows something; an empty field is open.
+
+        A code for "unknown" fits nothing that is shown.
+        """
+        return shown is None or (not is_unknown(code, self.unknown) and self._may(code, code_of(shown)))
+
     def width(self, old: Any, new: Any) -> float:
         """What a value loses that became another: a share of the whole."""
         if old is None or is_unknown(old, self.unknown):
@@ -106,7 +113,10 @@ def counted_pairs(before: pa.ChunkedArray, after: pa.ChunkedArray, rows: np.ndar
 def broader_codes(step: CheckedStep, keys: Sequence[str]) -> list[Broader] | None:
     """What may become of every key; nothing where what is stated does not fit the hierarchies."""
     facts, lattice = step.evidence.facts, step.method["algorithm"] == "lattice"
-    found = []
+    if not isinstance(facts.get("reach", {}), Mapping) or (lattice and facts.get("reach")):
+        step.refuse("how far keys reach is stated of keys that reach no further than the file")
+        return None
+    found, told = [], dict(facts.get("reach", {}))
     for place, name in enumerate(keys):
         hierarchy, kind = step.original.hierarchies.get(name), str(step.before[name].type)
         unknown = step.original.about(name).missing
@@ -121,7 +131,7 @@ def broader_codes(step: CheckedStep, keys: Sequence[str]) -> list[Broader] | Non
                 step.refuse("a key of intervals has values that are no numbers", name)
                 return None
             plain = [value for value in values if value is not None]
-            ends = (min(plain), max(plain)) if plain else (0.0, 0.0)
+            ends = _ends(plain, told.pop(name, None), _people_codes(step, name))
         elif hierarchy is not None and any(code_of(value) not in lines for value in known):
             step.refuse("a hierarchy lacks codes of its key", name)
             return None
@@ -132,8 +142,61 @@ def broader_codes(step: CheckedStep, keys: Sequence[str]) -> list[Broader] | Non
         base = len(known)
         if hierarchy is not None:
             base = len(set(hierarchy.codes) - {grouping.parent for grouping in hierarchy.groupings})
+        elif not lattice and ends is None:
+            base = _many({code_of(value) for value in known}, told.pop(name, None), _people_codes(step, name))
+        if base < 0 or (ends is not None and ends[0] > ends[1]):
+            step.refuse("a key reaches further or less far than the file and the population do", name)
+            return None
         found.append(Broader(name, lines, under, base, unknown, level, height, ends))
+    if told:
+        step.refuse("how far keys reach is stated of keys that reach no further than the file")
+        return None
     return found
+
+
+NOWHERE = (1.0, 0.0)
+"""Ends that contradict themselves, for what is stated and cannot be."""
+
+
+def _people_codes(step: CheckedStep, name: str) -> set[str] | None:
+    """Codes of a key that occur in the populations of the rules; nothing where a population is not kept."""
+    found: set[str] = set()
+    unknown = step.original.about(name).missing
+    for rule in step.evidence.facts["rules"]:
+        population = rule.get("population", {})
+        if name not in population.get("keys", ()):
+            continue
+        if "codes" not in population:
+            return None
+        at = list(population["keys"]).index(name)
+        codes = population["codes"][at]
+        found |= {codes[number] for number in population["combinations"][at] if 0 <= number < len(codes)}
+    return {code for code in found if not is_unknown(code, unknown)}
+
+
+def _ends(file: Sequence[float], told: Any, people: set[str] | None) -> tuple[float, float]:
+    """The ends of numbers in file and population together."""
+    if told is None:
+        if people is None or people:
+            return NOWHERE
+        return (min(file), max(file)) if file else (0.0, 0.0)
+    if not isinstance(told, list | tuple) or [type(end) for end in told] != [float, float]:
+        return NOWHERE
+    low, high = told
+    numbers = [as_number(code) for code in people or ()]
+    known = [*file, *(value for value in numbers if value is not None)]
+    if people is None:  # the population is not kept, and what is lost is taken as told
+        return (low, high) if low <= min(known) and max(known) <= high else NOWHERE
+    return (low, high) if None not in numbers and (low, high) == (min(known), max(known)) else NOWHERE
+
+
+def _many(file: set[str], told: Any, people: set[str] | None) -> int:
+    """How many codes a key without a hierarchy has in file and population together; -1 where that cannot be."""
+    if told is None:
+        return -1 if people is None or people else len(file)
+    if type(told) is not int or told < len(file):
+        return -1
+    return told if people is None or told == len(file | people) else -1
 
 
 def _tree(hierarchy: Hierarchy | None) -> tuple[dict[str, list[str]], dict[str, int]]:

@@ -195,7 +195,8 @@ METHODS: dict[str, Shape] = {
             "risk": optional(number()),
             "algorithm": one_of("greedy", "optimal"),
             "nodes": whole(1),
-        }
+        },
+        besides={"together": by_name(many(SOME)), "of_household": many(SOME)},
     ),
     "microaggregate": record(
         {

@@ -37,7 +37,9 @@ def is_of_records(files: frozenset[str]) -> bool:
 def check_record_folder(verdict: Verdict, folder: Path, files: frozenset[str]) -> None:
     """Check the claims of a saved release of records, and every public file."""
     description, log = read_record_descriptions(folder)
-    belong = {f"custodian/{name}" for name in (*files_of(description), "key.txt", "report.html")}
+    belong = {
+        f"custodian/{name}" for name in (*files_of(description), "key.txt", "report.html", "mu_argus_report.html")
+    }
     for name in sorted(files):
         if name.startswith("custodian/") and name not in belong:
             verdict.refuse("files", "a custodian file is not one that the release speaks of", name)

@@ -13,6 +13,7 @@ from discreet.verify.description import same
 from discreet.verify.records.broader import Broader, broader_codes
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.lost import losses
+from discreet.verify.records.population import check_map, check_presence
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.words import is_unknown
 from discreet.verify.verdict import Verdict
@@ -20,6 +21,7 @@ from discreet.verify.verdict import Verdict
 if TYPE_CHECKING:
     import pyarrow as pa
 
+IN_RANGES = {"k_map": check_map, "delta_presence": check_presence}
 NEARLY = 1e-6
 """Losses are long sums of floating-point numbers, added up in another order here."""
 
@@ -129,12 +131,20 @@ def _check_rules(
         step.refuse("the rules are not those of the method, about its keys")
         return False
     unknown = {name: step.original.about(name).missing for name in step.original.names}
+    by_name = {one.name: one for one in broader}
+
+    def holds(name: str, code: str, shown: str) -> bool:
+        return by_name[name].holds(code, shown)
+
     seen = True
     for rule in rules:
         scratch = Verdict()
-        if "population" in rule:
-            rule = {**rule, "population": _recoded(step, rule["population"], broader)}
-        check_rule(scratch, table, rule, unknown)
+        if "population" in rule and step.method["algorithm"] == "local":
+            IN_RANGES[rule["kind"]](scratch, table, rule, unknown, holds)
+        else:
+            if "population" in rule:
+                rule = {**rule, "population": _recoded(step, rule["population"], broader)}
+            check_rule(scratch, table, rule, unknown)
         for refusal in scratch.refused:
             step.refuse(refusal.message, refusal.where)
         seen &= not scratch.asserted

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from discreet.errors import counted
 from discreet.model.claims.record_rules import rule_words
@@ -18,16 +20,20 @@ if TYPE_CHECKING:
 NEARLY = 1e-9
 Unknown = Mapping[str, Sequence[MissingRange]]
 Row = tuple[str | None, ...]
+Holding = Callable[[str, str, str], bool]
+"""Whether a code of a key, of a unit of the population, is held by what a record shows: key, code, shown."""
 
 
-def check_map(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any], unknown: Unknown) -> None:
-    """Every public record fits enough units."""
+def check_map(
+    verdict: Verdict, public: pa.Table, rule: Mapping[str, Any], unknown: Unknown, holds: Holding | None = None
+) -> None:
+    """Every public record fits enough units; ``holds`` says where codes of records hold several of the population."""
     before = len(verdict.refused)
     units = _units(verdict, public, rule)
     if units is None:
         return
     rare = 0
-    for count, fits in _fitting(_rows(public, rule["keys"], unknown), units):
+    for count, fits in _fits(public, rule["keys"], unknown, units, holds):
         if sum(units[unit] for unit in fits) < rule["k"]:
             rare += count
     if rare:
@@ -36,7 +42,9 @@ def check_map(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any], unkno
     _prove(verdict, rule, before)
 
 
-def check_presence(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any], unknown: Unknown) -> None:
+def check_presence(
+    verdict: Verdict, public: pa.Table, rule: Mapping[str, Any], unknown: Unknown, holds: Holding | None = None
+) -> None:
     """Nobody is too certain to be in the file, or not to be in it."""
     before = len(verdict.refused)
     units = _units(verdict, public, rule)
@@ -44,7 +52,7 @@ def check_presence(verdict: Verdict, public: pa.Table, rule: Mapping[str, Any], 
         return
     most, least = dict.fromkeys(units, 0.0), dict.fromkeys(units, 0.0)
     nobody = 0
-    for count, fits in _fitting(_rows(public, rule["keys"], unknown), units):
+    for count, fits in _fits(public, rule["keys"], unknown, units, holds):
         total = sum(units[unit] for unit in fits)
         nobody += not total
         for unit in fits:
@@ -118,3 +126,41 @@ def _fitting(rows: Counter[Row], units: Mapping[Row, int]) -> Iterator[tuple[int
                 index.setdefault(tuple(unit[place] for place in shown), []).append(unit)
             indexes[shown] = index
         yield count, indexes[shown].get(tuple(row[place] for place in shown), ())
+
+
+def _fits(
+    public: pa.Table, keys: Sequence[str], unknown: Unknown, units: Mapping[Row, int], holds: Holding | None
+) -> Iterator[tuple[int, Sequence[Row]]]:
+    if holds is None:
+        return _fitting(_rows(public, keys, unknown), units)
+    # A code above others is meant as it is written, also where it stands for "unknown" elsewhere.
+    return _held(_rows(public, keys, {}), units, keys, holds)
+
+
+def _held(
+    rows: Counter[Row], units: Mapping[Row, int], keys: Sequence[str], holds: Holding
+) -> Iterator[tuple[int, Sequence[Row]]]:
+    """The same where records show intervals or codes above those of the population.
+
+    For every code that is shown a number has a bit for each combination of the population that it holds; a record fits
+    those whose bits all of its codes have.
+    """
+    listing = list(units)
+    having: list[dict[str, int]] = [{} for _ in keys]
+    for number, unit in enumerate(listing):
+        for place, code in enumerate(unit):
+            if code is not None:
+                having[place][code] = having[place].get(code, 0) | 1 << number
+    bits: dict[tuple[int, str], int] = {}
+    for row, count in rows.items():
+        found = (1 << len(listing)) - 1
+        for place, shown in enumerate(row):
+            if shown is None:
+                continue
+            if (place, shown) not in bits:
+                codes = having[place]
+                bits[place, shown] = sum(mine for code, mine in codes.items() if holds(keys[place], code, shown))
+            found &= bits[place, shown]
+        packed = np.frombuffer(found.to_bytes(len(listing) // 8 + 1, "little"), np.uint8)
+        places = np.flatnonzero(np.unpackbits(packed, bitorder="little"))
+        yield count, [listing[number] for number in places.tolist()]

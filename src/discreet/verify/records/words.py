@@ -69,18 +69,32 @@ def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str,
             labels, unknown = _stated(custodian, name)
             codes = {code_of(value) for value in public[name].unique().to_pylist()} if labels else set()
             ranges = [*about.missing, *((code, code) for code in unknown if (code, code) not in about.missing)]
-            words = {code: labels[code] for code in sorted(labels) if code in codes}
-            found[name] = PublicColumn(True, about.label, words, _left(public[name], ranges), "", role)
+            left = {code: labels[code] for code in sorted(labels) if code in codes}
+            found[name] = PublicColumn(True, about.label, left, _left(public[name], ranges), "", role)
         elif name in changed:
             there = {code_of(value) for value in set(public[name].unique().to_pylist()) - {None}}
             labels = {code: words for code, words in about.value_labels.items() if code in there}
             missing = _left(public[name], about.missing)
-            found[name] = PublicColumn(True, about.label, labels, missing, about.format, role, about.measure)
+            words = (about.label, labels, missing, about.format, role, about.measure)
+            found[name] = PublicColumn(True, *words, _cut_by_digits(custodian, name))
         else:
-            found[name] = PublicColumn(
-                False, about.label, dict(about.value_labels), tuple(about.missing), about.format, role, about.measure
-            )
+            words = (about.label, dict(about.value_labels), tuple(about.missing), about.format, role, about.measure)
+            found[name] = PublicColumn(False, *words, _cut_by_digits(custodian, name))
     return found
+
+
+def _cut_by_digits(custodian: RecordCustodian, name: str) -> bool:
+    """Whether every code above another is the other without its last digit, up to the total."""
+    hierarchy = custodian.original.hierarchies.get(name)
+    if hierarchy is None or hierarchy.total is None:
+        return False
+    first: dict[str, str] = {}
+    for grouping in hierarchy.groupings:
+        for part, _ in grouping.parts:
+            if part != hierarchy.total and part not in hierarchy.missing:
+                first.setdefault(part, grouping.parent)
+    long = any(len(code) > 1 for code in first)
+    return long and all((code[:-1] or hierarchy.total) == parent for code, parent in first.items())
 
 
 def _stated(custodian: RecordCustodian, name: str) -> tuple[Mapping[str, str], Sequence[str]]:
