@@ -95,8 +95,8 @@ class Microaggregate(RecordMethod):
     draws, seed
         Number of draws of ``effort="best"``, and where they, or the starts of the automaton, begin.
     location
-        What stands for a group: its ``"mean"``, which keeps sums, its ``"median"``, the mean without a share ``trim`` of
-        the values at each end (``"trimmed"``), the mean of values clipped at ``cut`` median deviations from the median
+        What stands for a group: its ``"mean"``, which keeps sums, its ``"median"``, the mean without a share ``trim``
+        of the values at each end (``"trimmed"``), the mean of values clipped at ``cut`` median deviations from the median
         (``"one_step"``), or Huber's estimate (``"m_estimate"``).
     trim, cut
         Of robust locations; the cut is 3 for one step and 2 for Huber's estimate where left out.
@@ -173,7 +173,7 @@ class Microaggregate(RecordMethod):
             if given != type(self).__dataclass_fields__[name].default and self.algorithm not in algorithms:
                 shown = f'"{given}"' if isinstance(given, str) else f"{given:g}"
                 raise ParameterError(
-                    f"{name}={shown} is for algorithm={_either(algorithms)}, not for \"{self.algorithm}\".",
+                    f'{name}={shown} is for algorithm={_either(algorithms)}, not for "{self.algorithm}".',
                     hint="Leave one of the two out.",
                 )
         if self.algorithm == "optimal_2" and self.k != 2:
@@ -254,7 +254,7 @@ class Microaggregate(RecordMethod):
                 raise self._too_few(records, names, gaps, rows)
             if self.algorithm == "optimal_2" and len(rows) > MOST_PAIRED:
                 raise ProtectionError(
-                    f'There are {len(rows):,} records, and algorithm="optimal_2" groups at most {MOST_PAIRED:,} together.',
+                    f'There are {len(rows):,} records, and algorithm="optimal_2" groups at most {MOST_PAIRED:,}.',
                     hint='Name strata, or use algorithm="search".',
                 )
             if len(rows) < 2 * self.k and not notes:

@@ -135,9 +135,9 @@ def _loss(points: Any, group: Any, total: Any, size: Any) -> float:
 def learn_groups(points: Any, pairs: Any, k: int, states: int, seed: Any, most_cycles: int, group: Any) -> Any:
     """Fill in the group of every record; give back the loss at the start and after every cycle.
 
-    Records begin in random groups, at the border of them. Pairs in one group move inwards, those in two outwards; at the
-    border, the best exchange that brings them together is made unless it raises the loss, and a pair for which there is
-    none is not shown again.
+    Records begin in random groups, at the border of them. Pairs in one group move inwards, those in two outwards; at
+    the border, the best exchange that brings them together is made unless it raises the loss, and a pair for which
+    there is none is not shown again.
     """
     records, columns = points.shape
     groups = records // k

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,8 +73,8 @@ def tied_groups(points: Floats, ties: CheapestTies) -> Ints:
 
     records, pairs = len(points), _without_spare(len(points), ties.pairs)
     graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (records, records))
-    many, group = connected_components(graph, directed=False)
-    group = group.astype(np.int64)
+    many, found = connected_components(graph, directed=False)
+    group: Ints = np.asarray(found, np.int64)
     degree = np.bincount(pairs.ravel(), minlength=records)
     for star in np.flatnonzero(np.bincount(group) > 3).tolist():
         rest = np.flatnonzero(group == star)
@@ -127,13 +127,15 @@ class _BestPairs:
     def solved(self, branches: int) -> PairedGroups:
         """Solve it, asking for odd sets and groups until neither is missing."""
         rounds = 0
-        while rounds < MOST_ROUNDS:
+        while True:
             rounds += 1
             checkpoint("groups", 2, 3)
             self.highs.run()
             answer = self.highs.getSolution()
             share, dual = np.array(answer.col_value), np.array(answer.row_dual)
             prices = self._prices(dual)
+            if rounds == MOST_ROUNDS:
+                break
             if not self._add_sets(share) and not self._add_groups(self._wanted(prices)):
                 break
         whole = bool(np.all(np.abs(share - np.rint(share)) < WHOLE))
@@ -151,7 +153,7 @@ class _BestPairs:
         new = [one for one in dict.fromkeys(groups) if one not in self.known]
         if not new:
             return 0
-        start, index, value = [], [], []
+        start, index, value = list[int](), list[int](), list[float]()
         for place, group in enumerate(new, len(self.columns)):
             start.append(len(index))
             index += list(group)

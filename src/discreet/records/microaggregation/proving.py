@@ -60,7 +60,7 @@ class FoundGroups:
         return {f"group_{place}": row for place, row in enumerate(self._group)} | price
 
     def proof(self, points: Floats) -> dict[str, Any]:
-        """What the claim says beyond sizes and losses: how near to the best the groups are, and how they were learnt."""
+        """What is stated beyond sizes and losses: how near to the best groups are, and how they were learnt."""
         if self._history:
             longest = max(len(run) for run in self._history)
             runs = [np.append(run, np.full(longest - len(run), run[-1])) for run in self._history]

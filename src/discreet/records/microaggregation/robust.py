@@ -42,8 +42,8 @@ def least_determinant(points: Floats) -> RobustMoments:
             best = found
     if best is None:
         raise InputError(
-            "The covariance of the middle half of the records is singular: in some column, or sum of columns, they hardly "
-            "vary.",
+            "The covariance of the middle half of the records is singular: in some column, or sum of columns, they "
+            "hardly vary.",
             hint='Leave such columns out, or use algorithm="pppca".',
         )
     return best[1]
@@ -68,21 +68,21 @@ def _starts(points: Floats) -> list[Floats]:
 
 def _settled(points: Floats, chosen: Ints, half: int) -> tuple[float, RobustMoments] | None:
     """The half at which steps end, by the logarithm of its determinant; none where it is singular."""
-    before = np.inf
+    size, before, moments = np.inf, np.inf, RobustMoments(points[0], points[:0])
     for _ in range(MOST_STEPS):
         middle = points[chosen].mean(axis=0)
         scatter = np.atleast_2d(np.cov(points[chosen].T, bias=True))
         values = np.linalg.eigvalsh(scatter)
         if values[0] <= FLAT * values[-1]:
             return None
-        size = float(np.log(values).sum())
+        size, moments = float(np.log(values).sum()), RobustMoments(middle, scatter)
         if size >= before - 1e-12:
             break
         before = size
         away = points - middle
         far = (away * np.linalg.solve(scatter, away.T).T).sum(axis=1)
         chosen = np.argsort(far, kind="stable")[:half]
-    return size, RobustMoments(middle, scatter)
+    return size, moments
 
 
 def _without_sums(points: Floats) -> Floats:

@@ -16,7 +16,7 @@ MILLION = 10**6
 
 
 class GroupMaterial(NamedTuple):
-    """Records as algorithms see them: standardised points, those by which clusters are made, and codes of categories."""
+    """Records as algorithms see them: standardised points, those that clusters are made of, and codes of categories."""
 
     points: Floats
     symmetric: Floats
@@ -39,7 +39,9 @@ def category_codes(records: RecordSet, categories: Sequence[str], columns: Seque
         role = records.about(name).role
         if name in columns or role in (*NEVER_PUBLIC, WEIGHT):
             what = "is averaged itself" if name in columns else f"is a {role}"
-            raise ParameterError(f"Column {name!r} {what}, and cannot steer groups as a category.", hint="Leave it out.")
+            raise ParameterError(
+                f"Column {name!r} {what}, and cannot steer groups as a category.", hint="Leave it out."
+            )
         codes, _ = codes_of(column, records.about(name).missing)
         values = column.combine_chunks().dictionary_encode()
         values = getattr(values, "chunks", [values])[0].dictionary.to_pylist()

@@ -55,7 +55,7 @@ def _proper(one: Any, rows: int) -> bool:
     if not isinstance(one, list) or len(one) < 2 or not all(type(number) is int for number in one):
         return False
     inside = one[1:]
-    return one[0] >= 0 and len(set(inside)) == len(inside) and 0 <= min(inside) and max(inside) < rows
+    return one[0] >= 0 and len(set(inside)) == len(inside) and min(inside) >= 0 and max(inside) < rows
 
 
 def _largest_shortage(
