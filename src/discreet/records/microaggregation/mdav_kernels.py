@@ -20,6 +20,7 @@ from discreet.records.microaggregation.tree_kernels import (
     farthest,
     largest_norms,
     leaf_count,
+    lower_norms,
     nearest,
     remove_point,
 )
@@ -138,7 +139,10 @@ def mdav(points: Any, k: int, pair: bool) -> Any:
             for i in range(many + 1):
                 group[found[i]] = groups
                 total -= points[found[i]]
+                leaf = at[found[i]] // LEAF
                 remove_point(points, found[i], leaves, place, at, alive, low, high)
+                if pair:
+                    lower_norms(points, found[i], leaf, place, alive, norm)
             groups += 1
             left -= k
     if pair and left >= 2 * k:
