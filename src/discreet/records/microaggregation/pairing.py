@@ -303,7 +303,7 @@ def underpriced(points: Floats, prices: GroupPrices, least: float) -> list[tuple
         held = [set(sets.get(record, ())) for record in group]
         return sum(prices.odd[odd].price for odd in {o for one, other in combinations(held, 2) for o in one & other})
 
-    paid_by = np.array([paid(pair) for pair in pairs])
+    paid_by = np.array([paid(pair) for pair in pairs], np.float64)
     found: list[Members] = list(pairs)
     if len(prices.odd):
         three = triples_below(points, np.array(pairs, np.int64).reshape(-1, 2), paid_by, prices.record, least)
