@@ -16,7 +16,10 @@ def correlated(rows: int, columns: int) -> Any:
     shape = draw.normal(size=(5, columns, columns)) / np.sqrt(columns)
     middle = draw.normal(0, 1.5, (5, columns))
     part = draw.choice(5, rows, p=[0.4, 0.25, 0.2, 0.1, 0.05])
-    values = np.einsum("rc,rdc->rd", draw.normal(size=(rows, columns)), shape[part]) + middle[part]
+    values = draw.normal(size=(rows, columns))
+    for start in range(0, rows, 50_000):  # a matrix for every record takes much memory
+        some = slice(start, start + 50_000)
+        values[some] = np.einsum("rc,rdc->rd", values[some], shape[part[some]]) + middle[part[some]]
     values[:, : columns // 2] = np.exp(0.6 * values[:, : columns // 2] + 3)
     values = np.round(values, 2)
     return np.ascontiguousarray((values - values.mean(axis=0)) / values.std(axis=0))

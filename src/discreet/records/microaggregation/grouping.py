@@ -32,6 +32,18 @@ class RecordGroups(NamedTuple):
 
 def search_groups(points: Floats, k: int, effort: str, draws: int, seed: int) -> RecordGroups:
     """Groups by search from a start: a row of halves where it must be quick, MDAV otherwise, annealed for the best."""
+    from discreet.records.microaggregation.search_kernels import tree_order
+
+    if len(points) <= SMALL:
+        return _searched(points, k, effort, draws, seed)
+    order = tree_order(points)  # what is looked at together then lies together in memory
+    found = _searched(np.ascontiguousarray(points[order]), k, effort, draws, seed)
+    group = np.empty(len(points), np.int64)
+    group[order] = found.group
+    return RecordGroups(renumbered(group), found.effort)
+
+
+def _searched(points: Floats, k: int, effort: str, draws: int, seed: int) -> RecordGroups:
     from discreet.records.microaggregation.mdav_kernels import mdav
     from discreet.records.microaggregation.search_kernels import best_runs, halved_order, improve_groups, neighbours
 

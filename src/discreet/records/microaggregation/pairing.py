@@ -49,10 +49,10 @@ def paired_groups(points: Floats, effort: str) -> PairedGroups:
     group = tied_groups(points, ties)
     prices, work = ties.prices, {"odd_sets": len(ties.prices.odd)}
     checkpoint("groups", 1, 3)
-    if effort != "quick" and len(points) >= 4:
+    if effort != "quick" and len(points) > 2:
         near = neighbours(points, min(40, len(points) - 1), 1000)
         group = renumbered(group)
-        work["passes"] = improve_groups(points, 2, group, near, 200)
+        work["passes"] = improve_groups(points, 2, group, near, 200) if len(points) > 3 else 0
         checkpoint("groups", 2, 3)
         found = _BestPairs(points, group, near).solved(BRANCHES[effort])
         work |= found.effort

@@ -39,6 +39,19 @@ def neighbours(points: Any, wanted: int, most_leaves: int) -> Any:
     return result
 
 
+@kernel("i8[::1](f8[:,::1])")
+def tree_order(points: Any) -> Any:
+    """Records in an order in which near ones stand together, as the leaves of a tree hold them."""
+    records, columns = points.shape
+    leaves = leaf_count(records)
+    nodes = 2 * leaves - 1
+    place, at = np.empty(leaves * LEAF, np.int64), np.empty(records, np.int64)
+    alive, start = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    low, high = np.empty((nodes, columns)), np.empty((nodes, columns))
+    build_tree(points, np.arange(records), leaves, place, at, alive, low, high, start)
+    return place[place >= 0]
+
+
 @kernel("f8(f8[:,::1], i8, i8, f8[:,::1], i8[::1], i8, i8)")
 def exchange_gain(points: Any, one: int, other: int, total: Any, size: Any, mine: int, theirs: int) -> Any:
     """By how much the loss falls when two records change places."""
