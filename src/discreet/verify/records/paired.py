@@ -70,7 +70,7 @@ def _largest_shortage(
     short = 0.0
     for one, other in _short_pairs(points, rows, asked):
         ours, theirs = holding.get(one, []), holding.get(other, [])
-        both = sum(paid[number] for number in set(ours) & set(theirs))
+        both = sum((paid[number] for number in set(ours) & set(theirs)), 0.0)
         apart = ((points[one] - points[other]) ** 2).sum()
         short = max(short, asked[one] + asked[other] - both - apart / 2)
         # With any third record of the kind.
