@@ -200,8 +200,8 @@ def test_groups_lie_within_clusters(algorithm):
 def test_influence_sorts_by_the_column_that_sets_the_cluster_apart():
     """One cluster is high in the second column, the other in the first."""
     draw = np.random.default_rng(13)
-    high = draw.normal(size=(12, 2)) + [0, 20]
-    wide = draw.normal(size=(12, 2)) + [20, 0]
+    high = draw.normal((0, 20), size=(12, 2))
+    wide = draw.normal((20, 0), size=(12, 2))
     points = np.concatenate((high, wide)) - 10 / 2
     group = clustered_groups(points, points, 3, "influence", 2).group
     assert [sorted(points[group == number, 1].tolist()) for number in sorted(set(group[:12]))] == np.sort(

@@ -210,8 +210,8 @@ def test_the_order_of_rows_says_nothing():
         table = survey().source
         order = np.random.default_rng(3).permutation(90)
         found = []
-        for given in (table, table.take(order)):
-            data = ds.Microdata(given, numeric=["sales", "staff"])
+        for rows in (table, table.take(order)):
+            data = ds.Microdata(rows, numeric=["sales", "staff"])
             found.append(ds.protect(data, method, keep_order=True).public.records.columns)
         assert found[0].take(order).equals(found[1]), method
 
@@ -222,7 +222,10 @@ def test_the_order_of_rows_says_nothing():
         ({"algorithm": "optimal_2"}, r"makes groups of two and three, and k is 3.*k=2, or use algorithm=\"search\""),
         ({"algorithm": "mdav", "gamma": 1.0}, 'gamma=1 is for algorithm="v_mdav", not for "mdav"'),
         ({"restarts": 5}, 'restarts=5 is for algorithm="automaton", not for "search"'),
-        ({"clusters": 2, "algorithm": "pca"}, "clusters=2 is for algorithm=.*\"clustmcdpca\" or \"influence\", not for \"pca\""),
+        (
+            {"clusters": 2, "algorithm": "pca"},
+            'clusters=2 is for algorithm=.*"clustmcdpca" or "influence", not for "pca"',
+        ),
         ({"transform": "log"}, 'transform="log" is for algorithm='),
         ({"distance": "gower"}, 'distance="gower" is for algorithm="mdav" or "mdav_pairs", not for "search"'),
         ({"categories": ["a"]}, 'categories= are for distance="gower"'),
@@ -231,7 +234,10 @@ def test_the_order_of_rows_says_nothing():
         ({"trim": 0.1}, 'trim= is for location="trimmed", not for "mean"'),
         ({"trim": 0.5, "location": "trimmed"}, "below 0.5"),
         ({"cut": 0.0, "location": "one_step"}, "above 0"),
-        ({"algorithm": "mdav", "effort": "best"}, 'effort="best" is for algorithm="search" or "optimal_2", not for "mdav"'),
+        (
+            {"algorithm": "mdav", "effort": "best"},
+            'effort="best" is for algorithm="search" or "optimal_2", not for "mdav"',
+        ),
     ],
 )
 def test_parameters_that_do_not_fit(given, message):
@@ -248,7 +254,9 @@ def test_columns_that_cannot_steer():
 
 
 def test_logarithms_of_nothing():
-    with pytest.raises(InputError, match=r"Column 'staff' has values of 0 or less, and transform=\"log\" takes logarithms"):
+    with pytest.raises(
+        InputError, match=r"Column 'staff' has values of 0 or less, and transform=\"log\" takes logarithms"
+    ):
         ds.protect(survey(), ds.Microaggregate(algorithm="influence", transform="log"))
 
 
@@ -256,7 +264,9 @@ def test_too_many_records_for_the_best_pairs(monkeypatch):
     from discreet.records import microaggregate
 
     monkeypatch.setattr(microaggregate, "MOST_PAIRED", 80)
-    with pytest.raises(ds.errors.ProtectionError, match='There are 90 records, and algorithm="optimal_2" groups at most 80'):
+    with pytest.raises(
+        ds.errors.ProtectionError, match='There are 90 records, and algorithm="optimal_2" groups at most 80'
+    ):
         ds.protect(survey(), ds.Microaggregate(k=2, algorithm="optimal_2"))
 
 
@@ -267,13 +277,17 @@ def test_the_claim_says_how_good_pairs_are_and_against_whom_they_fail():
         claims[effort] = release.custodian.steps[0].evidence.claim
     assert claims["normal"].statement.endswith("No groups of two and three records have a smaller sum of squares.")
     assert "% of their sum of squares" in claims["quick"].statement
-    assert "members of a group of two, who know their own values, and so the other one's" in claims["quick"].not_considered
+    assert (
+        "members of a group of two, who know their own values, and so the other one's" in claims["quick"].not_considered
+    )
 
 
 def test_far_pairs_are_noted():
     data = ds.Microdata(pa.table({"x": [*range(99), 10_000]}), numeric="x")
     release = ds.protect(data, ds.Microaggregate(k=2, algorithm="optimal_2"))
-    assert any("standard deviations apart: an outlier is hardly hidden" in note for note in release.custodian.log["notes"])
+    assert any(
+        "standard deviations apart: an outlier is hardly hidden" in note for note in release.custodian.log["notes"]
+    )
 
 
 def test_best_pairs_within_strata_and_kinds_of_gaps():

@@ -147,7 +147,7 @@ def test_the_order_of_rows_does_not_matter():
 def test_a_program_that_ends_with_halves_is_branched(monkeypatch):
     """Without odd sets the linear program of two far triangles ends with halves."""
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.9]])
-    points = np.ascontiguousarray(np.concatenate((corners, corners + [30.0, 0.0])))
+    points = np.ascontiguousarray(np.concatenate((corners, corners + np.array([30.0, 0.0]))))
     monkeypatch.setattr(pairing._BestPairs, "_add_sets", lambda self, share: 0)
     found = paired_groups(points, "normal")
     assert loss_of(points, found.group) == pytest.approx(least_loss(points))

@@ -96,8 +96,8 @@ class Microaggregate(RecordMethod):
         Number of draws of ``effort="best"``, and where they, or the starts of the automaton, begin.
     location
         What stands for a group: its ``"mean"``, which keeps sums, its ``"median"``, the mean without a share ``trim``
-        of the values at each end (``"trimmed"``), the mean of values clipped at ``cut`` median deviations from the median
-        (``"one_step"``), or Huber's estimate (``"m_estimate"``).
+        of the values at each end (``"trimmed"``), the mean of values clipped at ``cut`` median deviations from the
+        median (``"one_step"``), or Huber's estimate (``"m_estimate"``).
     trim, cut
         Of robust locations; the cut is 3 for one step and 2 for Huber's estimate where left out.
     decimals

@@ -36,7 +36,9 @@ def release(name: str) -> ds.Release[RecordCustodian]:
     x = [None if i % 5 == 0 else float(value) for i, value in enumerate(np.round(draw.lognormal(3, 1, 120), 1))]
     y = [None if i < 3 else int(value) for i, value in enumerate(draw.integers(0, 500, 120))]
     x[1] = x[2] = None  # records 0 to 2 have no value at all
-    table = pa.table({"x": x, "y": pa.array(y, pa.int64()), "area": ["n", "s"] * 60, "w": draw.integers(1, 99, 120) / 8})
+    table = pa.table(
+        {"x": x, "y": pa.array(y, pa.int64()), "area": ["n", "s"] * 60, "w": draw.integers(1, 99, 120) / 8}
+    )
     data = ds.Microdata(table, numeric=["x", "y"], strata=["area"], weight="w")
     return ds.protect(data, ds.Microaggregate(**METHODS[name]), key=ds.Key(bytes(32)))
 

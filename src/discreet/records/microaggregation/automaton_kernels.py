@@ -1,4 +1,4 @@
-"""An automaton that learns groups of equal size from pairs of near records (Fayyoumi and Oommen 2009)."""
+"""An automaton that learns groups of equal size from pairs of near records (Fayyoumi and Oommen 2006)."""
 
 from __future__ import annotations
 

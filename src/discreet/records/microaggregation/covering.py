@@ -1,8 +1,8 @@
 """The cheapest way to tie every record to another one, and what any groups of two and three must lose at least.
 
 Every record is tied to at least one other at the price of their squared distance; the cheapest ties make groups that
-lose at most twice what the best groups of two and three lose (Laszlo and Mukherjee, and the proof by stars: a star
-loses no more than its ties cost, and the cheapest star of a group costs at most twice its loss).
+lose at most twice what the best groups of two and three lose (Domingo-Ferrer and Sebé 2006): a star loses no more than
+its ties cost, and the cheapest star of a group costs at most twice its loss.
 
 It is a linear program with one constraint for every record, and one for odd sets of records as they turn out to be
 needed: ``2m + 1`` records need at least ``m + 1`` ties. Its prices prove the bound: no groups lose less.
