@@ -112,14 +112,14 @@ def robustly_scaled(points: Floats) -> Floats:
     return np.ascontiguousarray(np.linalg.solve(lower, (varying - moments.middle).T).T)
 
 
-class Clusters(NamedTuple):
+class RecordClusters(NamedTuple):
     """The cluster of every record, and how many were too small and joined another one."""
 
     cluster: Ints
     joined: int
 
 
-def clustered(points: Floats, many: int, k: int) -> Clusters:
+def clustered(points: Floats, many: int, k: int) -> RecordClusters:
     """Clusters around means, of at least ``k`` records each.
 
     They start as equal parts of the row by the first principal component, so that nothing is drawn. A cluster that is
@@ -129,7 +129,7 @@ def clustered(points: Floats, many: int, k: int) -> Clusters:
 
     many = min(many, len(points) // k)
     if many <= 1:
-        return Clusters(np.zeros(len(points), np.int64), 0)
+        return RecordClusters(np.zeros(len(points), np.int64), 0)
     cluster = blocks(principal_scores(points), len(points) // many).group
     for _ in range(MOST_STEPS):
         middles, numbers = _middles(points, cluster)
@@ -142,7 +142,7 @@ def clustered(points: Floats, many: int, k: int) -> Clusters:
     while True:
         numbers, size = np.unique(cluster, return_counts=True)
         if len(numbers) == 1 or size.min() >= k:
-            return Clusters(np.unique(cluster, return_inverse=True)[1].ravel().astype(np.int64), joined)
+            return RecordClusters(np.unique(cluster, return_inverse=True)[1].ravel().astype(np.int64), joined)
         middles, numbers = _middles(points, cluster)
         small = int(np.argmin(size))
         away = ((middles - middles[small]) ** 2).sum(axis=1)
