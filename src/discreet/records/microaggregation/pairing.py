@@ -24,8 +24,6 @@ SMALLEST = 1e-9
 MOST_ROUNDS = 400
 BRANCHES = {"normal": 200, "best": 20_000}
 """Nodes of the search for whole groups, where the linear program ends with halves."""
-CHEAP = 0.05
-"""Groups whose price exceeds what they are worth by more than this share of the loss of a record are left out then."""
 NEAR = 3
 """Triples of so many nearest records are there from the start."""
 
@@ -56,6 +54,7 @@ def paired_groups(points: Floats, effort: str) -> PairedGroups:
         checkpoint("groups", 2, 3)
         found = _BestPairs(points, group, near).solved(BRANCHES[effort])
         work |= found.effort
+        work["passes"] += improve_groups(points, 2, found.group, near, 200) if len(points) > 3 else 0
         if loss_of(points, found.group) < loss_of(points, group):
             group = found.group
         if found.prices.bound > prices.bound:
@@ -139,7 +138,9 @@ class _BestPairs:
             if not self._add_sets(share) and not self._add_groups(self._wanted(prices)):
                 break
         whole = bool(np.all(np.abs(share - np.rint(share)) < WHOLE))
-        group = self._group_of(share if whole else self._branched(np.array(answer.col_dual), branches))
+        if not whole:
+            share = self._branched(share, branches)
+        group = self._group_of(share)
         effort = {"programs": rounds, "groups_tried": len(self.columns), "odd_sets": len(self.sets)}
         return PairedGroups(group, prices, 0.0, effort)
 
@@ -213,13 +214,19 @@ class _BestPairs:
         """Groups that cost less than their prices."""
         return [group for group, _ in underpriced(self.points, prices, SMALLEST * self.scale)]
 
-    def _branched(self, excess: Floats, branches: int) -> Floats:
-        """The best whole groups that branching finds among those that are nearly worth their price."""
+    def _branched(self, share: Floats, branches: int) -> Floats:
+        """Groups that are whole stay; of the records in broken ones, the best whole groups that branching finds."""
         import highspy
 
-        many, begun = len(self.columns), set(_members(self.start))
-        first = np.array([float(group in begun) for group in self.columns])
-        open_ = (excess <= CHEAP * self.scale) | (first > 0)
+        broken = {r for place in np.flatnonzero((share > WHOLE) & (share < 1 - WHOLE)) for r in self.columns[place]}
+        rows = np.array(sorted(broken))
+        inside = np.ascontiguousarray(self.points[rows])
+        begun = [tuple(rows[list(one)].tolist()) for one in _members(tied_groups(inside, cheapest_ties(inside)))]
+        self._add_groups(begun)
+        many, wanted = len(self.columns), set(begun)
+        stays = np.append(share > 1 - WHOLE, np.zeros(many - len(share), np.bool_))
+        first = np.array([float(stays[place] or one in wanted) for place, one in enumerate(self.columns)])
+        open_ = stays | np.array([broken.issuperset(one) for one in self.columns])
         where, least = np.arange(many, dtype=np.int32), np.zeros(many)
         self.highs.changeColsBounds(many, where, least, open_.astype(np.float64))
         self.highs.changeColsIntegrality(many, where, np.full(many, highspy.HighsVarType.kInteger))
