@@ -74,7 +74,7 @@ def test_an_automaton_makes_groups_of_k_and_never_loses_more(seed, records, k):
     if records % k == 0:
         assert set(sizes.tolist()) == {k}
     elif records % k <= records // k:
-        assert set(sizes.tolist()) == {k, k + 1}
+        assert set(sizes.tolist()) <= {k, k + 1}
     assert sizes.min() >= k
     assert np.all(np.diff(found.history) <= 1e-12)
     assert found.history[-1] == pytest.approx(loss_of(points, found.group), rel=1e-8)

@@ -67,7 +67,8 @@ class FoundGroups:
             alone = within_groups(points, self.of(0)) - sum(float(run[-1]) for run in runs)
             # Parts of fewer than 2k records were one group from the beginning.
             shares = (np.sum(runs, axis=0) + alone) / max(float((points**2).sum()), 1e-300)
-            return {"history": [float(share) for share in shares]}
+            falling = np.minimum.accumulate(shares)  # the last digit may rise where nothing changed
+            return {"history": [float(share) for share in falling]}
         if self._price is None:
             return {}
         total = sum(self._price.tolist()) - sum(one[0] * ((len(one) - 1) // 2) for one in self._odd)
