@@ -64,7 +64,9 @@ def _standardised(column: Any, empty: NDArray[np.bool_]) -> NDArray[np.float64]:
     raw, there = np.asarray(pc.fill_null(column, 0).to_numpy()), ~empty
     found = np.zeros(len(raw))
     if there.any():
-        known = (raw[there] - raw[there].min()).astype(np.float64)
+        # Large amounts with cents are apart by whole cents, and as floating-point numbers only nearly so.
+        units = next((u for d in range(10) if (u := whole_units(raw[there], d)) is not None), raw[there])
+        known = (units - units.min()).astype(np.float64)
         spread = float(np.sqrt(np.mean((known - known.mean()) ** 2)))
         found[there] = (known - known.mean()) / spread if spread > 0 else 0.0
     return found
