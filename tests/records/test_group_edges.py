@@ -9,10 +9,27 @@ import pytest
 import discreet as ds
 from discreet.errors import InputError, ProtectionError
 
-ALGORITHMS = (
-    "search mdav mdav_pairs v_mdav rmd optimal_2 automaton univariate onedims single sum pca pppca mcdpca clustpca "
-    "clustpppca clustmcdpca influence simple"
-).split()
+ALGORITHMS = [
+    "search",
+    "mdav",
+    "mdav_pairs",
+    "v_mdav",
+    "rmd",
+    "optimal_2",
+    "automaton",
+    "univariate",
+    "onedims",
+    "single",
+    "sum",
+    "pca",
+    "pppca",
+    "mcdpca",
+    "clustpca",
+    "clustpppca",
+    "clustmcdpca",
+    "influence",
+    "simple",
+]
 
 
 def method(algorithm: str, k: int = 3, **options: object) -> ds.Microaggregate:
