@@ -50,6 +50,13 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("income", bottom=0),
         ds.Microaggregate(["income"], 4, "mdav_pairs", missing="apart", decimals=0),
     ],
+    "microaggregate-best-pairs": lambda: [ds.Microaggregate(["age"], 2, "optimal_2", missing="apart")],
+    "microaggregate-learnt": lambda: [
+        ds.Microaggregate(["age"], 3, "automaton", missing="apart", location="m_estimate", restarts=1)
+    ],
+    "microaggregate-gower": lambda: [
+        ds.Microaggregate(["age"], 3, "mdav", missing="apart", distance="gower", categories=["sex"])
+    ],
     "microaggregate-each": lambda: [ds.Microaggregate(["age"], 3, "univariate", location="median", missing="apart")],
     "mask-residual": lambda: [
         ds.Recode("income", bottom=0),
@@ -176,6 +183,9 @@ BAD_RECORD_PARAMETERS = {
         {"k": 1},
         {"columns": ["income", "income"]},
         {"algorithm": "mdav", "effort": "best"},
+        {"algorithm": "optimal_2", "k": 3},
+        {"categories": ["sex"]},
+        {"trim": 0.5, "location": "trimmed"},
         {"decimals": 10},
         {"size": 3},
     ],
@@ -304,6 +314,9 @@ RECORD_NOT_FOR = {
     ("mask-residual", "equal_rows"): NO_RANK,
     ("mask-residual-rounded", "one_record"): NO_GROUP,
     ("mask-residual-rounded", "equal_rows"): "re-creates the original values of 9 records",
+    ("microaggregate-best-pairs", "one_record"): NO_GROUP,
+    ("microaggregate-learnt", "one_record"): NO_GROUP,
+    ("microaggregate-gower", "one_record"): NO_GROUP,
     ("rank-swap", "one_record"): NO_RANK,
     ("rank-swap-joint", "one_record"): NO_RANK,
     ("rank-swap", "equal_rows"): NO_RANK,

@@ -47,7 +47,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/suppress.md", 1),
         ("docs/methods/swap.md", 2),
         ("docs/methods/local-suppression.md", 2),
-        ("docs/methods/microaggregation.md", 1),
+        ("docs/methods/microaggregation.md", 2),
         ("docs/methods/rank-swap.md", 2),
         ("docs/methods/mask-residual.md", 2),
         ("docs/methods/add-noise.md", 1),

@@ -16,9 +16,10 @@ import pytest
 
 from discreet.records.microaggregation.grouping import best_runs_of, loss_of, mdav_groups, search_groups
 
-pytestmark = pytest.mark.skipif(
+needs_files = pytest.mark.skipif(
     "DISCREET_CASC_FILES" not in os.environ, reason="DISCREET_CASC_FILES names no folder with the three public files"
 )
+pytestmark = needs_files
 EIA = [
     "RESREVENUE",
     "RESSALES",

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
-from discreet.records.microaggregate import _standardised
 from discreet.records.microaggregation.annealing_kernels import anneal_groups
 from discreet.records.microaggregation.grouping import loss_of, principal_scores, pursued_scores, search_groups
 from discreet.records.microaggregation.mdav_kernels import mdav
+from discreet.records.microaggregation.measured import standardised
 from discreet.records.microaggregation.search_kernels import best_runs, improve_groups, neighbours
 
 
@@ -333,10 +333,10 @@ def test_standardised_columns_do_not_depend_on_the_order_of_rows():
     """Sums of the same numbers in another order differ in the last bit, and ties would be broken otherwise."""
     draw = np.random.default_rng(3)
     units = draw.integers(0, 900, 40) * draw.choice([0, 1], 40)
-    first = _standardised([units.astype(np.float64) / 7], [np.zeros(40, np.bool_)])
+    first = standardised([units.astype(np.float64) / 7], [np.zeros(40, np.bool_)])
     for seed in range(50):
         order = np.random.default_rng(seed).permutation(40)
-        again = _standardised([units[order].astype(np.float64) / 7], [np.zeros(40, np.bool_)])
+        again = standardised([units[order].astype(np.float64) / 7], [np.zeros(40, np.bool_)])
         assert np.array_equal(again, first[order])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -17,15 +17,26 @@ from discreet.model.claims.microaggregation import microaggregated_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
 from discreet.parameters import AtLeastOne, Natural, Number
-from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn
+from discreet.records.exact_columns import FLOAT_LIMIT, ExactColumn
 from discreet.records.microaggregation.grouping import (
+    CLUSTERED,
     SCORES,
     RecordGroups,
+    automaton_groups,
     best_runs_of,
     blocks,
+    clustered_groups,
+    gower_groups,
     mdav_groups,
+    pairs_groups,
+    robust_mdav_groups,
     search_groups,
+    variable_groups,
 )
+from discreet.records.microaggregation.locations import Location, located
+from discreet.records.microaggregation.measured import from_least, loss, standardised, symmetric, widest
+from discreet.records.microaggregation.proving import FoundGroups
+from discreet.records.microaggregation.steering import GroupMaterial, category_codes, weights_of
 from discreet.records.value_columns import (
     exact_column,
     refuse_repeated,
@@ -36,10 +47,26 @@ from discreet.records.value_columns import (
     with_units,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 EACH = ("onedims", "univariate")
 """Algorithms that make groups for each column by itself."""
 FINER = 2
 """Means get so many decimals more than the column has."""
+ONLY_FOR = {
+    "effort": ("search", "optimal_2"),
+    "gamma": ("v_mdav",),
+    "restarts": ("automaton",),
+    "clusters": CLUSTERED,
+    "transform": CLUSTERED,
+    "distance": ("mdav", "mdav_pairs"),
+}
+"""Parameters that are for some algorithms."""
+MOST_PAIRED = 20_000
+"""More records are too many for the best groups of two and three: all pairs are looked at, many times."""
+FAR = 6.0
+"""Two members of a group that lie so many standard deviations apart are worth a note."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +81,40 @@ class Microaggregate(RecordMethod):
         The least size of a group.
     algorithm
         ``"search"``: MDAV, then members change groups while the loss falls. ``"mdav"`` and ``"mdav_pairs"``: the two
-        published variants of MDAV as they are. ``"univariate"``: the best groups of each column by itself.
+        published variants of MDAV as they are; ``"v_mdav"``: with groups of variable size; ``"rmd"``: among robust
+        distances of Mahalanobis. ``"optimal_2"``: the best groups of two and three, with a proof. ``"automaton"``: an
+        automaton learns groups from near pairs. ``"univariate"``: the best groups of each column by itself.
         ``"onedims"``: each column by itself in blocks of ``k``. ``"single"``: blocks in the order of the first column;
-        ``"sum"``: of the sum of standardised values; ``"pca"``: of the first principal component; ``"pppca"``: of its
-        robust counterpart; ``"simple"``: in the order of the file.
+        ``"sum"``: of the sum of standardised values; ``"pca"``: of the first principal component; ``"pppca"`` and
+        ``"mcdpca"``: of its robust counterparts, by projection pursuit and by the covariance of least determinant;
+        ``"clustpca"``, ``"clustpppca"``, ``"clustmcdpca"``: of these within clusters; ``"influence"``: of the column
+        that sets a cluster apart most; ``"simple"``: in the order of the file.
     effort
-        Of the search: ``"quick"`` for very large files, ``"normal"``, or ``"best"``, which anneals by so many draws.
+        Of the search: ``"quick"`` for very large files, ``"normal"``, or ``"best"``, which anneals by so many draws. Of
+        ``"optimal_2"``: ``"quick"`` for groups that lose at most twice as much as the best.
     draws, seed
-        Number of draws of ``effort="best"``, and where they begin.
+        Number of draws of ``effort="best"``, and where they, or the starts of the automaton, begin.
     location
-        What stands for a group: its ``"mean"``, which keeps sums, or its ``"median"``.
+        What stands for a group: its ``"mean"``, which keeps sums, its ``"median"``, the mean without a share ``trim``
+        of the values at each end (``"trimmed"``), the mean of values clipped at ``cut`` median deviations from the
+        median (``"one_step"``), or Huber's estimate (``"m_estimate"``).
+    trim, cut
+        Of robust locations; the cut is 3 for one step and 2 for Huber's estimate where left out.
     decimals
         Decimals of the values that are published; two more than each column has where left out, fewer where its numbers
         are very large.
     missing
         Records with gaps are refused (``"refuse"``), or make groups with those that have the same gaps (``"apart"``).
+    weighted
+        Whether means are made with the weights of the records, so that weighted sums stay.
+    gamma
+        Of ``"v_mdav"``: a record joins a group that is nearer than so many times its nearest other record.
+    restarts
+        Random starts of the automaton, of which the best counts.
+    clusters, transform
+        How many clusters there are at most, and whether columns are made symmetric before (``"log"``, ``"box_cox"``).
+    distance, categories
+        ``"gower"`` for MDAV by ranges and categories; ``categories`` are columns that only steer the groups.
 
     Examples
     --------
@@ -83,22 +129,76 @@ class Microaggregate(RecordMethod):
     columns: tuple[str, ...] = ()
     k: Annotated[int, Number(least=2)] = 3
     algorithm: Literal[
-        "search", "mdav", "mdav_pairs", "univariate", "onedims", "single", "sum", "pca", "pppca", "simple"
+        "search",
+        "mdav",
+        "mdav_pairs",
+        "v_mdav",
+        "rmd",
+        "optimal_2",
+        "automaton",
+        "univariate",
+        "onedims",
+        "single",
+        "sum",
+        "pca",
+        "pppca",
+        "mcdpca",
+        "clustpca",
+        "clustpppca",
+        "clustmcdpca",
+        "influence",
+        "simple",
     ] = "search"
     effort: Literal["quick", "normal", "best"] = "normal"
     draws: AtLeastOne = 20_000_000
     seed: Natural = 1
-    location: Literal["mean", "median"] = "mean"
+    location: Literal["mean", "median", "trimmed", "one_step", "m_estimate"] = "mean"
     decimals: Annotated[int, Number(least=0, most=9)] | None = None
     missing: Literal["refuse", "apart"] = "refuse"
+    trim: Annotated[float, Number(least=0, below=0.5)] = 0.2
+    cut: Annotated[float, Number(above=0)] | None = None
+    weighted: bool = False
+    gamma: Annotated[float, Number(least=0)] = 0.2
+    restarts: AtLeastOne = 3
+    clusters: AtLeastOne = 6
+    transform: Literal["none", "log", "box_cox"] = "none"
+    distance: Literal["euclidean", "gower"] = "euclidean"
+    categories: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_repeated(self.columns)
-        if self.effort != "normal" and self.algorithm != "search":
+        for name, algorithms in ONLY_FOR.items():
+            given = getattr(self, name)
+            if given != type(self).__dataclass_fields__[name].default and self.algorithm not in algorithms:
+                shown = f'"{given}"' if isinstance(given, str) else f"{given:g}"
+                raise ParameterError(
+                    f'{name}={shown} is for algorithm={_either(algorithms)}, not for "{self.algorithm}".',
+                    hint="Leave one of the two out.",
+                )
+        if self.algorithm == "optimal_2" and self.k != 2:
             raise ParameterError(
-                f'effort="{self.effort}" is for algorithm="search", not for "{self.algorithm}".',
+                f'algorithm="optimal_2" makes groups of two and three, and k is {self.k}.',
+                hint='Ask for k=2, or use algorithm="search" for larger groups.',
+            )
+        if self.categories and self.distance != "gower":
+            raise ParameterError('categories= are for distance="gower".', hint="Leave one of the two out.")
+        self._refuse_mixed_locations()
+
+    def _refuse_mixed_locations(self) -> None:
+        """Refuse what is for other locations."""
+        if self.weighted and self.location != "mean":
+            raise ParameterError(
+                f'weighted=True is for means, not for location="{self.location}".', hint="Leave one of the two out."
+            )
+        if self.cut is not None and self.location not in ("one_step", "m_estimate"):
+            raise ParameterError(
+                f'cut= is for location="one_step" and "m_estimate", not for "{self.location}".',
                 hint="Leave one of the two out.",
+            )
+        if self.trim != Microaggregate.trim and self.location != "trimmed":
+            raise ParameterError(
+                f'trim= is for location="trimmed", not for "{self.location}".', hint="Leave one of the two out."
             )
 
     @property
@@ -111,18 +211,26 @@ class Microaggregate(RecordMethod):
         names = value_columns(records, self.columns, "Microaggregate")
         exact = [exact_column(records, name) for name in names]
         parts, notes = self._parts(records, names, np.stack([one.gaps for one in exact], axis=1))
-        points = _standardised([_from_least(column) for column in exact], [one.gaps for one in exact])
+        material = self._material(records, names, exact)
         apart = self.algorithm in EACH
-        groups, effort = _Groups(len(records), len(names) if apart else 1), dict[str, int]()
+        groups = FoundGroups(len(records), len(names) if apart else 1)
         for given, there in parts:
-            rows = given if self.algorithm == "simple" else _ordered(given, points, records.identity)
+            rows = given if self.algorithm == "simple" else _ordered(given, material, records.identity)
             for place in range(groups.columns):
                 chosen = [place] if apart else there
                 if place in there or not apart:
-                    found = self._grouped(np.ascontiguousarray(points[rows][:, chosen]))
-                    groups.add(place, rows, found.group)
-                    effort = {what: effort.get(what, 0) + number for what, number in found.effort.items()}
-        return self._outcome(records, names, exact, groups, effort, notes)
+                    groups.add(place, rows, self._grouped(material.of(rows, chosen)))
+        return self._outcome(records, names, exact, groups, material.points, [*notes, *groups.notes])
+
+    def _material(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> GroupMaterial:
+        """Standardised columns, and what steers the groups besides."""
+        gaps = [one.gaps for one in exact]
+        points = standardised([from_least(column) for column in exact], gaps)
+        made = points
+        if self.transform != "none":
+            columns = zip(exact, names, strict=True)
+            made = standardised([symmetric(column, name, self.transform) for column, name in columns], gaps)
+        return GroupMaterial(points, made, category_codes(records, self.categories, names))
 
     def _parts(
         self, records: RecordSet, names: Sequence[str], gaps: Bools
@@ -144,6 +252,11 @@ class Microaggregate(RecordMethod):
                 continue
             if len(rows) < self.k:
                 raise self._too_few(records, names, gaps, rows)
+            if self.algorithm == "optimal_2" and len(rows) > MOST_PAIRED:
+                raise ProtectionError(
+                    f'There are {len(rows):,} records, and algorithm="optimal_2" groups at most {MOST_PAIRED:,}.',
+                    hint='Name strata, or use algorithm="search".',
+                )
             if len(rows) < 2 * self.k and not notes:
                 notes.append("Some records make one group by themselves: there are fewer than 2 k of them.")
             parts.append((rows, there))
@@ -162,16 +275,30 @@ class Microaggregate(RecordMethod):
             hint="Merge strata or fill gaps, or ask for a smaller k.",
         )
 
-    def _grouped(self, points: Floats) -> RecordGroups:
+    def _grouped(self, material: GroupMaterial) -> RecordGroups:
         """Groups of some records."""
+        points = material.points
+        if self.algorithm == "optimal_2":
+            return pairs_groups(points, self.effort)
         if len(points) < 2 * self.k:
             return RecordGroups(np.zeros(len(points), np.int64), {})
-        if self.algorithm == "search":
-            return search_groups(points, self.k, self.effort, self.draws, self.seed)
+        if self.distance == "gower":
+            return gower_groups(points, material.codes, self.k, self.algorithm == "mdav_pairs")
         if self.algorithm in ("mdav", "mdav_pairs"):
             return mdav_groups(points, self.k, self.algorithm == "mdav_pairs")
-        if self.algorithm == "univariate":
-            return best_runs_of(points, self.k)
+        if self.algorithm in CLUSTERED:
+            return clustered_groups(points, material.symmetric, self.k, self.algorithm, self.clusters)
+        match self.algorithm:
+            case "search":
+                return search_groups(points, self.k, self.effort, self.draws, self.seed)
+            case "v_mdav":
+                return variable_groups(points, self.k, self.gamma)
+            case "rmd":
+                return robust_mdav_groups(points, self.k)
+            case "automaton":
+                return automaton_groups(points, self.k, self.restarts, self.seed)
+            case "univariate":
+                return best_runs_of(points, self.k)
         score = SCORES[self.algorithm](points) if self.algorithm in SCORES else points[:, 0]
         return blocks(score, self.k)
 
@@ -180,151 +307,77 @@ class Microaggregate(RecordMethod):
         records: RecordSet,
         names: Sequence[str],
         exact: Sequence[ExactColumn],
-        groups: _Groups,
-        effort: dict[str, int],
+        groups: FoundGroups,
+        points: Floats,
         notes: Sequence[str],
     ) -> RecordOutcome:
-        changed, decimals, lost = {}, [], []
+        changed, decimals, lost, width = {}, [], [], 0.0
+        weight, weights = weights_of(records) if self.weighted else ("", None)
+        location = Location(self.location, self.trim, self.cut, weights)
         for place, (name, column) in enumerate(zip(names, exact, strict=True)):
             group = groups.of(place)
             finer = _finer(column) if self.decimals is None else self.decimals - column.decimals
-            new = _located(column, group, self.location, finer, name)
+            new = located(column, group, location, finer, name)
             decimals.append(column.decimals + finer)
             changed[name] = with_units(records[name], new, column, decimals[-1], name)
-            if unknown_by_accident(changed[name], column.gaps, records.about(name).missing):
-                raise InputError(
-                    f'A group of column {name!r} has a value that is a code for "unknown".',
-                    hint="Give other decimals= or another k, or empty the fields that hold such codes first.",
-                )
-            lost.append(_loss(column, new, finer))
+            _refuse_unknown(records, name, changed[name], column)
+            lost.append(loss(column, new, finer))
+            if groups.columns > 1:
+                width = max(width, widest(points[:, [place]], group))
         sizes = groups.sizes()
         facts = {
             "columns": list(names),
             "decimals": decimals,
             "apart": self.algorithm in EACH,
             "strata": list(records.strata),
+            "weight": weight,
             "groups": len(sizes),
             "smallest": int(sizes.min()),
             "largest": int(sizes.max()),
+            "widest": width if groups.columns > 1 else widest(points, groups.of(0)),
             "losses": lost,
             "loss": float(np.mean(lost)),
+            **groups.proof(points),
         }
         plain = self.record()
-        evidence = Evidence(
-            plain, microaggregated_claim(plain, facts), effort=effort, facts=facts, parts={"records": groups.parts()}
+        claim, parts = microaggregated_claim(plain, facts), {"records": groups.parts()}
+        evidence = Evidence(plain, claim, effort=groups.effort, facts=facts, parts=parts)
+        return RecordOutcome(changed, evidence, (*notes, *_far_notes(self.k, facts["widest"])))
+
+
+def _either(names: Sequence[str]) -> str:
+    """Names in quotes, with "or" before the last."""
+    quoted = [f'"{name}"' for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def _far_notes(k: int, width: float) -> list[str]:
+    """What to say of pairs that lie far apart."""
+    if k > 2 or width <= FAR:
+        return []
+    return [
+        f"Members of a group lie up to {width:.3g} standard deviations apart: an outlier is hardly hidden by one other "
+        "record."
+    ]
+
+
+def _refuse_unknown(records: RecordSet, name: str, new: pa.ChunkedArray, column: ExactColumn) -> None:
+    """Refuse values that readers would take for a code that stands for "unknown"."""
+    if unknown_by_accident(new, column.gaps, records.about(name).missing):
+        raise InputError(
+            f'A group of column {name!r} has a value that is a code for "unknown".',
+            hint="Give other decimals= or another k, or empty the fields that hold such codes first.",
         )
-        return RecordOutcome(changed, evidence, tuple(notes))
 
 
-class _Groups:
-    """The number of every record's group, -1 where it is in none; for all columns, or for each by itself."""
-
-    def __init__(self, rows: int, columns: int) -> None:
-        self.columns = columns
-        self._group = np.full((columns, rows), -1, np.int64)
-        self._next = [0] * columns
-
-    def add(self, place: int, rows: Ints, group: Ints) -> None:
-        """Add the groups of some rows."""
-        self._group[place, rows] = group + self._next[place]
-        self._next[place] += int(group.max()) + 1
-
-    def of(self, place: int) -> Ints:
-        """Groups of a column."""
-        return np.asarray(self._group[place if self.columns > 1 else 0])
-
-    def sizes(self) -> Ints:
-        """How many records each group has."""
-        return np.concatenate([np.bincount(row[row >= 0]) for row in self._group])
-
-    def parts(self) -> dict[str, Ints]:
-        """The columns that the custodian keeps."""
-        return {f"group_{place}": row for place, row in enumerate(self._group)}
-
-
-def _from_least(column: ExactColumn) -> Floats:
-    """How far the units of a column lie above the least one: exact where the numbers themselves are too large."""
-    there = column.units[~column.gaps]
-    return np.asarray((column.units - (there.min() if len(there) else 0)).astype(np.float64))
-
-
-def _standardised(columns: Sequence[Floats], gaps: Sequence[Bools]) -> Floats:
-    """Columns with mean 0 and variance 1 over what they have; 0 where they have nothing, or never vary."""
-    found = np.zeros((len(columns[0]), len(columns)))
-    for place, (values, empty) in enumerate(zip(columns, gaps, strict=True)):
-        there = ~empty
-        if not there.any():
-            continue
-        known = np.sort(values[there])  # sums of the same numbers in another order differ in the last bit
-        middle, spread = known.mean(), known.std()
-        found[there, place] = (values[there] - middle) / spread if spread > 0 else 0.0
-    return found
-
-
-def _ordered(rows: Ints, points: Floats, identity: Ints | None) -> Ints:
+def _ordered(rows: Ints, material: GroupMaterial, identity: Ints | None) -> Ints:
     """Rows in an order that depends on what they hold and who they are, and not on where they stood."""
     ties = [] if identity is None else [identity[rows]]
-    return np.asarray(rows[np.lexsort([*ties, *points[rows].T[::-1]])], np.int64)
+    codes, points = material.codes[rows].T[::-1], material.points[rows].T[::-1]
+    return np.asarray(rows[np.lexsort([*ties, *codes, *points])], np.int64)
 
 
 def _finer(column: ExactColumn) -> int:
     """How many decimals more the means of a column get: as many as numbers of its size leave room for."""
     most = int(np.abs(column.units).max(initial=1))
     return next((finer for finer in range(FINER, 0, -1) if most * 10**finer < FLOAT_LIMIT), 0)
-
-
-class _Runs(NamedTuple):
-    """Rows that have a group, in the order of their groups, and where each group starts."""
-
-    rows: Ints
-    start: Ints
-    size: Ints
-
-
-def _runs(group: Ints) -> _Runs:
-    rows = np.flatnonzero(group >= 0)
-    rows = rows[np.argsort(group[rows], kind="stable")]
-    _, start, size = np.unique(group[rows], return_index=True, return_counts=True)
-    return _Runs(rows, start.astype(np.int64), size.astype(np.int64))
-
-
-def _located(column: ExactColumn, group: Ints, location: str, finer: int, name: str) -> Ints:
-    """The value of every record's group, in units that are ``finer`` decimals finer; halves are rounded up."""
-    runs = _runs(group)
-    found: Any = np.zeros(len(group), np.int64)
-    if not len(runs.rows):
-        return np.asarray(found)
-    units = column.units[runs.rows]
-    if location == "mean":
-        fits = int(np.abs(units).max()) * int(runs.size.max()) < WHOLE_LIMIT
-        top: Any = np.add.reduceat(units if fits else units.astype(object), runs.start).astype(object)
-        bottom: Any = runs.size.astype(object)
-    else:
-        units = units[np.lexsort((units, group[runs.rows]))]
-        low, high = runs.start + (runs.size - 1) // 2, runs.start + runs.size // 2
-        top, bottom = (units[low].astype(object) + units[high]), np.full(len(low), 2, object)
-    if finer >= 0:
-        top = top * 10**finer
-    else:
-        bottom = bottom * 10**-finer
-    value = (2 * top + bottom) // (2 * bottom)
-    limit = WHOLE_LIMIT if column.whole and column.decimals + finer == 0 else FLOAT_LIMIT
-    if max(abs(v) for v in value) >= limit:
-        raise InputError(
-            f"Column {name!r} holds numbers too large for means of {counted(column.decimals + finer, 'decimal')}.",
-            hint="Give decimals=, or express the column in a larger unit.",
-        )
-    found[runs.rows] = np.repeat(value.astype(np.int64), runs.size)
-    return np.asarray(found)
-
-
-def _loss(column: ExactColumn, new: Ints, finer: int) -> float:
-    """The share of the variation of a column that is lost."""
-    there = ~column.gaps
-    old = _from_least(column)[there]
-    if not len(old) or not old.std() > 0:
-        return 0.0
-    least = int(column.units[there].min())
-    moved = new[there] - least * 10**finer if finer >= 0 else new[there] * 10**-finer - least
-    moved = moved / 10.0 ** max(finer, 0)
-    return float(((old - moved) ** 2).sum() / ((old - old.mean()) ** 2).sum())

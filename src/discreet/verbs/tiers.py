@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.engine.record_set import read_record_set
-from discreet.errors import ParameterError, ProtectionError, listed, unknown_column
+from discreet.errors import ParameterError, ProtectionError, counted, listed, unknown_column
 from discreet.files.sealing import write_json
 from discreet.keys import Key
 from discreet.model.custodian import RecordCustodian
@@ -71,6 +71,14 @@ class Tiers:
         A release per tier, by name.
     log
         What was done, tier by tier: one log for all.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, discreet as ds
+    >>> people = ds.Microdata(pa.table({"age": [3, 17, 19, 70, 81, 9], "sex": ["f", "m"] * 3}), keys=["age", "sex"])
+    >>> print(ds.tiers(people, {"research": ds.Tier(), "public": ds.Tier(drop="age")}).summary())
+    research: 2 columns, no step
+    public: 1 column, no step; without age
     """
 
     releases: Mapping[str, Release[RecordCustodian]]
@@ -87,7 +95,7 @@ class Tiers:
         for entry in self.log:
             done = ", ".join(step["method"] for step in entry["protect"]) or "no step"
             gone = f"; without {', '.join(entry['dropped'])}" if entry["dropped"] else ""
-            lines.append(f"{entry['tier']}: {len(entry['columns'])} columns, {done}{gone}")
+            lines.append(f"{entry['tier']}: {counted(len(entry['columns']), 'column')}, {done}{gone}")
         return "\n".join(lines)
 
     def save(self, folder: str | Path, *, formats: Sequence[str] = ("csv",), report: bool = False) -> None:

@@ -10,21 +10,40 @@ from numpy.typing import NDArray
 
 from discreet.model.arrays import Floats, Ints
 from discreet.progress import checkpoint
+from discreet.records.microaggregation.covering import GroupPrices
+from discreet.records.microaggregation.robust import clustered, robust_scores, robustly_scaled
 
 MOST_PASSES = 200
+MOST_PROJECTED = 200_000_000
+"""Directions times records of projection pursuit; in larger files only some records give a direction."""
 SMALL = 5_000
 """Up to so many records, more neighbours are looked at."""
 
 
 class RecordGroups(NamedTuple):
-    """The group of every record, and what it took."""
+    """The group of every record, and what it took; prices that prove a bound, losses on the way, and what to note."""
 
     group: Ints
     effort: dict[str, int]
+    prices: GroupPrices | None = None
+    history: Floats | None = None
+    note: str = ""
 
 
 def search_groups(points: Floats, k: int, effort: str, draws: int, seed: int) -> RecordGroups:
     """Groups by search from a start: a row of halves where it must be quick, MDAV otherwise, annealed for the best."""
+    from discreet.records.microaggregation.search_kernels import tree_order
+
+    if len(points) <= SMALL:
+        return _searched(points, k, effort, draws, seed)
+    order = tree_order(points)  # what is looked at together then lies together in memory
+    found = _searched(np.ascontiguousarray(points[order]), k, effort, draws, seed)
+    group = np.empty(len(points), np.int64)
+    group[order] = found.group
+    return RecordGroups(renumbered(group), found.effort)
+
+
+def _searched(points: Floats, k: int, effort: str, draws: int, seed: int) -> RecordGroups:
     from discreet.records.microaggregation.mdav_kernels import mdav
     from discreet.records.microaggregation.search_kernels import best_runs, halved_order, improve_groups, neighbours
 
@@ -85,7 +104,11 @@ def pursued_scores(points: Floats) -> Floats:
     away = points - middle
     length = np.sqrt((away**2).sum(axis=1))
     best, chosen = -1.0, np.zeros(points.shape[1])
-    for record in np.flatnonzero(length > 0):
+    candidates = np.flatnonzero(length > 0)
+    few = max(MOST_PROJECTED // len(points), 200)
+    if len(candidates) > few:  # records come in an order of their own, so that every part of it has its share
+        candidates = candidates[np.linspace(0, len(candidates) - 1, few).astype(np.int64)]
+    for record in candidates:
         direction = away[record] / length[record]
         along = points @ direction
         spread = float(np.median(np.abs(along - np.median(along))))
@@ -109,8 +132,71 @@ SCORES: dict[str, Callable[[Floats], Floats]] = {
     "sum": sum_of_scores,
     "pca": principal_scores,
     "pppca": pursued_scores,
+    "mcdpca": robust_scores,
 }
 """What records are put in a row by, for algorithms that cut a row into blocks."""
+
+
+IN_CLUSTERS = {"clustpca": "pca", "clustpppca": "pppca", "clustmcdpca": "mcdpca"}
+"""The score that is taken in each cluster."""
+CLUSTERED = (*IN_CLUSTERS, "influence")
+
+
+def robust_mdav_groups(points: Floats, k: int) -> RecordGroups:
+    """Groups by MDAV among robust distances of Mahalanobis."""
+    return mdav_groups(robustly_scaled(points), k, False)
+
+
+def variable_groups(points: Floats, k: int, gamma: float) -> RecordGroups:
+    """Groups by MDAV with variable sizes."""
+    from discreet.records.microaggregation.variable_kernels import variable_mdav
+
+    return RecordGroups(renumbered(variable_mdav(points, k, gamma)), {})
+
+
+def gower_groups(points: Floats, codes: Ints, k: int, pairs: bool) -> RecordGroups:
+    """Groups by MDAV among distances of Gower: numbers by their range, categories by whether they are equal."""
+    from discreet.records.microaggregation.gower_kernels import gower_mdav
+
+    width = np.ptp(points, axis=0)
+    scaled = np.where(width > 0, (points - points.min(axis=0)) / np.where(width > 0, width, 1.0), 0.0)
+    return RecordGroups(renumbered(gower_mdav(np.ascontiguousarray(scaled), codes, k, pairs)), {})
+
+
+def clustered_groups(points: Floats, steering: Floats, k: int, algorithm: str, clusters: int) -> RecordGroups:
+    """Blocks within clusters, in the order of a score, or of the column that sets the cluster apart most."""
+    least = max(k, 2 * points.shape[1] + 1) if algorithm == "clustmcdpca" else k
+    found = clustered(steering, clusters, least)
+    group, made = np.empty(len(points), np.int64), 0
+    for number in range(int(found.cluster.max()) + 1):
+        rows = np.flatnonzero(found.cluster == number)
+        inside = np.ascontiguousarray(points[rows])
+        if algorithm == "influence":
+            score = inside[:, np.argmax(np.abs(inside.mean(axis=0)))]
+        else:
+            score = SCORES[IN_CLUSTERS[algorithm]](inside)
+        group[rows] = blocks(score, k).group + made
+        made = int(group[rows].max()) + 1
+    joined = f"A cluster of fewer than {least} records joined the one nearest to it." if found.joined else ""
+    return RecordGroups(group, {"clusters": int(found.cluster.max()) + 1}, note=joined)
+
+
+def pairs_groups(points: Floats, effort: str) -> RecordGroups:
+    """The best groups of two and three, with prices that prove how good they are."""
+    from discreet.records.microaggregation.pairing import paired_groups
+
+    found = paired_groups(points, effort)
+    return RecordGroups(found.group, found.effort, found.prices)
+
+
+def automaton_groups(points: Floats, k: int, restarts: int, seed: int) -> RecordGroups:
+    """Groups that an automaton learns from near pairs."""
+    from discreet.records.microaggregation.automaton import learnt_groups
+
+    found = learnt_groups(points, k, restarts, seed)
+    few = "Few pairs lie near each other: the automaton was shown the nearest fifth of all."
+    few = few if found.effort["few_pairs"] else ""
+    return RecordGroups(renumbered(found.group), found.effort, history=found.history, note=few)
 
 
 def renumbered(group: Ints) -> Ints:

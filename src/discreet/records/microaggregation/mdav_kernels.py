@@ -20,6 +20,7 @@ from discreet.records.microaggregation.tree_kernels import (
     farthest,
     largest_norms,
     leaf_count,
+    lower_norms,
     nearest,
     remove_point,
 )
@@ -34,11 +35,17 @@ SLACK = 1e-9
 def _farthest_from_middle(
     points: Any, middle: Any, order: Any, earlier: Any, moved: float, group: Any, looked: Any
 ) -> int:
-    """The record without a group that lies farthest from the middle; the first of equally far ones."""
+    """The record without a group that lies farthest from the middle; the first of equally far ones.
+
+    ``looked`` counts the records that were looked at, and those with a group at the head of the list.
+    """
     found, most = NOBODY, -1.0
-    for i in range(len(order)):
+    while looked[1] < len(order) and group[order[looked[1]]] != NOBODY:
+        looked[1] += 1  # whoever has a group at the head of the list is not looked at again
+    for i in range(looked[1], len(order)):
         record = order[i]
         if group[record] != NOBODY:
+            looked[0] += 1
             continue
         if most >= 0 and (earlier[i] + moved) * (1 + SLACK) < np.sqrt(most) * (1 - SLACK):
             break
@@ -102,7 +109,7 @@ def mdav(points: Any, k: int, pair: bool) -> Any:
     """
     records, columns = points.shape
     group, at = np.full(records, NOBODY, np.int64), np.full(records, NOBODY, np.int64)
-    found, away, looked = np.empty(k, np.int64), np.empty(k), np.zeros(1, np.int64)
+    found, away, looked = np.empty(k, np.int64), np.empty(k), np.zeros(2, np.int64)
     total, middle, frozen = np.zeros(columns), np.empty(columns), np.empty(columns)
     left, groups, built, leaves = records, 0, 0, 0
     place, alive, norm = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
@@ -126,7 +133,7 @@ def mdav(points: Any, k: int, pair: bool) -> Any:
             far = _distances(points, who, frozen)
             sort = np.argsort(-far, kind="mergesort")
             order, earlier, stale = who[sort], far[sort], False
-            looked[0] = 0
+            looked[:] = 0
         seed = _farthest_from_middle(points, middle, order, earlier, _apart(middle, frozen), group, looked)
         other = farthest(points, points[seed], place, alive, low, high, norm) if pair else NOBODY
         for turn in range(2 if pair else 1):
@@ -138,7 +145,10 @@ def mdav(points: Any, k: int, pair: bool) -> Any:
             for i in range(many + 1):
                 group[found[i]] = groups
                 total -= points[found[i]]
+                leaf = at[found[i]] // LEAF
                 remove_point(points, found[i], leaves, place, at, alive, low, high)
+                if pair:
+                    lower_norms(points, found[i], leaf, place, alive, norm)
             groups += 1
             left -= k
     if pair and left >= 2 * k:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.jit import kernel
-from discreet.records.microaggregation.tree_kernels import build_tree, leaf_count, nearly_nearest
+from discreet.records.microaggregation.tree_kernels import LEAF, build_tree, leaf_count, nearly_nearest
 
 LITTLE = 1e-10
 """Smaller gains, as a share of the loss of a record, are rounding."""
@@ -22,7 +22,7 @@ def neighbours(points: Any, wanted: int, most_leaves: int) -> Any:
     records, columns = points.shape
     leaves = leaf_count(records)
     nodes = 2 * leaves - 1
-    place, at = np.empty(leaves * 16, np.int64), np.empty(records, np.int64)
+    place, at = np.empty(leaves * LEAF, np.int64), np.empty(records, np.int64)
     alive, start = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
     low, high = np.empty((nodes, columns)), np.empty((nodes, columns))
     build_tree(points, np.arange(records), leaves, place, at, alive, low, high, start)
@@ -37,6 +37,19 @@ def neighbours(points: Any, wanted: int, most_leaves: int) -> Any:
         for j in range(many):
             result[record, j] = found[j]
     return result
+
+
+@kernel("i8[::1](f8[:,::1])")
+def tree_order(points: Any) -> Any:
+    """Records in an order in which near ones stand together, as the leaves of a tree hold them."""
+    records, columns = points.shape
+    leaves = leaf_count(records)
+    nodes = 2 * leaves - 1
+    place, at = np.empty(leaves * LEAF, np.int64), np.empty(records, np.int64)
+    alive, start = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    low, high = np.empty((nodes, columns)), np.empty((nodes, columns))
+    build_tree(points, np.arange(records), leaves, place, at, alive, low, high, start)
+    return place[place >= 0]
 
 
 @kernel("f8(f8[:,::1], i8, i8, f8[:,::1], i8[::1], i8, i8)")
@@ -151,9 +164,34 @@ def enter_members(points: Any, group: Any, member: Any, slot: Any, size: Any, to
             total[mine, c] += points[record, c]
 
 
-@kernel("void(f8[:,::1], i8, i8, f8, i4[:,::1], i8[::1], i8[:,::1], i8[::1], f8[:,::1], i8[::1], i8, i8[::1])")
+@kernel("f8(f8[:,::1], i8, f8[:,::1], i8[::1], i8, i8, f8[::1])")
+def _towards(points: Any, one: int, total: Any, size: Any, mine: int, theirs: int, slope: Any) -> Any:
+    """What exchanges of a record with members of another group have in common.
+
+    The gain by a member ``y`` is this, and ``|y|² (1/a + 1/b) - y · slope``: one product for each member.
+    """
+    a, b = 1.0 / size[mine], 1.0 / size[theirs]
+    common = 0.0
+    for c in range(points.shape[1]):
+        x = points[one, c]
+        apart = total[theirs, c] * b - total[mine, c] * a
+        common += x * (2 * apart + x * (a + b))
+        slope[c] = 2 * (apart + x * (a + b))
+    return common
+
+
+@kernel("f8(f8[:,::1], i8, f8[::1])")
+def _along(points: Any, record: int, slope: Any) -> Any:
+    total = 0.0
+    for c in range(points.shape[1]):
+        total += points[record, c] * slope[c]
+    return total
+
+
+@kernel("void(f8[:,::1], f8[::1], i8, i8, f8, i4[:,::1], i8[::1], i8[:,::1], i8[::1], f8[:,::1], i8[::1], i8, i8[::1])")
 def _find_change(
     points: Any,
+    length: Any,
     k: int,
     one: int,
     least: float,
@@ -169,6 +207,7 @@ def _find_change(
     """The best change of a record: the group that it goes to, and who comes in its place; -1 where there is none."""
     mine, gain = group[one], least
     chosen[0] = chosen[1] = -1
+    slope = np.empty(points.shape[1])
     for j in range(near.shape[1]):
         if near[one, j] < 0:
             break
@@ -180,10 +219,16 @@ def _find_change(
             found = move_gain(points, one, total, size, mine, theirs)
             if found > gain:
                 gain, chosen[0], chosen[1] = found, theirs, -1
+        common = _towards(points, one, total, size, mine, theirs, slope)
+        times = 1.0 / size[mine] + 1.0 / size[theirs]
         for i in range(size[theirs]):
-            found = exchange_gain(points, one, member[theirs, i], total, size, mine, theirs)
+            other = member[theirs, i]
+            found = common + length[other] * times - _along(points, other, slope)
             if found > gain:
-                gain, chosen[0], chosen[1] = found, theirs, member[theirs, i]
+                # Differences of large numbers are inexact: what looks like a gain is worked out again.
+                found = exchange_gain(points, one, other, total, size, mine, theirs)
+                if found > gain:
+                    gain, chosen[0], chosen[1] = found, theirs, other
 
 
 @kernel("void(i8, i8[:,::1], i8[::1], b1[::1])")
@@ -205,7 +250,8 @@ def improve_groups(points: Any, k: int, group: Any, near: Any, most_passes: int)
     member, slot = np.full((groups, 2 * k), -1, np.int64), np.empty(records, np.int64)
     size, total = np.zeros(groups, np.int64), np.zeros((groups, columns))
     enter_members(points, group, member, slot, size, total)
-    least = LITTLE * (points**2).sum() / records
+    length = (points**2).sum(axis=1)
+    least = LITTLE * length.sum() / records
     active, again = np.ones(records, np.bool_), np.zeros(records, np.bool_)
     touched, seen, chosen = np.empty(2 * k, np.int64), np.zeros(groups, np.int64), np.empty(2, np.int64)
     passes = stamp = 0
@@ -217,7 +263,7 @@ def improve_groups(points: Any, k: int, group: Any, near: Any, most_passes: int)
             if not active[one]:
                 continue
             mine, stamp = group[one], stamp + 1
-            _find_change(points, k, one, least, near, group, member, size, total, seen, stamp, chosen)
+            _find_change(points, length, k, one, least, near, group, member, size, total, seen, stamp, chosen)
             if chosen[0] < 0:
                 continue
             if chosen[1] >= 0:

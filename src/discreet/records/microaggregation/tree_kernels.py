@@ -305,7 +305,7 @@ def nearly_nearest(
 
 @kernel("f8[::1](f8[:,::1], i8, i8[::1], i8[::1])")
 def largest_norms(points: Any, leaves: int, place: Any, alive: Any) -> Any:
-    """The largest squared length of a point below each node; it stays a bound when points are taken away."""
+    """The largest squared length of a point below each node."""
     norm = np.zeros(2 * leaves - 1)
     for node in range(2 * leaves - 2, -1, -1):
         if node < leaves - 1:
@@ -318,6 +318,30 @@ def largest_norms(points: Any, leaves: int, place: Any, alive: Any) -> Any:
                 length += points[place[i], c] ** 2
             norm[node] = max(norm[node], length)
     return norm
+
+
+@kernel("void(f8[:,::1], i8, i8, i8[::1], i8[::1], f8[::1])")
+def lower_norms(points: Any, gone: int, leaf: int, place: Any, alive: Any, norm: Any) -> None:
+    """Lower the largest lengths above a leaf after a point has gone from it."""
+    leaves = (len(alive) + 1) // 2
+    node, length = leaves - 1 + leaf, 0.0
+    for c in range(points.shape[1]):
+        length += points[gone, c] ** 2
+    if length < norm[node] * (1 - ROUNDING):
+        return
+    most = 0.0
+    for i in range(leaf * LEAF, leaf * LEAF + alive[node]):
+        length = 0.0
+        for c in range(points.shape[1]):
+            length += points[place[i], c] ** 2
+        most = max(most, length)
+    norm[node] = most
+    while node > 0:
+        node = (node - 1) // 2
+        most = max(norm[2 * node + 1], norm[2 * node + 2])
+        if most == norm[node]:
+            return
+        norm[node] = most
 
 
 @kernel("i8(f8[:,::1], f8[::1], i8[::1], i8[::1], f8[:,::1], f8[:,::1], f8[::1])")
