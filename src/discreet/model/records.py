@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.model.blanking import Blanking
-from discreet.model.transition import TransitionMatrix
+    from discreet.model.transition import TransitionMatrix
 
 IDENTIFIER, KEY, SENSITIVE, NUMERIC, HOUSEHOLD, WEIGHT = (
     "identifier",

@@ -17,7 +17,7 @@ from discreet.model.records import ColumnInfo, RecordSet
 from discreet.verify import check_records
 from discreet.verify.records.anonymity import check_anonymity
 from discreet.verify.records.blank_bounds import _least
-from discreet.verify.records.blank_risk import _risk
+from discreet.verify.records.blank_risk import risk_of_groups
 from discreet.verify.records.blanked import _sizes, weight_column
 from discreet.verify.records.broader import Broader, interval
 from discreet.verify.records.check import _marked
@@ -99,7 +99,7 @@ def test_the_least_that_emptying_the_fields_of_a_record_costs(seed):
     rows, keys, k = 14, ["a", "b", "c"], int(draw.integers(2, 5))
     codes = {name: draw.integers(-1, 3, rows) for name in keys} | {"s": draw.integers(0, 2, rows)}
     price = draw.integers(1, 9, (rows, 3)).astype(float)
-    found = _least(codes, keys, keys, price, k, "s")
+    found = _least(codes, keys, keys, price, lambda group, rows: np.bincount(group)[group[rows]] >= k, "s")
     for row in range(rows):
         full = [name for name in keys if codes[name][row] >= 0]
         best = []
@@ -122,7 +122,7 @@ def test_the_risk_of_a_record_is_the_mean_of_one_over_the_number_of_persons(reco
     """The number of persons is at least that of records: the sum over all that it may be."""
     chances = [comb(n - 1, records - 1) * share**records * (1 - share) ** (n - records) for n in range(records, 900)]
     wanted = sum(chance / (records + i) for i, chance in enumerate(chances))
-    (found,) = _risk(np.array([float(records)]), np.array([records / share]), 1e-6)
+    (found,) = risk_of_groups(np.array([float(records)]), np.array([records / share]), 1e-6)
     assert isclose(found, wanted, rel_tol=1e-6)
 
 
@@ -236,6 +236,12 @@ def test_numbers_that_tell_more_than_their_size(values, marked):
     assert _marked(pa.chunked_array([pa.array(values, pa.float64())])) is marked
 
 
+def wrong_groups(before, after, group, decimals, location):
+    """What the checker says of groups whose members stand in this order and weigh the same."""
+    step = SimpleNamespace(method={"location": location, "weighted": False}, original=range(len(group)))
+    return _wrong_groups(step, before, after, group, decimals, np.arange(len(group)))
+
+
 @pytest.mark.parametrize("location", ["mean", "median"])
 @pytest.mark.parametrize("seed", range(20))
 def test_groups_that_hold_something_else(seed, location):
@@ -252,19 +258,19 @@ def test_groups_that_hold_something_else(seed, location):
             (2 * sum(own), len(own)) if location == "mean" else (own[(len(own) - 1) // 2] + own[len(own) // 2], 1)
         )
         after[group == one] = floor((top * 10**decimals + 10 * bottom) / (20 * bottom)) / 10**decimals
-    assert _wrong_groups(before, after, group, decimals, location) == 0
+    assert wrong_groups(before, after, group, decimals, location) == 0
     for row in range(12):
         for step in (-1, 1):
             lie = after.copy()
             lie[row] = round(lie[row] * 10**decimals + step) / 10**decimals
-            assert _wrong_groups(before, lie, group, decimals, location) == 1
+            assert wrong_groups(before, lie, group, decimals, location) == 1
             lie[group == group[row]] = lie[row]
-            assert _wrong_groups(before, lie, group, decimals, location) == 1
+            assert wrong_groups(before, lie, group, decimals, location) == 1
 
 
 def test_values_without_a_last_decimal_have_no_mean():
-    assert _wrong_groups(np.array([1 / 3, 2 / 3]), np.array([0.5, 0.5]), np.array([0, 0]), 1, "mean") is None
-    assert _wrong_groups(np.array([1.0, 2.0]), np.array([1 / 3, 1 / 3]), np.array([0, 0]), 1, "mean") is None
+    assert wrong_groups(np.array([1 / 3, 2 / 3]), np.array([0.5, 0.5]), np.array([0, 0]), 1, "mean") is None
+    assert wrong_groups(np.array([1.0, 2.0]), np.array([1 / 3, 1 / 3]), np.array([0, 0]), 1, "mean") is None
 
 
 EDGES = [
