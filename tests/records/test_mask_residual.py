@@ -14,6 +14,7 @@ import pytest
 import discreet as ds
 from discreet.engine.record_set import read_record_set, with_identity
 from discreet.errors import InputError, ParameterError, ProtectionError
+from discreet.measures import ValuePair, propensity
 from discreet.methods.base import RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.methods.registry import method_from_record
@@ -110,41 +111,15 @@ def test_gaussian_noise_repairs_the_covariance():
     assert (np.abs(np.mean(found, axis=0) - wanted) < 4 * error + 1e-3).all()
 
 
-def propensity(before: np.ndarray, after: np.ndarray) -> float:
-    """Sum of squared differences of the propensity to be original from one half; a cubic logistic model."""
-    stacked = np.vstack([before, after])
-    stacked = (stacked - stacked.mean(axis=0)) / stacked.std(axis=0)
-    terms = [stacked[:, 0] ** a * stacked[:, 1] ** b for a in range(4) for b in range(4 - a) if a + b]
-    design = np.stack(terms, axis=1)
-    design = np.column_stack([np.ones(len(stacked)), (design - design.mean(axis=0)) / design.std(axis=0)])
-    source = np.repeat([1.0, 0.0], len(before))
-
-    def likelihood(beta):
-        score = design @ beta
-        return (source * score - np.logaddexp(0, score)).sum()
-
-    beta = np.zeros(design.shape[1])
-    for _ in range(60):
-        chance = 1 / (1 + np.exp(-np.clip(design @ beta, -500, 500)))
-        hessian = design.T @ (design * (chance * (1 - chance))[:, None]) + 1e-8 * np.eye(len(beta))
-        step = np.linalg.solve(hessian, design.T @ (source - chance))
-        size = 1.0
-        while size > 1e-8 and likelihood(beta + size * step) < likelihood(beta):
-            size /= 2
-        beta = beta + size * step
-        if np.abs(size * step).max() < 1e-9:
-            break
-    return float(((1 / (1 + np.exp(-np.clip(design @ beta, -500, 500))) - 0.5) ** 2).sum())
-
-
 @pytest.mark.parametrize("skewed", [True, False])
 @pytest.mark.parametrize("correlation", [-0.9, -0.3, 0.3, 0.9])
 def test_every_second_stage_makes_the_file_more_useful_than_the_first_alone(skewed, correlation):
     data = firms(1000, skewed, correlation)
-    alone = propensity(original(data), shown(ds.protect(data, FIRST)))
+    before = original(data)
+    alone = propensity(ValuePair(("x", "y"), before, shown(ds.protect(data, FIRST)))).total
     for second in ("local", ds.Microaggregate(k=10, algorithm="mdav"), ds.Microaggregate(k=3, algorithm="pca")):
         method = ds.MaskResidual(FIRST, second, "reflect", most_linked=1, insecure_seed=1)
-        assert propensity(original(data), shown(ds.protect(data, method))) < alone
+        assert propensity(ValuePair(("x", "y"), before, shown(ds.protect(data, method)))).total < alone
 
 
 def test_a_stage_above_the_limit_is_refused_by_name():

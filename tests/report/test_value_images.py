@@ -43,6 +43,15 @@ def test_one_column_has_no_correlations():
         release(("x",)).value_image("biplot")
 
 
+def test_learnt_groups_show_how_their_loss_fell():
+    draw = np.random.default_rng(3)
+    data = ds.Microdata(pa.table({"x": draw.normal(size=40).round(2)}), numeric="x")
+    learnt = ds.protect(data, ds.Microaggregate(k=3, algorithm="automaton", restarts=1))
+    assert "Loss by cycle" in learnt.value_image("convergence")
+    with pytest.raises(NeedsError, match="No step of this release learns groups"):
+        release().value_image("convergence")
+
+
 def test_what_cannot_be_drawn():
     with pytest.raises(ParameterError, match=r"no kind 'density'\. Did you mean 'densities'"):
         release().value_image("density")

@@ -36,6 +36,7 @@ from discreet.measures.pram import (
     relative_difference,
 )
 from discreet.measures.pram_release import released_pram_risk
+from discreet.measures.propensity import Propensity, propensity
 from discreet.measures.ranks import rank_changes
 from discreet.measures.redistribution import map_measures
 from discreet.measures.rounding import (
@@ -63,6 +64,7 @@ __all__ = [
     "Measure",
     "PramLosses",
     "PramRisk",
+    "Propensity",
     "SampleRisk",
     "ValueLosses",
     "ValuePair",
@@ -100,6 +102,7 @@ __all__ = [
     "posterior_risk",
     "pram_losses",
     "pram_risk",
+    "propensity",
     "rank_changes",
     "rarest_risk",
     "relative_difference",

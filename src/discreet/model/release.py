@@ -392,7 +392,7 @@ class Release(Generic[C]):
             ``"densities"``: how values are spread. ``"quantiles"``: quantiles
             after against those before. ``"covariances"``: ellipses of pairs of the first three columns.
             ``"correlations"``: by how much correlations changed. ``"biplot"``: records and columns on the first two
-            principal components.
+            principal components. ``"convergence"``: how the loss of learnt groups fell.
         columns
             Which columns; those that were altered and hold numbers where left out.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-ValueImage = Literal["densities", "quantiles", "covariances", "correlations", "biplot"]
+ValueImage = Literal["densities", "quantiles", "covariances", "correlations", "biplot", "convergence"]
 MOST_COLUMNS, BINS, DOTS = 12, 40, 500
 BEFORE, AFTER = UNSAFE.tone, BEST
 TONES = ((0.2, SECONDARY.tone), (0.05, OTHER), (0.0, PAPER))
@@ -39,7 +39,7 @@ def value_image(
         ``"densities"``: how values are spread. ``"quantiles"``: quantiles after
         against those before. ``"covariances"``: ellipses of pairs of the first three columns.
         ``"correlations"``: by how much correlations changed. ``"biplot"``: records and columns on the first two
-        principal components.
+        principal components. ``"convergence"``: how the loss of learnt groups fell.
     columns
         Which columns; those that were altered and hold numbers where left out.
 
@@ -60,6 +60,8 @@ def value_image(
     custodian = release.custodian
     if not isinstance(custodian, RecordCustodian):
         raise NeedsError("Numbers are drawn of a release of records, and this is one of tables.")
+    if kind == "convergence":
+        return _convergence(custodian)
     names = altered_numbers(custodian) if columns is None else list(columns)
     if not names:
         raise NeedsError("No column of numbers was altered.", hint="Name columns: columns=[...].")
@@ -69,6 +71,25 @@ def value_image(
     if kind in ("covariances", "correlations", "biplot") and len(pair.names) < 2:
         raise NeedsError(f'"{kind}" needs two columns of numbers.', hint='Use "densities" or "quantiles".')
     return DRAWN[kind](pair)
+
+
+def _convergence(custodian: RecordCustodian) -> str:
+    """How the loss of groups fell, cycle by cycle, where an algorithm learns them."""
+    histories = [step.evidence.facts["history"] for step in custodian.steps if step.evidence.facts.get("history")]
+    if not histories:
+        raise NeedsError(
+            "No step of this release learns groups cycle by cycle.",
+            hint='ds.Microaggregate(algorithm="automaton") does.',
+        )
+    losses = [float(loss) for loss in histories[-1]]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.plot(range(1, len(losses) + 1), losses, color=AFTER, linewidth=1.3)
+        axes.set_xlabel("cycle")
+        axes.set_ylabel("loss of the best groups so far")
+
+    return drawn(draw, 2.8, f"Loss by cycle: {losses[0]:.4g} at first, {losses[-1]:.4g} after {len(losses)} cycles.")
 
 
 def densities(pair: ValuePair) -> str:
