@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from itertools import pairwise
@@ -124,6 +124,23 @@ def _exchanged(method: Mapping[str, Any], facts: Mapping[str, Any]) -> list[tupl
     if kind in ("add_noise", "microaggregated_swap", "shuffle"):
         return [(kind, str(name), int(method["version"])) for name in facts["columns"]]
     return [("swap", str(method["area"]), int(method["version"]))] if kind == "swap" else []
+
+
+DRAWS_OF_RECORDS = ("multiplicative_noise", "swap")
+"""Methods whose draws belong to a record, whichever of its columns they are for."""
+
+
+def drawn_by(method: Mapping[str, Any], columns: Collection[str]) -> set[tuple[str, int, str]]:
+    """What a method, or a stage of it, draws for some columns: kind, version and column ("" where it is all one)."""
+    stages = [stage for stage in (method.get("first"), method.get("second")) if isinstance(stage, Mapping)]
+    found = {drawn for stage in stages for drawn in drawn_by(stage, columns)}
+    kind = str(method["method"])
+    if "insecure_seed" in method and (kind != "mask_residual" or isinstance(method["second"], str)):
+        named = ("",) if kind in DRAWS_OF_RECORDS else columns
+        # Where only the next rank is in reach, the exchange is the same whatever was drawn.
+        version = 0 if kind == "rank_swap" else int(method["version"])
+        found |= {(kind, version, name) for name in named}
+    return found
 
 
 class Earlier(NamedTuple):
