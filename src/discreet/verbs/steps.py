@@ -94,6 +94,10 @@ TWICE = {
         "Values of column {!r} are exchanged twice, and would come back to where they were.",
         "Give the second another version=.",
     ),
+    "mask_residual": (
+        "Residuals of column {!r} are masked twice: what was reflected once comes back when it is reflected again.",
+        "Give one MaskResidual, with the other one as its first=.",
+    ),
     "add_noise": (
         "Column {!r} gets noise twice with the same draws, which do not add up like other ones.",
         "Give one AddNoise with a larger amount=, or the second another version=.",
@@ -118,7 +122,8 @@ def _exchanged(method: Mapping[str, Any], facts: Mapping[str, Any]) -> list[tupl
     """What a step exchanges, and by which draws where others would not bring it back."""
     kind = str(method["method"])
     if kind == "mask_residual":
-        return _exchanged(facts["first"]["method"], facts["first"]["facts"])
+        first = _exchanged(facts["first"]["method"], facts["first"]["facts"])
+        return [*first, *((kind, str(name), 0) for name in facts["columns"])]
     if kind in ("rank_swap", "redraw"):
         return [(kind, str(name), 0) for name in facts["columns"]]
     if kind in ("add_noise", "microaggregated_swap", "shuffle"):

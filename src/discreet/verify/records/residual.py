@@ -46,6 +46,10 @@ def check_residual(step: CheckedStep) -> None:
     if not rows <= set(step.evidence.parts.get("records", {})):
         step.refuse("the values between the stages are not stated")
         return
+    if any(
+        done.method["method"] == "mask_residual" and set(names) & set(done.facts["columns"]) for done in step.earlier
+    ):
+        step.refuse("residuals were masked twice, which may bring values back")
     masked = _stated(step, "first", names)
     first = {name: _shown(step, name, masked[name], "first", place, empty) for place, name in enumerate(names)}
     _check_stage(step, "first", step.before, first, step.original.info)
@@ -67,6 +71,17 @@ def check_residual(step: CheckedStep) -> None:
         step.refuse("it is not said whether the stages draw at random, or wrongly")
     step.claims(residual_claim(step.method, facts))
     step.verdict.prove(step.evidence.claim.statement, before)
+
+
+def with_first_stages(evidence: Evidence) -> list[Evidence]:
+    """What a step says of itself, and what its first stages say: these act on columns like steps of their own."""
+    found, inner = [evidence], evidence.facts.get("first")
+    if evidence.method.get("method") == "mask_residual" and isinstance(inner, Mapping):
+        method, facts = inner.get("method"), inner.get("facts")
+        if isinstance(method, Mapping) and isinstance(facts, Mapping):
+            stage = Evidence(dict(method), Claim(str(method.get("method")), "", (), ()), facts=dict(facts))
+            found += with_first_stages(stage)
+    return found
 
 
 def _draws(method: Mapping[str, Any]) -> bool:
