@@ -203,8 +203,9 @@ class MaskResidual(Keyed, RecordMethod):
                 f"Empty fields stand in {listed(empty)}, and noise is drawn for whole records.",
                 hint='Fill them in first, or let second= be a method, such as ds.Microaggregate(k=3, missing="apart").',
             )
+        told = self.first.record(), self.second, self.sign, self.partitions, list(names), list(records.strata)
         chance = [
-            fractions(draws(key.secret, self.purpose(f"residual noise/{name}"), self.version, records.identity))
+            fractions(draws(key.secret, self.purpose(f"residual noise/{name}", *told), self.version, records.identity))
             for name in names
         ]
         normal = ndtri(np.stack(chance, axis=1) + 2.0**-54)

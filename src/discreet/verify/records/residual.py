@@ -18,7 +18,7 @@ from discreet.model.evidence import Evidence
 from discreet.model.records import ColumnInfo
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
-from discreet.verify.records.keyed_draws import drawn_fractions, identity_of
+from discreet.verify.records.keyed_draws import drawn_fractions, identity_of, purpose_of
 from discreet.verify.records.linked import right_share
 from discreet.verify.records.value_columns import NEVER, stratum_numbers, whole_units
 from discreet.verify.verdict import Verdict
@@ -273,10 +273,10 @@ def _check_noise(step: CheckedStep, names: list[str], masked: Units, residual: U
     if step.key is None:
         step.verdict.take_for_granted("that noise was drawn with the moments of the residuals", "method")
         return
-    version = int(step.method["version"])
-    purpose = "residual noise/{}/1" if version == 1 else f"residual noise/{{}}/{version}/{version}"
+    told = *(step.method[what] for what in ("first", "second", "sign", "partitions")), names, list(step.original.strata)
     identity = identity_of(step.original)
-    drawn = [drawn_fractions(identity, step.key.secret, purpose.format(name)) for name in names]
+    purposes = [purpose_of(step.method, f"residual noise/{name}", *told) for name in names]
+    drawn = [drawn_fractions(identity, step.key.secret, purpose) for purpose in purposes]
     normal = ndtri(np.stack(drawn, axis=1) + 2.0**-54)
     units = 10.0 ** -np.array(decimals["second_decimals"], np.float64)
     wrong = 0

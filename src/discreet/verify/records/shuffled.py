@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from math import isclose
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ from discreet.model.claims.shuffle import shuffled_claim
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
 from discreet.verify.records.drawn_shuffle import ShuffledStratum, expected_numbers, explained_shares
-from discreet.verify.records.keyed_draws import drawn_fractions, identity_of
+from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of, purpose_of
 from discreet.verify.records.value_columns import NEVER, stated_columns, stratum_numbers
 
 if TYPE_CHECKING:
@@ -149,12 +150,10 @@ def _check_draws(step: CheckedStep, columns: list[ShuffledColumn], many: int, ki
     """New values stand in the order of the numbers that the key draws."""
     if step.key is None:
         return
-    identity, version = identity_of(step.original), int(step.method["version"])
-    again = f"/{version}" if version != 1 else ""
-    fractions = [
-        drawn_fractions(identity, step.key.secret, f"shuffle/{column.name}{again}/{version}")
-        for column in columns[:many]
-    ]
+    identity = identity_of(step.original)
+    told = _told(step, columns, identity)
+    purposes = [purpose_of(step.method, f"shuffle/{column.name}", *told) for column in columns[:many]]
+    fractions = [drawn_fractions(identity, step.key.secret, purpose) for purpose in purposes]
     wrong = [0] * many
     for rows in _strata(columns, many, kinds):
         noise = np.stack([one[rows] for one in fractions], axis=1)
@@ -165,6 +164,16 @@ def _check_draws(step: CheckedStep, columns: list[ShuffledColumn], many: int, ki
     for column, bad in zip(columns, wrong, strict=False):
         if bad:
             step.refuse(f"{counted(bad, 'record', 'have')} another value than the key draws", column.name)
+
+
+def _told(step: CheckedStep, columns: list[ShuffledColumn], identity: Words) -> list[Any]:
+    """What the draws are for: the parameters, and a digest of identities and values in the order of identities."""
+    method, order = step.method, np.argsort(identity.astype(np.int64), kind="stable")
+    values = [np.where(column.empty, 0, column.before)[order].astype("<f8") for column in columns]
+    parts = [identity[order].astype("<u8").tobytes(), *(some.tobytes() for some in values)]
+    content = blake2b(b"".join(parts), digest_size=16).hexdigest()
+    names = [column.name for column in columns]
+    return [names, list(method["given"]), bool(method["exact"]), method["scale"], list(step.original.strata), content]
 
 
 def _out_of_order(values: NDArray[Any], numbers: Floats) -> int:
