@@ -329,6 +329,7 @@ def test_numbers_found_again():
 def test_random_draws_that_are_not_said():
     refused(lambda f: f.facts.update(drawn=False), "it is not said whether the stages draw at random")
     refused(lambda f: f.facts.update(insecure="no"), "it is not said whether the stages draw at random")
+    refused(lambda f: f.facts.update(insecure=True), "it is not said whether draws came from a seed, or wrongly")
 
 
 @pytest.mark.parametrize("name", ["local", "gaussian"])
