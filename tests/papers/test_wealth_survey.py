@@ -146,12 +146,12 @@ def test_rounding_alone_hardly_moves_means_and_medians(seed):
 
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_bounded_simulation_of_the_largest_hardly_moves_the_mean(seed):
-    """Check 6: 350 cases chosen for size move the mean of net worth by less than 5 % (here, less than 3 %)."""
+    """Check 6: 350 cases chosen for size move the mean of net worth by less than 5 %."""
     method = ds.Redraw(PARTS, unusual=350, by="networth", totals=TOTALS, predictors=["age", "education"])
     done = ds.protect(households(seed), method, key=KEY, keep_order=True)
     old, new = column(survey(seed), "networth"), column(done.public.records.columns, "networth")
     assert int((old != new).sum()) in range(340, 351)  # a few sums are the same as before
-    assert abs(new.mean() / old.mean() - 1) < 0.03
+    assert abs(new.mean() / old.mean() - 1) < 0.05
     assert abs(np.median(new) / np.median(old) - 1) < 0.001
 
 

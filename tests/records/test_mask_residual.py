@@ -304,6 +304,7 @@ def test_numbers_found_again():
 def test_random_draws_that_are_not_said():
     refused(lambda f: f.facts.update(drawn=False), "it is not said whether the stages draw at random")
     refused(lambda f: f.facts.update(insecure="no"), "it is not said whether the stages draw at random")
+    refused(lambda f: f.facts.update(insecure=True), "it is not said whether draws came from a seed, or wrongly")
 
 
 @pytest.mark.parametrize("name", ["local", "gaussian"])
@@ -350,3 +351,44 @@ def test_added_noise_as_a_second_stage():
         firms(), ds.MaskResidual(FIRST, ds.AddNoise(amount=1.0), "reflect", most_linked=1, insecure_seed=2)
     )
     assert release.verify().holds
+
+
+# ---- steps that bring values back ------------------------------------------------------------------------------------
+
+
+def clustered() -> ds.Microdata:
+    """Groups of three far from each other: whoever is reflected stays in the group, and comes back the second time."""
+    rng = np.random.default_rng(1)
+    values = np.repeat(rng.permutation(30) * 1000, 3) + np.tile([0, 300, 450], 30) + rng.integers(0, 40, 90)
+    return ds.Microdata(pa.table({"id": np.arange(90), "x": values}), identifier="id", numeric="x")
+
+
+def reflected(base: int) -> ds.MaskResidual:
+    first = ds.Microaggregate(["x"], 3, "univariate")
+    return ds.MaskResidual(first, ds.RoundRandomly(bases=base), sign="reflect", most_linked=0.6)
+
+
+BACK = {
+    "reflected": ([reflected(1), reflected(2)], "residuals were masked twice, which may bring values back"),
+    "exchanged": (
+        [ds.RankSwap(["x"], 0.02), ds.MaskResidual(ds.RankSwap(["x"], 0.02), ds.Microaggregate(k=40), most_linked=1)],
+        "first stage: values were exchanged twice, which brings many back",
+    ),
+    "exchanged again": (
+        [
+            ds.MaskResidual(ds.RankSwap(["x"], 0.02), ds.Microaggregate(k=40), most_linked=1),
+            ds.RankSwap(["x"], 0.02),
+        ],
+        "values were exchanged twice, which brings many back",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BACK)
+def test_steps_that_undo_a_step_before_are_refused_and_not_verified(name, monkeypatch):
+    steps, message = BACK[name]
+    with pytest.raises(ParameterError, match="twice"):
+        ds.protect(clustered(), steps, key=ds.Key(bytes(32)))
+    monkeypatch.setattr("discreet.verbs.protect_records.refuse_exchanging_twice", lambda *evidence: None)
+    release = ds.protect(clustered(), steps, key=ds.Key(bytes(32)))
+    assert message in [refusal.message for refusal in check_records(release.custodian, release.public).refused]

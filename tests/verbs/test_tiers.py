@@ -95,6 +95,37 @@ def test_drawn_values_that_were_not_made_of_the_others_are_not_nested():
     assert ds.is_nested(one, ds.protect(data, ds.RankSwap(["rent"], 0.1), key=KEY))
 
 
+RESIDUAL = ds.MaskResidual(ds.Microaggregate(["rent"], 5, "sum"), "gaussian", most_linked=1)
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (ds.RankSwap(["rent"], 0.1), r"'public' exchanges values of column 'rent', and so"),
+        (ds.AddNoise(["rent"], how="independent", version=3), r"column 'rent' .* \(add_noise, version 3\).*version=4"),
+        (ds.MultiplicativeNoise("id", columns=["rent"]), r"repeats draws that .* \(multiplicative_noise, version 1\)"),
+        (RESIDUAL, r"column 'rent' .* \(mask_residual, version 1\)"),
+        (
+            ds.MaskResidual(ds.RankSwap(["rent"]), ds.Microaggregate(k=200), most_linked=1),
+            "exchanges values of column 'rent'",
+        ),
+    ],
+)
+def test_tiers_do_not_repeat_draws(method, said):
+    """Exchanged twice, values come back; of noise that is added twice, holders of both files know the size."""
+    with pytest.raises(ParameterError, match=said):
+        ds.tiers(households(), {"research": [method], "public": [method]}, key=KEY)
+
+
+def test_tiers_draw_anew_with_another_version():
+    """Then the difference of both files tells nothing of the noise in the first."""
+    noise = [ds.AddNoise(["rent"], how="independent", version=version) for version in (1, 2)]
+    files = ds.tiers(households(), dict(zip(("research", "public"), ([one] for one in noise), strict=True)), key=KEY)
+    first, second = (files[name].custodian.released["rent"].to_numpy() for name in ("research", "public"))
+    assert files["public"].verify().holds
+    assert abs(np.corrcoef(first - households().source["rent"].to_numpy(), second - first)[0, 1]) < 0.15
+
+
 def test_all_tiers_are_saved_with_one_log(tmp_path):
     files = ds.tiers(households(), plan(), key=KEY)
     files.save(tmp_path / "out", formats=["csv", "parquet"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from hashlib import blake2b
 from pathlib import Path
 from types import NoneType
 from typing import Any, ClassVar, Self
@@ -172,8 +174,14 @@ class Keyed:
     key_file: str | None = None
     insecure_seed: int | None = None
 
-    def purpose(self, what: str) -> str:
-        """What a draw is for, so that another version draws anew."""
+    def purpose(self, what: str, *told: Any) -> str:
+        """What a draw is for, so that another version draws anew.
+
+        ``told`` is what the effect of a draw depends on: from two releases with the same draws and other effects,
+        readers could work out what was there before.
+        """
+        if told:
+            what = f"{what}/{blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=8).hexdigest()}"
         return what if self.version == 1 else f"{what}/{self.version}"
 
 

@@ -243,7 +243,7 @@ class BlankValues(Keyed, RecordMethod):
     def _beyond(self, records: RecordSet, key: Key, name: str, column: BlurredColumn, limits: BlurredLimits) -> Bools:
         """Where a column empties records."""
         assert records.identity is not None
-        purpose = self.purpose(f"blank values/jitter/{name}")
+        purpose = self.purpose(f"blank values/jitter/{name}", float(self.jitter[name]))
         drawn = fractions(draws(key.secret, purpose, self.version, records.identity))
         found: Bools = column.known & ((drawn < limits.below) | (drawn >= limits.above))
         return found

@@ -203,8 +203,9 @@ class MaskResidual(Keyed, RecordMethod):
                 f"Empty fields stand in {listed(empty)}, and noise is drawn for whole records.",
                 hint='Fill them in first, or let second= be a method, such as ds.Microaggregate(k=3, missing="apart").',
             )
+        told = self.first.record(), self.second, self.sign, self.partitions, list(names), list(records.strata)
         chance = [
-            fractions(draws(key.secret, self.purpose(f"residual noise/{name}"), self.version, records.identity))
+            fractions(draws(key.secret, self.purpose(f"residual noise/{name}", *told), self.version, records.identity))
             for name in names
         ]
         normal = ndtri(np.stack(chance, axis=1) + 2.0**-54)
@@ -212,10 +213,13 @@ class MaskResidual(Keyed, RecordMethod):
             np.stack([column.units / 10.0**column.decimals for column in columns], axis=1)
             for columns in (old, masked, residual)
         )
-        spread = before.std(axis=0)
+        # Sums in another order differ in their last bits: rows stand in the order of who they are.
+        ordered = np.argsort(records.identity, kind="stable")
+        spread = before[ordered].std(axis=0)
         points = after / np.where(spread > 0, spread, 1.0)
         noise, cell, cut, next_cell = np.zeros_like(left), np.zeros(len(records), np.int64), 0, 0
-        for rows in rows_by_kind(stratum_of(records)):
+        for places in rows_by_kind(stratum_of(records)[ordered]):
+            rows = ordered[places]
             if self.second == "gaussian":
                 covariance = repaired_covariance(before[rows], after[rows])
                 moments = [(np.arange(len(rows)), np.zeros(len(names)), covariance)]

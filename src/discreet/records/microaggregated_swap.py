@@ -247,7 +247,7 @@ class MicroaggregatedSwap(Keyed, RecordMethod):
         chance = self._fractions(key, "microaggregated swap", name, records.identity)
         added = np.zeros(many, np.int64)
         if plan.span:
-            noise = self._fractions(key, "microaggregated swap dither", name, records.identity)
+            noise = self._fractions(key, "microaggregated swap dither", name, records.identity, _or_none(self.dither))
             added[~column.gaps] = (noise[~column.gaps] * plan.span).astype(np.int64) - plan.span // 2
         new, piece, sizes = np.zeros(many), np.full(many, -1, np.int64), []
         for rows in cells:
@@ -261,8 +261,12 @@ class MicroaggregatedSwap(Keyed, RecordMethod):
             sizes.append(len(there))
         return new, piece, added, np.array(sizes, np.int64)
 
-    def _fractions(self, key: Key, what: str, name: str, identity: Ints) -> Floats:
-        return fractions(draws(key.secret, self.purpose(f"{what}/{name}"), self.version, identity))
+    def _fractions(self, key: Key, what: str, name: str, identity: Ints, *told: float | None) -> Floats:
+        return fractions(draws(key.secret, self.purpose(f"{what}/{name}", *told), self.version, identity))
+
+
+def _or_none(number: float | None) -> float | None:
+    return None if number is None else float(number)
 
 
 class _Plan(NamedTuple):

@@ -117,7 +117,8 @@ class RankSwap(Keyed, RecordMethod):
 
         assert records.identity is not None
         partner = np.arange(len(records))
-        chance = fractions(draws(key.secret, self.purpose(f"rank swap/{name}"), self.version, records.identity))
+        purpose = self.purpose(f"rank swap/{name}", float(self.share), self.joint, list(records.strata))
+        chance = fractions(draws(key.secret, purpose, self.version, records.identity))
         for rows in kinds:
             there = rows[~gaps[rows]] if gaps.any() else rows
             reach = int(Fraction(str(self.share)) * len(there))

@@ -225,11 +225,14 @@ class Redraw(Keyed, RecordMethod):
         """New units of a column in some records."""
         if not len(rows):
             return Redrawn(rows, np.zeros(0, np.bool_))
-        share = self._fraction(records, key, f"redraw/{name}/bound")[rows] * (self.most - self.least) + self.least
-        chance = self._fraction(records, key, f"redraw/{name}/value")[rows]
+        told = float(self.least), float(self.most)
+        share, chance = (
+            self._fraction(records, key, f"redraw/{name}/{what}", *told)[rows] for what in ("bound", "value")
+        )
+        share = share * (self.most - self.least) + self.least
         scale = 10.0**column.decimals
         return redrawn(column.units[rows], models.of(name, rows), scale, share, self.least, chance)
 
-    def _fraction(self, records: RecordSet, key: Key, what: str) -> Floats:
+    def _fraction(self, records: RecordSet, key: Key, what: str, *told: float) -> Floats:
         assert records.identity is not None
-        return fractions(draws(key.secret, self.purpose(what), self.version, records.identity))
+        return fractions(draws(key.secret, self.purpose(what, *told), self.version, records.identity))

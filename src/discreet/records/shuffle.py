@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -106,12 +107,13 @@ class Shuffle(Keyed, RecordMethod):
         source = np.tile(np.arange(len(records)), (len(names), 1))
         before, after = (np.zeros((len(records), len(columns))) for _ in range(2))
         explained = np.zeros(len(names))
+        told = self._told(records, columns)
         for rows in in_steps("records", rows_by_identity(records)):
             rows = rows[~np.logical_and.reduce([column.empty[rows] for column in columns[: len(names)]])]
             if not len(rows):
                 continue
             self._refuse_few(records, columns, rows, len(names))
-            part = self._part(key, records, names, columns, rows)
+            part = self._part(key, records, columns, rows, told)
             for place in range(len(names)):
                 source[place, rows[part.places[place]]] = rows[part.scores[place].order]
             before[rows] = np.column_stack([one.rank for one in part.scores])
@@ -121,16 +123,17 @@ class Shuffle(Keyed, RecordMethod):
         return self._outcome(records, key, columns[: len(names)], changed, source, (before, after), explained)
 
     def _part(
-        self, key: Key, records: RecordSet, names: Sequence[str], columns: Sequence[_Column], rows: Ints
+        self, key: Key, records: RecordSet, columns: Sequence[_Column], rows: Ints, told: Sequence[Any]
     ) -> _Shuffled:
         """Who gets which value in one stratum."""
         assert records.identity is not None
+        names = [column.name for column in columns if column.name not in self.given]
         by_rank, many = self.scale == "rank", len(names)
         scores = [scores_of(one.values[rows], one.empty[rows], by_rank=by_rank) for one in columns]
         matrix = correlations(scores, [~one.empty[rows] for one in columns], by_rank=by_rank)
         on = dependence(matrix, many)
         self._refuse_explained(names, on.explained)
-        noise = np.column_stack([self._normal(key, name, records.identity[rows]) for name in names])
+        noise = np.column_stack([self._normal(key, name, records.identity[rows], told) for name in names])
         drawn = drawn_numbers(np.column_stack([one.score for one in scores]), noise, on, exact=self.exact)
         places, ranks = [], [one.rank for one in scores]
         for place in range(many):
@@ -140,10 +143,24 @@ class Shuffle(Keyed, RecordMethod):
             ranks[place][places[-1]] = scores[place].rank[scores[place].order]
         return _Shuffled(scores, places, ranks, on.explained)
 
-    def _normal(self, key: Key, name: str, identity: Ints) -> Floats:
+    def _told(self, records: RecordSet, columns: Sequence[_Column]) -> tuple[Any, ...]:
+        """What new places depend on besides the draws: the parameters, and all values.
+
+        Exact draws are those of the key less what they have in common with the values. From two of them with the same
+        draws, readers would know that part, and by it the values.
+        """
+        assert records.identity is not None
+        order, content = np.argsort(records.identity), blake2b(digest_size=16)
+        content.update(records.identity[order].astype("<u8").tobytes())
+        for column in columns:
+            content.update(np.where(column.empty, 0, column.values).astype("<f8")[order].tobytes())
+        named = [column.name for column in columns]
+        return named, list(self.given), self.exact, self.scale, list(records.strata), content.hexdigest()
+
+    def _normal(self, key: Key, name: str, identity: Ints, told: Sequence[Any]) -> Floats:
         from scipy.special import ndtri
 
-        drawn = fractions(draws(key.secret, self.purpose(f"shuffle/{name}"), self.version, identity))
+        drawn = fractions(draws(key.secret, self.purpose(f"shuffle/{name}", *told), self.version, identity))
         return np.asarray(ndtri(drawn + HALF_STEP))
 
     def _refuse_few(self, records: RecordSet, columns: Sequence[_Column], rows: Ints, many: int) -> None:

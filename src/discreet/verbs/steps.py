@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from itertools import pairwise
@@ -94,6 +94,10 @@ TWICE = {
         "Values of column {!r} are exchanged twice, and would come back to where they were.",
         "Give the second another version=.",
     ),
+    "mask_residual": (
+        "Residuals of column {!r} are masked twice: what was reflected once comes back when it is reflected again.",
+        "Give one MaskResidual, with the other one as its first=.",
+    ),
     "add_noise": (
         "Column {!r} gets noise twice with the same draws, which do not add up like other ones.",
         "Give one AddNoise with a larger amount=, or the second another version=.",
@@ -118,12 +122,30 @@ def _exchanged(method: Mapping[str, Any], facts: Mapping[str, Any]) -> list[tupl
     """What a step exchanges, and by which draws where others would not bring it back."""
     kind = str(method["method"])
     if kind == "mask_residual":
-        return _exchanged(facts["first"]["method"], facts["first"]["facts"])
+        first = _exchanged(facts["first"]["method"], facts["first"]["facts"])
+        return [*first, *((kind, str(name), 0) for name in facts["columns"])]
     if kind in ("rank_swap", "redraw"):
         return [(kind, str(name), 0) for name in facts["columns"]]
     if kind in ("add_noise", "microaggregated_swap", "shuffle"):
         return [(kind, str(name), int(method["version"])) for name in facts["columns"]]
     return [("swap", str(method["area"]), int(method["version"]))] if kind == "swap" else []
+
+
+DRAWS_OF_RECORDS = ("multiplicative_noise", "swap")
+"""Methods whose draws belong to a record, whichever of its columns they are for."""
+
+
+def drawn_by(method: Mapping[str, Any], columns: Collection[str]) -> set[tuple[str, int, str]]:
+    """What a method, or a stage of it, draws for some columns: kind, version and column ("" where it is all one)."""
+    stages = [stage for stage in (method.get("first"), method.get("second")) if isinstance(stage, Mapping)]
+    found = {drawn for stage in stages for drawn in drawn_by(stage, columns)}
+    kind = str(method["method"])
+    if "insecure_seed" in method and (kind != "mask_residual" or isinstance(method["second"], str)):
+        named = ("",) if kind in DRAWS_OF_RECORDS else columns
+        # Where only the next rank is in reach, the exchange is the same whatever was drawn.
+        version = 0 if kind == "rank_swap" else int(method["version"])
+        found |= {(kind, version, name) for name in named}
+    return found
 
 
 class Earlier(NamedTuple):

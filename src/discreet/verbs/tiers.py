@@ -20,7 +20,7 @@ from discreet.model.release import Release
 from discreet.rules.key_counts import codes_of
 from discreet.rules.records import RecordRule
 from discreet.verbs.protect_records import refuse_options_of_tables, release_of
-from discreet.verbs.steps import as_steps, refuse_for_records
+from discreet.verbs.steps import as_steps, drawn_by, refuse_for_records
 from discreet.watching import watched
 
 if TYPE_CHECKING:
@@ -142,6 +142,8 @@ def tiers(
 
     Raises
     ------
+    ParameterError
+        Where a tier draws what a tier above drew already.
     ProtectionError
         Where a sensitive column goes through all tiers as it is, or the last tier does not give a published table.
 
@@ -162,11 +164,13 @@ def tiers(
     releases: dict[str, Release[RecordCustodian]] = {}
     log: list[Mapping[str, Any]] = []
     above: str | None = None
+    drawn: set[tuple[str, int, str]] = set()
     for name, tier in named.items():
         records = _without(records, tier.drop, name)
         release = release_of(records, tier.steps, list(tier.rules), key=key, keep_order=False, name=name)
         key = release.custodian.key if key is None else key
         releases[name] = release
+        drawn |= _refuse_drawn_above(name, release.custodian, drawn)
         shown = release.public.records
         assert shown is not None
         columns = list(shown.variables)
@@ -216,6 +220,34 @@ def _published(release: Release[RecordCustodian]) -> RecordSet:
         about = replace(about, label=said.label, value_labels=said.value_labels, missing=said.missing)
         info[name] = replace(about, format=said.format, measure=said.measure)
     return replace(records, info=info, identity=None)
+
+
+def _refuse_drawn_above(
+    tier: str, custodian: RecordCustodian, above: set[tuple[str, int, str]]
+) -> set[tuple[str, int, str]]:
+    """What a tier draws; refused where a tier above drew the same.
+
+    The same exchange brings values back, and the same noise once more tells whoever has both files how large it was.
+    """
+    found: set[tuple[str, int, str]] = set()
+    for step in custodian.steps:
+        found |= drawn_by(step.evidence.method, step.changed.column_names)
+    again = sorted(found & above)
+    if again:
+        kind, version, name = again[0]
+        if not version:
+            raise ParameterError(
+                f"Tier {tier!r} exchanges values of column {name!r}, and so does a tier above: they would come back "
+                "to where they were.",
+                hint="Exchange the column in one tier, with a larger share=.",
+            )
+        of_column = f" of column {name!r}" if name else ""
+        raise ParameterError(
+            f"Tier {tier!r} repeats draws{of_column} that a tier above made ({kind}, version {version}): whoever has "
+            "both files could work out what was there before.",
+            hint=f"Give the method another version=, such as version={version + 1}.",
+        )
+    return found
 
 
 def _refuse_bare(releases: Mapping[str, Release[RecordCustodian]]) -> None:

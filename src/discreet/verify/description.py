@@ -74,7 +74,10 @@ TABLE: dict[str, Shape] = {
     "profile": optional(one_of("handbook", "argus")),
     "options": optional(record({}, {"missing_safe": flag, "manual_range": PERCENT, "unrelated": TEXTS})),
 }
-CLAIM = record({"method": SOME, "statement": SOME, "attackers": TEXTS, "not_considered": TEXTS, "together_with": TEXTS})
+STATEMENT = text(r".+")  # as long as columns are many: it names them
+CLAIM = record(
+    {"method": SOME, "statement": STATEMENT, "attackers": TEXTS, "not_considered": TEXTS, "together_with": TEXTS}
+)
 TIMES = text(r"-?[0-9]{1,300}/[1-9][0-9]{0,299}")
 REASON = record(
     {

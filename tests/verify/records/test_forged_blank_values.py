@@ -335,7 +335,7 @@ def test_other_empty_records_than_the_chances_give_are_seen_without_the_key(lost
 
 def test_a_kept_value_that_had_hardly_a_chance():
     def forge(f: BlankForgery) -> None:
-        f.method["least_chance"] = 0.3
+        f.method["least_chance"] = 0.4
 
     refused(forge, "a value was kept with less than the least chance")
 

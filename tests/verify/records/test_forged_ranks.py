@@ -92,7 +92,7 @@ def test_a_value_from_nowhere():
 def test_partners_that_lie_too_far_apart():
     def forge(f: RankForgery) -> None:
         rows = by_rank(f, "n")
-        f.pair("partner_1", "y", rows[2], rows[7])  # 4 ranks are allowed: a tenth of 40
+        f.pair("partner_1", "y", rows[3], rows[8])  # 4 ranks are allowed: a tenth of 40
 
     refused(forge, "2 records took a value from farther away than stated")
 

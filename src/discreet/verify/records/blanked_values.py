@@ -15,7 +15,7 @@ from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.blank_values import blanked_values_claim
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
-from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of
+from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of, purpose_of
 from discreet.verify.records.value_columns import NEVER, whole_units
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def check_blanked_values(step: CheckedStep) -> None:
             return
         stays = stays * np.where(columns[name].known, chances[1] - chances[0], 1.0)
         if identity is not None and step.key is not None:
-            drawn = drawn_fractions(identity, step.key.secret, _purpose(step, f"blank values/jitter/{name}"))
+            purpose = purpose_of(step.method, f"blank values/jitter/{name}", float(step.method["jitter"][name]))
+            drawn = drawn_fractions(identity, step.key.secret, purpose)
             expected |= columns[name].known & ((drawn < chances[0] - NEARLY) | (drawn >= chances[1] + NEARLY))
             beyond |= columns[name].known & ((drawn < chances[0] + NEARLY) | (drawn >= chances[1] - NEARLY))
     if step.key is None:
@@ -199,7 +200,7 @@ def _check_noise(step: CheckedStep, name: str, column: CheckedColumn, identity: 
         return
     from statistics import NormalDist
 
-    purpose = _purpose(step, f"blank values/noise/{name}/{float(step.method['noise'][name])!r}")
+    purpose = purpose_of(step.method, f"blank values/noise/{name}/{float(step.method['noise'][name])!r}")
     drawn = drawn_fractions(identity, step.key.secret, purpose, column.units.view(np.uint64))[column.known]
     inverse = NormalDist().inv_cdf
     normal = np.array([inverse(min(max(f, 2.0**-54), 1 - 2.0**-53)) for f in drawn.tolist()])
@@ -215,12 +216,6 @@ def _impossible(draws: Floats, rounded: float) -> bool:
     root = float(np.sqrt((draws**2).mean()))
     nearest = min(max(1.0, max(0.0, root - rounded) ** 2), (root + rounded) ** 2)
     return nearest == 0 or len(draws) / 2 * (nearest - 1 - log(nearest)) > BEYOND_CHANCE
-
-
-def _purpose(step: CheckedStep, what: str) -> str:
-    """What draws are for."""
-    version = int(step.method["version"])
-    return f"{what}/{version}" if version == 1 else f"{what}/{version}/{version}"
 
 
 # ---- limits -------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from discreet.verify.records.randomly_rounded import check_randomly_rounded
 from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.redrawn import check_redrawn
-from discreet.verify.records.residual import check_residual
+from discreet.verify.records.residual import check_residual, with_first_stages
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.shuffled import check_shuffled
 from discreet.verify.records.swapped_records import check_swapped_records
@@ -88,7 +88,7 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
     last = {name: custodian.original.columns[name] for name in custodian.original.names}
     for number, done in enumerate(custodian.steps):
         changed = {name: done.changed[name] for name in done.changed.column_names}
-        earlier = tuple(before.evidence for before in custodian.steps[:number])
+        earlier = tuple(one for before in custodian.steps[:number] for one in with_first_stages(before.evidence))
         step = CheckedStep(verdict, custodian.original, dict(last), changed, done.evidence, earlier, custodian.key)
         if not _fits(step):
             return None

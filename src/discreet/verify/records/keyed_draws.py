@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from hashlib import blake2b, md5
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,14 @@ def drawn_fractions(identity: Words, secret: bytes, purpose: str, *besides: Word
     """
     found: Floats = (_hashed(secret, purpose, [identity, *besides]) >> np.uint64(11)).astype(np.float64) / 2.0**53
     return found
+
+
+def purpose_of(method: Mapping[str, Any], what: str, *told: Any) -> str:
+    """What draws are for: in which version, and where their effect depends on more, a digest of that."""
+    if told:
+        what += "/" + blake2b(json.dumps(list(told), sort_keys=True).encode(), digest_size=8).hexdigest()
+    version = int(method["version"])
+    return f"{what}/{version}" if version == 1 else f"{what}/{version}/{version}"
 
 
 def drawn_words(identity: Words, secret: bytes, purpose: str) -> Words:

@@ -13,7 +13,7 @@ from discreet.errors import counted
 from discreet.model.claims.microaggregated_swap import microaggregated_swap_claim
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
-from discreet.verify.records.keyed_draws import drawn_fractions, identity_of
+from discreet.verify.records.keyed_draws import drawn_fractions, identity_of, purpose_of
 from discreet.verify.records.value_columns import NEVER, stated_columns, whole_units
 
 Numbers = NDArray[np.int64]
@@ -228,10 +228,11 @@ def _check_draws(step: CheckedStep, columns: list[PiecedColumn], cells: list[Num
     """Pieces stand in the order of what the key draws, and so does dither."""
     if step.key is None:
         return
-    identity, version = identity_of(step.original), int(step.method["version"])
-    again = f"/{version}/{version}" if version != 1 else "/1"
+    identity, asked = identity_of(step.original), step.method["dither"]
+    width = None if asked is None else float(asked)
     for column in columns:
-        drawn = drawn_fractions(identity, step.key.secret, f"microaggregated swap/{column.name}{again}")
+        purpose = purpose_of(step.method, f"microaggregated swap/{column.name}")
+        drawn = drawn_fractions(identity, step.key.secret, purpose)
         span, wrong = step.evidence.facts["spans"][column.place], 0
         for rows in cells:
             there = rows[~column.empty[rows]]
@@ -239,7 +240,8 @@ def _check_draws(step: CheckedStep, columns: list[PiecedColumn], cells: list[Num
             wrong += int((column.piece[order] != np.arange(len(order))).sum())
         if wrong:
             step.refuse(f"{counted(wrong, 'record', 'have')} another piece than the key draws", column.name)
-        noise = drawn_fractions(identity, step.key.secret, f"microaggregated swap dither/{column.name}{again}")
+        purpose = purpose_of(step.method, f"microaggregated swap dither/{column.name}", width)
+        noise = drawn_fractions(identity, step.key.secret, purpose)
         dither = np.where(column.empty, 0, np.floor(noise * span).astype(np.int64) - span // 2)
         if span and np.any(dither != column.added):
             step.refuse("dither is not what the key draws", column.name)

@@ -13,7 +13,7 @@ from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.rank_swap import rank_swapped_claim
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
-from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of
+from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of, purpose_of
 from discreet.verify.records.value_columns import stated_columns, stratum_numbers
 
 if TYPE_CHECKING:
@@ -128,8 +128,9 @@ def _check_partners(step: CheckedStep, name: str, column: RankedColumn, identity
 
 def _for(step: CheckedStep, name: str) -> str:
     """What the draws of a column are for."""
-    version = int(step.method["version"])
-    return f"rank swap/{name}/{version}" if version == 1 else f"rank swap/{name}/{version}/{version}"
+    method = step.method
+    told = float(method["share"]), bool(method["joint"]), list(step.original.strata)
+    return purpose_of(method, f"rank swap/{name}", *told)
 
 
 def _far(column: RankedColumn, rows: Ints, reach: int) -> int:

@@ -12,7 +12,7 @@ from discreet.model.claims.redrawing import redrawn_claim
 from discreet.verify.records.added_totals import changed_columns, check_totals, fields_that_stay, in_units, same_where
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.expected import HIDDEN
-from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of
+from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of, purpose_of
 from discreet.verify.records.redrawn_values import MoneyModel, check_values, roundness
 from discreet.verify.records.value_columns import whole_units
 
@@ -140,7 +140,7 @@ def _check_chosen(step: CheckedStep, money: dict[str, MoneyField], why: NDArray[
     if int(beside.sum()) != min(int(method["camouflage"]), int(rest.sum())):
         step.refuse("another number of records was chosen as camouflage than the method says")
     elif identity is not None and step.key is not None and beside.any():
-        chance = drawn_fractions(identity, step.key.secret, _for(step, "redraw/camouflage"))
+        chance = drawn_fractions(identity, step.key.secret, purpose_of(step.method, "redraw/camouflage"))
         if np.any(chance[rest & ~beside] < chance[beside].max()):
             step.refuse("the camouflage is not the one that the key draws")
 
@@ -177,10 +177,11 @@ def _check_drawn(step: CheckedStep, money: dict[str, MoneyField], why: NDArray[A
     after = {name: field.new / 10.0**field.decimals for name, field in money.items()}
     model = MoneyModel(step, before, after, {name: field.stays for name, field in money.items()}, identity)
     clipped, unsure = [], 0
+    told = float(step.method["least"]), float(step.method["most"])
     for name, field in money.items():
         rows = np.flatnonzero(field.able & (why > 0))
         share, chance = (
-            drawn_fractions(identity, step.key.secret, _for(step, f"redraw/{name}/{what}"))[rows]
+            drawn_fractions(identity, step.key.secret, purpose_of(step.method, f"redraw/{name}/{what}", *told))[rows]
             for what in ("bound", "value")
         )
         share = share * (step.method["most"] - step.method["least"]) + step.method["least"]
@@ -200,9 +201,3 @@ def _check_drawn(step: CheckedStep, money: dict[str, MoneyField], why: NDArray[A
     if not unsure and step.evidence.facts["clipped"] != clipped:
         step.refuse("another number of values lies at a bound than stated")
     return not unsure
-
-
-def _for(step: CheckedStep, what: str) -> str:
-    """What draws are for."""
-    version = int(step.method["version"])
-    return f"{what}/{version}" if version == 1 else f"{what}/{version}/{version}"

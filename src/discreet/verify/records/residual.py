@@ -18,7 +18,7 @@ from discreet.model.evidence import Evidence
 from discreet.model.records import ColumnInfo
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
-from discreet.verify.records.keyed_draws import drawn_fractions, identity_of
+from discreet.verify.records.keyed_draws import drawn_fractions, identity_of, purpose_of
 from discreet.verify.records.linked import right_share
 from discreet.verify.records.value_columns import NEVER, stratum_numbers, whole_units
 from discreet.verify.verdict import Verdict
@@ -46,6 +46,10 @@ def check_residual(step: CheckedStep) -> None:
     if not rows <= set(step.evidence.parts.get("records", {})):
         step.refuse("the values between the stages are not stated")
         return
+    if any(
+        done.method["method"] == "mask_residual" and set(names) & set(done.facts["columns"]) for done in step.earlier
+    ):
+        step.refuse("residuals were masked twice, which may bring values back")
     masked = _stated(step, "first", names)
     first = {name: _shown(step, name, masked[name], "first", place, empty) for place, name in enumerate(names)}
     _check_stage(step, "first", step.before, first, step.original.info)
@@ -63,10 +67,24 @@ def check_residual(step: CheckedStep) -> None:
         _check_stage(step, "second", {**step.before, **left}, last, info)
     _check_sums(step, names, masked, back, empty)
     _check_risk(step, names)
-    if facts["drawn"] != _draws(step.method) or type(facts["insecure"]) is not bool:
+    drawn = _draws(step.method)
+    if facts["drawn"] != drawn or type(facts["insecure"]) is not bool:
         step.refuse("it is not said whether the stages draw at random, or wrongly")
+    elif step.key is not None and facts["insecure"] != (drawn and step.key.insecure):
+        step.refuse("it is not said whether draws came from a seed, or wrongly")
     step.claims(residual_claim(step.method, facts))
     step.verdict.prove(step.evidence.claim.statement, before)
+
+
+def with_first_stages(evidence: Evidence) -> list[Evidence]:
+    """What a step says of itself, and what its first stages say: these act on columns like steps of their own."""
+    found, inner = [evidence], evidence.facts.get("first")
+    if evidence.method.get("method") == "mask_residual" and isinstance(inner, Mapping):
+        method, facts = inner.get("method"), inner.get("facts")
+        if isinstance(method, Mapping) and isinstance(facts, Mapping):
+            stage = Evidence(dict(method), Claim(str(method.get("method")), "", (), ()), facts=dict(facts))
+            found += with_first_stages(stage)
+    return found
 
 
 def _draws(method: Mapping[str, Any]) -> bool:
@@ -258,10 +276,10 @@ def _check_noise(step: CheckedStep, names: list[str], masked: Units, residual: U
     if step.key is None:
         step.verdict.take_for_granted("that noise was drawn with the moments of the residuals", "method")
         return
-    version = int(step.method["version"])
-    purpose = "residual noise/{}/1" if version == 1 else f"residual noise/{{}}/{version}/{version}"
+    told = *(step.method[what] for what in ("first", "second", "sign", "partitions")), names, list(step.original.strata)
     identity = identity_of(step.original)
-    drawn = [drawn_fractions(identity, step.key.secret, purpose.format(name)) for name in names]
+    purposes = [purpose_of(step.method, f"residual noise/{name}", *told) for name in names]
+    drawn = [drawn_fractions(identity, step.key.secret, purpose) for purpose in purposes]
     normal = ndtri(np.stack(drawn, axis=1) + 2.0**-54)
     units = 10.0 ** -np.array(decimals["second_decimals"], np.float64)
     wrong = 0

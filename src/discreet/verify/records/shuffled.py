@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from math import isclose
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ from discreet.model.claims.shuffle import shuffled_claim
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
 from discreet.verify.records.drawn_shuffle import ShuffledStratum, expected_numbers, explained_shares
-from discreet.verify.records.keyed_draws import drawn_fractions, identity_of
+from discreet.verify.records.keyed_draws import Words, drawn_fractions, identity_of, purpose_of
 from discreet.verify.records.value_columns import NEVER, stated_columns, stratum_numbers
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ def _check_facts(step: CheckedStep, columns: list[ShuffledColumn], many: int, ki
         known = float(np.corrcoef(old, new)[0, 1] ** 2) if old.std() > 0 else 0.0
         if not isclose(stated, known, abs_tol=NEARLY):
             step.refuse("readers know another share of a column than stated", column.name)
-    found = [_correlations([_ranks(one, kinds, after) for one in columns]) for after in (False, True)]
+    some = _with_values(columns, many)
+    found = [_correlations([_ranks(one, kinds, some, after) for one in columns]) for after in (False, True)]
     if not isclose(facts["change"], float(np.abs(found[0] - found[1])[:many].max(initial=0.0)), abs_tol=NEARLY):
         step.refuse("correlations changed by something else than stated")
     strata = list(_strata(columns, many, kinds))
@@ -133,9 +135,14 @@ def _check_twice(step: CheckedStep) -> None:
         step.refuse("values were shuffled twice by the same draws", ", ".join(twice))
 
 
+def _with_values(columns: list[ShuffledColumn], many: int) -> NDArray[np.bool_]:
+    """Rows that have a value to shuffle."""
+    return ~np.logical_and.reduce([column.empty for column in columns[:many]])
+
+
 def _strata(columns: list[ShuffledColumn], many: int, kinds: Ints) -> Any:
     """Rows of each stratum that have a value to shuffle."""
-    some = ~np.logical_and.reduce([column.empty for column in columns[:many]])
+    some = _with_values(columns, many)
     for kind in np.unique(kinds[some]):
         yield np.flatnonzero((kinds == kind) & some)
 
@@ -149,12 +156,10 @@ def _check_draws(step: CheckedStep, columns: list[ShuffledColumn], many: int, ki
     """New values stand in the order of the numbers that the key draws."""
     if step.key is None:
         return
-    identity, version = identity_of(step.original), int(step.method["version"])
-    again = f"/{version}" if version != 1 else ""
-    fractions = [
-        drawn_fractions(identity, step.key.secret, f"shuffle/{column.name}{again}/{version}")
-        for column in columns[:many]
-    ]
+    identity = identity_of(step.original)
+    told = _told(step, columns, identity)
+    purposes = [purpose_of(step.method, f"shuffle/{column.name}", *told) for column in columns[:many]]
+    fractions = [drawn_fractions(identity, step.key.secret, purpose) for purpose in purposes]
     wrong = [0] * many
     for rows in _strata(columns, many, kinds):
         noise = np.stack([one[rows] for one in fractions], axis=1)
@@ -165,6 +170,16 @@ def _check_draws(step: CheckedStep, columns: list[ShuffledColumn], many: int, ki
     for column, bad in zip(columns, wrong, strict=False):
         if bad:
             step.refuse(f"{counted(bad, 'record', 'have')} another value than the key draws", column.name)
+
+
+def _told(step: CheckedStep, columns: list[ShuffledColumn], identity: Words) -> list[Any]:
+    """What the draws are for: the parameters, and a digest of identities and values in the order of identities."""
+    method, order = step.method, np.argsort(identity.astype(np.int64), kind="stable")
+    values = [np.where(column.empty, 0, column.before)[order].astype("<f8") for column in columns]
+    parts = [identity[order].astype("<u8").tobytes(), *(some.tobytes() for some in values)]
+    content = blake2b(b"".join(parts), digest_size=16).hexdigest()
+    names = [column.name for column in columns]
+    return [names, list(method["given"]), bool(method["exact"]), method["scale"], list(step.original.strata), content]
 
 
 def _out_of_order(values: NDArray[Any], numbers: Floats) -> int:
@@ -178,11 +193,11 @@ def _out_of_order(values: NDArray[Any], numbers: Floats) -> int:
     return int((drawn < below - ALIKE).sum())
 
 
-def _ranks(column: ShuffledColumn, kinds: Ints, after: bool) -> Floats:
-    """Ranks around 0 in shares of the stratum; equal values share one; 0 where it is empty."""
+def _ranks(column: ShuffledColumn, kinds: Ints, some: NDArray[np.bool_], after: bool) -> Floats:
+    """Ranks around 0 in shares of the stratum; equal values share one; 0 where it is empty, or nothing was shuffled."""
     values, found = column.after if after else column.before, np.zeros(len(kinds))
     for kind in np.unique(kinds):
-        rows = np.flatnonzero((kinds == kind) & ~column.empty)
+        rows = np.flatnonzero((kinds == kind) & some & ~column.empty)
         if len(rows):
             _, place, count = np.unique(values[rows], return_inverse=True, return_counts=True)
             found[rows] = ((np.cumsum(count) - count / 2) / len(rows) - 0.5)[place]
