@@ -63,8 +63,11 @@ def check_residual(step: CheckedStep) -> None:
         _check_stage(step, "second", {**step.before, **left}, last, info)
     _check_sums(step, names, masked, back, empty)
     _check_risk(step, names)
-    if facts["drawn"] != _draws(step.method) or type(facts["insecure"]) is not bool:
+    drawn = _draws(step.method)
+    if facts["drawn"] != drawn or type(facts["insecure"]) is not bool:
         step.refuse("it is not said whether the stages draw at random, or wrongly")
+    elif step.key is not None and facts["insecure"] != (drawn and step.key.insecure):
+        step.refuse("it is not said whether draws came from a seed, or wrongly")
     step.claims(residual_claim(step.method, facts))
     step.verdict.prove(step.evidence.claim.statement, before)
 
