@@ -15,7 +15,7 @@ import discreet as ds
 from discreet.model.claims.blank_values import blanked_values_claim
 from discreet.verify import check_records
 from discreet.verify.records.blanked_values import _check_numbers, _impossible, _limit
-from tests.verify.records.test_forged_blank_values import KEY, ROWS, BlankForgery, refused
+from tests.verify.records.test_forged_blank_values import KEY, ROWS, BlankForgery, kept_row, refused
 
 # ---- what is stated -------------------------------------------------------------------------------------------------
 
@@ -52,6 +52,15 @@ def test_draws_of_a_seed_that_are_not_told():
         lambda f: setattr(f, "key", ds.Key(bytes(32), insecure=True)),
         "it is not said whether draws came from a seed, or wrongly",
     )
+
+
+@pytest.mark.parametrize("unit", [0.01, -0.01])
+def test_a_value_that_is_one_unit_off(unit):
+    def forge(f: BlankForgery) -> None:
+        row = kept_row(f)
+        f.changed["x"][row] = round(f.changed["x"][row] + unit, 2)
+
+    refused(forge, "a value is not the original one with its noise")
 
 
 @pytest.mark.parametrize("noise", [1, -1])

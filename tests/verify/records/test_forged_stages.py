@@ -93,9 +93,7 @@ def test_a_column_without_an_exact_unit():
 
 @pytest.mark.parametrize("decimals", [2, 7])
 def test_residuals_of_other_decimals(decimals):
-    refused(
-        lambda f: f.facts.update(residual_decimals=[decimals] * 2), "the residuals have other decimals than stated"
-    )
+    refused(lambda f: f.facts.update(residual_decimals=[decimals] * 2), "the residuals have other decimals than stated")
 
 
 # ---- sums -----------------------------------------------------------------------------------------------------------

@@ -76,7 +76,9 @@ def test_a_zero_that_fell_below_zero():
 
 def test_effects_on_a_column_with_gaps():
     refused(
-        lambda f: f.facts["shifts"].__setitem__(1, 0.5), "the mean or the variance changed otherwise than stated", "gaps"
+        lambda f: f.facts["shifts"].__setitem__(1, 0.5),
+        "the mean or the variance changed otherwise than stated",
+        "gaps",
     )
 
 

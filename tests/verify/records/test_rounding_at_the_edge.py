@@ -1,4 +1,4 @@
-"""Random rounding and totals at the edge: one step more than chance allows, sizes that are met, and parts with cents."""
+"""Random rounding and totals at the edge: one step more than chance allows, sizes that are met, parts with cents."""
 
 from __future__ import annotations
 

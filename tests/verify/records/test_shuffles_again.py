@@ -13,7 +13,7 @@ import pytest
 import discreet as ds
 from discreet.model.claims.rank_swap import rank_swapped_claim
 from discreet.verify import check_records
-from discreet.verify.records.rank_kernels import drawn_partners
+from discreet.verify.records import rank_kernels
 from discreet.verify.records.shuffled import _out_of_order
 from tests.verify.records.test_forged_shuffles import ShuffleForgery, same_area
 
@@ -97,5 +97,5 @@ def test_equal_values_that_changed_places_where_nobody_should():
 
 
 def test_the_last_free_rank_within_reach():
-    assert drawn_partners(np.ones(6), 2).tolist() == [2, 3, 0, 1, 5, 4]
-    assert drawn_partners(np.zeros(5), 2).tolist() == [1, 0, 3, 2, 4]
+    assert rank_kernels.drawn_partners(np.ones(6), 2).tolist() == [2, 3, 0, 1, 5, 4]
+    assert rank_kernels.drawn_partners(np.zeros(5), 2).tolist() == [1, 0, 3, 2, 4]
