@@ -158,6 +158,12 @@ def test_a_witness_that_is_no_record(more):
     assert messages == {"records that show the least cost are no records, or several of one stratum"}
 
 
+def test_risks_are_judged_within_strata():
+    table = pa.table({"x": list("aaaaaaaabbbbbbba"), "part": list("1111111122222222"), "w": [2.0] * 16})
+    facts, _ = facts_of(table, ds.LocalSuppress(risk=0.3, strata=["part"]), keys=["x"], weight="w")
+    assert facts["unsafe"] == 1  # alone in the second part, and one of nine in the file
+
+
 def test_shares_beside_a_limit_of_risk():
     data = ds.Microdata(pa.table({"x": ["a"] * 5 + ["b"], "w": [2.0] * 6}), keys="x", weight="w")
     custodian = ds.protect(data, ds.LocalSuppress(risk=0.3)).custodian
