@@ -6,6 +6,7 @@ from itertools import chain, combinations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from discreet.verify.records.blank_risk import risk_of_groups
 from discreet.verify.records.weak_bounds import RiskLimits, cheapest_breaks, witness_cost
@@ -25,6 +26,16 @@ def test_groups_are_enough_where_their_risk_is_not_above_the_limit(limit):
     risk = risk_of_groups(records.astype(np.float64), weight, limit)
     assert np.any(risk > limit)
     assert RiskLimits(limit).enough(records, weight).tolist() == (risk <= limit).tolist()
+
+
+@pytest.mark.parametrize("records", [1, 5, 40])
+@pytest.mark.parametrize("each", [1.0, 1.1, 2.4, 2.6, 30.0])
+def test_risks_are_integrals(records, each):
+    """Also where nearly everybody is in the file, and one more record loses digits."""
+    share = 1 / each
+    wanted = quad(lambda w: share * w ** (records - 1) / (share + (1 - share) * w), 0, 1)[0]
+    found = risk_of_groups(np.array([float(records)]), np.array([records * each]), 0.001)
+    assert found.tolist() == pytest.approx([wanted], rel=1e-8)
 
 
 def test_so_many_records_that_their_weight_does_not_count():
