@@ -78,6 +78,17 @@ def test_whatever_goes_together_is_emptied_together(rows, seed, missing, options
         assert all(shown["rooms"][row] is None for row, home in enumerate(homes) if home in lost)
 
 
+def test_a_member_without_a_code_keeps_nothing_that_others_lose():
+    table = people(60, 5)
+    rooms = [None if row % 10 == 1 else code for row, code in enumerate(table["rooms"].to_pylist())]
+    table = table.set_column(table.column_names.index("rooms"), "rooms", pa.array(rooms))
+    release = ds.protect(data(table), ds.LocalSuppress(3, missing="exempt", of_household=["rooms"]), keep_order=True)
+    shown, homes = release.public.records.shown()["rooms"], table["home"].to_pylist()
+    lost = {home for home, old, new in zip(homes, rooms, shown, strict=True) if old is not None and new is None}
+    assert any(old is None and home in lost for home, old in zip(homes, rooms, strict=True))
+    assert release.verify().holds
+
+
 def test_nothing_is_done_that_nothing_asks_for():
     table = people(40, 1)
     plain = ds.protect(data(table), ds.LocalSuppress(3), keep_order=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.errors import ProtectionError
 from discreet.measures.individual_risk import individual_risk
+from discreet.verify import check_records
 
 Row = tuple[str | None, ...]
 NAMES = ["x", "y", "z"]
@@ -132,6 +134,44 @@ def test_a_witness_and_why_it_says_little():
     # Two others lose both fields to agree with "c", or it loses both itself.
     assert facts["least"] == 2
     assert "at least 2 fields: no more can be said, because a few records that are empty throughout may serve" in words
+
+
+def test_the_dearest_combination_of_a_witness_counts():
+    table = pa.table({"x": list("aaab"), "y": list("cccc"), "z": list("eeee")})
+    facts, _ = facts_of(table, ds.LocalSuppress(2, size=2, missing="any"))
+    assert facts["least"] == 1  # of x and y, or of x and z; y and z cost nothing
+
+
+def test_a_witness_may_need_everybody():
+    facts, _ = facts_of(pa.table({"x": list("aab")}), ds.LocalSuppress(3, missing="any"))
+    assert facts["least"] == 1
+
+
+@pytest.mark.parametrize("more", [99, -1, True, 1.0])
+def test_a_witness_that_is_no_record(more):
+    table = pa.table({"x": list("aaabbbcd"), "y": list("eeefffgh")})
+    custodian = ds.protect(ds.Microdata(table, keys=["x", "y"]), ds.LocalSuppress(3, missing="any")).custodian
+    step = custodian.steps[0]
+    facts = {**step.evidence.facts, "witnesses": [*step.evidence.facts["witnesses"], more]}
+    lie = replace(custodian, steps=(replace(step, evidence=replace(step.evidence, facts=facts)),))
+    messages = {refusal.message for refusal in check_records(lie, lie.public()).refused}
+    assert messages == {"records that show the least cost are no records, or several of one stratum"}
+
+
+def test_risks_are_judged_within_strata():
+    table = pa.table({"x": list("aaaaaaaabbbbbbba"), "part": list("1111111122222222"), "w": [2.0] * 16})
+    facts, _ = facts_of(table, ds.LocalSuppress(risk=0.3, strata=["part"]), keys=["x"], weight="w")
+    assert facts["unsafe"] == 1  # alone in the second part, and one of nine in the file
+
+
+def test_shares_beside_a_limit_of_risk():
+    data = ds.Microdata(pa.table({"x": ["a"] * 5 + ["b"], "w": [2.0] * 6}), keys="x", weight="w")
+    custodian = ds.protect(data, ds.LocalSuppress(risk=0.3)).custodian
+    step = custodian.steps[0]
+    facts = {**step.evidence.facts, "shares": [0] * 6}
+    lie = replace(custodian, steps=(replace(step, evidence=replace(step.evidence, facts=facts)),))
+    messages = {refusal.message for refusal in check_records(lie, lie.public()).refused}
+    assert messages == {"shares of the least cost are stated of what has none"}
 
 
 def test_witnesses_of_strata_add_up():

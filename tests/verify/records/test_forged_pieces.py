@@ -16,6 +16,7 @@ import discreet as ds
 from discreet.model.claims.microaggregated_swap import microaggregated_swap_claim
 from discreet.model.custodian import RecordCustodian
 from discreet.verify import Verdict, check_records
+from discreet.verify.records.piecewise import _unit
 
 METHODS: dict[str, Callable[[], ds.MicroaggregatedSwap]] = {
     "dithered": lambda: ds.MicroaggregatedSwap(["x", "y"], ["area"]),
@@ -320,3 +321,20 @@ def test_values_that_were_cut_into_the_same_pieces_twice():
     lie = replace(custodian, steps=(custodian.steps[0],) * 2)
     found = {refusal.message for refusal in check_records(lie, lie.public()).refused}
     assert found == {"values were cut into the same pieces twice"}
+
+
+@pytest.mark.parametrize(
+    ("values", "unit"),
+    [
+        ([1, 10, 10, 10, 10], 10),
+        ([1, 2, 2, 2, 2], 2),
+        ([1, 5, 5, 5, 5], 5),
+        ([1, 2, 2, 2], 2),  # three of four
+        ([1, 1, 2, 2, 2], 1),
+        ([-10, -20, -20, -20, -20], 20),
+        ([0, 0], 1),
+        ([], 1),
+    ],
+)
+def test_the_unit_of_most_values(values, unit):
+    assert _unit(np.array(values, np.int64)) == unit

@@ -111,7 +111,7 @@ def _base_of(units: Whole, bases: list[tuple[Fraction, Fraction]], decimals: int
     for size, base in bases:
         least = size * 10**decimals
         # A whole number reaches a size where it reaches the next whole number.
-        reached = np.abs(units) >= min(-((-least.numerator) // least.denominator), 2**62)
+        reached = np.abs(units) >= -((-least.numerator) // least.denominator)
         found[(found == 0) & reached] = int(base * 10**decimals)
     return found
 

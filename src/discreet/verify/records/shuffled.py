@@ -114,11 +114,10 @@ def _check_facts(step: CheckedStep, columns: list[ShuffledColumn], many: int, ki
         known = float(np.corrcoef(old, new)[0, 1] ** 2) if old.std() > 0 else 0.0
         if not isclose(stated, known, abs_tol=NEARLY):
             step.refuse("readers know another share of a column than stated", column.name)
-    some = _with_values(columns, many)
-    found = [_correlations([_ranks(one, kinds, some, after) for one in columns]) for after in (False, True)]
+    strata = list(_strata(columns, many, kinds))
+    found = [_correlations([_ranks(one, strata, after) for one in columns]) for after in (False, True)]
     if not isclose(facts["change"], float(np.abs(found[0] - found[1])[:many].max(initial=0.0)), abs_tol=NEARLY):
         step.refuse("correlations changed by something else than stated")
-    strata = list(_strata(columns, many, kinds))
     most = np.max([explained_shares(_stratum(columns, rows, step), many) for rows in strata], axis=0)
     if not np.allclose(facts["explained"], most, rtol=0, atol=NEARLY):
         step.refuse("given columns explain another share than stated")
@@ -135,14 +134,9 @@ def _check_twice(step: CheckedStep) -> None:
         step.refuse("values were shuffled twice by the same draws", ", ".join(twice))
 
 
-def _with_values(columns: list[ShuffledColumn], many: int) -> NDArray[np.bool_]:
-    """Rows that have a value to shuffle."""
-    return ~np.logical_and.reduce([column.empty for column in columns[:many]])
-
-
 def _strata(columns: list[ShuffledColumn], many: int, kinds: Ints) -> Any:
     """Rows of each stratum that have a value to shuffle."""
-    some = _with_values(columns, many)
+    some = ~np.logical_and.reduce([column.empty for column in columns[:many]])
     for kind in np.unique(kinds[some]):
         yield np.flatnonzero((kinds == kind) & some)
 
@@ -184,6 +178,8 @@ def _told(step: CheckedStep, columns: list[ShuffledColumn], identity: Words) -> 
 
 def _out_of_order(values: NDArray[Any], numbers: Floats) -> int:
     """How many records have a larger value than one with a larger number."""
+    if not len(values):  # a stratum may have no value of a column
+        return 0
     order = np.lexsort((numbers, values))
     ordered, drawn = values[order], numbers[order]
     start = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -193,11 +189,11 @@ def _out_of_order(values: NDArray[Any], numbers: Floats) -> int:
     return int((drawn < below - ALIKE).sum())
 
 
-def _ranks(column: ShuffledColumn, kinds: Ints, some: NDArray[np.bool_], after: bool) -> Floats:
+def _ranks(column: ShuffledColumn, strata: list[Ints], after: bool) -> Floats:
     """Ranks around 0 in shares of the stratum; equal values share one; 0 where it is empty, or nothing was shuffled."""
-    values, found = column.after if after else column.before, np.zeros(len(kinds))
-    for kind in np.unique(kinds):
-        rows = np.flatnonzero((kinds == kind) & some & ~column.empty)
+    values, found = column.after if after else column.before, np.zeros(len(column.empty))
+    for stratum in strata:
+        rows = stratum[~column.empty[stratum]]
         if len(rows):
             _, place, count = np.unique(values[rows], return_inverse=True, return_counts=True)
             found[rows] = ((np.cumsum(count) - count / 2) / len(rows) - 0.5)[place]
