@@ -137,7 +137,7 @@ def _check_twice(step: CheckedStep) -> None:
 
 def _with_values(columns: list[ShuffledColumn], many: int) -> NDArray[np.bool_]:
     """Rows that have a value to shuffle."""
-    return ~np.logical_and.reduce([column.empty for column in columns[:many]])
+    return np.asarray(~np.logical_and.reduce([column.empty for column in columns[:many]]))
 
 
 def _strata(columns: list[ShuffledColumn], many: int, kinds: Ints) -> Any:
