@@ -268,6 +268,13 @@ def test_groups_that_hold_something_else(seed, location):
             assert wrong_groups(before, lie, group, decimals, location) == 1
 
 
+def test_two_numbers_that_are_equally_near():
+    """The upper one is right; all records of a group have the same."""
+    for location in ("mean", "median"):
+        for after, wrong in (([2, 2], 0), ([1, 1], 1), ([3, 3], 1), ([2, 3], 1)):
+            assert wrong_groups(np.array([1, 2]), np.array(after), np.zeros(2, np.int64), 0, location) == wrong
+
+
 def test_values_without_a_last_decimal_have_no_mean():
     assert wrong_groups(np.array([1 / 3, 2 / 3]), np.array([0.5, 0.5]), np.array([0, 0]), 1, "mean") is None
     assert wrong_groups(np.array([1.0, 2.0]), np.array([1 / 3, 1 / 3]), np.array([0, 0]), 1, "mean") is None

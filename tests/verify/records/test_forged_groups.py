@@ -15,7 +15,6 @@ import discreet as ds
 from discreet.model.claims.microaggregation import microaggregated_claim
 from discreet.model.custodian import RecordCustodian
 from discreet.verify import Verdict, check_records
-from discreet.verify.records.microaggregated import _wrong_groups
 
 METHODS: dict[str, Callable[[], ds.Microaggregate]] = {
     "both": lambda: ds.Microaggregate(["x", "y"], 3, missing="apart"),
@@ -290,13 +289,3 @@ def test_a_code_for_unknown_that_became_a_gap():
     assert true.verify().holds
     found = [refusal.message for refusal in check_records(lie, lie.public()).refused]
     assert found == ["an empty field changed, or a value became empty"]
-
-
-def test_groups_that_hold_something_else_than_their_mean_or_median():
-    """Of two numbers that are equally near, the upper one is right; all records of a group have the same."""
-    one = np.zeros(2, np.int64)
-    for location in ("mean", "median"):
-        for after, wrong in (([2, 2], 0), ([1, 1], 1), ([3, 3], 1), ([2, 3], 1)):
-            assert _wrong_groups(np.array([1, 2]), np.array(after), one, 0, location) == wrong
-    assert _wrong_groups(np.array([1 / 3, 1 / 3]), np.array([0.3, 0.3]), one, 1, "mean") is None
-    assert _wrong_groups(np.array([0.5, 0.5]), np.array([0.25, 0.75]), one, 1, "mean") is None
