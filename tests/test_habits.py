@@ -78,3 +78,23 @@ def test_few_functions_are_long():
                 if last - node.lineno + 1 - said > MOST_LINES:
                     long.append(f"{path.relative_to(ROOT).as_posix()}: {node.name}")
     assert len(long) <= MOST_LONG, long
+
+
+def test_kernels_sort_in_one_way():
+    """See ``discreet.jit.kernel``: helpers of quicksort get mixed up between kernels that were compiled apart."""
+    wrong = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "@kernel" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.FunctionDef) or "kernel(" not in "".join(map(ast.unparse, node.decorator_list)):
+                continue
+            for call in ast.walk(node):
+                if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                    continue
+                mergesort = any(ast.unparse(word.value) == "'mergesort'" for word in call.keywords)
+                plain = call.func.attr in ("sort", "median", "partition", "percentile", "quantile", "unique")
+                if plain or (call.func.attr == "argsort" and not mergesort):
+                    wrong.append(f"{path.relative_to(ROOT).as_posix()}: {node.name}")
+    assert wrong == []

@@ -89,7 +89,12 @@ def _private(folder: Path) -> bool:
 
 
 def kernel(*signatures: str) -> Callable[[F], F]:
-    """Compile a function for the given types, once for all runs."""
+    """Compile a function for the given types, once for all runs.
+
+    Kernels sort by ``np.argsort(..., kind="mergesort")`` only. The helpers that numba compiles for its quicksort have
+    one name for sorting and for ranking, told apart by a counter that begins anew in every process; kernels that were
+    kept from several processes then call each other's helpers, and ranks come out as values.
+    """
     import numba
 
     if not numba.config.CACHE_DIR:

@@ -29,7 +29,7 @@ def side_fits(records: int, units: int, limits: Any) -> bool:
 @kernel("Tuple((i8[::1], i8[::1], i8[::1]))(i8[::1], i8[::1], i8[::1])")
 def joined_tally(code: Any, records: Any, units: Any) -> Any:
     """Codes that occur in the file or the population, in rising order, with the records and units of each."""
-    order = np.argsort(code)
+    order = np.argsort(code, kind="mergesort")
     seen, mine, theirs = np.empty(len(code), np.int64), np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
     many = 0
     for at in order:

@@ -54,7 +54,7 @@ def tallied(code: Any, records: Any) -> Any:
                 seen[many], amount[many] = i + lo, counts[i]
                 many += 1
     else:
-        order = np.argsort(code)
+        order = np.argsort(code, kind="mergesort")
         seen, amount = np.empty(len(code), np.int64), np.zeros(len(code), np.int64)
         for i in range(len(code)):
             if many == 0 or seen[many - 1] != code[order[i]]:

@@ -29,7 +29,7 @@ def lower_shares(start: Any, who: Any, cost: Any, records: Any, share: Any, k: i
         for at in range(first, last):
             excess[at - first] = cost[at] - share[who[at]]
         taken, total, gains = 0, 0.0, 0.0
-        for place in np.argsort(excess):
+        for place in np.argsort(excess, kind="mergesort"):
             number = records[who[first + place]]
             if excess[place] > 0.0:
                 if taken >= k:

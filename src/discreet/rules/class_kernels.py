@@ -64,7 +64,7 @@ def dominance(start: Any, value: Any, count: Any, known: Any, least: int, found:
                 if not only_known or known[value[at]]:
                     counts[place] = count[at]
                     place += 1
-            counts.sort()
+            counts = counts[np.argsort(counts, kind="mergesort")]
             tail = 0
             for i in range(size - least + 1):
                 tail += counts[i]

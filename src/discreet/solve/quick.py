@@ -328,7 +328,7 @@ def _in_order(cells: Codes, amount: Ints, cost: Floats, withheld: Bools) -> tupl
             moved += 1
     moved_cells, by = np.empty(moved, np.int32), np.empty(moved, np.int64)
     moved, price = 0, 0.0
-    for k in np.argsort(cells):
+    for k in np.argsort(cells, kind="mergesort"):
         if amount[k] != 0:
             moved_cells[moved] = cells[k]
             by[moved] = amount[k]

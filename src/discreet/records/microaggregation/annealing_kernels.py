@@ -122,7 +122,7 @@ def _try_splitting(
         along[i] = 0.0
         for c in range(points.shape[1]):
             along[i] += points[member[theirs, i], c] * (points[end, c] - points[start, c])
-    order = np.argsort(along[:many])
+    order = np.argsort(along[:many], kind="mergesort")
     for i in range(k):
         people[i] = member[theirs, order[i]]
     for i in range(k):
