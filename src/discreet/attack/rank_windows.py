@@ -171,7 +171,10 @@ class _Window:
             # Of equal values nobody sees which rank is whose.
             first = np.searchsorted(ordered, ordered, side="left") - reach
             last = np.searchsorted(ordered, ordered, side="right") - 1 + reach
-            self.parts.append((order, np.maximum(first, 0), np.minimum(last, len(order) - 1)))
+            least, most = ordered[np.maximum(first, 0)], ordered[np.minimum(last, len(order) - 1)]
+            # A value at the end of the window may be that of any row that has it.
+            first, last = np.searchsorted(ordered, least, "left"), np.searchsorted(ordered, most, "right") - 1
+            self.parts.append((order, first, last))
 
     def ends(self) -> tuple[Ints, Ints]:
         """The rows of the least and the greatest value in reach of each row."""

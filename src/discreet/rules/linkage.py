@@ -83,7 +83,7 @@ class MaxLinked(RecordRule):
         """Refuses: there is nothing to compare with."""
         raise NeedsError(
             "MaxLinked compares a release with its original, and there is only one file.",
-            hint="Give it to protect: ds.protect(records, methods, rules=[ds.MaxLinked(...)]).",
+            hint="Give it as a rule of a release, beside methods that change the numbers.",
         )
 
     def compared(self, original: RecordSet, released: RecordSet) -> RecordFinding:
