@@ -93,7 +93,7 @@ def kernel(*signatures: str) -> Callable[[F], F]:
 
     Kernels sort by ``np.argsort(..., kind="mergesort")`` only. The helpers that numba compiles for its quicksort have
     one name for sorting and for ranking, told apart by a counter that begins anew in every process; kernels that were
-    kept from several processes then call each other's helpers, and ranks come out as values.
+    kept from several processes may then call each other's. That is taken for the cause of a crash, and not proved.
     """
     import numba
 
