@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args, get_type_hints
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,27 +11,7 @@ import pytest
 import discreet as ds
 from discreet.errors import InputError, ProtectionError
 
-ALGORITHMS = [
-    "search",
-    "mdav",
-    "mdav_pairs",
-    "v_mdav",
-    "rmd",
-    "optimal_2",
-    "automaton",
-    "univariate",
-    "onedims",
-    "single",
-    "sum",
-    "pca",
-    "pppca",
-    "mcdpca",
-    "clustpca",
-    "clustpppca",
-    "clustmcdpca",
-    "influence",
-    "simple",
-]
+ALGORITHMS = get_args(get_type_hints(ds.Microaggregate)["algorithm"])
 
 
 def method(algorithm: str, k: int = 3, **options: object) -> ds.Microaggregate:
