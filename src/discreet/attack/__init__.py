@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.attack.averaging import Averaged, answers_needed, average_answers, least_squares_attack
     from discreet.attack.coalitions import attack_by_pairs
     from discreet.attack.differencing import RegionDifferences, difference_releases
+    from discreet.attack.guesses import Guesses, ShareInterval, binomial_interval
     from discreet.attack.insiders import WorstInsider, attack_by_insiders
     from discreet.attack.intervals import AttackIntervals, External, attack_intervals
     from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
@@ -35,9 +36,11 @@ __all__ = [
     "Entry",
     "EntryBounds",
     "External",
+    "Guesses",
     "MarginChoice",
     "RankBounds",
     "RegionDifferences",
+    "ShareInterval",
     "Slivers",
     "WorstInsider",
     "answers_needed",
@@ -46,6 +49,7 @@ __all__ = [
     "attack_intervals",
     "attainable_values",
     "average_answers",
+    "binomial_interval",
     "difference_releases",
     "disclosed_by_bounds",
     "least_squares_attack",
@@ -65,6 +69,7 @@ if not TYPE_CHECKING:
             "averaging": ["Averaged", "answers_needed", "average_answers", "least_squares_attack"],
             "coalitions": ["attack_by_pairs"],
             "differencing": ["RegionDifferences", "difference_releases"],
+            "guesses": ["Guesses", "ShareInterval", "binomial_interval"],
             "insiders": ["WorstInsider", "attack_by_insiders"],
             "intervals": ["AttackIntervals", "External", "attack_intervals"],
             "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
