@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from discreet.attack.averaging import Averaged, answers_needed, average_answers, least_squares_attack
     from discreet.attack.coalitions import attack_by_pairs
     from discreet.attack.differencing import RegionDifferences, difference_releases
-    from discreet.attack.guesses import Guesses, ShareInterval, binomial_interval
     from discreet.attack.insiders import WorstInsider, attack_by_insiders
     from discreet.attack.intervals import AttackIntervals, External, attack_intervals
     from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
     from discreet.attack.rank_windows import RankBounds, rank_bounds
+    from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
     from discreet.attack.slivers import Slivers, sliver_attack
     from discreet.attack.uniqueness import Entry, EntryBounds, attainable_values, unique_entries
     from discreet.attack.withholding import MarginChoice, margins_to_withhold
@@ -36,9 +36,9 @@ __all__ = [
     "Entry",
     "EntryBounds",
     "External",
-    "Guesses",
     "MarginChoice",
     "RankBounds",
+    "RecordAttack",
     "RegionDifferences",
     "ShareInterval",
     "Slivers",
@@ -69,11 +69,11 @@ if not TYPE_CHECKING:
             "averaging": ["Averaged", "answers_needed", "average_answers", "least_squares_attack"],
             "coalitions": ["attack_by_pairs"],
             "differencing": ["RegionDifferences", "difference_releases"],
-            "guesses": ["Guesses", "ShareInterval", "binomial_interval"],
             "insiders": ["WorstInsider", "attack_by_insiders"],
             "intervals": ["AttackIntervals", "External", "attack_intervals"],
             "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
             "rank_windows": ["RankBounds", "rank_bounds"],
+            "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],
             "slivers": ["Slivers", "sliver_attack"],
             "uniqueness": ["Entry", "EntryBounds", "attainable_values", "unique_entries"],
             "withholding": ["MarginChoice", "margins_to_withhold"],

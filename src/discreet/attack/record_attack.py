@@ -51,7 +51,7 @@ def binomial_interval(right: float, tried: int, confidence: float = CONFIDENCE) 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Guesses:
+class RecordAttack:
     """How often somebody is right who guesses which record is whose, or what it holds. For the custodian.
 
     Parameters
@@ -61,7 +61,7 @@ class Guesses:
     what
         What a right guess does: ``"name the right record"``.
     knows
-        What the intruder has: one of ``discreet.attack.guesses.KNOWLEDGE``.
+        What the intruder has: one of ``discreet.attack.record_attack.KNOWLEDGE``.
     rows
         Positions of the records that were tried.
     chance
@@ -76,7 +76,7 @@ class Guesses:
     Examples
     --------
     >>> import numpy as np
-    >>> found = Guesses("nearest", "name the right record", "records", np.arange(4), np.array([1, 0.5, 0, 0]), 0.25)
+    >>> found = RecordAttack("nearest", "name the right record", "records", np.arange(4), np.array([1, 0.5, 0, 0]), 0.25)
     >>> found.right, found.share, round(found.advantage, 3)
     (1.5, 0.375, 0.167)
     """
