@@ -76,7 +76,8 @@ class RecordAttack:
     Examples
     --------
     >>> import numpy as np
-    >>> found = RecordAttack("nearest", "name the right record", "records", np.arange(4), np.array([1, 0.5, 0, 0]), 0.25)
+    >>> chance = np.array([1, 0.5, 0, 0])
+    >>> found = RecordAttack("nearest", "name the right record", "records", np.arange(4), chance, 0.25)
     >>> found.right, found.share, round(found.advantage, 3)
     (1.5, 0.375, 0.167)
     """
