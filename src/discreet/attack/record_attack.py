@@ -70,6 +70,8 @@ class RecordAttack:
         The share of right guesses of somebody who guesses without the released file.
     columns
         Columns that the intruder used.
+    of_records
+        Whether each attempt is about one record of the original; otherwise ``rows`` number attempts.
     notes
         What to know before using the numbers.
 
@@ -89,6 +91,7 @@ class RecordAttack:
     chance: Floats
     baseline: float
     columns: tuple[str, ...] = ()
+    of_records: bool = True
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:

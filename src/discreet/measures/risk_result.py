@@ -24,7 +24,7 @@ from discreet.measures.individual_risk import (
 )
 from discreet.measures.key_tables import KeyTables
 from discreet.model.arrays import Floats, Ints
-from discreet.model.display import text_of_columns
+from discreet.model.display import rows_of, text_of_columns, to_the_right
 from discreet.model.notebook import Chip, items, listing, page, sentence
 from discreet.model.records import RecordSet
 
@@ -360,7 +360,7 @@ class RecordRisk:
             "individual": asdict(self.file),
             "household": None if homes is None else asdict(homes),
             "special": None if self.suda is None else self._special_numbers(self.suda),
-            "parts": {part: _rows(self.columns(part)) for part in parts},
+            "parts": {part: rows_of(self.columns(part)) for part in parts},
             "notes": list(self.notes),
         }
 
@@ -388,7 +388,7 @@ class RecordRisk:
         return {
             "": [one.what for one in self.findings],
             "number": [_rounded(one.number) for one in self.findings],
-            "share": _right([_percent(one.share) for one in self.findings]),
+            "share": to_the_right([_percent(one.share) for one in self.findings]),
             "who": [f"({known.index(one.knows) + 1})" for one in self.findings],
         }
 
@@ -404,7 +404,7 @@ class RecordRisk:
 
     def _keys_text(self) -> str:
         columns = self._key_columns()
-        columns["contribution"] = _right(_shares(columns["contribution"]))
+        columns["contribution"] = to_the_right(_shares(columns["contribution"]))
         return text_of_columns(columns, len(columns["key"]))
 
     def __repr__(self) -> str:
@@ -444,13 +444,3 @@ def _rounded(number: float) -> float:
 
 def _shares(shares: Sequence[float | None]) -> list[str]:
     return ["" if share is None else _percent(share) for share in shares]
-
-
-def _right(words: list[str]) -> list[str]:
-    """Words in one column, to the right."""
-    width = max(map(len, words), default=0)
-    return [word.rjust(width) for word in words]
-
-
-def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
