@@ -164,9 +164,7 @@ def _least_of_kernel(apart: float, own: float, low: float, high: float, degree: 
 
 
 @kernel("void(f8[::1], f8[:, :, ::1], i8, i8, i8, f8, f8[:, ::1], f8[::1])")
-def _to_leaf(
-    point: Any, block: Any, leaf: int, numbers: int, degree: int, own: float, norms: Any, apart: Any
-) -> None:
+def _to_leaf(point: Any, block: Any, leaf: int, numbers: int, degree: int, own: float, norms: Any, apart: Any) -> None:
     """Distances to all places of a leaf."""
     for slot in range(LEAF):
         apart[slot] = 0.0
@@ -282,7 +280,13 @@ def search_nearest(
                 this = who[first[leaf] + slot]
                 if distance < least:
                     unsure = unsure or least <= distance * (1 + NEARLY)
-                    least, reach, count, place, last_leaf = distance, distance * (1 + NEARLY), many[this], row[this], leaf
+                    least, reach, count, place, last_leaf = (
+                        distance,
+                        distance * (1 + NEARLY),
+                        many[this],
+                        row[this],
+                        leaf,
+                    )
                 elif distance == least:
                     count += many[this]
                     place = min(place, row[this])
@@ -349,4 +353,23 @@ def mapped(points: Any, matrix: Any) -> Any:
         for inner in range(len(matrix)):
             for column in range(matrix.shape[1]):
                 found[row, column] += points[row, inner] * matrix[inner, column]
+    return found
+
+
+@kernel("f8[::1](f8[:, ::1], f8[:, ::1], i8[::1], i8, i8)")
+def apart_in_pairs(asked: Any, points: Any, partner: Any, numbers: int, degree: int) -> Any:
+    """The distance of each asked point to one other, added up as in the search; infinite where it has no partner."""
+    found = np.full(len(asked), np.inf)
+    for row in range(len(asked)):
+        if partner[row] < 0:
+            continue
+        one, other = asked[row], points[partner[row]]
+        total = 0.0
+        for column in range(numbers):
+            step = one[column] - other[column]
+            total += step * step
+        for column in range(numbers, len(one)):
+            if one[column] != other[column]:
+                total += 1.0
+        found[row] = kernel_distance(total, norm_of(one), norm_of(other), degree) if degree else total
     return found
