@@ -21,6 +21,7 @@ from discreet.attack.linkage_scales import LinkageScale, scaled_pair, with_codes
 from discreet.attack.mahalanobis import WHAT_IT_NEEDS, Covariance, whitened_pair
 from discreet.attack.nearest import Neighbours, is_near, nearest_in_blocks
 from discreet.attack.record_attack import Knowledge
+from discreet.engine.record_set import with_identity
 from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Floats, Ints
 from discreet.model.records import RecordSet
@@ -251,10 +252,7 @@ class _Files:
 
     def _tried(self, question: LinkageQuestion, records: RecordSet, truth: Ints) -> tuple[Ints, Ints]:
         """Rows that are tried, and rows whose link is known."""
-        from discreet.engine.record_set import with_identity
-
-        identity = with_identity(records).identity
-        assert identity is not None
+        identity = _identity(records)
         known = _known_rows(question.known, identity, truth)
         sample = question.sample or len(records)
         if question.way in SLOW_WAYS:
@@ -328,7 +326,15 @@ class _Files:
             return rank_links(self.columns, question.share, self.blocks, rows, truth)
         from discreet.attack.probabilistic import probabilistic_links
 
-        return probabilistic_links(self.columns, question.direction == "released", self.blocks, rows, truth)
+        backwards = question.direction == "released"
+        first = np.argsort(_identity(self.after if backwards else self.before)[rows].view(np.uint64), kind="stable")
+        return probabilistic_links(self.columns, backwards, self.blocks, rows, truth, first)
+
+
+def _identity(records: RecordSet) -> Ints:
+    identity = with_identity(records).identity
+    assert identity is not None
+    return np.ascontiguousarray(identity)
 
 
 def inverse(links: Ints, others: int) -> Ints:

@@ -59,7 +59,8 @@ def whitened_pair(
     if covariance == "regression":
         return _predicted(start, pairs, truth)
     _refuse_few(len(pairs), 1, start.before.shape[1], covariance)
-    return _by_errors(start, start.before[pairs] - start.after[truth[pairs]])
+    errors = start.before[pairs] - start.after[truth[pairs]]
+    return _by_errors(start, errors, errors.mean(axis=0))
 
 
 def _without_covariance(columns: LinkageColumns) -> Whitened:
@@ -84,21 +85,20 @@ def _without_covariance(columns: LinkageColumns) -> Whitened:
     return Whitened(mapped(files[0], matrix), mapped(files[1], matrix), notes if lost else ())
 
 
-def _by_errors(start: Whitened, errors: Floats) -> Whitened:
-    """Coordinates in which errors have variance one, and on the whole none."""
+def _by_errors(start: Whitened, errors: Floats, shift: Floats) -> Whitened:
+    """Coordinates in which errors have variance one, with what they are on the whole taken off."""
     from discreet.attack.nearest_kernels import mapped
 
     sizes, directions = np.linalg.eigh(_covariance(errors))
     exact = int((sizes < NO_ERROR).sum())
     matrix = np.ascontiguousarray(directions / np.sqrt(np.maximum(sizes, NO_ERROR)))
-    shifted = start.before - errors.mean(axis=0)
     notes = start.notes
     if exact:
         notes += (
             f"The covariance of errors is singular: in {exact} of {counted(len(sizes), 'direction')} the released "
             "values are the original ones. These directions decide before all others.",
         )
-    return Whitened(mapped(shifted, matrix), mapped(start.after, matrix), notes)
+    return Whitened(mapped(start.before - shift, matrix), mapped(start.after, matrix), notes)
 
 
 def _learned(columns: LinkageColumns, start: Whitened, search: Search) -> Whitened:
@@ -111,7 +111,8 @@ def _learned(columns: LinkageColumns, start: Whitened, search: Search) -> Whiten
         links = found
         pairs = _complete_pairs(columns, np.flatnonzero(links >= 0), links)
         _refuse_few(len(pairs), 1, start.before.shape[1], "iterative")
-        now = _by_errors(start, start.before[pairs] - start.after[links[pairs]])
+        errors = start.before[pairs] - start.after[links[pairs]]
+        now = _by_errors(start, errors, np.zeros(errors.shape[1]))  # wrong links say little of the mean error
     return now
 
 
@@ -125,7 +126,8 @@ def _predicted(start: Whitened, pairs: Ints, truth: Ints) -> Whitened:
     _refuse_few(len(pairs), rank, width, "regression")
     slopes = np.linalg.lstsq(design[pairs], start.after[truth[pairs]], rcond=None)[0]
     expected = mapped(design, np.ascontiguousarray(slopes))
-    return _by_errors(start._replace(before=expected), expected[pairs] - start.after[truth[pairs]])
+    errors = expected[pairs] - start.after[truth[pairs]]
+    return _by_errors(start._replace(before=expected), errors, np.zeros(width))
 
 
 def _refuse_few(pairs: int, rank: int, columns: int, covariance: str) -> None:

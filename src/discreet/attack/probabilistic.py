@@ -23,9 +23,11 @@ LAST_CUT = 0.3
 """Beyond the last cut lie all but this share of pairs."""
 PROBED = 1_000
 """Cuts are found among pairs of so many values of each file, evenly spaced by rank."""
-LEARNED_FROM = 10**7
-"""Evidence is learned from so many pairs at most, of the first records that are tried."""
-ROUNDS, SETTLED = 100, 1e-5
+LEARNED_FROM, FEWEST = 4 * 10**6, 100
+"""Evidence is learned from the pairs of as many records as make so many pairs, and of so many records at least."""
+AT_ONCE = 10**7
+"""Pairs between two reports of progress."""
+ROUNDS, SETTLED = 50, 1e-4
 
 
 class Candidates(NamedTuple):
@@ -46,9 +48,12 @@ def candidates_of(blocks: tuple[Ints, Ints] | None, asked: int, searched: int) -
 
 
 def probabilistic_links(
-    columns: LinkageColumns, backwards: bool, blocks: tuple[Ints, Ints] | None, rows: Ints, truth: Ints
+    columns: LinkageColumns, backwards: bool, blocks: tuple[Ints, Ints] | None, rows: Ints, truth: Ints, first: Ints
 ) -> tuple[Neighbours, Floats, tuple[str, ...]]:
-    """The record with the most evidence for each that is tried, and the chance that it is the right one."""
+    """The record with the most evidence for each that is tried, and the chance that it is the right one.
+
+    Evidence is learned from tried records in the order of ``first``, which is not that of the file.
+    """
     from discreet.attack.pair_kernels import most_evidence
 
     before, after = values_with_gaps(columns)
@@ -60,11 +65,11 @@ def probabilistic_links(
     cuts = level_cuts(asked, searched, numbers)
     where = candidates_of(blocks, len(rows), len(searched))
     searched = np.ascontiguousarray(searched[where.place])
-    weights = learned_weights(asked, searched, where, cuts, numbers)
+    weights = learned_weights(asked, searched, where, cuts, numbers, first)
     most, found = np.zeros(len(rows)), np.full(len(rows), -1)
     ties, chance = np.zeros(len(rows), np.int64), np.zeros(len(rows))
     there = np.flatnonzero(where.high > where.low)
-    step = max(1, LEARNED_FROM // max(len(searched), 1))
+    step = max(1, AT_ONCE // max(len(searched), 1))
     for start in range(0, len(there), step):
         checkpoint("links", start, len(there))
         part = there[start : start + step]
@@ -105,13 +110,15 @@ def _spaced(values: Floats) -> Floats:
     return ordered[np.linspace(0, len(ordered) - 1, min(PROBED, len(ordered))).astype(np.int64)]
 
 
-def learned_weights(asked: Floats, searched: Floats, where: Candidates, cuts: Floats, numbers: int) -> Floats:
+def learned_weights(
+    asked: Floats, searched: Floats, where: Candidates, cuts: Floats, numbers: int, first: Ints
+) -> Floats:
     """The logarithm of how much more often each level occurs among pairs that belong together than among all."""
     from discreet.attack.pair_kernels import count_levels, expected_levels
 
-    pairs = np.cumsum(where.high - where.low)
-    many = max(1, int(np.searchsorted(pairs, LEARNED_FROM, side="right")))
-    given = (np.ascontiguousarray(asked[:many]), searched, where.low[:many], where.high[:many], cuts, numbers)
+    pairs = np.cumsum((where.high - where.low)[first])
+    those = first[: max(FEWEST, int(np.searchsorted(pairs, LEARNED_FROM, side="right")))]
+    given = (np.ascontiguousarray(asked[those]), searched, where.low[those], where.high[those], cuts, numbers)
     among_all = _shares(count_levels(*given))
     levels = cuts.shape[1] + 1
     together = np.tile(0.5 ** np.minimum(np.arange(1, levels + 1), levels - 1), (len(cuts), 1))
