@@ -28,6 +28,7 @@ PHASES: dict[str, tuple[str, str]] = {
     "linear program": ("Working out the least cost", ""),
     "generalisations": ("Judging generalisations", "combination of levels"),
     "classes of records": ("Dividing records into classes", "record"),
+    "links": ("Linking records", "record"),
     "combinations of keys": ("Looking at combinations of keys", "combination"),
     "prices": ("Trying other promises", "promise"),
     "relations": ("Finding out which cells add up", ""),
