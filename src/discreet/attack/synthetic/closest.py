@@ -101,10 +101,10 @@ def measure_closest(files: ComparedFiles, attempts: int) -> ClosestRecords:
     """The distances of files that were read."""
     scaled = files.scaled()
     rows = files.released.tried(attempts)
-    mine = nearest_records(scaled.released, rows, scaled.original, scaled.number)
+    mine = nearest_records(scaled.released, rows, scaled.original)
     held = None
     if scaled.holdout is not None:
-        held = nearest_records(scaled.released, rows, scaled.holdout, scaled.number)
+        held = nearest_records(scaled.released, rows, scaled.holdout)
     return ClosestRecords(
         rows,
         mine.distance,

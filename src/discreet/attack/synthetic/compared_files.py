@@ -14,7 +14,7 @@ from discreet.errors import InputError, NeedsError, ParameterError, counted, lis
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, NUMBER, WEIGHT, PublicRecords, RecordSet
+from discreet.model.records import HOUSEHOLD, IDENTIFIER, NEVER_PUBLIC, NUMBER, WEIGHT, PublicRecords, RecordSet
 from discreet.model.release import Release
 from discreet.rules.key_counts import codes_of, numbered
 from discreet.rules.linkage import tried_rows
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ORIGINAL, RELEASED, HOLDOUT = "the original file", "the released file", "the hold-out file"
 MANY_NUMBERS = 20
 """A text column of nothing but numbers with more distinct values than this should have been numbers."""
+FAR = 1e300
+"""A number that is far from all others: a gap."""
 NEARLY_ALL = 0.95
 """A hold-out file of which a larger share occurs in the original was hardly held out."""
 
@@ -102,26 +104,25 @@ class ComparedFiles:
         return self.holdout
 
     def scaled(self) -> ComparedFiles:
-        """The same with numbers in units of their range in the original; columns without one are categories."""
-        number, low, span = self.number.copy(), np.zeros(len(self.names)), np.ones(len(self.names))
-        for place in np.flatnonzero(number):
-            known = self.original.values[place][~np.isnan(self.original.values[place])]
-            reach = float(np.ptp(known)) if len(known) else 0.0
-            if reach > 0 and np.isfinite(reach):
-                low[place], span[place] = known.min(), reach
-            else:
-                number[place] = False
+        """The same with numbers in units of their range in the original, and gaps far from everything.
 
-        def made(file: FileColumns) -> FileColumns:
-            return replace(file, values=np.ascontiguousarray((file.values - low[:, None]) / span[:, None]))
-
-        return replace(
-            self,
-            number=number,
-            original=made(self.original),
-            released=made(self.released),
-            holdout=None if self.holdout is None else made(self.holdout),
-        )
+        Where there is no range, numbers are categories.
+        """
+        files = [self.original, self.released, *([] if self.holdout is None else [self.holdout])]
+        ends = np.cumsum([len(file) for file in files])
+        rows = []
+        for place, is_number in enumerate(self.number):
+            values = np.concatenate([file.values[place] for file in files])
+            known = values[: ends[0]][~np.isnan(values[: ends[0]])]
+            reach = float(known.max() - known.min()) if len(known) else 0.0
+            if is_number and 0 < reach < np.inf:
+                values = (values - known.min()) / reach
+            elif is_number:
+                values = np.where(np.isnan(values), np.nan, value_codes(values)[0])
+            rows.append(np.where(np.isnan(values), FAR, values))
+        parts = [np.ascontiguousarray(part) for part in np.split(np.stack(rows), ends[:-1], axis=1)]
+        made = [replace(file, values=part) for file, part in zip(files, parts, strict=True)]
+        return replace(self, original=made[0], released=made[1], holdout=made[2] if len(made) > 2 else None)
 
     def combinations(self) -> tuple[Ints, Ints, Ints | None, int]:
         """The number of each record's combination of all columns, for the three files, and how many numbers there are.
@@ -189,8 +190,9 @@ def compared_files(
             rows[where].append(part)
     made = {where: FileColumns(np.stack(rows[where]), _identity(file)) for where, file in files.items()}
     notes += _numbers_as_text(words)
-    found = ComparedFiles(names, number, made[ORIGINAL], made[RELEASED], made.get(HOLDOUT), words, tuple(notes))
-    return found if found.holdout is None else replace(found, notes=(*notes, *_overlap(found)))
+    if HOLDOUT in files:
+        notes += _overlap(first, files[HOLDOUT])
+    return ComparedFiles(names, number, made[ORIGINAL], made[RELEASED], made.get(HOLDOUT), words, tuple(notes))
 
 
 def read_records(data: Any, where: str, numeric: Sequence[str] = ()) -> RecordSet:
@@ -312,8 +314,7 @@ def _categories(columns: Sequence[pa.ChunkedArray], unknown: Sequence[Any]) -> t
     import pyarrow as pa
 
     kind = next((column.type for column in columns if column.null_count < len(column)), pa.string())
-    chunks = [chunk for column in columns for chunk in column.cast(kind).chunks]
-    together = pa.chunked_array(chunks, type=kind)
+    together = _together(columns, kind)
     codes, _ = codes_of(together, unknown)
     values = codes.astype(np.float64) - 1
     values[codes == 0] = np.nan
@@ -338,21 +339,41 @@ def _numbers_as_text(words: Mapping[str, tuple[Any, ...]]) -> list[str]:
     ]
 
 
-def _overlap(files: ComparedFiles) -> list[str]:
+def _overlap(original: RecordSet, holdout: RecordSet) -> list[str]:
     """Refuse a hold-out file that is a part of the original; say where some of it may be."""
-    mine, _, other, many = files.combinations()
-    assert other is not None
+    mine, theirs, many = _who(original, holdout)
     counts = np.bincount(mine, minlength=many)
-    again = int((counts[other] > 0).sum())
-    telling = float((counts[mine] == 1).mean()) > 0.5
-    if telling and again > NEARLY_ALL * len(other):
+    again = int((counts[theirs] > 0).sum())
+    if not again or float((counts[mine] == 1).mean()) <= 0.5:  # with few columns, strangers are equal, too
+        return []
+    if again > NEARLY_ALL * len(theirs):
         raise InputError(
-            f"{counted(again, 'record')} of the {len(other):,} held out occur in the original, too.",
+            f"{counted(again, 'record')} of the {len(theirs):,} held out occur in the original, too.",
             hint="Hold-out records must not have been used to make the released file. Leave them out of the original.",
         )
-    if again and telling:
-        return [
-            f"{counted(again, 'record')} of the {len(other):,} held out equal original records in all columns. Whoever "
-            "was used to make the released file does not belong there, and makes the risk look smaller."
-        ]
-    return []
+    return [
+        f"{counted(again, 'record')} of the {len(theirs):,} held out equal original records in all columns. Whoever "
+        "was used to make the released file does not belong there, and makes the risk look smaller."
+    ]
+
+
+def _who(original: RecordSet, holdout: RecordSet) -> tuple[Ints, Ints, int]:
+    """A number for each record of two files, the same for the same identifier, or for the same in all columns."""
+    named = original.with_role(IDENTIFIER)
+    shared = [name for name in original.names if name in holdout.names]
+    if named and set(named) <= set(shared):
+        shared = list(named)
+    columns, sizes = [], []
+    for name in shared:
+        if original[name].type == holdout[name].type:
+            codes, size = codes_of(_together([original[name], holdout[name]], original[name].type))
+            columns.append(codes)
+            sizes.append(size)
+    who, many = numbered(columns, sizes, len(original) + len(holdout))
+    return who[: len(original)], who[len(original) :], many
+
+
+def _together(columns: Sequence[pa.ChunkedArray], kind: Any) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    return pa.chunked_array([chunk for column in columns for chunk in column.cast(kind).chunks], type=kind)

@@ -95,7 +95,7 @@ def _linked(
     points = [np.ascontiguousarray(file.values[:, rows].T) for file in (by_one, by_other)]
     for part in parts_of(len(rows)):
         shared_neighbours(
-            points[0][part], one.released.values, one.number, points[1][part], other.released.values, other.number,
+            points[0][part], one.released.values, points[1][part], other.released.values,
             many, counts[part],
         )  # fmt: skip
     return link_chances(counts, many)

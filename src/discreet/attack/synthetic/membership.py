@@ -146,12 +146,12 @@ def _halves(holdout: FileColumns) -> tuple[Ints, Ints]:
 
 
 def _scores(files: ComparedFiles, file: FileColumns, rows: Ints, reference: Ints | None) -> Floats:
-    near = nearest_records(file, rows, files.released, files.number).distance
+    near = nearest_records(file, rows, files.released).distance
     if reference is None:
         return -near
     assert files.holdout is not None
     some = FileColumns(np.ascontiguousarray(files.holdout.values[:, reference]), files.holdout.identity[reference])
-    usual = nearest_records(file, rows, some, files.number).distance
+    usual = nearest_records(file, rows, some).distance
     return np.asarray(np.log(usual + TINY) - np.log(near + TINY), np.float64)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.attack.synthetic.compared_files import ComparedFiles, FileColumns
-from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.arrays import Floats, Ints
 from discreet.progress import steps
 
 SAME = 1e-12
@@ -30,14 +30,14 @@ class Neighbours(NamedTuple):
     ties: Ints
 
 
-def nearest_records(asked: FileColumns, rows: Ints, among: FileColumns, number: Bools) -> Neighbours:
+def nearest_records(asked: FileColumns, rows: Ints, among: FileColumns) -> Neighbours:
     """The nearest records of one file to some rows of another; both scaled.
 
     Examples
     --------
     >>> one = FileColumns(np.array([[0.0, 0.5]]), np.arange(2))
-    >>> other = FileColumns(np.array([[0.25, 0.75, np.nan]]), np.arange(3))
-    >>> found = nearest_records(one, np.arange(2), other, np.array([True]))
+    >>> other = FileColumns(np.array([[0.25, 0.75, 1e300]]), np.arange(3))
+    >>> found = nearest_records(one, np.arange(2), other)
     >>> found.distance.tolist(), found.ties.tolist()
     ([0.25, 0.25], [1, 2])
     """
@@ -46,7 +46,7 @@ def nearest_records(asked: FileColumns, rows: Ints, among: FileColumns, number: 
     distance, ties = np.empty(len(rows)), np.empty(len(rows), np.int64)
     points = np.ascontiguousarray(asked.values[:, rows].T)
     for part in parts_of(len(rows)):
-        nearest(points[part], among.values, number, distance[part], ties[part])
+        nearest(points[part], among.values, distance[part], ties[part])
     return Neighbours(distance, ties)
 
 
@@ -58,7 +58,7 @@ def answer_shares(files: ComparedFiles, asked: FileColumns, rows: Ints, answers:
     points = np.ascontiguousarray(asked.values[:, rows].T)
     for part in parts_of(len(rows)):
         agreeing_nearest(
-            points[part], files.released.values, files.number, answers.true[part], answers.released, answers.tolerance,
+            points[part], files.released.values, answers.true[part], answers.released, answers.tolerance,
             distance[part], share[part],
         )  # fmt: skip
     return share

@@ -1,8 +1,8 @@
 """Compiled loops over pairs of records with numbers, categories and gaps.
 
 The distance of two records adds up over columns: numbers count as their difference in units of the range, at most 1;
-categories as 0 where they agree and 1 where not; a gap agrees with a gap only. A file is a matrix with one row for
-each column, so that the inner loop runs through neighbouring numbers.
+categories are whole numbers, and count as 0 where they agree and 1 where not; gaps are a number that is far from all
+others. A file is a matrix with one row for each column, so that the inner loop runs through neighbouring numbers.
 """
 
 from __future__ import annotations
@@ -18,28 +18,19 @@ BLOCK = 2048
 """Records that are looked at together: their distances stay in the fastest memory."""
 
 
-@kernel("void(f8[::1], f8[:,::1], b1[::1], i8, i8, f8[::1])")
-def add_distances(one: Any, columns: Any, number: Any, begin: int, end: int, found: Any) -> None:
-    """The distances of one record to some others."""
-    for place in range(end - begin):
-        found[place] = 0.0
-    for column in range(len(columns)):
+@kernel("void(f8[::1], f8[:,::1], i8, i8, f8[::1])")
+def add_distances(one: Any, columns: Any, begin: int, end: int, found: Any) -> None:
+    """The distances of one record to some others; plain enough to be done for several at once."""
+    found[:] = 0.0
+    for column in range(columns.shape[0]):
         mine = one[column]
-        others = columns[column]
-        if np.isnan(mine):
-            for place in range(end - begin):
-                found[place] += 0.0 if np.isnan(others[begin + place]) else 1.0
-        elif number[column]:
-            for place in range(end - begin):
-                apart = abs(others[begin + place] - mine)
-                found[place] += apart if apart < 1.0 else 1.0  # a gap is not below 1
-        else:
-            for place in range(end - begin):
-                found[place] += 0.0 if others[begin + place] == mine else 1.0
+        others = columns[column, begin:end]
+        for place in range(others.shape[0]):
+            found[place] += min(abs(others[place] - mine), 1.0)
 
 
-@kernel("void(f8[:,::1], f8[:,::1], b1[::1], f8[::1], i8[::1])")
-def nearest(asked: Any, columns: Any, number: Any, near: Any, ties: Any) -> None:
+@kernel("void(f8[:,::1], f8[:,::1], f8[::1], i8[::1])")
+def nearest(asked: Any, columns: Any, near: Any, ties: Any) -> None:
     """The distance of each asked record (a row) to the nearest one, and how many are as near."""
     many = columns.shape[1]
     apart = np.empty(BLOCK)
@@ -47,7 +38,7 @@ def nearest(asked: Any, columns: Any, number: Any, near: Any, ties: Any) -> None
         best, equal = np.inf, 0
         for begin in range(0, many, BLOCK):
             end = min(begin + BLOCK, many)
-            add_distances(asked[row], columns, number, begin, end, apart)
+            add_distances(asked[row], columns, begin, end, apart[: end - begin])
             for place in range(end - begin):
                 if apart[place] < best - SAME:
                     best, equal = apart[place], 1
@@ -56,9 +47,9 @@ def nearest(asked: Any, columns: Any, number: Any, near: Any, ties: Any) -> None
         near[row], ties[row] = best, equal
 
 
-@kernel("void(f8[:,::1], f8[:,::1], b1[::1], f8[::1], f8[::1], f8, f8[::1], f8[::1])")
+@kernel("void(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8, f8[::1], f8[::1])")
 def agreeing_nearest(
-    asked: Any, columns: Any, number: Any, truth: Any, answers: Any, tolerance: float, near: Any, share: Any
+    asked: Any, columns: Any, truth: Any, answers: Any, tolerance: float, near: Any, share: Any
 ) -> None:
     """The share of the nearest records that hold the true answer, or one within a share of it (0 for exactly)."""
     many = columns.shape[1]
@@ -68,7 +59,7 @@ def agreeing_nearest(
         true = truth[row]
         for begin in range(0, many, BLOCK):
             end = min(begin + BLOCK, many)
-            add_distances(asked[row], columns, number, begin, end, apart)
+            add_distances(asked[row], columns, begin, end, apart[: end - begin])
             for place in range(end - begin):
                 if apart[place] > best + SAME:
                     continue
@@ -83,13 +74,13 @@ def agreeing_nearest(
         near[row], share[row] = best, right / max(equal, 1)
 
 
-@kernel("void(f8[::1], f8[:,::1], b1[::1], f8[::1])")
-def all_distances(one: Any, columns: Any, number: Any, found: Any) -> None:
+@kernel("void(f8[::1], f8[:,::1], f8[::1])")
+def all_distances(one: Any, columns: Any, found: Any) -> None:
     """The distances of one record to all others."""
     many = columns.shape[1]
     for begin in range(0, many, BLOCK):
         end = min(begin + BLOCK, many)
-        add_distances(one, columns, number, begin, end, found[begin:end])
+        add_distances(one, columns, begin, end, found[begin:end])
 
 
 @kernel("f8(f8[::1], f8[::1])")
@@ -115,9 +106,9 @@ def _place(apart: float, reach: float) -> int:
     return 1 if apart <= reach + SAME else 2
 
 
-@kernel("void(f8[:,::1], f8[:,::1], b1[::1], f8[:,::1], f8[:,::1], b1[::1], i8, i8[:,::1])")
+@kernel("void(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], i8, i8[:,::1])")
 def shared_neighbours(
-    first: Any, first_columns: Any, first_number: Any, second: Any, second_columns: Any, second_number: Any,
+    first: Any, first_columns: Any, second: Any, second_columns: Any,
     many: int, counts: Any,
 ) -> None:  # fmt: skip
     """How the nearest records by some columns overlap with those by others.
@@ -130,8 +121,8 @@ def shared_neighbours(
     one, other = np.empty(size), np.empty(size)
     least = np.empty(many)
     for row in range(len(first)):
-        all_distances(first[row], first_columns, first_number, one)
-        all_distances(second[row], second_columns, second_number, other)
+        all_distances(first[row], first_columns, one)
+        all_distances(second[row], second_columns, other)
         one_reach, other_reach = kth_smallest(one, least), kth_smallest(other, least)
         for place in range(size):
             here = _place(one[place], one_reach)

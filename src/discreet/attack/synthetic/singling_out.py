@@ -25,7 +25,7 @@ from discreet.attack.synthetic.nearest import parts_of
 from discreet.errors import ParameterError, counted
 from discreet.model.arrays import Floats, Ints
 
-TRIES = 20
+TRIES = 50
 """So many conditions are made for each that is wanted, before the search for more is given up."""
 SIZE = 3
 ALL = 2**62
