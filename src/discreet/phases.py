@@ -60,6 +60,8 @@ PHASES: dict[str, tuple[str, str]] = {
     "insiders": ("Auditing what contributors can work out", ""),
     "coalitions": ("Auditing what pairs of contributors can work out", ""),
     "audit by whole numbers": ("Auditing in whole numbers", "cell"),
+    "attempts": ("Attacking released records", ""),
+    "attacks on records": ("Attacking released records", "attack"),
     "offices": ("Letting offices protect", "office"),
     "compare": ("Comparing methods", "method"),
     "runs": ("Repeating random methods", "run"),

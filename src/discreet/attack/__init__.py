@@ -27,14 +27,25 @@ if TYPE_CHECKING:
     from discreet.attack.rank_windows import RankBounds, rank_bounds
     from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
     from discreet.attack.slivers import Slivers, sliver_attack
+    from discreet.attack.synthetic.attribute import AttributeDisclosure, attribute_disclosure
+    from discreet.attack.synthetic.battery import SyntheticAttacks, attack_synthetic
+    from discreet.attack.synthetic.closest import ClosestRecords, closest_records
+    from discreet.attack.synthetic.controlled_attack import ControlledAttack
+    from discreet.attack.synthetic.inference import inference_attack
+    from discreet.attack.synthetic.linkability import linkability_attack
+    from discreet.attack.synthetic.membership import MembershipAttack, membership_attack
+    from discreet.attack.synthetic.singling_out import singling_out_attack
     from discreet.attack.uniqueness import Entry, EntryBounds, attainable_values, unique_entries
     from discreet.attack.value_intervals import IntervalDisclosure, interval_disclosure
     from discreet.attack.withholding import MarginChoice, margins_to_withhold
 
 __all__ = [
     "AttackIntervals",
+    "AttributeDisclosure",
     "Audit",
     "Averaged",
+    "ClosestRecords",
+    "ControlledAttack",
     "Disclosed",
     "Entry",
     "EntryBounds",
@@ -43,28 +54,37 @@ __all__ = [
     "Linkage",
     "Linkages",
     "MarginChoice",
+    "MembershipAttack",
     "RankBounds",
     "RecordAttack",
     "RegionDifferences",
     "ShareInterval",
     "Slivers",
+    "SyntheticAttacks",
     "WorstInsider",
     "answers_needed",
     "attack_by_insiders",
     "attack_by_pairs",
     "attack_intervals",
+    "attack_synthetic",
     "attainable_values",
+    "attribute_disclosure",
     "average_answers",
     "binomial_interval",
+    "closest_records",
     "difference_releases",
     "disclosed_by_bounds",
+    "inference_attack",
     "interval_disclosure",
     "least_squares_attack",
     "link",
     "link_all_ways",
+    "linkability_attack",
     "margin_bounds",
     "margins_to_withhold",
+    "membership_attack",
     "rank_bounds",
+    "singling_out_attack",
     "sliver_attack",
     "two_way_disclosure",
     "unique_entries",
@@ -87,6 +107,14 @@ if not TYPE_CHECKING:
             "rank_windows": ["RankBounds", "rank_bounds"],
             "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],
             "slivers": ["Slivers", "sliver_attack"],
+            "synthetic.attribute": ["AttributeDisclosure", "attribute_disclosure"],
+            "synthetic.battery": ["SyntheticAttacks", "attack_synthetic"],
+            "synthetic.closest": ["ClosestRecords", "closest_records"],
+            "synthetic.controlled_attack": ["ControlledAttack"],
+            "synthetic.inference": ["inference_attack"],
+            "synthetic.linkability": ["linkability_attack"],
+            "synthetic.membership": ["MembershipAttack", "membership_attack"],
+            "synthetic.singling_out": ["singling_out_attack"],
             "uniqueness": ["Entry", "EntryBounds", "attainable_values", "unique_entries"],
             "withholding": ["MarginChoice", "margins_to_withhold"],
         },
