@@ -67,21 +67,25 @@ def fit_errors(cells: SampleCells, mean: Floats, shares: Sequence[Floats]) -> Fi
     if pi == 1:
         return FitError(0.0, 0.0, 0.0, 0.0)
     everywhere, how_often = _all_means(cells.persons, shares)
-    there = _terms(cells.count.astype(np.float64), mean, pi)
-    if_empty = _terms(np.zeros(len(mean)), mean, pi)
-    empty = _terms(np.zeros(len(everywhere)), everywhere, pi)
-    errors = [float(a.sum() - b.sum() + c @ how_often) for a, b, c in zip(there, if_empty, empty, strict=True)]
+    there = _beyond_empty(cells.count.astype(np.float64), mean, pi)
+    empty = _empty(everywhere, pi)
+    errors = [float(a.sum() + b @ how_often) for a, b in zip(there, empty, strict=True)]
     variances = [float(one @ how_often) for one in _variances(everywhere, pi)]
     return FitError(errors[0], errors[1], variances[0] ** 0.5, variances[1] ** 0.5)
 
 
-def _terms(count: Floats, mean: Floats, pi: float) -> tuple[Floats, Floats]:
-    """What each cell adds to both error estimates."""
-    slopes = _slopes(mean, pi)
-    beyond = count - pi * mean
-    scatter = (beyond**2 - count) / (2 * pi)
+def _empty(mean: Floats, pi: float) -> tuple[Floats, Floats]:
+    """What each cell without records adds to both error estimates."""
     weight = mean * np.exp(-pi * mean)
-    first, second = (weight * (-one * beyond + two * scatter) for one, two in slopes)
+    first, second = (weight * pi * mean * (one + two * mean / 2) for one, two in _slopes(mean, pi))
+    return first, second
+
+
+def _beyond_empty(count: Floats, mean: Floats, pi: float) -> tuple[Floats, Floats]:
+    """What each cell with records adds beyond what it would if it were empty."""
+    scatter = (count - 1) / (2 * pi) - mean  # ((count - pi mean)**2 - count - (pi mean)**2) / (2 pi count)
+    weight = mean * np.exp(-pi * mean) * count
+    first, second = (weight * (two * scatter - one) for one, two in _slopes(mean, pi))
     return first, second
 
 

@@ -9,7 +9,7 @@ works for tables with billions of cells as long as no part has too many.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
 
@@ -25,7 +25,13 @@ from discreet.progress import steps
 
 MOST_CELLS = 4_000_000
 """A part of the keys is fitted over at most so many cells."""
-CYCLES, TOLERANCE = 1_000, 1e-7
+CYCLES, TOLERANCE = 500, 1e-6
+WORTH_SAYING = 0.01
+"""Margins that are off by more than this share are reported."""
+WIDER = 16
+"""While keys join, there may be so many times more cells for a moment."""
+DENSE = 2**22
+"""Shares are looked up in a table of up to so many cells, and by search beyond."""
 Terms = Literal["main", "two-way"] | Sequence[Sequence[str]]
 KeySet = tuple[int, ...]
 
@@ -43,7 +49,12 @@ class KeyPart:
     def at(self, cells: SampleCells) -> Floats:
         """The share of each cell of a sample."""
         asked = numbered_cells([cells.codes[key] for key in self.keys], self.sizes, len(cells.count))
-        return self.share[np.searchsorted(self.place, asked)]
+        many = int(np.prod(self.sizes))
+        if many > DENSE:
+            return self.share[np.searchsorted(self.place, asked)]
+        table = np.zeros(many)
+        table[self.place] = self.share
+        return table[asked]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +100,13 @@ class LogLinearFit:
         return self.estimate.summary()
 
 
-def log_linear(cells: SampleCells, terms: Terms = "main", most_cells: int = MOST_CELLS) -> LogLinearFit:
+def log_linear(
+    cells: SampleCells,
+    terms: Terms = "main",
+    most_cells: int = MOST_CELLS,
+    cycles: int = CYCLES,
+    tolerance: float = TOLERANCE,
+) -> LogLinearFit:
     """Fit a log-linear model to the keys of a sample, and estimate the risk of its uniques.
 
     Weighted samples are fitted to sums of weights (pseudo likelihood), others to counts.
@@ -103,6 +120,8 @@ def log_linear(cells: SampleCells, terms: Terms = "main", most_cells: int = MOST
         ``[["age", "sex"], ["sex", "region"]]``; keys that are not named are independent of all others.
     most_cells
         Refuse models with a part of more cells.
+    cycles, tolerance
+        Fit for at most so many cycles, or until margins are met within this share of them.
 
     Returns
     -------
@@ -110,11 +129,14 @@ def log_linear(cells: SampleCells, terms: Terms = "main", most_cells: int = MOST
         The estimates; ``estimate.uniques_bias`` is B1 and ``estimate.matches_bias`` B2 of Skinner and Shlomo (2008).
     """
     chosen = _sets(cells.names, terms)
-    parts = tuple(_fitted(cells, keys, chosen, most_cells) for keys in _hanging_together(chosen))
-    return _judged(cells, chosen, parts)
+    margins, limits = _Margins(cells), _Limits(most_cells, cycles, tolerance)
+    parts = {keys: _fitted(margins, keys, chosen, limits) for keys in _hanging_together(chosen)}
+    return _judged(cells, *_candidate(cells, chosen, parts, {keys: part.at(cells) for keys, part in parts.items()}))
 
 
-def choose_log_linear(cells: SampleCells, most_cells: int = MOST_CELLS) -> tuple[LogLinearFit, ...]:
+def choose_log_linear(
+    cells: SampleCells, most_cells: int = MOST_CELLS, cycles: int = CYCLES, tolerance: float = TOLERANCE
+) -> tuple[LogLinearFit, ...]:
     """Models from independent keys on with one more pair of keys each, the best by its error estimate first.
 
     Pairs join in the order of how far they are from independence, those that would make a part of more than
@@ -127,36 +149,66 @@ def choose_log_linear(cells: SampleCells, most_cells: int = MOST_CELLS) -> tuple
         The cells of the sample.
     most_cells
         The most cells of a part.
+    cycles, tolerance
+        Fit each model for at most so many cycles, or until margins are met within this share of them.
     """
+    found = list(_searched(cells, _Limits(most_cells, cycles, tolerance)))
+    best = _closest(found)
+    return (_judged(cells, *found[best]), *(_judged(cells, *one) for i, one in enumerate(found) if i != best))
+
+
+def best_log_linear(cells: SampleCells, most_cells: int, cycles: int, tolerance: float) -> LogLinearFit:
+    """The first of :func:`choose_log_linear` alone, which is quicker."""
+    found = list(_searched(cells, _Limits(most_cells, cycles, tolerance)))
+    return _judged(cells, *found[_closest(found)])
+
+
+_Candidate = tuple[list[KeySet], tuple[KeyPart, ...], Floats, FitError]
+
+
+def _closest(found: Sequence[_Candidate]) -> int:
+    return min(range(len(found)), key=lambda place: abs(found[place][-1].standardised))
+
+
+def _searched(cells: SampleCells, limits: _Limits) -> Iterator[_Candidate]:
+    """Models with one more pair of keys each."""
     chosen: list[KeySet] = [(key,) for key in range(len(cells.names))]
-    known = {keys: _fitted(cells, keys, chosen, most_cells) for keys in chosen}
-    found = [_judged(cells, chosen, tuple(known[keys] for keys in chosen))]
-    for pair in steps("log-linear models", _by_dependence(cells)):
-        if found[-1].error.uniques < 0 or not cells.uniques:
-            break
+    margins = _Margins(cells)
+    parts = {keys: _fitted(margins, keys, chosen, limits) for keys in chosen}
+    shares = {keys: part.at(cells) for keys, part in parts.items()}
+    found = _candidate(cells, chosen, parts, shares)
+    yield found
+    for pair in steps("log-linear models", _by_dependence(margins)):
+        if found[-1].uniques < 0 or not cells.uniques:
+            return
         wider = _maximal([*chosen, pair])
-        together = _hanging_together(wider)
+        joined = next(keys for keys in _hanging_together(wider) if set(pair) <= set(keys))
         try:
-            for keys in together:
-                joined = any(set(pair) <= set(keys) for keys in (keys,))
-                if keys not in known or joined:
-                    known[keys] = _fitted(cells, keys, wider, most_cells)
+            part = _fitted(margins, joined, wider, limits)
         except _TooLarge:
             continue
         chosen = wider
-        found.append(_judged(cells, chosen, tuple(known[keys] for keys in together)))
-    best = min(range(len(found)), key=lambda place: abs(found[place].error.standardised))
-    return (found[best], *(one for place, one in enumerate(found) if place != best))
+        parts = {keys: one for keys, one in parts.items() if not set(keys) <= set(joined)} | {joined: part}
+        shares = {keys: one for keys, one in shares.items() if keys in parts} | {joined: part.at(cells)}
+        found = _candidate(cells, chosen, parts, shares)
+        yield found
 
 
-def _judged(cells: SampleCells, chosen: Sequence[KeySet], parts: tuple[KeyPart, ...]) -> LogLinearFit:
+def _candidate(
+    cells: SampleCells, chosen: list[KeySet], parts: dict[KeySet, KeyPart], shares: dict[KeySet, Floats]
+) -> _Candidate:
     mean = np.full(len(cells.count), cells.persons)
-    for part in parts:
-        mean *= part.at(cells)
+    for share in shares.values():
+        mean *= share
+    return chosen, tuple(parts.values()), mean, fit_errors(cells, mean, [part.share for part in parts.values()])
+
+
+def _judged(
+    cells: SampleCells, chosen: Sequence[KeySet], parts: tuple[KeyPart, ...], mean: Floats, error: FitError
+) -> LogLinearFit:
     alone = cells.alone
     fraction = cells.fractions[alone] if cells.weighted else np.full(cells.uniques, cells.fraction)
     risk = unique_risk(mean[alone] * fraction, 0.0, fraction)
-    error = fit_errors(cells, mean, [part.share for part in parts])
     name = f"log-linear, {_words(cells.names, chosen)}"
     names = tuple(tuple(cells.names[key] for key in keys) for keys in chosen)
     if not cells.uniques:
@@ -180,8 +232,8 @@ def _notes(error: FitError, gap: float) -> Iterator[str]:
         yield "The keys hang together more than the model has it: its numbers are too high by its own error estimate."
     elif error.standardised < -2:
         yield "The model follows the sample too closely: its numbers are too low by its own error estimate."
-    if gap > TOLERANCE:
-        yield f"Fitting ended with margins off by up to {gap:.1e} of them."
+    if gap > WORTH_SAYING:
+        yield f"Fitting ended with margins off by up to {gap:.1%} of them."
 
 
 # ---- terms -----------------------------------------------------------------------------------------------------
@@ -230,18 +282,14 @@ def _hanging_together(sets: Sequence[KeySet]) -> list[KeySet]:
     return sorted(tuple(sorted(part)) for part in parts)
 
 
-def _by_dependence(cells: SampleCells) -> list[KeySet]:
+def _by_dependence(margins: _Margins) -> list[KeySet]:
     """Pairs of keys, those first that tell most of each other: by deviance from independence over its degrees."""
-    mass = cells.population * cells.fraction
     found = []
-    for one, other in combinations(range(len(cells.names)), 2):
-        rows, columns = cells.sizes[one], cells.sizes[other]
-        table = np.bincount(cells.codes[one] * columns + cells.codes[other], mass, rows * columns)
-        expected = np.outer(
-            np.bincount(cells.codes[one], mass, rows), np.bincount(cells.codes[other], mass, columns)
-        ).ravel()
-        there = table > 0
-        deviance = 2 * float(table[there] @ np.log(table[there] * mass.sum() / expected[there]))
+    for one, other in combinations(range(len(margins.cells.names)), 2):
+        place, share = margins.of((one, other))
+        rows, columns = margins.shape((one, other))
+        expected = margins.of((one,))[1][place // columns] * margins.of((other,))[1][place % columns]
+        deviance = float(share @ np.log(share / expected))
         found.append((-deviance / max(1, (rows - 1) * (columns - 1)), (one, other)))
     return [pair for _, pair in sorted(found)]
 
@@ -253,65 +301,101 @@ class _TooLarge(ParameterError):
     """A part of the keys has too many cells."""
 
 
-def _fitted(cells: SampleCells, keys: KeySet, chosen: Sequence[KeySet], most_cells: int) -> KeyPart:
+@dataclass(frozen=True, eq=False)
+class _Margins:
+    """Tables of sets of keys, each counted once: the places that occur, sorted, and their shares."""
+
+    cells: SampleCells
+    known: dict[KeySet, tuple[Ints, Floats]] = field(default_factory=dict)
+
+    def of(self, keys: KeySet) -> tuple[Ints, Floats]:
+        if keys not in self.known:
+            self.known[keys] = self._counted(keys)
+        return self.known[keys]
+
+    def shape(self, keys: KeySet) -> tuple[int, ...]:
+        return tuple(self.cells.sizes[key] for key in keys)
+
+    def _counted(self, keys: KeySet) -> tuple[Ints, Floats]:
+        cells = self.cells
+        mass = cells.population if cells.weighted else cells.count
+        own = numbered_cells([cells.codes[key] for key in keys], self.shape(keys), len(cells.count))
+        many = float(np.prod([float(size) for size in self.shape(keys)]))
+        if many <= DENSE:
+            sums = np.bincount(own, mass, int(many))
+            there = np.flatnonzero(sums)
+            return there, sums[there] / sums.sum()
+        there, inverse = np.unique(own, return_inverse=True)
+        return there, np.bincount(inverse, mass) / float(mass.sum())
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """When to give up fitting."""
+
+    most_cells: int
+    cycles: int
+    tolerance: float
+
+    def refusal(self, names: Sequence[str], keys: KeySet) -> _TooLarge:
+        what = f"Terms that join {listed(names[key] for key in keys)} have more than {self.most_cells:,} cells."
+        return _TooLarge(what, hint="Name fewer terms, make keys coarser, or raise most_cells=.")
+
+
+def _fitted(margins: _Margins, keys: KeySet, chosen: Sequence[KeySet], limits: _Limits) -> KeyPart:
     """Fit keys that hang together to the tables of their terms."""
     from discreet.solve.proportional import fit_by_place
 
-    mass = cells.population if cells.weighted else cells.count.astype(np.float64)
-    sizes = tuple(cells.sizes[key] for key in keys)
+    cells, sizes = margins.cells, margins.shape(keys)
     within = [term for term in chosen if set(term) <= set(keys)]
     if np.prod([float(size) for size in sizes]) >= 2**62:
-        raise _TooLarge(_too_many(cells.names, keys, most_cells), hint="Name fewer terms, or make keys coarser.")
+        raise limits.refusal(cells.names, keys)
     if len(within) == 1:
-        asked = numbered_cells([cells.codes[key] for key in keys], sizes, len(cells.count))
-        place, inverse = np.unique(asked, return_inverse=True)
-        return KeyPart(keys, sizes, place, np.bincount(inverse, mass) / mass.sum(), 0.0)
-    codes = _allowed(cells, keys, within, most_cells)
+        place, share = margins.of(keys)
+        if len(place) > limits.most_cells:
+            raise limits.refusal(cells.names, keys)
+        return KeyPart(keys, sizes, place, share, 0.0)
+    codes = _allowed(margins, keys, within, limits)
     many = len(codes[keys[0]])
     places = np.zeros((len(within), many), np.int32)
     targets = []
     for row, term in enumerate(within):
-        shape = [cells.sizes[key] for key in term]
-        own = numbered_cells([cells.codes[key] for key in term], shape, len(cells.count))
-        there, inverse = np.unique(own, return_inverse=True)
-        targets.append(np.bincount(inverse, mass) / mass.sum())
-        places[row] = np.searchsorted(there, numbered_cells([codes[key] for key in term], shape, many))
+        there, share = margins.of(term)
+        targets.append(share)
+        places[row] = np.searchsorted(there, numbered_cells([codes[key] for key in term], margins.shape(term), many))
     first = np.concatenate(([0], np.cumsum([len(target) for target in targets]))).astype(np.int64)
     share = np.full(many, 1 / many)
-    _, gap = fit_by_place(places, first, np.concatenate(targets), share, CYCLES, TOLERANCE)
-    place = numbered_cells([codes[key] for key in keys], sizes, many)
-    order = np.argsort(place, kind="stable")
-    return KeyPart(keys, sizes, place[order], share[order], gap)
+    _, gap = fit_by_place(places, first, np.concatenate(targets), share, limits.cycles, limits.tolerance)
+    # cells were made in the order of their places
+    return KeyPart(keys, sizes, numbered_cells([codes[key] for key in keys], sizes, many), share, gap)
 
 
-def _too_many(names: Sequence[str], keys: KeySet, most_cells: int) -> str:
-    return f"Terms that join {listed(names[key] for key in keys)} have more than {most_cells:,} cells."
-
-
-def _allowed(cells: SampleCells, keys: KeySet, within: Sequence[KeySet], most_cells: int) -> dict[int, Ints]:
+def _allowed(margins: _Margins, keys: KeySet, within: Sequence[KeySet], limits: _Limits) -> dict[int, Ints]:
     """Codes of all cells of which every term occurs in the sample, key by key."""
+    cells = margins.cells
     codes: dict[int, Ints] = {keys[0]: np.arange(cells.sizes[keys[0]], dtype=np.int64)}
     for key in keys[1:]:
         many, size = len(codes[keys[0]]), cells.sizes[key]
-        if many * size > 16 * most_cells:
-            raise _TooLarge(_too_many(cells.names, keys, most_cells), hint="Name fewer terms, or make keys coarser.")
+        if many * size > WIDER * limits.most_cells:
+            raise limits.refusal(cells.names, keys)
         codes = {one: np.repeat(column, size) for one, column in codes.items()}
         codes[key] = np.tile(np.arange(size, dtype=np.int64), many)
         for term in within:
             asked = tuple(one for one in term if one in codes)
             if key in asked and len(asked) > 1:
-                codes = _occurring(cells, codes, asked)
-        if len(codes[key]) > most_cells:
-            raise _TooLarge(_too_many(cells.names, keys, most_cells), hint="Name fewer terms, or make keys coarser.")
+                codes = _occurring(margins, codes, asked)
+        if len(codes[key]) > limits.most_cells:
+            raise limits.refusal(cells.names, keys)
     return codes
 
 
-def _occurring(cells: SampleCells, codes: dict[int, Ints], asked: KeySet) -> dict[int, Ints]:
+def _occurring(margins: _Margins, codes: dict[int, Ints], asked: KeySet) -> dict[int, Ints]:
     """The cells whose codes of some keys occur in the sample."""
-    shape = [cells.sizes[key] for key in asked]
-    many = len(codes[asked[0]])
-    there = np.unique(numbered_cells([cells.codes[key] for key in asked], shape, len(cells.count)))
-    place = numbered_cells([codes[key] for key in asked], shape, many)
+    there, _ = margins.of(asked)
+    shape = margins.shape(asked)
+    place = numbered_cells([codes[key] for key in asked], shape, len(codes[asked[0]]))
+    if len(there) == np.prod(shape):
+        return codes
     at = np.minimum(np.searchsorted(there, place), len(there) - 1)
     kept = there[at] == place
-    return codes if kept.all() else {key: column[kept] for key, column in codes.items()}
+    return {key: column[kept] for key, column in codes.items()}
