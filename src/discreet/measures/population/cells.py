@@ -155,6 +155,11 @@ def _weights(weight: npt.ArrayLike, records: int) -> Floats:
             f"There are {counted(records, 'record')} and {counted(values.size, 'weight')}.",
             hint="Give every record one weight.",
         )
+    return refuse_weights(values)
+
+
+def refuse_weights(values: Floats) -> Floats:
+    """Weights as they are; refused where one is missing or below 1, because a record stands at least for itself."""
     wrong = np.flatnonzero(~(values >= 1) | np.isinf(values))
     if len(wrong):
         rows = ", ".join(str(row + 1) for row in wrong[:ROWS_NAMED].tolist())
