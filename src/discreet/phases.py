@@ -29,6 +29,8 @@ PHASES: dict[str, tuple[str, str]] = {
     "generalisations": ("Judging generalisations", "combination of levels"),
     "classes of records": ("Dividing records into classes", "record"),
     "links": ("Linking records", "record"),
+    "smooth counts": ("Looking at neighbours of sample uniques", ""),
+    "log-linear models": ("Fitting log-linear models", "pair of keys"),
     "combinations of keys": ("Looking at combinations of keys", "combination"),
     "prices": ("Trying other promises", "promise"),
     "relations": ("Finding out which cells add up", ""),
