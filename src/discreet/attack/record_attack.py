@@ -120,6 +120,11 @@ class RecordAttack:
         """What the released file adds: 0 for no better than the baseline, 1 for always right."""
         return (self.share - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
 
+    @property
+    def has(self) -> str:
+        """What the intruder has, in words."""
+        return KNOWLEDGE[self.knows]
+
     def interval(self, confidence: float = CONFIDENCE) -> ShareInterval:
         """The interval of the share over all files of which this could be one."""
         return binomial_interval(self.right, self.tried, confidence) if self.tried else ShareInterval(0.0, 1.0)
@@ -131,7 +136,7 @@ class RecordAttack:
         line = (
             f"{self.attack}: {self.share:.1%} of {counted(self.tried, 'attempt')}{by} "
             f"{self.what} ({low:.1%} to {high:.1%}); at random {self.baseline:.2%}. "
-            f"The intruder has {KNOWLEDGE[self.knows]}."
+            f"The intruder has {self.has}."
         )
         return "\n".join([line, *(f"note: {note}" for note in self.notes)])
 

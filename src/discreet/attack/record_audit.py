@@ -95,7 +95,7 @@ class RecordAudit:
             "advantage": [one.advantage for one in found],
             "tried": [one.tried for one in found],
             "what": [one.what for one in found],
-            "knows": [KNOWLEDGE[one.knows] for one in found],
+            "knows": [one.has for one in found],
             "columns": [", ".join(one.columns) for one in found],
         }
 

@@ -21,6 +21,7 @@ from discreet.watching import watched
 
 AnyMethod = TypeVar("AnyMethod", bound=Method)
 
+
 def family(method: AnyMethod, **values: Iterable[Any]) -> list[AnyMethod]:
     """One method with parameters that vary: all combinations of their values, the last parameter varying fastest.
 

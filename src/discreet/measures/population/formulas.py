@@ -181,4 +181,6 @@ def _integral(f: Floats, power: Floats, log_rho: Floats, squared: bool) -> Float
 def _panels() -> list[tuple[float, float, bool]]:
     """Panels between 0 and 1, half as wide each towards both ends, and whether they are measured from 1."""
     ends = [0.5**k for k in range(1, PANELS + 1)]
-    return [(low, high, from_one) for from_one in (True, False) for high, low in zip(ends, [*ends[1:], 0.0], strict=True)]
+    return [
+        (low, high, from_one) for from_one in (True, False) for high, low in zip(ends, [*ends[1:], 0.0], strict=True)
+    ]

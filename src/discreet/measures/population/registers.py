@@ -75,9 +75,7 @@ def aligned_tables(
     places, others, values = zip(*(_codes(records[key], everybody[key], key) for key in keys), strict=True)
     shape = tuple(len(one) for one in values)
     if np.prod([float(size) for size in shape]) > MOST_CELLS:
-        raise ParameterError(
-            f"The keys have more than {MOST_CELLS:,} cells.", hint="Use fewer keys, or coarser ones."
-        )
+        raise ParameterError(f"The keys have more than {MOST_CELLS:,} cells.", hint="Use fewer keys, or coarser ones.")
     cells = int(np.prod(shape))
     own, theirs = np.ravel_multi_index(places, shape), np.ravel_multi_index(others, shape)
     weights = None

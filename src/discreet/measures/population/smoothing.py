@@ -84,7 +84,9 @@ class Neighbours(Declared):
 
     def design(self, offsets: Ints) -> Floats:
         """The terms of the polynomial, scaled but not centred: the first stays the mean of the cell itself."""
-        powers = [offsets[:, axis].astype(np.float64) ** k for axis in range(offsets.shape[1]) for k in _degrees(self.t)]
+        powers = [
+            offsets[:, axis].astype(np.float64) ** k for axis in range(offsets.shape[1]) for k in _degrees(self.t)
+        ]
         scaled = [power / power.std() for power in powers]
         return np.ascontiguousarray(np.column_stack([np.ones(len(offsets)), *scaled]))
 
@@ -172,7 +174,9 @@ def smoothed_risk(
     if not np.issubdtype(table.dtype, np.number) or not np.all(np.isfinite(table)):
         raise InputError("A table of counts must hold numbers, without gaps.", hint="Give 0 for empty cells.")
     if np.any(table < 0) or np.any(table != np.floor(table)):
-        raise InputError("Counts of records must be whole numbers from 0 on.", hint="Count records, do not weight them.")
+        raise InputError(
+            "Counts of records must be whole numbers from 0 on.", hint="Count records, do not weight them."
+        )
     pi = np.asarray(fraction, np.float64)
     refuse_fractions(pi)
     if pi.ndim and pi.shape != table.shape:
@@ -230,7 +234,13 @@ def smoothed_records(
     first[cells.cell[::-1]] = np.arange(len(cells.cell))[::-1]
     sizes = [int(column.max(initial=0)) + 1 for column in columns]
     found = _smoothed(
-        [column[first] for column in columns], sizes, cells.count.astype(np.float64), cells.fractions, ordinal, neighbours, first
+        [column[first] for column in columns],
+        sizes,
+        cells.count.astype(np.float64),
+        cells.fractions,
+        ordinal,
+        neighbours,
+        first,
     )
     return found
 
@@ -307,7 +317,13 @@ def _smoothed(
     fitted = _fits(
         (places[order], counts[order], np.ascontiguousarray(fractions[order], np.float64)),
         (places[alone], coordinates),
-        (offsets, jumps, np.array([sizes[axis] for axis in axes], np.int64), how.design(offsets), how.boundary == "drop"),
+        (
+            offsets,
+            jumps,
+            np.array([sizes[axis] for axis in axes], np.int64),
+            how.design(offsets),
+            how.boundary == "drop",
+        ),
     )
     mean, spread = np.exp(fitted.centre), fitted.spread
     pi = np.ascontiguousarray(fractions[alone], np.float64)
@@ -378,7 +394,8 @@ def _axes(ordinal: Sequence[int], keys: int) -> tuple[int, ...]:
     axes = tuple(ordinal)
     if not axes:
         raise ParameterError(
-            "Smoothing needs at least one key with an order.", hint="Name an axis such as age; use a log-linear model else."
+            "Smoothing needs at least one key with an order.",
+            hint="Name an axis such as age; use a log-linear model else.",
         )
     if len(set(axes)) < len(axes) or not all(0 <= axis < keys for axis in axes):
         raise ParameterError(

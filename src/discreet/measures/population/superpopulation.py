@@ -280,7 +280,9 @@ def _shifted(sizes: ClassSizes) -> PopulationEstimate:
 def _shifted_likelihood(sizes: ClassSizes, shape: float, odds: float) -> float:
     """Of sizes in the sample, given that a class is there."""
     pi, thinned = sizes.fraction, sizes.fraction * odds
-    here = np.logaddexp(np.log(pi) + _log_nb(sizes.size - 1, shape, thinned), np.log1p(-pi) + _log_nb(sizes.size, shape, thinned))
+    here = np.logaddexp(
+        np.log(pi) + _log_nb(sizes.size - 1, shape, thinned), np.log1p(-pi) + _log_nb(sizes.size, shape, thinned)
+    )
     absent = np.exp(np.log1p(-pi) - shape * np.log1p(thinned))
     return float(sizes.many @ here - sizes.classes * np.log1p(-absent))
 
@@ -311,4 +313,3 @@ def _highest(likelihood: Callable[[Floats], float], starts: Sequence[tuple[float
     best = min(found, key=lambda one: float(one.fun))
     runs_away = not np.isfinite(best.fun) or np.abs(best.x).max() > FAR
     return None if runs_away else np.asarray(best.x, np.float64)
-
