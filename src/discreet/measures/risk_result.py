@@ -290,9 +290,9 @@ class RecordRisk:
             ``"findings"``; ``"sets"``: unsafe combinations and records of each set of keys, the worst first;
             ``"keys"``: unsafe combinations by key and number of keys, and what each key contributes to the scores of
             special uniques; ``"sensitive"``: l, t and what is known for certain of each sensitive column;
-            ``"population"``: what models expect of the population; ``"attacks"``: what attackers find again; ``"sizes"``:
-            how many records have keys that occur once, twice and so on; ``"records"``: for the custodian, the numbers
-            of every record by its position, and no values.
+            ``"population"``: what models expect of the population; ``"attacks"``: what attackers find again;
+            ``"sizes"``: how many records have keys that occur once, twice and so on; ``"records"``: for the custodian,
+            the numbers of every record by its position, and no values.
         backend
             ``"pyarrow"``, ``"pandas"``, ``"polars"`` or ``"duckdb"``.
         """
