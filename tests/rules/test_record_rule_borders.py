@@ -102,7 +102,8 @@ def score(kernel: str, counts: list[int], *others) -> float:
     """What a kernel says of one class with these counts of values."""
     found = np.zeros(1)
     start, value = np.array([0, len(counts)]), np.arange(len(counts))
-    getattr(class_kernels, kernel)(start, value, np.array(counts), *others, found)
+    with np.errstate(all="raise"):  # compiled, a division by nothing is an error
+        getattr(class_kernels, kernel)(start, value, np.array(counts), *others, found)
     return float(found[0])
 
 
