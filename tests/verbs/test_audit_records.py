@@ -13,6 +13,7 @@ import discreet as ds
 from discreet.attack import NotRun, RecordAttack, RecordAudit
 from discreet.cli import main
 from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.report import risk_report
 
 ROWS = 300
 
@@ -130,7 +131,8 @@ def test_without_keys_and_numbers_somebody_must_say_what_an_intruder_has():
 def test_the_risk_of_a_release_shows_attacks(release):
     found = ds.risk(release)
     assert found.attacks is not None
-    assert "nearest" in {one.measure for one in found.findings}
+    best = max((one for one in found.attacks.attacks if one.what == "name the right record"), key=lambda o: o.advantage)
+    assert best.attack in {one.measure for one in found.findings}
     assert ds.risk(release, attacks=False).attacks is None
     assert "attacks" in found.to_dict()["parts"]
 
@@ -156,3 +158,14 @@ def test_the_command_audits_saved_records(release, tmp_path):
     run = CliRunner().invoke(main, ["risk", str(tmp_path / "out"), "--report", str(page)])
     assert run.exit_code == 0, run.output
     assert "What attackers find again" in page.read_text()
+    outside = tmp_path / "public.html"
+    run = CliRunner().invoke(main, ["risk", str(tmp_path / "out"), "--report", str(outside), "--public"])
+    assert run.exit_code == 0, run.output
+    assert "Confidential" in page.read_text()
+    assert "Confidential" not in outside.read_text()
+    assert "in whole per cents" in outside.read_text()
+
+
+def test_the_risk_of_an_original_has_no_public_page(people):
+    with pytest.raises(NeedsError, match="this is the risk of the original"):
+        risk_report(people.risk(), public=True)

@@ -39,6 +39,7 @@ PARTS = ("findings", "sets", "keys", "sensitive", "population", "attacks", "size
 @click.option("--part", type=click.Choice(PARTS), default="findings", show_default=True, help="What --output writes.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the part to this csv file (confidential).")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the risk as a page to this file.")
+@click.option("--public", is_flag=True, help="Write a page that may go out with the file of a saved release.")
 @click.option("--attacks/--no-attacks", default=True, help="Whether a saved release is linked with its original, too.")
 @click.option("--delimiter", default=",", show_default=True, help="Separator of a csv file.")
 @click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Its decimal sign.")
@@ -54,6 +55,7 @@ def risk(
     part: Part,
     output: Path | None,
     report: Path | None,
+    public: bool,
     delimiter: str,
     decimal: str,
     encoding: str,
@@ -79,7 +81,9 @@ def risk(
             from discreet.comparison.writing import write_new as write_page
             from discreet.report import risk_report
 
-            write_page(report, risk_report(found, title=f"Who can be recognised in {file.name}").encode())
+            write_page(
+                report, risk_report(found, title=f"Who can be recognised in {file.name}", public=public).encode()
+            )
         result(found.to_dict(), found.summary(), as_json)
 
 

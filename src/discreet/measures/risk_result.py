@@ -84,6 +84,8 @@ class RecordRisk:
         How many uniques of the file are unique in the population, by several models.
     attacks
         What attackers find again who have original values, where there is an original.
+    released
+        Whether these are the rows of a release, which everybody can count.
     """
 
     records: int
@@ -100,6 +102,7 @@ class RecordRisk:
     _records: RecordSet = field(repr=False)
     population: tuple[PopulationEstimate, ...] = ()
     attacks: RecordAudit | None = None
+    released: bool = False
 
     def with_notes(self, notes: Sequence[str]) -> RecordRisk:
         """The same with further notes."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from discreet.measures.risk_result import RecordRisk
+from discreet.errors import NeedsError
+from discreet.measures.risk_result import RecordRisk, RiskFinding
 from discreet.report.attack_images import attacks_image
 from discreet.report.page import render
 from discreet.report.plots import UNSAFE, drawn
@@ -18,17 +19,20 @@ WORST = 20
 """Sets of keys that are listed."""
 
 
-def risk_report(found: RecordRisk, *, title: str = "") -> str:
+def risk_report(found: RecordRisk, *, title: str = "", public: bool = False) -> str:
     """The risk of a file of records as one HTML page that needs nothing else. It is for the custodian only.
 
-    It holds numbers and names of columns, and no value of any record.
+    It holds numbers and names of columns, and no value of any record. The public one is of the rows of a release, which
+    everybody can count; of what attackers with the original got it says whole per cents only.
 
     Parameters
     ----------
     found
         What :func:`discreet.risk` found.
     title
-        Heading; the number of records when left out.
+        Heading.
+    public
+        Whether the page may go out with the file.
 
     Examples
     --------
@@ -38,15 +42,25 @@ def risk_report(found: RecordRisk, *, title: str = "") -> str:
     >>> "Who can be recognised" in page
     True
     """
+    if public and not found.released:
+        raise NeedsError(
+            "A public page on risk is about a release, and this is the risk of the original.",
+            hint="Use ds.risk(release), or leave public=True out.",
+        )
     keys = found.columns("keys")
     attacks = found.attacks if found.attacks is not None and found.attacks.attacks else None
     return render(
         "risk.html",
         title=title or "Who can be recognised in a file of records",
+        public=public,
         rows=found.records,
         keys=list(found.question.keys),
         sensitive=list(found.question.sensitive),
-        findings=[(one, plain_number(one.number), percent(one.number, found.records)) for one in found.findings],
+        findings=[
+            (one, plain_number(one.number), percent(one.number, found.records))
+            for one in found.findings
+            if not public or not _by_attack(found, one)
+        ],
         facts=found.facts,
         histogram=_histogram(found),
         threshold=f"{found.question.threshold:g}",
@@ -57,9 +71,15 @@ def risk_report(found: RecordRisk, *, title: str = "") -> str:
         k=found.question.k,
         population=found.population,
         audit=attacks,
-        attacks_image=None if attacks is None else attacks_image(attacks),
+        attacks_image=None if attacks is None or public else attacks_image(attacks),
+        whole=[] if attacks is None else [(one, f"{100 * one.share:.0f} %") for one in attacks.findings],
         notes=list(found.notes),
     )
+
+
+def _by_attack(found: RecordRisk, finding: RiskFinding) -> bool:
+    """Whether a finding comes from an attack with the original."""
+    return found.attacks is not None and finding.measure in {one.attack for one in found.attacks.attacks}
 
 
 def _shown(row: tuple[object, ...]) -> list[str]:

@@ -97,9 +97,14 @@ def risk(
     if not isinstance(data, Release):
         _refuse_empty(records, question.keys)
     found = measure_risk(records, question).with_notes(notes)
-    if not attacks or not isinstance(data, Release):
+    if not isinstance(data, Release):
         return found
-    return replace(found, attacks=audit_records(data, known_columns(data.custodian, question.keys)))
+    found = replace(found, released=True)
+    return (
+        found
+        if not attacks
+        else replace(found, attacks=audit_records(data, known_columns(data.custodian, question.keys)))
+    )
 
 
 def _records(data: Any, weight: str | None) -> tuple[RecordSet, list[str]]:
