@@ -123,7 +123,9 @@ def multipliers(
     sign = directions(company, key, version=version, variable=variable) if direction is None else direction
     if not np.isin(sign, (-1, 1)).all():
         raise ParameterError("Directions must be +1 or -1.")
-    drawn = draws(key, _purpose("noise/factor", variable), version, record)
+    # Two files with the same draws in different zones could be solved for the values: a zone has draws of its own.
+    purpose = f"noise/factor/{zone.a!r}/{zone.b!r}/{zone.shape}"
+    drawn = draws(key, _purpose(purpose, variable), version, record)
     result: Floats = 1 + sign * zone.distances(fractions(drawn))
     return result
 
