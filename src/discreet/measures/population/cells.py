@@ -68,7 +68,7 @@ class SampleCells:
     @property
     def alone(self) -> Bools:
         """Which cells have one record."""
-        return self.count == 1
+        return np.asarray(self.count == 1, np.bool_)
 
     @property
     def uniques(self) -> int:
@@ -118,7 +118,7 @@ def sample_cells(
     if weight is None:
         population = count / sampling_fraction(fraction)
     else:
-        population = np.bincount(group, _weights(weight, len(keys)), many)
+        population = np.bincount(group, _weights(weight, len(keys)), many).astype(np.float64)
     first = np.zeros(many, np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
     codes, sizes = zip(*(_dense(column[first]) for column in keys.columns), strict=True)
@@ -130,7 +130,7 @@ def sampling_fraction(fraction: npt.ArrayLike | None) -> float:
     value = np.asarray(fraction, np.float64)
     if value.ndim or not 0 < float(value) <= 1:
         raise ParameterError(
-            f"fraction={fraction} is not allowed.", hint="Give the share of the population, above 0 and at most 1."
+            f"fraction={fraction!r} is not allowed.", hint="Give the share of the population, above 0 and at most 1."
         )
     return float(value)
 

@@ -86,7 +86,7 @@ def refuse_fractions(fraction: Floats) -> None:
         )
 
 
-def _poisson(mu: Floats, a: Floats, pi: Floats) -> tuple[Floats, Floats, Floats]:
+def _poisson(mu: Floats, _: Floats, pi: Floats) -> tuple[Floats, Floats, Floats]:
     unseen = mu * (1 - pi) / pi
     unique = np.exp(-unseen)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -108,7 +108,7 @@ def _inverse_square(unseen: Floats) -> Floats:
     return found
 
 
-def _weights_alone(mu: Floats, a: Floats, pi: Floats) -> tuple[Floats, Floats, Floats]:
+def _weights_alone(_: Floats, __: Floats, pi: Floats) -> tuple[Floats, Floats, Floats]:
     from scipy.special import spence
 
     q = 1 - pi
@@ -140,7 +140,7 @@ def cell_risk(count: npt.ArrayLike, mean: npt.ArrayLike, spread: npt.ArrayLike, 
     Examples
     --------
     >>> cell_risk([1, 2, 5], 2.0, 0.5, 0.25).round(6).tolist()
-    [0.28, 0.176, 0.103603]
+    [0.28, 0.16, 0.072]
     """
     given = (np.asarray(one, np.float64) for one in (count, mean, spread, fraction))
     f, mu, a, pi = (np.array(one, np.float64).ravel() for one in np.broadcast_arrays(*given))
@@ -181,4 +181,6 @@ def _integral(f: Floats, power: Floats, log_rho: Floats, squared: bool) -> Float
 def _panels() -> list[tuple[float, float, bool]]:
     """Panels between 0 and 1, half as wide each towards both ends, and whether they are measured from 1."""
     ends = [0.5**k for k in range(1, PANELS + 1)]
-    return [(low, high, from_one) for from_one in (True, False) for high, low in zip(ends, [*ends[1:], 0.0], strict=True)]
+    return [
+        (low, high, from_one) for from_one in (True, False) for high, low in zip(ends, [*ends[1:], 0.0], strict=True)
+    ]

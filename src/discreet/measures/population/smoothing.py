@@ -30,7 +30,7 @@ Boundary = Literal["zero", "drop"]
 
 
 @dataclass(frozen=True)
-class Neighbours(Declared):
+class CloseCells(Declared):
     """Which cells are close to another, and what is fitted to them.
 
     Parameters
@@ -46,7 +46,7 @@ class Neighbours(Declared):
 
     Examples
     --------
-    >>> len(Neighbours(c=2).offsets(3)), len(Neighbours(c=2, d=4).offsets(5))
+    >>> len(CloseCells(c=2).offsets(3)), len(CloseCells(c=2, d=4).offsets(5))
     (125, 581)
     """
 
@@ -84,7 +84,9 @@ class Neighbours(Declared):
 
     def design(self, offsets: Ints) -> Floats:
         """The terms of the polynomial, scaled but not centred: the first stays the mean of the cell itself."""
-        powers = [offsets[:, axis].astype(np.float64) ** k for axis in range(offsets.shape[1]) for k in _degrees(self.t)]
+        powers = [
+            offsets[:, axis].astype(np.float64) ** k for axis in range(offsets.shape[1]) for k in _degrees(self.t)
+        ]
         scaled = [power / power.std() for power in powers]
         return np.ascontiguousarray(np.column_stack([np.ones(len(offsets)), *scaled]))
 
@@ -103,7 +105,7 @@ class SmoothedRisk:
     marks cells with too few of them for a polynomial, and ``converged`` those whose fit came to rest.
     """
 
-    neighbours: Neighbours
+    neighbours: CloseCells
     estimate: PopulationEstimate
     cells: Ints
     mean: Floats
@@ -140,7 +142,7 @@ def smoothed_risk(
     counts: npt.ArrayLike,
     fraction: npt.ArrayLike,
     ordinal: Sequence[int],
-    neighbours: Neighbours | None = None,
+    neighbours: CloseCells | None = None,
 ) -> SmoothedRisk:
     """Smooth the counts of a table of keys, and estimate the risk of its uniques.
 
@@ -172,7 +174,9 @@ def smoothed_risk(
     if not np.issubdtype(table.dtype, np.number) or not np.all(np.isfinite(table)):
         raise InputError("A table of counts must hold numbers, without gaps.", hint="Give 0 for empty cells.")
     if np.any(table < 0) or np.any(table != np.floor(table)):
-        raise InputError("Counts of records must be whole numbers from 0 on.", hint="Count records, do not weight them.")
+        raise InputError(
+            "Counts of records must be whole numbers from 0 on.", hint="Count records, do not weight them."
+        )
     pi = np.asarray(fraction, np.float64)
     refuse_fractions(pi)
     if pi.ndim and pi.shape != table.shape:
@@ -193,7 +197,7 @@ def smoothed_records(
     *,
     weight: npt.ArrayLike | None = None,
     fraction: float | None = None,
-    neighbours: Neighbours | None = None,
+    neighbours: CloseCells | None = None,
 ) -> SmoothedRisk:
     """The same from records, without a table of all cells: ``record`` of the result is the position of each unique.
 
@@ -212,7 +216,7 @@ def smoothed_records(
     Examples
     --------
     >>> age, sex = [3, 4, 4, 5, 9], [0, 0, 0, 0, 1]
-    >>> found = smoothed_records([age, sex], [0], fraction=0.5, neighbours=Neighbours(c=1, t=0))
+    >>> found = smoothed_records([age, sex], [0], fraction=0.5, neighbours=CloseCells(c=1, t=0))
     >>> found.record.tolist(), found.size.tolist(), found.unique.round(3).tolist()
     ([0, 3, 4], [3, 3, 3], [0.368, 0.368, 0.717])
     """
@@ -230,7 +234,13 @@ def smoothed_records(
     first[cells.cell[::-1]] = np.arange(len(cells.cell))[::-1]
     sizes = [int(column.max(initial=0)) + 1 for column in columns]
     found = _smoothed(
-        [column[first] for column in columns], sizes, cells.count.astype(np.float64), cells.fractions, ordinal, neighbours, first
+        [column[first] for column in columns],
+        sizes,
+        cells.count.astype(np.float64),
+        cells.fractions,
+        ordinal,
+        neighbours,
+        first,
     )
     return found
 
@@ -252,7 +262,7 @@ def ordinal_codes(values: npt.ArrayLike) -> Ints:
         )
     if column.dtype.kind in "iu" or (column.dtype.kind == "f" and np.all(column == np.floor(column))):
         whole = column.astype(np.int64)
-        return whole - whole.min(initial=whole[0] if len(whole) else 0)
+        return np.asarray(whole - whole.min(), np.int64) if len(whole) else whole
     if column.dtype.kind == "O" and any(one is None for one in column):
         raise InputError(
             "A key with an order has empty fields.", hint="Fill them, or count the key among those without an order."
@@ -261,16 +271,16 @@ def ordinal_codes(values: npt.ArrayLike) -> Ints:
 
 
 def smoothing_grid(
-    counts: npt.ArrayLike, fraction: npt.ArrayLike, ordinal: Sequence[int], grid: Sequence[Neighbours]
+    counts: npt.ArrayLike, fraction: npt.ArrayLike, ordinal: Sequence[int], grid: Sequence[CloseCells]
 ) -> tuple[SmoothedRisk, ...]:
     """The same table with several neighbourhoods: how far the estimates depend on a choice that nobody can make well.
 
     Examples
     --------
     >>> table = np.random.default_rng(1).poisson(0.4, (8, 8))
-    >>> grid = [Neighbours(c=1), Neighbours(c=2), Neighbours(c=3)]
+    >>> grid = [CloseCells(c=1), CloseCells(c=2), CloseCells(c=3)]
     >>> [round(one.estimate.matches, 1) for one in smoothing_grid(table, 0.1, [0, 1], grid)]
-    [2.9, 3.9, 4.1]
+    [6.5, 6.8, 7.6]
     """
     return tuple(smoothed_risk(counts, fraction, ordinal, one) for one in grid)
 
@@ -294,10 +304,10 @@ def _smoothed(
     counts: Floats,
     fractions: Floats,
     ordinal: Sequence[int],
-    neighbours: Neighbours | None,
+    neighbours: CloseCells | None,
     first: Ints | None = None,
 ) -> SmoothedRisk:
-    how = neighbours or Neighbours()
+    how = neighbours or CloseCells()
     axes = _axes(ordinal, len(sizes))
     offsets = how.offsets(len(axes))
     places, jumps = _places(codes, sizes, axes, how.c, offsets)
@@ -307,7 +317,13 @@ def _smoothed(
     fitted = _fits(
         (places[order], counts[order], np.ascontiguousarray(fractions[order], np.float64)),
         (places[alone], coordinates),
-        (offsets, jumps, np.array([sizes[axis] for axis in axes], np.int64), how.design(offsets), how.boundary == "drop"),
+        (
+            offsets,
+            jumps,
+            np.array([sizes[axis] for axis in axes], np.int64),
+            how.design(offsets),
+            how.boundary == "drop",
+        ),
     )
     mean, spread = np.exp(fitted.centre), fitted.spread
     pi = np.ascontiguousarray(fractions[alone], np.float64)
@@ -366,11 +382,25 @@ def _fits(
         np.zeros(many, np.int64),
         np.zeros(many, np.int64),
     )
+    offsets, jumps, extents, design, drop = around
     for begin in steps("smooth counts", range(0, many, BATCH)):
         part = slice(begin, min(many, begin + BATCH))
-        columns = (found.centre, found.spread, found.rest, found.flat, found.size, found.occupied)
-        own = (centres[part].copy(), np.ascontiguousarray(coordinates[part]))
-        smooth_cells(*known, *own, *around, *(column[part] for column in columns))
+        smooth_cells(
+            *known,
+            centres[part].copy(),
+            np.ascontiguousarray(coordinates[part]),
+            offsets,
+            jumps,
+            extents,
+            design,
+            drop,
+            found.centre[part],
+            found.spread[part],
+            found.rest[part],
+            found.flat[part],
+            found.size[part],
+            found.occupied[part],
+        )
     return found
 
 
@@ -378,7 +408,8 @@ def _axes(ordinal: Sequence[int], keys: int) -> tuple[int, ...]:
     axes = tuple(ordinal)
     if not axes:
         raise ParameterError(
-            "Smoothing needs at least one key with an order.", hint="Name an axis such as age; use a log-linear model else."
+            "Smoothing needs at least one key with an order.",
+            hint="Name an axis such as age; use a log-linear model else.",
         )
     if len(set(axes)) < len(axes) or not all(0 <= axis < keys for axis in axes):
         raise ParameterError(

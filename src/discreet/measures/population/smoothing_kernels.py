@@ -124,9 +124,7 @@ def held_back(theta: Floats, q: int) -> float:
 
 
 @kernel("Tuple((f8, f8, b1))(f8[::1], f8[:, ::1], f8[::1], i8, i8, f8[::1], f8)")
-def climb(
-    f: Floats, z: Floats, offset: Floats, n: int, q: int, theta: Floats, a: float
-) -> tuple[float, float, bool]:
+def climb(f: Floats, z: Floats, offset: Floats, n: int, q: int, theta: Floats, a: float) -> tuple[float, float, bool]:
     """Newton's method with damping from a starting spread, which stays 0 if it is 0.
 
     Changes ``theta``; gives the likelihood, the spread, and whether it came to rest. A spread of 0 in the answer to
@@ -148,7 +146,7 @@ def climb(
             slope[q] *= a
             for j in range(q):
                 bend[q, j] *= a
-        moved = False
+        moved, reached, spread = False, value, a
         while damping < 1e12:
             for j in range(many):
                 for k in range(j + 1):

@@ -141,7 +141,8 @@ def spree_risk(
     if len(filled):
         start[tuple(filled.T)] = how.empty * old[old > 0].min()
         notes.append(
-            f"{counted(len(filled), 'cell', 'are')} empty in the census but not in the sample: a small count was put there."
+            f"{counted(len(filled), 'cell', 'are')} empty in the census but not in the sample: "
+            "a small count was put there."
         )
     fitted, cycles, gaps = _scaled(start, targets, how)
     if max(gaps) > how.tolerance:
@@ -150,7 +151,13 @@ def spree_risk(
 
 
 def _with_risk(
-    count: Ints, fitted: Floats, how: SpreeSettings, cycles: int, gaps: tuple[float, ...], filled: Ints, notes: list[str]
+    count: Ints,
+    fitted: Floats,
+    how: SpreeSettings,
+    cycles: int,
+    gaps: tuple[float, ...],
+    filled: Ints,
+    notes: list[str],
 ) -> SpreeRisk:
     there = count > 0
     low = there & (fitted < count)
@@ -164,9 +171,7 @@ def _with_risk(
         risk[there] = 1 / population[there]
     cautious[there] = individual_risk(count[there], np.maximum(population[there], count[there]))
     places = tuple(tuple(int(code) for code in row) for row in filled)
-    return SpreeRisk(
-        fitted, population, count, risk, cautious, cycles, gaps, int(low.sum()), places, tuple(notes)
-    )
+    return SpreeRisk(fitted, population, count, risk, cautious, cycles, gaps, int(low.sum()), places, tuple(notes))
 
 
 def _sample_and_census(sample: npt.ArrayLike, census: npt.ArrayLike) -> tuple[Ints, Floats]:
@@ -181,7 +186,9 @@ def _sample_and_census(sample: npt.ArrayLike, census: npt.ArrayLike) -> tuple[In
             "Counts of the census must be numbers from 0 on, not all 0.", hint="Give 0 for cells without persons."
         )
     if not np.all(np.isfinite(count)) or np.any(count < 0) or np.any(count != np.floor(count)):
-        raise InputError("Counts of records must be whole numbers from 0 on.", hint="Count records, do not weight them.")
+        raise InputError(
+            "Counts of records must be whole numbers from 0 on.", hint="Count records, do not weight them."
+        )
     return count.astype(np.int64), old
 
 
