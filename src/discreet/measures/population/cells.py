@@ -143,7 +143,7 @@ def _refuse_keys(keys: KeyCodes) -> None:
     empty = [name for name, codes in zip(keys.names, keys.columns, strict=True) if not codes.any()]
     if empty:
         raise InputError(
-            f"Key {listed(map(repr, empty))} is empty in every record.",
+            f"Key {listed(empty)} is empty in every record.",
             hint="Leave it out, or correct how the file is read.",
         )
 

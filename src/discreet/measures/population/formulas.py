@@ -104,7 +104,7 @@ def _inverse_square(unseen: Floats) -> Floats:
     at = v[some]
     found[some] = np.exp(-at) * (expi(at) - np.log(at) - np.euler_gamma) / at
     far = v >= 500
-    found[far] = (1 + 3 / v[far]) / v[far] ** 2
+    found[far] = (1 + (1 + (2 + 6 / v[far]) / v[far]) / v[far]) / v[far] ** 2
     return found
 
 
