@@ -17,6 +17,7 @@ from discreet.measures import (
     sample_risk,
     weight_only,
 )
+from discreet.measures.population import overview
 from discreet.measures.population.cells import sample_cells
 from discreet.rules.key_counts import KeyCodes
 
@@ -90,6 +91,16 @@ def test_one_record_and_one_key() -> None:
     found = population_estimates(KeyCodes(("a",), (np.array([1]),), (2,)), fraction=0.5)
     assert found[-1].uniques == pytest.approx(0.5)
     assert not next(one for one in found if one.model == "Pitman").fitted
+
+
+def test_a_key_with_a_value_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as an identifier that was taken for a key: no pair with it is searched, and nothing breaks."""
+    monkeypatch.setattr(overview, "QUICK_CELLS", 50)
+    rng = np.random.default_rng(1)
+    keys = KeyCodes(("id", "sex"), (np.arange(1, 301), rng.integers(1, 3, 300)), (301, 3))
+    found = population_estimates(keys, fraction=0.1)
+    assert found[0].model == "log-linear, main effects"
+    assert found[0].sample_uniques == 300
 
 
 def test_empty_fields_are_a_value_of_their_own() -> None:

@@ -52,7 +52,16 @@ def test_pitman_finds_what_it_drew(seated: np.ndarray, fraction: float) -> None:
 
 @pytest.mark.parametrize(
     ("theta", "alpha", "records", "persons"),
-    [(10, 0.4, 50, 500), (3, 0.0, 20, 100), (3, 1e-5, 20, 100), (-0.2, 0.5, 20, 1000), (5, 0.9, 30, 30)],
+    [
+        (10, 0.4, 50, 500),
+        (3, 0.0, 20, 100),
+        (3, 1e-5, 20, 100),
+        (3, 9e-4, 20, 100),
+        (3, 1.1e-3, 20, 100),
+        (80, 1e-6, 500, 90_000),
+        (-0.2, 0.5, 20, 1000),
+        (5, 0.9, 30, 30),
+    ],
 )
 def test_pitman_risk_is_the_sum_over_the_beta_binomial(theta: float, alpha: float, records: int, persons: int) -> None:
     others = np.arange(persons - records + 1)

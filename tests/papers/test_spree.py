@@ -89,6 +89,14 @@ def test_margins_without_a_common_axis_agree_on_their_total() -> None:
     assert found.fitted.sum() == pytest.approx(70)
 
 
+def test_a_margin_that_the_census_cannot_meet_is_said() -> None:
+    census, sample = CENSUS.copy(), SAMPLE.copy()
+    census[0] = sample[0] = 0  # nobody lived in the first region, and the register has persons there
+    found = spree_risk(sample, census, MARGINS)
+    assert not found.converged
+    assert found.notes[0].startswith("Margins were not met")
+
+
 def test_axes_may_be_given_in_any_order() -> None:
     turned = [((2, 1), np.array(MARGINS[0][1]).T), ((1, 0), np.array(MARGINS[1][1]).T)]
     expected = spree_risk(SAMPLE, CENSUS, MARGINS).fitted

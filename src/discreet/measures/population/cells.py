@@ -81,9 +81,7 @@ class SampleCells:
         return sizes, many.astype(np.int64)
 
 
-def sample_cells(
-    keys: KeyCodes, weight: npt.ArrayLike | None = None, fraction: npt.ArrayLike | None = None
-) -> SampleCells:
+def sample_cells(keys: KeyCodes, weight: npt.ArrayLike | None = None, fraction: float | None = None) -> SampleCells:
     """Count the combinations of keys of a sample.
 
     Parameters
@@ -125,14 +123,13 @@ def sample_cells(
     return SampleCells(keys.names, codes, sizes, count, population, weight is not None, group)
 
 
-def sampling_fraction(fraction: npt.ArrayLike | None) -> float:
+def sampling_fraction(fraction: object) -> float:
     """One sampling fraction, above 0 and at most 1."""
-    value = np.asarray(fraction, np.float64)
-    if value.ndim or not 0 < float(value) <= 1:
+    if not isinstance(fraction, int | float | np.number) or not 0 < float(fraction) <= 1:
         raise ParameterError(
             f"fraction={fraction!r} is not allowed.", hint="Give the share of the population, above 0 and at most 1."
         )
-    return float(value)
+    return float(fraction)
 
 
 def _refuse_keys(keys: KeyCodes) -> None:

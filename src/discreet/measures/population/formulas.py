@@ -127,6 +127,18 @@ def _negative_binomial(mu: Floats, a: Floats, pi: Floats) -> tuple[Floats, Float
     return np.exp((1 + shape) * log_rho), match, square
 
 
+def success_probability(mean: npt.ArrayLike, spread: npt.ArrayLike, fraction: npt.ArrayLike) -> Floats:
+    """The probability rho of the negative binomial distribution of persons who were not sampled; 1 for Poisson.
+
+    Examples
+    --------
+    >>> success_probability([0.4, 0.05, 0.4], [0.5, 2.0, 0.0], 0.1).round(8).tolist()
+    [0.4, 0.55, 1.0]
+    """
+    mu, a, pi = (np.asarray(one, np.float64) for one in (mean, spread, fraction))
+    return np.asarray((a * mu + 1) / (a * mu / pi + 1), np.float64)
+
+
 def cell_risk(count: npt.ArrayLike, mean: npt.ArrayLike, spread: npt.ArrayLike, fraction: npt.ArrayLike) -> Floats:
     """The mean of one over the population count for any sample count: the risk of records that share their keys.
 

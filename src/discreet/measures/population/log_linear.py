@@ -352,7 +352,7 @@ def _fitted(margins: _KeyMargins, keys: KeySet, chosen: Sequence[KeySet], limits
         raise limits.refusal(cells.names, keys)
     if len(within) == 1:
         place, share = margins.of(keys)
-        if len(place) > limits.most_cells:
+        if len(keys) > 1 and len(place) > limits.most_cells:
             raise limits.refusal(cells.names, keys)
         return KeyPart(keys, sizes, place, share, 0.0)
     codes = _allowed(margins, keys, within, limits)

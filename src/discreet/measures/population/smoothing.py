@@ -18,7 +18,7 @@ from discreet.errors import InputError, ParameterError, counted
 from discreet.files.frames import to_frame
 from discreet.measures.population.cells import numbered_cells
 from discreet.measures.population.estimate import PopulationEstimate, without_uniques
-from discreet.measures.population.formulas import refuse_fractions, unique_risk
+from discreet.measures.population.formulas import refuse_fractions, success_probability, unique_risk
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.parameters import AtLeastOne, Declared, Number
 from discreet.progress import steps
@@ -125,16 +125,12 @@ class SmoothedRisk:
     @property
     def rho(self) -> Floats:
         """The probability of success of the negative binomial distribution of persons who were not sampled."""
-        with np.errstate(divide="ignore"):
-            shape = 1 / self.spread
-        full = np.isfinite(shape)
-        shape = np.where(full, shape, 0.0)
-        return np.where(full, (self.mean + shape) / (self.mean / self.fraction + shape), 1.0)
+        return success_probability(self.mean, self.spread, self.fraction)
 
     def to_frame(self, backend: str = "pyarrow") -> Any:
         """For the custodian: one row for every sample unique, as a data frame."""
         codes = {f"code {axis + 1}": self.cells[:, axis] for axis in range(self.cells.shape[1])}
-        names = ("mean", "spread", "unique", "match", "converged", "flat", "size", "occupied")
+        names = ("mean", "spread", "rho", "unique", "match", "converged", "flat", "size", "occupied")
         return to_frame({**codes, **{name: getattr(self, name) for name in names}}, backend)
 
 

@@ -25,8 +25,8 @@ FAR = 18.0
 """A parameter whose logarithm goes beyond this runs away: the data do not tell it."""
 NO_TAIL = -9.0
 """Below this logit Pitman's second parameter is taken for 0: the likelihood is flat from there on."""
-EWENS = 1e-7
-"""Below it Pitman's second parameter is taken for 0, where its formulas divide by it."""
+EWENS, NEARLY_EWENS = 1e-9, 1e-3
+"""Below the first, Pitman's second parameter is 0; below the other, formulas that divide by it lose digits."""
 
 
 class ClassSizes(NamedTuple):
@@ -220,10 +220,14 @@ def pitman_risk(theta: float, alpha: float, records: float, persons: float) -> t
     others = persons - records
     a, b = 1 - alpha, theta + records - 1 + alpha
     unique = float(np.exp(betaln(a, b + others) - betaln(a, b)))
-    if alpha < EWENS:
-        mean = b * (digamma(b + others + 1) - digamma(b))
+    if alpha < NEARLY_EWENS:
+        # differences of log gamma functions over so short a step are its slope in the middle
+        slope = digamma(a + b + others + alpha / 2) - digamma(b + 1 - alpha / 2)
+        growth = alpha * slope - np.log1p(-alpha / b)
+        mean = (b - alpha) * np.expm1(growth) / alpha if alpha > EWENS else b * slope + 1
     else:
-        last = gammaln(a + b) - gammaln(b) + gammaln(b + others + 1) - gammaln(a + b + others)
+        # both ratios of gamma functions by beta functions, which keep their digits for large arguments
+        last = gammaln(a) - betaln(a, b) + gammaln(alpha) - betaln(alpha, a + b + others)
         mean = (np.exp(last) - (a + b - 1)) / alpha
     return unique, float(np.clip(mean / (others + 1), unique, 1.0))
 
