@@ -62,11 +62,12 @@ def population_risk(scale: float) -> Sequence[Measure]:
     rows = int(1_000_000 * scale)
     smoothed, models = apart(smoothing), apart(all_models, rows)
     uniques, unique, match, true_unique, true_match = smoothed.answer
+    matches = ", ".join(f"{name} {many:,}" for name, many in models.answer[1])
     settings = [
         f"{uniques:,} sample uniques, 125 neighbours: {unique:.0f} population uniques and {match:.0f} matches "
         f"(true {true_unique} and {true_match:.0f}); first run {smoothed.cold_cpu:.1f} s",
         f"{rows:,} records, keys {', '.join(SEVEN_KEYS)}; {models.answer[0]:,} sample uniques; "
-        f"matches {', '.join(f'{name} {many:,}' for name, many in models.answer[1])}; first run {models.cold_cpu:.1f} s, {models.peak:.1f} GiB",
+        f"matches by {matches}; first run {models.cold_cpu:.1f} s, {models.peak:.1f} GiB",
     ]
     return [
         Measure("smoothing, CPU s, against the limit", smoothed.warm_cpu, SMOOTHING, 1.0, settings[0]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import poisson
 
 from discreet.errors import InputError, NeedsError, ParameterError
 from discreet.measures import (
@@ -109,13 +110,16 @@ def test_empty_fields_are_a_value_of_their_own() -> None:
 
 
 def test_risk_of_households_follows_from_that_of_cells(population: pa.Table) -> None:
-    """Every model gives the chance of its uniques; households take those of their members."""
+    """A log-linear model gives the chance of every record; households take those of their members."""
     cells = key_cells(population.slice(0, 600), KEYS, fraction=0.1)
     fit = log_linear(cells)
-    risk = np.zeros(len(cells.count))
-    risk[cells.alone] = fit.match
-    own = risk[cells.cell]
-    assert own.sum() == pytest.approx(fit.estimate.matches)
+    own = fit.record_risk(cells)
+    count = cells.count[cells.cell]
+    assert own[count == 1].sum() == pytest.approx(fit.estimate.matches)
+    others = np.arange(5_000)
+    for row in np.flatnonzero(count > 1)[:5].tolist():
+        chance = poisson.pmf(others, fit.mean[cells.cell[row]] * 0.9)
+        assert own[row] == pytest.approx(float((chance / (count[row] + others)).sum()), rel=1e-6)
     home = household_risk(own, np.arange(600) // 3)
     assert (home >= own - 1e-12).all()
 

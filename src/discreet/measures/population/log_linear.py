@@ -19,7 +19,7 @@ from discreet.errors import ParameterError, listed, unknown_name
 from discreet.measures.population.cells import SampleCells, numbered_cells
 from discreet.measures.population.estimate import PopulationEstimate, without_uniques
 from discreet.measures.population.fit_error import FitError, fit_errors
-from discreet.measures.population.formulas import unique_risk
+from discreet.measures.population.formulas import cell_risk, unique_risk
 from discreet.model.arrays import Floats, Ints
 from discreet.progress import steps
 
@@ -95,6 +95,22 @@ class LogLinearFit:
     def name(self) -> str:
         """The model in words."""
         return self.estimate.model
+
+    def record_risk(self, cells: SampleCells) -> Floats:
+        """For every record of the sample the chance of a correct match, of those that share their keys, too.
+
+        Parameters
+        ----------
+        cells
+            The cells that the model was fitted to.
+        """
+        fraction = cells.fractions if cells.weighted else np.full(len(cells.count), cells.fraction)
+        risk = np.empty(len(cells.count))
+        alone = cells.alone
+        risk[alone] = self.match
+        shared = ~alone
+        risk[shared] = cell_risk(cells.count[shared], (self.mean * fraction)[shared], 0.0, fraction[shared])
+        return risk[cells.cell]
 
     def __repr__(self) -> str:
         return self.estimate.summary()
