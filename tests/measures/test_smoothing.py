@@ -102,6 +102,25 @@ def test_no_uniques_and_a_frame() -> None:
     assert found.to_frame().num_rows == 0
 
 
+def test_text_needs_an_order() -> None:
+    with pytest.warns(UserWarning, match=r"Text was put in the order of the alphabet; give order= for the one"):
+        assert ordinal_codes(["low", "high"]).tolist() == [1, 0]
+    assert ordinal_codes(["low", "high"], ["low", "middle", "high"]).tolist() == [0, 2]
+    assert ordinal_codes([0.5, 0.25]).tolist() == [1, 0]
+    with pytest.raises(InputError, match=r"order= lacks 1 value of the key\."):
+        ordinal_codes(["low", "high"], ["low"])
+
+
+def test_uniques_at_the_edge_are_counted() -> None:
+    table = np.zeros((9, 9), int)
+    table[0, 4] = table[4, 4] = 1
+    zero, drop = (smoothed_risk(table, 0.1, [0, 1], CloseCells(boundary=b)) for b in ("zero", "drop"))
+    assert zero.estimate.notes[-1].startswith(
+        "1 sample unique has neighbours outside of the table, which count as empty"
+    )
+    assert not any("outside" in note for note in drop.estimate.notes)
+
+
 @pytest.mark.parametrize("values", [[1.0, np.nan], ["a", None]])
 def test_empty_fields_of_keys_with_an_order_are_refused(values: list[object]) -> None:
     with pytest.raises(InputError, match=r"A key with an order has empty fields\."):

@@ -6,6 +6,7 @@ means of the cells around each sample unique, and their counts vary more than Po
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -241,29 +242,46 @@ def smoothed_records(
     return found
 
 
-def ordinal_codes(values: npt.ArrayLike) -> Ints:
+def ordinal_codes(values: npt.ArrayLike, order: Sequence[Any] | None = None) -> Ints:
     """Codes of a key with an order: whole numbers keep their distances, all else is one step apart in its order.
 
-    Text is in the order of the alphabet, which is seldom the order that is meant: code it by hand then.
+    Parameters
+    ----------
+    values
+        The value of every record.
+    order
+        All values in their order. Text without it is put in the order of the alphabet, with a warning: that is seldom
+        the order that is meant.
 
     Examples
     --------
-    >>> ordinal_codes([30, 34, 31]).tolist(), ordinal_codes(["b", "a", "b"]).tolist()
+    >>> ordinal_codes([30, 34, 31]).tolist(), ordinal_codes(["high", "low", "high"], ["low", "high"]).tolist()
     ([0, 4, 1], [1, 0, 1])
     """
     column = np.asarray(values)
-    if column.dtype.kind in "fc" and not np.all(np.isfinite(column)):
+    empty = column.dtype.kind == "O" and any(one is None for one in column)
+    if empty or (column.dtype.kind in "fc" and not np.all(np.isfinite(column))):
         raise InputError(
             "A key with an order has empty fields.", hint="Fill them, or count the key among those without an order."
         )
+    if order is not None:
+        return _in_order(column, order)
     if column.dtype.kind in "iu" or (column.dtype.kind == "f" and np.all(column == np.floor(column))):
         whole = column.astype(np.int64)
         return np.asarray(whole - whole.min(), np.int64) if len(whole) else whole
-    if column.dtype.kind == "O" and any(one is None for one in column):
-        raise InputError(
-            "A key with an order has empty fields.", hint="Fill them, or count the key among those without an order."
-        )
+    if column.dtype.kind != "f":
+        warnings.warn("Text was put in the order of the alphabet; give order= for the one that is meant.", stacklevel=2)
     return np.unique(column, return_inverse=True)[1].astype(np.int64)
+
+
+def _in_order(column: npt.NDArray[Any], order: Sequence[Any]) -> Ints:
+    place = {value: number for number, value in enumerate(order)}
+    lacking = set(column.tolist()) - set(place)
+    if lacking:
+        raise InputError(
+            f"order= lacks {counted(len(lacking), 'value')} of the key.", hint="Name all values, the lowest first."
+        )
+    return np.array([place[value] for value in column.tolist()], np.int64)
 
 
 def smoothing_grid(
@@ -331,7 +349,7 @@ def _smoothed(
     estimate = without_uniques(name, records)
     if len(alone):
         total = float(risk.unique.sum()), float(risk.match.sum())
-        notes = tuple(_notes(fitted))
+        notes = (*_notes(fitted), *_edge_notes(how, coordinates, [sizes[axis] for axis in axes]))
         estimate = PopulationEstimate(name, records, len(alone), *total, *risk.deviations(), notes=notes)
     return SmoothedRisk(
         how,
@@ -443,3 +461,13 @@ def _notes(fitted: _Fits) -> list[str]:
             "their mean is that of the neighbourhood."
         )
     return notes
+
+
+def _edge_notes(how: CloseCells, coordinates: Ints, extents: Sequence[int]) -> list[str]:
+    outside = ((coordinates < how.c) | (coordinates >= np.array(extents) - how.c)).any(axis=1)
+    if how.boundary == "drop" or not outside.any():
+        return []
+    return [
+        f"{counted(int(outside.sum()), 'sample unique', 'have')} neighbours outside of the table, which count as empty: "
+        "their means are rather too low and their risks too high. boundary='drop' leaves such neighbours out."
+    ]
