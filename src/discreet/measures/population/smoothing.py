@@ -321,6 +321,8 @@ def _smoothed(
     neighbours: CloseCells | None,
     first: Ints | None = None,
 ) -> SmoothedRisk:
+    from discreet.measures.population.smoothing_kernels import MOST_SPREAD
+
     how = neighbours or CloseCells()
     axes = _axes(ordinal, len(sizes))
     offsets = how.offsets(len(axes))
@@ -341,8 +343,6 @@ def _smoothed(
     )
     mean, spread = np.exp(fitted.centre), fitted.spread
     pi = np.ascontiguousarray(fractions[alone], np.float64)
-    from discreet.measures.population.smoothing_kernels import MOST_SPREAD
-
     risk = unique_risk(mean, np.where(spread >= MOST_SPREAD, np.inf, spread), pi)
     records = int(counts.sum())
     name = f"negative binomial smoothing, {len(offsets):,} neighbours"
@@ -468,6 +468,6 @@ def _edge_notes(how: CloseCells, coordinates: Ints, extents: Sequence[int]) -> l
     if how.boundary == "drop" or not outside.any():
         return []
     return [
-        f"{counted(int(outside.sum()), 'sample unique', 'have')} neighbours outside of the table, which count as empty: "
-        "their means are rather too low and their risks too high. boundary='drop' leaves such neighbours out."
+        f"{counted(int(outside.sum()), 'sample unique', 'have')} neighbours outside of the table, which count as "
+        "empty: their means are rather too low and their risks too high. boundary='drop' leaves such neighbours out."
     ]
