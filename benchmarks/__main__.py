@@ -21,6 +21,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     noise,
     optimal,
     perturbation,
+    population_risk,
     prepared,
     rank_methods,
     recodes,

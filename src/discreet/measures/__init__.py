@@ -25,6 +25,22 @@ from discreet.measures.individual_risk import (
 )
 from discreet.measures.noise import change_shares, noise_errors, noise_over_runs
 from discreet.measures.overlap import interval_overlap, inverse_mean_square, percent_difference
+from discreet.measures.population.cells import SampleCells
+from discreet.measures.population.estimate import PopulationEstimate
+from discreet.measures.population.formulas import CellRisk, cell_risk, unique_risk
+from discreet.measures.population.log_linear import LogLinearFit, choose_log_linear, log_linear
+from discreet.measures.population.overview import population_estimates, weight_only
+from discreet.measures.population.registers import AlignedTables, aligned_tables, key_cells
+from discreet.measures.population.smoothing import (
+    CloseCells,
+    SmoothedRisk,
+    ordinal_codes,
+    smoothed_records,
+    smoothed_risk,
+    smoothing_grid,
+)
+from discreet.measures.population.spree import SpreeRisk, SpreeSettings, spree_risk
+from discreet.measures.population.superpopulation import pitman, shifted_negative_binomial, superpopulation, zayatz
 from discreet.measures.pram import (
     PramLosses,
     PramRisk,
@@ -56,26 +72,38 @@ from discreet.measures.suite import Measure, table_measures
 from discreet.measures.values import ValueLosses, ValuePair, il1, value_losses, value_pair
 
 __all__ = [
+    "AlignedTables",
     "AttributeRisk",
+    "CellRisk",
+    "CloseCells",
     "Fair",
     "FileRisk",
     "Fit",
     "Grid",
+    "LogLinearFit",
     "Measure",
+    "PopulationEstimate",
     "PramLosses",
     "PramRisk",
     "Propensity",
+    "SampleCells",
     "SampleRisk",
+    "SmoothedRisk",
+    "SpreeRisk",
+    "SpreeSettings",
     "ValueLosses",
     "ValuePair",
+    "aligned_tables",
     "attribute_risk",
     "back_chances",
     "best_guesses",
+    "cell_risk",
     "change_shares",
     "chi_square",
     "chi_square_bounds",
     "chi_square_constants",
     "chi_square_p",
+    "choose_log_linear",
     "compare_rules",
     "deviance",
     "deviation_classes",
@@ -92,12 +120,17 @@ __all__ = [
     "information_loss",
     "interval_overlap",
     "inverse_mean_square",
+    "key_cells",
     "largest_tail",
+    "log_linear",
     "map_measures",
     "moments",
     "noise_errors",
     "noise_over_runs",
+    "ordinal_codes",
     "percent_difference",
+    "pitman",
+    "population_estimates",
     "posterior",
     "posterior_risk",
     "pram_losses",
@@ -109,11 +142,20 @@ __all__ = [
     "released_pram_risk",
     "rounding_bias",
     "sample_risk",
+    "shifted_negative_binomial",
     "signed_rank",
     "smallest_spread",
+    "smoothed_records",
+    "smoothed_risk",
+    "smoothing_grid",
+    "spree_risk",
+    "superpopulation",
     "table_measures",
     "threshold_for",
     "threshold_for_rate",
+    "unique_risk",
     "value_losses",
     "value_pair",
+    "weight_only",
+    "zayatz",
 ]

@@ -68,7 +68,7 @@ class SampleCells:
     @property
     def alone(self) -> Bools:
         """Which cells have one record."""
-        return self.count == 1
+        return np.asarray(self.count == 1, np.bool_)
 
     @property
     def uniques(self) -> int:
@@ -81,9 +81,7 @@ class SampleCells:
         return sizes, many.astype(np.int64)
 
 
-def sample_cells(
-    keys: KeyCodes, weight: npt.ArrayLike | None = None, fraction: npt.ArrayLike | None = None
-) -> SampleCells:
+def sample_cells(keys: KeyCodes, weight: npt.ArrayLike | None = None, fraction: float | None = None) -> SampleCells:
     """Count the combinations of keys of a sample.
 
     Parameters
@@ -118,21 +116,20 @@ def sample_cells(
     if weight is None:
         population = count / sampling_fraction(fraction)
     else:
-        population = np.bincount(group, _weights(weight, len(keys)), many)
+        population = np.bincount(group, _weights(weight, len(keys)), many).astype(np.float64)
     first = np.zeros(many, np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
     codes, sizes = zip(*(_dense(column[first]) for column in keys.columns), strict=True)
     return SampleCells(keys.names, codes, sizes, count, population, weight is not None, group)
 
 
-def sampling_fraction(fraction: npt.ArrayLike | None) -> float:
+def sampling_fraction(fraction: object) -> float:
     """One sampling fraction, above 0 and at most 1."""
-    value = np.asarray(fraction, np.float64)
-    if value.ndim or not 0 < float(value) <= 1:
+    if not isinstance(fraction, int | float | np.number) or not 0 < float(fraction) <= 1:
         raise ParameterError(
-            f"fraction={fraction} is not allowed.", hint="Give the share of the population, above 0 and at most 1."
+            f"fraction={fraction!r} is not allowed.", hint="Give the share of the population, above 0 and at most 1."
         )
-    return float(value)
+    return float(fraction)
 
 
 def _refuse_keys(keys: KeyCodes) -> None:
@@ -143,7 +140,7 @@ def _refuse_keys(keys: KeyCodes) -> None:
     empty = [name for name, codes in zip(keys.names, keys.columns, strict=True) if not codes.any()]
     if empty:
         raise InputError(
-            f"Key {listed(map(repr, empty))} is empty in every record.",
+            f"Key {listed(empty)} is empty in every record.",
             hint="Leave it out, or correct how the file is read.",
         )
 

@@ -2,8 +2,8 @@
 
 Where the keys of a sample hang together more than a model has it, counts vary more around fitted means than Poisson
 counts do, and estimates are too high; where the model follows the sample too closely they vary less, and estimates are
-too low. The sums go over all cells of the table of keys, empty ones included, and there may be billions of them: what an
-empty cell adds depends on its mean alone, so that cells are counted by the logarithm of their mean.
+too low. The sums go over all cells of the table of keys, empty ones included, and there may be billions of them: what
+an empty cell adds depends on its mean alone, so that cells are counted by the logarithm of their mean.
 """
 
 from __future__ import annotations
@@ -149,4 +149,4 @@ def _by_logarithm(share: Floats) -> tuple[int, Floats]:
     lowest = int(place.min())
     counts = np.bincount(place - lowest, 1 - upper, int(place.max()) - lowest + 2)
     counts += np.bincount(place - lowest + 1, upper, len(counts))
-    return lowest, counts
+    return lowest, counts.astype(np.float64)

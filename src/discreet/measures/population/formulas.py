@@ -86,7 +86,7 @@ def refuse_fractions(fraction: Floats) -> None:
         )
 
 
-def _poisson(mu: Floats, a: Floats, pi: Floats) -> tuple[Floats, Floats, Floats]:
+def _poisson(mu: Floats, _: Floats, pi: Floats) -> tuple[Floats, Floats, Floats]:
     unseen = mu * (1 - pi) / pi
     unique = np.exp(-unseen)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -104,11 +104,11 @@ def _inverse_square(unseen: Floats) -> Floats:
     at = v[some]
     found[some] = np.exp(-at) * (expi(at) - np.log(at) - np.euler_gamma) / at
     far = v >= 500
-    found[far] = (1 + 3 / v[far]) / v[far] ** 2
+    found[far] = (1 + (1 + (2 + 6 / v[far]) / v[far]) / v[far]) / v[far] ** 2
     return found
 
 
-def _weights_alone(mu: Floats, a: Floats, pi: Floats) -> tuple[Floats, Floats, Floats]:
+def _weights_alone(_: Floats, __: Floats, pi: Floats) -> tuple[Floats, Floats, Floats]:
     from scipy.special import spence
 
     q = 1 - pi
@@ -127,6 +127,18 @@ def _negative_binomial(mu: Floats, a: Floats, pi: Floats) -> tuple[Floats, Float
     return np.exp((1 + shape) * log_rho), match, square
 
 
+def success_probability(mean: npt.ArrayLike, spread: npt.ArrayLike, fraction: npt.ArrayLike) -> Floats:
+    """The probability rho of the negative binomial distribution of persons who were not sampled; 1 for Poisson.
+
+    Examples
+    --------
+    >>> success_probability([0.4, 0.05, 0.4], [0.5, 2.0, 0.0], 0.1).round(8).tolist()
+    [0.4, 0.55, 1.0]
+    """
+    mu, a, pi = (np.asarray(one, np.float64) for one in (mean, spread, fraction))
+    return np.asarray((a * mu + 1) / (a * mu / pi + 1), np.float64)
+
+
 def cell_risk(count: npt.ArrayLike, mean: npt.ArrayLike, spread: npt.ArrayLike, fraction: npt.ArrayLike) -> Floats:
     """The mean of one over the population count for any sample count: the risk of records that share their keys.
 
@@ -140,7 +152,7 @@ def cell_risk(count: npt.ArrayLike, mean: npt.ArrayLike, spread: npt.ArrayLike, 
     Examples
     --------
     >>> cell_risk([1, 2, 5], 2.0, 0.5, 0.25).round(6).tolist()
-    [0.28, 0.176, 0.103603]
+    [0.28, 0.16, 0.072]
     """
     given = (np.asarray(one, np.float64) for one in (count, mean, spread, fraction))
     f, mu, a, pi = (np.array(one, np.float64).ravel() for one in np.broadcast_arrays(*given))

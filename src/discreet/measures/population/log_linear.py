@@ -19,7 +19,7 @@ from discreet.errors import ParameterError, listed, unknown_name
 from discreet.measures.population.cells import SampleCells, numbered_cells
 from discreet.measures.population.estimate import PopulationEstimate, without_uniques
 from discreet.measures.population.fit_error import FitError, fit_errors
-from discreet.measures.population.formulas import unique_risk
+from discreet.measures.population.formulas import cell_risk, unique_risk
 from discreet.model.arrays import Floats, Ints
 from discreet.progress import steps
 
@@ -96,6 +96,22 @@ class LogLinearFit:
         """The model in words."""
         return self.estimate.model
 
+    def record_risk(self, cells: SampleCells) -> Floats:
+        """For every record of the sample the chance of a correct match, of those that share their keys, too.
+
+        Parameters
+        ----------
+        cells
+            The cells that the model was fitted to.
+        """
+        fraction = cells.fractions if cells.weighted else np.full(len(cells.count), cells.fraction)
+        risk = np.empty(len(cells.count))
+        alone = cells.alone
+        risk[alone] = self.match
+        shared = ~alone
+        risk[shared] = cell_risk(cells.count[shared], (self.mean * fraction)[shared], 0.0, fraction[shared])
+        return risk[cells.cell]
+
     def __repr__(self) -> str:
         return self.estimate.summary()
 
@@ -129,7 +145,7 @@ def log_linear(
         The estimates; ``estimate.uniques_bias`` is B1 and ``estimate.matches_bias`` B2 of Skinner and Shlomo (2008).
     """
     chosen = _sets(cells.names, terms)
-    margins, limits = _Margins(cells), _Limits(most_cells, cycles, tolerance)
+    margins, limits = _KeyMargins(cells), _Limits(most_cells, cycles, tolerance)
     parts = {keys: _fitted(margins, keys, chosen, limits) for keys in _hanging_together(chosen)}
     return _judged(cells, *_candidate(cells, chosen, parts, {keys: part.at(cells) for keys, part in parts.items()}))
 
@@ -173,7 +189,7 @@ def _closest(found: Sequence[_Candidate]) -> int:
 def _searched(cells: SampleCells, limits: _Limits) -> Iterator[_Candidate]:
     """Models with one more pair of keys each."""
     chosen: list[KeySet] = [(key,) for key in range(len(cells.names))]
-    margins = _Margins(cells)
+    margins = _KeyMargins(cells)
     parts = {keys: _fitted(margins, keys, chosen, limits) for keys in chosen}
     shares = {keys: part.at(cells) for keys, part in parts.items()}
     found = _candidate(cells, chosen, parts, shares)
@@ -249,7 +265,7 @@ def _words(names: Sequence[str], chosen: Sequence[KeySet]) -> str:
 
 def _sets(names: Sequence[str], terms: Terms) -> list[KeySet]:
     """Terms as sets of keys, none within another; every key is in one."""
-    alone = [(key,) for key in range(len(names))]
+    alone: list[KeySet] = [(key,) for key in range(len(names))]
     if terms == "main":
         return alone
     if terms == "two-way":
@@ -282,7 +298,7 @@ def _hanging_together(sets: Sequence[KeySet]) -> list[KeySet]:
     return sorted(tuple(sorted(part)) for part in parts)
 
 
-def _by_dependence(margins: _Margins) -> list[KeySet]:
+def _by_dependence(margins: _KeyMargins) -> list[KeySet]:
     """Pairs of keys, those first that tell most of each other: by deviance from independence over its degrees."""
     found = []
     for one, other in combinations(range(len(margins.cells.names)), 2):
@@ -302,7 +318,7 @@ class _TooLarge(ParameterError):
 
 
 @dataclass(frozen=True, eq=False)
-class _Margins:
+class _KeyMargins:
     """Tables of sets of keys, each counted once: the places that occur, sorted, and their shares."""
 
     cells: SampleCells
@@ -342,7 +358,7 @@ class _Limits:
         return _TooLarge(what, hint="Name fewer terms, make keys coarser, or raise most_cells=.")
 
 
-def _fitted(margins: _Margins, keys: KeySet, chosen: Sequence[KeySet], limits: _Limits) -> KeyPart:
+def _fitted(margins: _KeyMargins, keys: KeySet, chosen: Sequence[KeySet], limits: _Limits) -> KeyPart:
     """Fit keys that hang together to the tables of their terms."""
     from discreet.solve.proportional import fit_by_place
 
@@ -352,7 +368,7 @@ def _fitted(margins: _Margins, keys: KeySet, chosen: Sequence[KeySet], limits: _
         raise limits.refusal(cells.names, keys)
     if len(within) == 1:
         place, share = margins.of(keys)
-        if len(place) > limits.most_cells:
+        if len(keys) > 1 and len(place) > limits.most_cells:
             raise limits.refusal(cells.names, keys)
         return KeyPart(keys, sizes, place, share, 0.0)
     codes = _allowed(margins, keys, within, limits)
@@ -370,7 +386,7 @@ def _fitted(margins: _Margins, keys: KeySet, chosen: Sequence[KeySet], limits: _
     return KeyPart(keys, sizes, numbered_cells([codes[key] for key in keys], sizes, many), share, gap)
 
 
-def _allowed(margins: _Margins, keys: KeySet, within: Sequence[KeySet], limits: _Limits) -> dict[int, Ints]:
+def _allowed(margins: _KeyMargins, keys: KeySet, within: Sequence[KeySet], limits: _Limits) -> dict[int, Ints]:
     """Codes of all cells of which every term occurs in the sample, key by key."""
     cells = margins.cells
     codes: dict[int, Ints] = {keys[0]: np.arange(cells.sizes[keys[0]], dtype=np.int64)}
@@ -389,7 +405,7 @@ def _allowed(margins: _Margins, keys: KeySet, within: Sequence[KeySet], limits: 
     return codes
 
 
-def _occurring(margins: _Margins, codes: dict[int, Ints], asked: KeySet) -> dict[int, Ints]:
+def _occurring(margins: _KeyMargins, codes: dict[int, Ints], asked: KeySet) -> dict[int, Ints]:
     """The cells whose codes of some keys occur in the sample."""
     there, _ = margins.of(asked)
     shape = margins.shape(asked)

@@ -1,4 +1,4 @@
-"""Samples and registers by the same keys and codes."""
+"""Samples by their keys, alone or beside a register with the same codes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
-from discreet.measures.population.cells import refuse_weights
+from discreet.measures.population.cells import SampleCells, refuse_weights, sample_cells
 from discreet.model.arrays import Floats, Ints
 from discreet.model.microdata import Microdata
 from discreet.model.records import RecordSet
@@ -77,11 +76,11 @@ def aligned_tables(
     if np.prod([float(size) for size in shape]) > MOST_CELLS:
         raise ParameterError(f"The keys have more than {MOST_CELLS:,} cells.", hint="Use fewer keys, or coarser ones.")
     cells = int(np.prod(shape))
-    own, theirs = np.ravel_multi_index(places, shape), np.ravel_multi_index(others, shape)
+    own, theirs = (np.asarray(np.ravel_multi_index(one, shape), np.int64) for one in (places, others))
     weights = None
     if weight is not None:
         mass = refuse_weights(_numbers(records[weight]))
-        weights = np.bincount(own, mass, cells).reshape(shape)
+        weights = np.bincount(own, mass, cells).reshape(shape).astype(np.float64)
     persons = np.ones(len(theirs)) if count is None else _numbers(everybody[count])
     if not np.all(persons >= 0):
         raise InputError(f"Column {count!r} of the register has empty or negative counts.", hint="Correct them.")
@@ -90,11 +89,44 @@ def aligned_tables(
         values,
         np.bincount(own, minlength=cells).reshape(shape).astype(np.int64),
         weights,
-        np.bincount(theirs, persons, cells).reshape(shape),
+        np.bincount(theirs, persons, cells).reshape(shape).astype(np.float64),
     )
 
 
+def key_cells(
+    data: Any, keys: Sequence[str], *, weight: str | None = None, fraction: float | None = None
+) -> SampleCells:
+    """The cells of a sample by its keys, for the models of this package. Empty fields are a value of their own.
+
+    Parameters
+    ----------
+    data
+        Records of the sample: a data frame, Microdata or the path of a file.
+    keys
+        Columns by which somebody may be recognised.
+    weight, fraction
+        One of them: the column of sampling weights, or the share of the population in the sample.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> found = key_cells(pa.table({"age": [30, 30, 31], "sex": ["f", "f", "m"]}), ["age", "sex"], fraction=0.1)
+    >>> found.records, found.uniques
+    (3, 1)
+    """
+    from discreet.rules.key_counts import key_codes
+
+    records = _read(data, weight)
+    for name in (*keys, weight):
+        if name is not None and name not in records.names:
+            raise ParameterError(unknown_name("column", name, records.names, "the sample"))
+    weights = None if weight is None else _numbers(records[weight])
+    return sample_cells(key_codes(records, tuple(keys)), weights, fraction)
+
+
 def _read(data: Any, number: str | None) -> RecordSet:
+    from discreet.engine.record_set import read_record_set
+
     if isinstance(data, RecordSet):
         return data
     microdata = data if isinstance(data, Microdata) else Microdata(Path(data) if isinstance(data, str) else data)

@@ -6,6 +6,7 @@ means of the cells around each sample unique, and their counts vary more than Po
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -18,7 +19,7 @@ from discreet.errors import InputError, ParameterError, counted
 from discreet.files.frames import to_frame
 from discreet.measures.population.cells import numbered_cells
 from discreet.measures.population.estimate import PopulationEstimate, without_uniques
-from discreet.measures.population.formulas import refuse_fractions, unique_risk
+from discreet.measures.population.formulas import refuse_fractions, success_probability, unique_risk
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.parameters import AtLeastOne, Declared, Number
 from discreet.progress import steps
@@ -30,7 +31,7 @@ Boundary = Literal["zero", "drop"]
 
 
 @dataclass(frozen=True)
-class Neighbours(Declared):
+class CloseCells(Declared):
     """Which cells are close to another, and what is fitted to them.
 
     Parameters
@@ -46,7 +47,7 @@ class Neighbours(Declared):
 
     Examples
     --------
-    >>> len(Neighbours(c=2).offsets(3)), len(Neighbours(c=2, d=4).offsets(5))
+    >>> len(CloseCells(c=2).offsets(3)), len(CloseCells(c=2, d=4).offsets(5))
     (125, 581)
     """
 
@@ -105,7 +106,7 @@ class SmoothedRisk:
     marks cells with too few of them for a polynomial, and ``converged`` those whose fit came to rest.
     """
 
-    neighbours: Neighbours
+    neighbours: CloseCells
     estimate: PopulationEstimate
     cells: Ints
     mean: Floats
@@ -125,16 +126,12 @@ class SmoothedRisk:
     @property
     def rho(self) -> Floats:
         """The probability of success of the negative binomial distribution of persons who were not sampled."""
-        with np.errstate(divide="ignore"):
-            shape = 1 / self.spread
-        full = np.isfinite(shape)
-        shape = np.where(full, shape, 0.0)
-        return np.where(full, (self.mean + shape) / (self.mean / self.fraction + shape), 1.0)
+        return success_probability(self.mean, self.spread, self.fraction)
 
     def to_frame(self, backend: str = "pyarrow") -> Any:
         """For the custodian: one row for every sample unique, as a data frame."""
         codes = {f"code {axis + 1}": self.cells[:, axis] for axis in range(self.cells.shape[1])}
-        names = ("mean", "spread", "unique", "match", "converged", "flat", "size", "occupied")
+        names = ("mean", "spread", "rho", "unique", "match", "converged", "flat", "size", "occupied")
         return to_frame({**codes, **{name: getattr(self, name) for name in names}}, backend)
 
 
@@ -142,7 +139,7 @@ def smoothed_risk(
     counts: npt.ArrayLike,
     fraction: npt.ArrayLike,
     ordinal: Sequence[int],
-    neighbours: Neighbours | None = None,
+    neighbours: CloseCells | None = None,
 ) -> SmoothedRisk:
     """Smooth the counts of a table of keys, and estimate the risk of its uniques.
 
@@ -197,7 +194,7 @@ def smoothed_records(
     *,
     weight: npt.ArrayLike | None = None,
     fraction: float | None = None,
-    neighbours: Neighbours | None = None,
+    neighbours: CloseCells | None = None,
 ) -> SmoothedRisk:
     """The same from records, without a table of all cells: ``record`` of the result is the position of each unique.
 
@@ -216,7 +213,7 @@ def smoothed_records(
     Examples
     --------
     >>> age, sex = [3, 4, 4, 5, 9], [0, 0, 0, 0, 1]
-    >>> found = smoothed_records([age, sex], [0], fraction=0.5, neighbours=Neighbours(c=1, t=0))
+    >>> found = smoothed_records([age, sex], [0], fraction=0.5, neighbours=CloseCells(c=1, t=0))
     >>> found.record.tolist(), found.size.tolist(), found.unique.round(3).tolist()
     ([0, 3, 4], [3, 3, 3], [0.368, 0.368, 0.717])
     """
@@ -245,42 +242,59 @@ def smoothed_records(
     return found
 
 
-def ordinal_codes(values: npt.ArrayLike) -> Ints:
+def ordinal_codes(values: npt.ArrayLike, order: Sequence[Any] | None = None) -> Ints:
     """Codes of a key with an order: whole numbers keep their distances, all else is one step apart in its order.
 
-    Text is in the order of the alphabet, which is seldom the order that is meant: code it by hand then.
+    Parameters
+    ----------
+    values
+        The value of every record.
+    order
+        All values in their order. Text without it is put in the order of the alphabet, with a warning: that is seldom
+        the order that is meant.
 
     Examples
     --------
-    >>> ordinal_codes([30, 34, 31]).tolist(), ordinal_codes(["b", "a", "b"]).tolist()
+    >>> ordinal_codes([30, 34, 31]).tolist(), ordinal_codes(["high", "low", "high"], ["low", "high"]).tolist()
     ([0, 4, 1], [1, 0, 1])
     """
     column = np.asarray(values)
-    if column.dtype.kind in "fc" and not np.all(np.isfinite(column)):
+    empty = column.dtype.kind == "O" and any(one is None for one in column)
+    if empty or (column.dtype.kind in "fc" and not np.all(np.isfinite(column))):
         raise InputError(
             "A key with an order has empty fields.", hint="Fill them, or count the key among those without an order."
         )
+    if order is not None:
+        return _in_order(column, order)
     if column.dtype.kind in "iu" or (column.dtype.kind == "f" and np.all(column == np.floor(column))):
         whole = column.astype(np.int64)
-        return whole - whole.min(initial=whole[0] if len(whole) else 0)
-    if column.dtype.kind == "O" and any(one is None for one in column):
-        raise InputError(
-            "A key with an order has empty fields.", hint="Fill them, or count the key among those without an order."
-        )
+        return np.asarray(whole - whole.min(), np.int64) if len(whole) else whole
+    if column.dtype.kind != "f":
+        warnings.warn("Text was put in the order of the alphabet; give order= for the one that is meant.", stacklevel=2)
     return np.unique(column, return_inverse=True)[1].astype(np.int64)
 
 
+def _in_order(column: npt.NDArray[Any], order: Sequence[Any]) -> Ints:
+    place = {value: number for number, value in enumerate(order)}
+    lacking = set(column.tolist()) - set(place)
+    if lacking:
+        raise InputError(
+            f"order= lacks {counted(len(lacking), 'value')} of the key.", hint="Name all values, the lowest first."
+        )
+    return np.array([place[value] for value in column.tolist()], np.int64)
+
+
 def smoothing_grid(
-    counts: npt.ArrayLike, fraction: npt.ArrayLike, ordinal: Sequence[int], grid: Sequence[Neighbours]
+    counts: npt.ArrayLike, fraction: npt.ArrayLike, ordinal: Sequence[int], grid: Sequence[CloseCells]
 ) -> tuple[SmoothedRisk, ...]:
     """The same table with several neighbourhoods: how far the estimates depend on a choice that nobody can make well.
 
     Examples
     --------
     >>> table = np.random.default_rng(1).poisson(0.4, (8, 8))
-    >>> grid = [Neighbours(c=1), Neighbours(c=2), Neighbours(c=3)]
+    >>> grid = [CloseCells(c=1), CloseCells(c=2), CloseCells(c=3)]
     >>> [round(one.estimate.matches, 1) for one in smoothing_grid(table, 0.1, [0, 1], grid)]
-    [2.9, 3.9, 4.1]
+    [6.5, 6.8, 7.6]
     """
     return tuple(smoothed_risk(counts, fraction, ordinal, one) for one in grid)
 
@@ -304,10 +318,12 @@ def _smoothed(
     counts: Floats,
     fractions: Floats,
     ordinal: Sequence[int],
-    neighbours: Neighbours | None,
+    neighbours: CloseCells | None,
     first: Ints | None = None,
 ) -> SmoothedRisk:
-    how = neighbours or Neighbours()
+    from discreet.measures.population.smoothing_kernels import MOST_SPREAD
+
+    how = neighbours or CloseCells()
     axes = _axes(ordinal, len(sizes))
     offsets = how.offsets(len(axes))
     places, jumps = _places(codes, sizes, axes, how.c, offsets)
@@ -327,15 +343,13 @@ def _smoothed(
     )
     mean, spread = np.exp(fitted.centre), fitted.spread
     pi = np.ascontiguousarray(fractions[alone], np.float64)
-    from discreet.measures.population.smoothing_kernels import MOST_SPREAD
-
     risk = unique_risk(mean, np.where(spread >= MOST_SPREAD, np.inf, spread), pi)
     records = int(counts.sum())
     name = f"negative binomial smoothing, {len(offsets):,} neighbours"
     estimate = without_uniques(name, records)
     if len(alone):
         total = float(risk.unique.sum()), float(risk.match.sum())
-        notes = tuple(_notes(fitted))
+        notes = (*_notes(fitted), *_edge_notes(how, coordinates, [sizes[axis] for axis in axes]))
         estimate = PopulationEstimate(name, records, len(alone), *total, *risk.deviations(), notes=notes)
     return SmoothedRisk(
         how,
@@ -382,11 +396,25 @@ def _fits(
         np.zeros(many, np.int64),
         np.zeros(many, np.int64),
     )
+    offsets, jumps, extents, design, drop = around
     for begin in steps("smooth counts", range(0, many, BATCH)):
         part = slice(begin, min(many, begin + BATCH))
-        columns = (found.centre, found.spread, found.rest, found.flat, found.size, found.occupied)
-        own = (centres[part].copy(), np.ascontiguousarray(coordinates[part]))
-        smooth_cells(*known, *own, *around, *(column[part] for column in columns))
+        smooth_cells(
+            *known,
+            centres[part].copy(),
+            np.ascontiguousarray(coordinates[part]),
+            offsets,
+            jumps,
+            extents,
+            design,
+            drop,
+            found.centre[part],
+            found.spread[part],
+            found.rest[part],
+            found.flat[part],
+            found.size[part],
+            found.occupied[part],
+        )
     return found
 
 
@@ -433,3 +461,13 @@ def _notes(fitted: _Fits) -> list[str]:
             "their mean is that of the neighbourhood."
         )
     return notes
+
+
+def _edge_notes(how: CloseCells, coordinates: Ints, extents: Sequence[int]) -> list[str]:
+    outside = ((coordinates < how.c) | (coordinates >= np.array(extents) - how.c)).any(axis=1)
+    if how.boundary == "drop" or not outside.any():
+        return []
+    return [
+        f"{counted(int(outside.sum()), 'sample unique', 'have')} neighbours outside of the table, which count as "
+        "empty: their means are rather too low and their risks too high. boundary='drop' leaves such neighbours out."
+    ]

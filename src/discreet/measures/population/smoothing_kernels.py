@@ -146,7 +146,7 @@ def climb(f: Floats, z: Floats, offset: Floats, n: int, q: int, theta: Floats, a
             slope[q] *= a
             for j in range(q):
                 bend[q, j] *= a
-        moved = False
+        moved, reached, spread = False, value, a
         while damping < 1e12:
             for j in range(many):
                 for k in range(j + 1):

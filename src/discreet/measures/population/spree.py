@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InputError, ParameterError, counted, listed
+from discreet.errors import InputError, ParameterError, counted
 from discreet.measures.individual_risk import individual_risk
 from discreet.measures.population.estimate import PopulationEstimate, without_uniques
 from discreet.model.arrays import Floats, Ints
@@ -141,7 +141,8 @@ def spree_risk(
     if len(filled):
         start[tuple(filled.T)] = how.empty * old[old > 0].min()
         notes.append(
-            f"{counted(len(filled), 'cell', 'are')} empty in the census but not in the sample: a small count was put there."
+            f"{counted(len(filled), 'cell', 'are')} empty in the census but not in the sample: "
+            "a small count was put there."
         )
     fitted, cycles, gaps = _scaled(start, targets, how)
     if max(gaps) > how.tolerance:
@@ -239,7 +240,7 @@ def _agreeing(
     apart = np.abs(here - there) > AGREE * np.maximum(here, there)
     if not apart.any():
         return early, ""
-    what = f"axis {listed(shared)}" if shared else "their total"
+    what = f"axis {', '.join(map(str, shared))}" if shared else "their total"
     furthest = float((np.abs(here - there) / np.maximum(np.maximum(here, there), 1e-300)).max())
     words = f"Margins {first + 1} and {second + 1} do not agree on {what}: they differ by up to {furthest:.1%}"
     if how.disagree == "refuse" or np.any((here == 0) & (there > 0)):
