@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.attack import attribute_disclosure
-from tests.attack.made_files import people, rows_of, shuffled
+from tests.attack.made_files import people, shuffled
 
 
 def by_loops(
