@@ -96,7 +96,6 @@ def singling_out_attack(
 
 def single_out(files: ComparedFiles, size: int, attempts: int, seed: int) -> ControlledAttack:
     """The attack on files that were read."""
-    files = files.of(sorted(files.names))  # so that the order of columns does not matter
     draws = np.random.default_rng([seed, size])
     made = _by_one_column(files, attempts, draws) if size == 1 else _by_columns(files, size, attempts, draws)
     name = "singling out by one column" if size == 1 else f"singling out by {size} columns"
