@@ -160,6 +160,21 @@ def test_members_are_those_in_the_nearer_half():
     assert found.found_at(1) == 1
 
 
+def test_members_that_score_like_others_are_found_as_often_as_these():
+    other = np.array([1.0, 1, 1, 0])
+    found = ds.attack.MembershipAttack(
+        "membership",
+        "are called so",
+        "records",
+        np.arange(2),
+        np.ones(2),
+        0.5,
+        members=np.array([1.0, 2.0]),
+        others=other,
+    )
+    assert [found.found_at(wrong) for wrong in (0, 0.375, 0.75)] == [0.5, 0.75, 1.0]
+
+
 def test_equal_scores_share_the_places_that_are_left():
     assert called_members(np.array([3.0, 1, 1, 0]), np.array([2.0, 1, 0, 0])).tolist() == [1.0, *[2 / 3] * 2, 0.0]
 

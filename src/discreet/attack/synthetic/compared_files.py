@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -354,7 +355,9 @@ def _overlap(original: RecordSet, holdout: RecordSet) -> list[str]:
     mine, theirs, many = _who(original, holdout)
     counts = np.bincount(mine, minlength=many)
     again = int((counts[theirs] > 0).sum())
-    if not again or float((counts[mine] == 1).mean()) <= 0.5:  # with few columns, strangers are equal, too
+    # Strangers are equal, too: as often as original records equal each other.
+    usual = float((counts[mine] > 1).mean())
+    if usual >= 0.5 or again <= len(theirs) * usual + 4 * sqrt(len(theirs) * usual * (1 - usual)):
         return []
     if again > NEARLY_ALL * len(theirs):
         raise InputError(
@@ -362,8 +365,9 @@ def _overlap(original: RecordSet, holdout: RecordSet) -> list[str]:
             hint="Hold-out records must not have been used to make the released file. Leave them out of the original.",
         )
     return [
-        f"{counted(again, 'record')} of the {len(theirs):,} held out equal original records in all columns. Whoever "
-        "was used to make the released file does not belong there, and makes the risk look smaller."
+        f"{counted(again, 'record')} of the {len(theirs):,} held out equal original records in all columns, more "
+        "than strangers do. Whoever was used to make the released file does not belong there, and makes the "
+        "risk look smaller."
     ]
 
 
