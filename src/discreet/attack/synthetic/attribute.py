@@ -15,7 +15,7 @@ from discreet.attack.record_attack import RecordAttack
 from discreet.attack.synthetic.asked import checked_attempts, named_columns, refuse_empty
 from discreet.attack.synthetic.compared_files import ComparedFiles, FileColumns, compared_files
 from discreet.attack.synthetic.controlled_attack import ControlledAttack, one_in_sample
-from discreet.attack.synthetic.key_cells import KeyCells, SecretExclusions, key_cells
+from discreet.attack.synthetic.key_cells import SecretCells, SecretExclusions, key_cells
 from discreet.attack.synthetic.plain_relations import plain_relations
 from discreet.errors import ParameterError
 from discreet.model.arrays import Bools, Floats, Ints
@@ -216,7 +216,7 @@ def disclose(
     )
 
 
-def _identity(files: ComparedFiles, cells: KeyCells, replicated: Bools, keys: tuple[str, ...]) -> ControlledAttack:
+def _identity(files: ComparedFiles, cells: SecretCells, replicated: Bools, keys: tuple[str, ...]) -> ControlledAttack:
     """Replicated uniques as an attack: who finds one record in the released file takes it for the person."""
     mine = cells.cell_of_original
     chance = (replicated[cells.key[mine]] & (cells.kept_original[mine] > 0)).astype(np.float64)
@@ -239,7 +239,7 @@ def _identity(files: ComparedFiles, cells: KeyCells, replicated: Bools, keys: tu
     )  # fmt: skip
 
 
-def _attribute(files: ComparedFiles, cells: KeyCells, keys: tuple[str, ...], secret: str) -> ControlledAttack:
+def _attribute(files: ComparedFiles, cells: SecretCells, keys: tuple[str, ...], secret: str) -> ControlledAttack:
     """Values that are given away for sure, as an attack; the baseline guesses for the same people, at random."""
     words = f"find their true {secret!r} and no other beside their keys"
 

@@ -12,7 +12,7 @@ from discreet.attack.record_attack import RecordAttack
 from discreet.attack.synthetic.asked import ATTEMPTS, checked_attempts
 from discreet.attack.synthetic.compared_files import ComparedFiles, compared_files
 from discreet.attack.synthetic.controlled_attack import ControlledAttack
-from discreet.attack.synthetic.nearest import SAME, Neighbours, nearest_records
+from discreet.attack.synthetic.nearest import SAME, NearestFound, nearest_records
 from discreet.model.arrays import Floats, Ints
 
 LOW = 5.0
@@ -114,7 +114,7 @@ def measure_closest(files: ComparedFiles, attempts: int) -> ClosestRecords:
     )
 
 
-def _nearer(files: ComparedFiles, rows: Ints, mine: Neighbours, held: Neighbours) -> RecordAttack:
+def _nearer(files: ComparedFiles, rows: Ints, mine: NearestFound, held: NearestFound) -> RecordAttack:
     """Equally near records share: of these the closest one is as likely to be any of them."""
     assert files.holdout is not None
     chance = np.where(mine.distance < held.distance, 1.0, 0.0)
