@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import os
+import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+MARK = b"discreet.jit import"
+"""What every file with kernels holds."""
+UNUSED_DAYS = 30
+"""Kernels of other versions of the source are removed when nobody has used them for so long."""
 
 
 @cache
@@ -88,15 +96,52 @@ def _private(folder: Path) -> bool:
     return mine and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and os.access(folder, os.W_OK | os.X_OK)
 
 
-def kernel(*signatures: str) -> Callable[[F], F]:
-    """Compile a function for the given types, once for all runs.
+@cache
+def source_digest() -> str:
+    """A digest of all files with kernels.
 
-    Kernels sort by ``np.argsort(..., kind="mergesort")`` only. The helpers that numba compiles for its quicksort have
-    one name for sorting and for ranking, told apart by a counter that begins anew in every process; kernels that were
-    kept from several processes may then call each other's. That is taken for the cause of a crash, and not proved.
+    What is kept belongs to it: a kept kernel holds those that it calls, and numba looks at its own file only.
+    """
+    found = hashlib.blake2b(digest_size=8)
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        text = path.read_bytes()
+        if MARK in text:
+            found.update(text)
+    return found.hexdigest()
+
+
+def _folder_of_this_source() -> Path:
+    """Where kernels of this source are kept; those of others go when they have not been used for long."""
+    folder = cache_folder() / source_digest()
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        os.utime(folder)
+        oldest = time.time() - UNUSED_DAYS * 24 * 3600
+        for other in cache_folder().iterdir():
+            if other.stat().st_mtime < oldest:
+                shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+@cache
+def _ready() -> None:
+    """Say where kernels are kept, and give what is compiled in this process names that no other process gives.
+
+    numba tells functions of one name apart by a counter that begins at 1 in every process. Kernels that were kept from
+    two processes then hold different helpers under one name, whichever is loaded first serves both, and sorting ranks
+    or ranking sorts: wrong numbers, or a crash. A counter that begins anywhere makes these names different.
     """
     import numba
+    from numba.core.bytecode import FunctionIdentity
 
+    FunctionIdentity._unique_ids = count(secrets.randbits(60))
     if not numba.config.CACHE_DIR:
-        numba.config.CACHE_DIR = str(cache_folder())
+        numba.config.CACHE_DIR = str(_folder_of_this_source())
+
+
+def kernel(*signatures: str) -> Callable[[F], F]:
+    """Compile a function for the given types, once for all runs."""
+    import numba
+
+    _ready()
     return numba.njit(list(signatures), cache=True, nogil=True)  # type: ignore[no-any-return]

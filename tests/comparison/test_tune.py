@@ -230,10 +230,36 @@ def test_impossible_tuning_is_refused(table, given):
         ds.tune(table, **({"most_risk": 0.1} | given))
 
 
-@pytest.mark.parametrize("values", [{}, {"base": [3], "rule": ["unbiased"]}, {"bass": [3]}])
-def test_a_family_varies_one_parameter_that_exists(values):
-    with pytest.raises(ParameterError):
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [({}, "varies at least one parameter"), ({"bass": [3]}, "no parameter 'bass' in Round. Did you mean 'base'")],
+)
+def test_a_family_varies_parameters_that_exist(values, message):
+    with pytest.raises(ParameterError, match=message):
         ds.family(ds.Round(base=3), **values)
+
+
+def test_a_family_of_several_parameters_holds_all_combinations():
+    found = ds.family(ds.Round(base=3), base=[3, 5], rule=["controlled", "unbiased"])
+    assert [(one.base, one.rule) for one in found] == [
+        (3, "controlled"),
+        (3, "unbiased"),
+        (5, "controlled"),
+        (5, "unbiased"),
+    ]
+
+
+def test_methods_for_records_are_tuned_to_the_same_risk():
+    rng = np.random.default_rng(5)
+    frame = pa.table({"pay": rng.lognormal(3, 1, 300).round(2), "tax": rng.lognormal(2, 1, 300).round(2)})
+    firms = ds.Microdata(frame, numeric=["pay", "tax"])
+    grouped = ds.family(ds.Microaggregate(["pay", "tax"], algorithm="mdav"), k=[2, 3, 5, 10, 20])
+    found = ds.tune(firms, {"groups": grouped}, most_risk=0.2, risk="linked", loss="il1")
+    rows = {row["method"]: row for row in found.tried.rows}
+    assert rows[found.chosen["groups"]]["linked"] <= 0.2
+    scanned = ds.tune(firms, {"groups": grouped}, most_risk=0.2, risk="linked", loss="il1", scan=True)
+    kept = [row for row in scanned.tried.rows if row["linked"] <= 0.2]
+    assert scanned.chosen["groups"] == min(kept, key=lambda row: row["il1"])["method"] == found.chosen["groups"]
 
 
 RECIPE = """

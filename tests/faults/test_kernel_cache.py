@@ -1,8 +1,10 @@
-"""The folder of compiled kernels cannot be prepared by anybody else, and is not a new one every time."""
+"""The folder of compiled kernels cannot be prepared by anybody else, and what is kept there belongs together."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,3 +98,74 @@ def test_a_folder_that_another_user_prepared_is_not_used_and_nothing_stays_behin
 def test_a_relative_cache_home_is_ignored(place, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     assert found().is_relative_to(place / "home")
+
+
+SORTING = """
+from discreet.jit import kernel
+@kernel("void(int64[::1])")
+def sort_them(values):
+    values.sort()
+"""
+RANKING = """
+import numpy as np
+from discreet.jit import kernel
+@kernel("int64[::1](int64[::1])")
+def rank_them(values):
+    return np.argsort(values)
+"""
+BOTH = """
+import numpy as np
+from ranking import rank_them
+from sorting import sort_them
+numbers = np.array([3, 1, 2])
+order, placed = rank_them(numbers), numbers.copy()
+sort_them(placed)
+print(order.tolist(), placed.tolist())
+"""
+
+
+def test_kernels_kept_from_several_processes_do_not_take_each_others_helpers(tmp_path):
+    """numba names helpers by a counter per process: kept apart and loaded together, sorting used to rank."""
+    (tmp_path / "sorting.py").write_text(SORTING)
+    (tmp_path / "ranking.py").write_text(RANKING)
+    (tmp_path / "cache").mkdir(mode=0o700)
+    beside = os.pathsep.join([str(tmp_path), *sys.path])
+    known = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": beside}
+    known.pop("NUMBA_CACHE_DIR", None)
+
+    def run(code: str) -> str:
+        done = subprocess.run([sys.executable, "-c", code], env=known, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    run("import sorting")
+    run("import ranking")
+    assert run(BOTH) == "[1, 2, 0] [1, 2, 3]"
+
+
+def test_kept_kernels_belong_to_the_source_of_all_kernels(place, monkeypatch):
+    package = place / "package"
+    package.mkdir()
+    (package / "loops.py").write_text("from discreet.jit import kernel")
+    (package / "words.py").write_text("one = 1")
+    monkeypatch.setattr(jit, "__file__", str(package / "jit.py"))
+
+    def digest() -> str:
+        jit.source_digest.cache_clear()
+        return jit.source_digest()
+
+    before = digest()
+    (package / "words.py").write_text("one = 2")
+    assert digest() == before
+    (package / "loops.py").write_text("from discreet.jit import kernel  # other")
+    assert digest() != before
+    jit.source_digest.cache_clear()
+
+
+def test_kernels_of_a_source_that_nobody_uses_any_more_are_removed(place):
+    old, recent = found() / "old", found() / "recent"
+    old.mkdir()
+    recent.mkdir()
+    os.utime(old, (0, 0))
+    assert jit._folder_of_this_source().is_dir()
+    assert not old.exists()
+    assert recent.exists()

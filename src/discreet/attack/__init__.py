@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from discreet.attack.differencing import RegionDifferences, difference_releases
     from discreet.attack.insiders import WorstInsider, attack_by_insiders
     from discreet.attack.intervals import AttackIntervals, External, attack_intervals
+    from discreet.attack.linkage import link, link_all_ways
+    from discreet.attack.linkage_result import Linkage, Linkages
     from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
     from discreet.attack.rank_windows import RankBounds, rank_bounds
     from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from discreet.attack.synthetic.membership import MembershipAttack, membership_attack
     from discreet.attack.synthetic.singling_out import singling_out_attack
     from discreet.attack.uniqueness import Entry, EntryBounds, attainable_values, unique_entries
+    from discreet.attack.value_intervals import IntervalDisclosure, interval_disclosure
     from discreet.attack.withholding import MarginChoice, margins_to_withhold
 
 __all__ = [
@@ -47,6 +50,9 @@ __all__ = [
     "Entry",
     "EntryBounds",
     "External",
+    "IntervalDisclosure",
+    "Linkage",
+    "Linkages",
     "MarginChoice",
     "MembershipAttack",
     "RankBounds",
@@ -69,7 +75,10 @@ __all__ = [
     "difference_releases",
     "disclosed_by_bounds",
     "inference_attack",
+    "interval_disclosure",
     "least_squares_attack",
+    "link",
+    "link_all_ways",
     "linkability_attack",
     "margin_bounds",
     "margins_to_withhold",
@@ -90,7 +99,10 @@ if not TYPE_CHECKING:
             "coalitions": ["attack_by_pairs"],
             "differencing": ["RegionDifferences", "difference_releases"],
             "insiders": ["WorstInsider", "attack_by_insiders"],
+            "value_intervals": ["IntervalDisclosure", "interval_disclosure"],
             "intervals": ["AttackIntervals", "External", "attack_intervals"],
+            "linkage": ["link", "link_all_ways"],
+            "linkage_result": ["Linkage", "Linkages"],
             "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
             "rank_windows": ["RankBounds", "rank_bounds"],
             "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],

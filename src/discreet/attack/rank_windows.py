@@ -144,13 +144,13 @@ def _bounded(custodian: RecordCustodian, number: int) -> dict[str, _Bounded]:
     share = Fraction(str(step.evidence.method["share"]))
     kinds = _kinds([columns[name] for name in original.strata], len(original))
     found: dict[str, _Bounded] = {}
-    window: _Window | None = None
+    window: RankWindow | None = None
     for name in step.evidence.facts["columns"]:
         column = step.changed[name].combine_chunks()
         empty = _empty(step.changed[name], original.about(name).missing)
         numbers = _numbers(column)
         if window is None or not step.evidence.method["joint"]:
-            window = _Window(numbers, empty, kinds, share)
+            window = RankWindow(numbers, empty, kinds, share)
             low, high = window.ends()
         else:
             low, high = window.extremes(numbers)
@@ -158,7 +158,7 @@ def _bounded(custodian: RecordCustodian, number: int) -> dict[str, _Bounded]:
     return found
 
 
-class _Window:
+class RankWindow:
     """For every row the rows whose rank is within reach, stratum by stratum."""
 
     def __init__(self, numbers: NDArray[Any], empty: Bools, kinds: Sequence[Ints], share: Fraction) -> None:

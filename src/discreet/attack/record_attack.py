@@ -70,13 +70,16 @@ class RecordAttack:
         The share of right guesses of somebody who guesses without the released file.
     columns
         Columns that the intruder used.
+    of_records
+        Whether each attempt is about one record of the original; otherwise ``rows`` number attempts.
     notes
         What to know before using the numbers.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = RecordAttack("nearest", "name the right record", "records", np.arange(4), np.array([1, 0.5, 0, 0]), 0.25)
+    >>> chance = np.array([1, 0.5, 0, 0])
+    >>> found = RecordAttack("nearest", "name the right record", "records", np.arange(4), chance, 0.25)
     >>> found.right, found.share, round(found.advantage, 3)
     (1.5, 0.375, 0.167)
     """
@@ -88,6 +91,7 @@ class RecordAttack:
     chance: Floats
     baseline: float
     columns: tuple[str, ...] = ()
+    of_records: bool = True
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
@@ -116,6 +120,11 @@ class RecordAttack:
         """What the released file adds: 0 for no better than the baseline, 1 for always right."""
         return (self.share - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
 
+    @property
+    def has(self) -> str:
+        """What the intruder has, in words."""
+        return KNOWLEDGE[self.knows]
+
     def interval(self, confidence: float = CONFIDENCE) -> ShareInterval:
         """The interval of the share over all files of which this could be one."""
         return binomial_interval(self.right, self.tried, confidence) if self.tried else ShareInterval(0.0, 1.0)
@@ -127,7 +136,7 @@ class RecordAttack:
         line = (
             f"{self.attack}: {self.share:.1%} of {counted(self.tried, 'attempt')}{by} "
             f"{self.what} ({low:.1%} to {high:.1%}); at random {self.baseline:.2%}. "
-            f"The intruder has {KNOWLEDGE[self.knows]}."
+            f"The intruder has {self.has}."
         )
         return "\n".join([line, *(f"note: {note}" for note in self.notes)])
 

@@ -23,7 +23,7 @@ from discreet.errors import ParameterError, listed
 from discreet.folders import as_one
 from discreet.keys import Key
 from discreet.measures.imputation import Imputation
-from discreet.methods.base import TablePublisher
+from discreet.methods.base import RecordMethod, TablePublisher
 from discreet.model.already import AlreadyPublished
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release
@@ -44,12 +44,13 @@ from discreet.verify.folder import read_custodian, refuse_unsaved
 from discreet.watching import watched
 
 Tried = TablePublisher | Release | str | Path
+Compared = Tried | RecordMethod | Sequence[RecordMethod]
 
 
 @watched
 def compare(
     data: Any,
-    methods: Sequence[Tried] | Mapping[str, Tried],
+    methods: Sequence[Compared] | Mapping[str, Compared],
     *,
     tables: Sequence[TableSpec] | None = None,
     rules: Sequence[Rule] = (),

@@ -4,36 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from itertools import product
+from typing import Any, TypeVar
 
 from discreet.comparison.compare import assessed_tables, compare
 from discreet.comparison.naming import method_name
 from discreet.comparison.result import Comparison
 from discreet.comparison.writing import DONE
 from discreet.errors import ParameterError, listed, unknown_name
-from discreet.methods.base import TablePublisher
+from discreet.methods.base import Method, RecordMethod, TablePublisher
+from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
 from discreet.report.riskmap import Point
 from discreet.rules.base import Rule
 from discreet.watching import watched
 
+AnyMethod = TypeVar("AnyMethod", bound=Method)
 
-def family(method: TablePublisher, **values: Iterable[Any]) -> list[TablePublisher]:
-    """One method with a parameter that varies, in the order of its values.
+
+def family(method: AnyMethod, **values: Iterable[Any]) -> list[AnyMethod]:
+    """One method with parameters that vary: all combinations of their values, the last parameter varying fastest.
 
     Examples
     --------
     >>> import discreet as ds
     >>> [one.base for one in ds.family(ds.Round(base=3, levels=False), base=[3, 5, 10])]
     [3, 5, 10]
+    >>> several = ds.family(ds.Microaggregate("pay"), k=[3, 5], algorithm=["mdav", "search"])
+    >>> [(one.k, one.algorithm) for one in several]
+    [(3, 'mdav'), (3, 'search'), (5, 'mdav'), (5, 'search')]
     """
-    if len(values) != 1:
-        raise ParameterError("A family varies one parameter.", hint="For example family(ds.Round(base=3), base=[3, 5])")
-    ((name, several),) = values.items()
+    if not values:
+        raise ParameterError(
+            "A family varies at least one parameter.", hint="For example family(ds.Round(base=3), base=[3, 5])"
+        )
     names = [field.name for field in fields(method)]
-    if name not in names:
-        raise ParameterError(unknown_name("parameter", name, names, type(method).__name__))
-    return [replace(method, **{name: value}) for value in several]
+    for name in values:
+        if name not in names:
+            raise ParameterError(unknown_name("parameter", name, names, type(method).__name__))
+    return [replace(method, **dict(zip(values, chosen, strict=True))) for chosen in product(*values.values())]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +101,7 @@ class Tuned:
 @watched
 def tune(
     data: Any,
-    families: Mapping[str, Sequence[TablePublisher]],
+    families: Mapping[str, Sequence[TablePublisher | RecordMethod]],
     *,
     most_risk: float,
     risk: str = "risk",
@@ -107,9 +116,10 @@ def tune(
     Parameters
     ----------
     data, tables, rules
-        As in :func:`compare`.
+        As in :func:`compare`: tables, or records with methods for records.
     families
-        Name to methods that differ in one parameter, from the least protection to the most; see :func:`family`.
+        Name to methods that differ in one parameter, from the least protection to the most; see :func:`family`. Where
+        several parameters vary, say ``scan=True``.
     most_risk
         The mean risk over the runs must not be above it.
     risk, loss
@@ -143,7 +153,8 @@ def tune(
     named = _named(families)
     if isinstance(most_risk, bool) or not isinstance(most_risk, int | float) or not most_risk >= 0:
         raise ParameterError(f"most_risk={most_risk!r} is not allowed.", hint="Give a number of at least 0.")
-    whole = assessed_tables(data, tables, rules)
+    of_records = isinstance(data, Microdata) and not tables
+    whole = data if of_records else assessed_tables(data, tables, rules)
     searches = {name: _FamilySearch(methods, scan) for name, methods in named.items()}
     rows: list[Mapping[str, Any]] = []
     seconds: dict[str, float] = {}
@@ -166,13 +177,13 @@ def tune(
     return Tuned(chosen, why, Comparison(tuple(rows), seconds, axes), most_risk, risk, loss)
 
 
-def _named(families: Any) -> dict[str, list[TablePublisher]]:
+def _named(families: Any) -> dict[str, list[TablePublisher | RecordMethod]]:
     hint = 'For example {"rounding": ds.family(ds.Round(base=3), base=[3, 5, 10])}.'
     if not isinstance(families, Mapping) or not families:
         raise ParameterError("There are no families to tune.", hint=hint)
     named = {str(name): list(methods) for name, methods in families.items()}
     for name, methods in named.items():
-        if not methods or not all(isinstance(method, TablePublisher) for method in methods):
+        if not methods or not all(isinstance(method, TablePublisher | RecordMethod) for method in methods):
             raise ParameterError(f"Family {name!r} must list methods.", hint=hint)
     names = [method_name(method) for methods in named.values() for method in methods]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -184,7 +195,7 @@ def _named(families: Any) -> dict[str, list[TablePublisher]]:
 class _FamilySearch:
     """The search along one family: which method to try next, and what was found of those tried."""
 
-    def __init__(self, methods: list[TablePublisher], scan: bool) -> None:
+    def __init__(self, methods: list[TablePublisher | RecordMethod], scan: bool) -> None:
         self.methods = methods
         self.points: dict[int, Point] = {}
         self.all_at_once = scan
@@ -192,7 +203,7 @@ class _FamilySearch:
         self.low, self.high = -1, len(methods) - 1
         self.over = False
 
-    def next(self) -> list[TablePublisher]:
+    def next(self) -> list[TablePublisher | RecordMethod]:
         """Methods to try now; nothing when the search is over."""
         if self.over:
             return []
@@ -202,7 +213,7 @@ class _FamilySearch:
             return [self.methods[self.high]]
         return [self.methods[(self.low + self.high) // 2]]
 
-    def hear(self, method: TablePublisher, point: Point, risk: str, loss: str, most_risk: float) -> None:
+    def hear(self, method: TablePublisher | RecordMethod, point: Point, risk: str, loss: str, most_risk: float) -> None:
         """Take note of what a method came to."""
         at = self.methods.index(method)
         self.points[at] = point

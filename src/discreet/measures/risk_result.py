@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from discreet.attack.record_audit import RecordAudit
 from discreet.attack.suda import Suda
 from discreet.errors import NeedsError, ParameterError, counted, unknown_name
 from discreet.files.frames import to_frame
@@ -23,8 +24,9 @@ from discreet.measures.individual_risk import (
     threshold_for_rate,
 )
 from discreet.measures.key_tables import KeyTables
+from discreet.measures.population.estimate import PopulationEstimate
 from discreet.model.arrays import Floats, Ints
-from discreet.model.display import text_of_columns
+from discreet.model.display import rows_of, text_of_columns, to_the_right
 from discreet.model.notebook import Chip, items, listing, page, sentence
 from discreet.model.records import RecordSet
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 EDGES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Upper ends of the classes of a histogram of risks."""
 SHOWN = 10
-Part = Literal["findings", "sets", "keys", "sensitive", "sizes", "records"]
+Part = Literal["findings", "sets", "keys", "sensitive", "population", "attacks", "sizes", "records"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,10 @@ class RecordRisk:
         The share of the population in the file, where weights or the user state it.
     notes
         What to know before using the numbers.
+    population
+        How many uniques of the file are unique in the population, by several models.
+    attacks
+        What attackers find again who have original values, where there is an original.
     """
 
     records: int
@@ -91,6 +97,8 @@ class RecordRisk:
     fraction: float | None
     notes: tuple[str, ...]
     _records: RecordSet = field(repr=False)
+    population: tuple[PopulationEstimate, ...] = ()
+    attacks: RecordAudit | None = None
 
     def with_notes(self, notes: Sequence[str]) -> RecordRisk:
         """The same with further notes."""
@@ -170,7 +178,7 @@ class RecordRisk:
     @cached_property
     def findings(self) -> tuple[RiskFinding, ...]:
         """What was found: what takes least knowledge first, and what touches nobody last."""
-        found = [*self._by_few_keys(), *self._by_all_keys(), *self._by_register()]
+        found = [*self._by_few_keys(), *self._by_all_keys(), *self._by_attacks(), *self._by_register()]
         return tuple(sorted(found, key=lambda one: one.number == 0))
 
     def _finding(self, measure: str, number: float, what: str, knows: str) -> RiskFinding:
@@ -230,7 +238,30 @@ class RecordRisk:
             chance = float(self.suda.probability(self.fraction).sum())
             words = "special uniques expected to be matched correctly, by their scores"
             found.append(self._finding("expected special", chance, words, knows))
-        return found
+        return [*found, *self._by_models()]
+
+    def _by_models(self) -> list[RiskFinding]:
+        """The most that a model expects: which model is right nobody knows."""
+        fitted = [one for one in self.population if one.fitted]
+        if not fitted:
+            return []
+        worst = max(fitted, key=lambda one: one.uniques)
+        what = f"sample uniques expected to be unique in the population, by the most cautious model ({worst.model})"
+        return [
+            self._finding("population uniques", worst.uniques, what, "who is alone with all keys in the population")
+        ]
+
+    def _by_attacks(self) -> list[RiskFinding]:
+        """What attackers who have original values are expected to get right."""
+        if self.attacks is None:
+            return []
+        return [
+            self._finding(
+                one.attack, one.share * self.records, f"records of which attempts by {one.attack} {one.what}", one.has
+            )
+            for one in self.attacks.findings
+            if one.of_records
+        ]
 
     # ---- doors ------------------------------------------------------------------------------------------------
 
@@ -241,6 +272,8 @@ class RecordRisk:
             "sets": self._set_columns,
             "keys": self._key_columns,
             "sensitive": self._sensitive_columns,
+            "population": self._population_columns,
+            "attacks": lambda: {} if self.attacks is None else self.attacks.columns(),
             "sizes": self._size_columns,
             "records": self._record_columns,
         }
@@ -256,7 +289,8 @@ class RecordRisk:
         part
             ``"findings"``; ``"sets"``: unsafe combinations and records of each set of keys, the worst first;
             ``"keys"``: unsafe combinations by key and number of keys, and what each key contributes to the scores of
-            special uniques; ``"sensitive"``: l, t and what is known for certain of each sensitive column; ``"sizes"``:
+            special uniques; ``"sensitive"``: l, t and what is known for certain of each sensitive column;
+            ``"population"``: what models expect of the population; ``"attacks"``: what attackers find again; ``"sizes"``:
             how many records have keys that occur once, twice and so on; ``"records"``: for the custodian, the numbers
             of every record by its position, and no values.
         backend
@@ -325,6 +359,11 @@ class RecordRisk:
         names = ("name", "distinct", "entropy", "t", "ordered", "known", "spread")
         return {name: [getattr(one, name) for one in self.sensitive] for name in names}
 
+    def _population_columns(self) -> dict[str, list[Any]]:
+        names = ("model", "uniques", "matches", "uniques_deviation", "matches_deviation", "fitted")
+        columns: dict[str, list[Any]] = {name: [getattr(one, name) for one in self.population] for name in names}
+        return columns | {"notes": [" ".join(one.notes) for one in self.population]}
+
     def _size_columns(self) -> dict[str, list[Any]]:
         finite = self.like[np.isfinite(self.like)].astype(np.int64)
         sizes, records = np.unique(finite, return_counts=True)
@@ -348,7 +387,7 @@ class RecordRisk:
         """Everything but the records, as plain data."""
         asked = asdict(self.question)
         homes = self.file_of_households
-        parts: tuple[Part, ...] = ("findings", "sets", "keys", "sensitive")
+        parts: tuple[Part, ...] = ("findings", "sets", "keys", "sensitive", "population", "attacks")
         return {
             "records": self.records,
             **asked,
@@ -360,7 +399,7 @@ class RecordRisk:
             "individual": asdict(self.file),
             "household": None if homes is None else asdict(homes),
             "special": None if self.suda is None else self._special_numbers(self.suda),
-            "parts": {part: _rows(self.columns(part)) for part in parts},
+            "parts": {part: rows_of(self.columns(part)) for part in parts},
             "notes": list(self.notes),
         }
 
@@ -376,7 +415,7 @@ class RecordRisk:
         lines = [heading, "", text_of_columns(self._short_findings(), len(self.findings)), ""]
         lines += ["The intruder knows:"]
         lines += [f"  ({number}) {knows}" for number, knows in enumerate(self._knowledge(), start=1)]
-        lines += ["", *self._facts(), "", self._keys_text()]
+        lines += ["", *self.facts, "", self._keys_text()]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -388,11 +427,13 @@ class RecordRisk:
         return {
             "": [one.what for one in self.findings],
             "number": [_rounded(one.number) for one in self.findings],
-            "share": _right([_percent(one.share) for one in self.findings]),
+            "share": to_the_right([_percent(one.share) for one in self.findings]),
             "who": [f"({known.index(one.knows) + 1})" for one in self.findings],
         }
 
-    def _facts(self) -> list[str]:
+    @property
+    def facts(self) -> list[str]:
+        """What the numbers of single records come to, in sentences."""
         lines = [f"The rarest combination of all keys occurs {'once' if self.k == 1 else f'{self.k:,} times'}."]
         for one in self.sensitive:
             way = "by order" if one.ordered else "as classes"
@@ -404,7 +445,7 @@ class RecordRisk:
 
     def _keys_text(self) -> str:
         columns = self._key_columns()
-        columns["contribution"] = _right(_shares(columns["contribution"]))
+        columns["contribution"] = to_the_right(_shares(columns["contribution"]))
         return text_of_columns(columns, len(columns["key"]))
 
     def __repr__(self) -> str:
@@ -426,7 +467,7 @@ class RecordRisk:
             chips,
             listing(columns),
             items("The intruder knows", [f"({n}) {knows}" for n, knows in enumerate(self._knowledge(), start=1)]),
-            *(sentence(fact, soft=False) for fact in self._facts()),
+            *(sentence(fact, soft=False) for fact in self.facts),
             listing(keys),
             listing(sets),
             sentence(f"... {counted(more, 'more set of keys')} (to_frame('sets') shows all)") if more > 0 else "",
@@ -444,13 +485,3 @@ def _rounded(number: float) -> float:
 
 def _shares(shares: Sequence[float | None]) -> list[str]:
     return ["" if share is None else _percent(share) for share in shares]
-
-
-def _right(words: list[str]) -> list[str]:
-    """Words in one column, to the right."""
-    width = max(map(len, words), default=0)
-    return [word.rjust(width) for word in words]
-
-
-def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

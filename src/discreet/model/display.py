@@ -24,6 +24,17 @@ def text_of_columns(columns: Mapping[str, Sequence[Any]], total: int, noun: str 
     return "\n".join(lines)
 
 
+def to_the_right(words: Sequence[str]) -> list[str]:
+    """Words of one column, all ending at its right."""
+    width = max(map(len, words), default=0)
+    return [word.rjust(width) for word in words]
+
+
+def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Columns as one mapping a row."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def cut_line(more: int, noun: str, see: str = "") -> str:
     """How many rows are not shown, and what shows them."""
     return f"... {counted(more, f'more {noun}')}{f' ({see} shows all)' if see else ''}"

@@ -5,6 +5,8 @@ Margin ``j`` is the sum of the cells ``member[start[j] : start[j + 1]]``, and ``
 
 from __future__ import annotations
 
+import numpy as np
+
 from discreet.jit import kernel
 from discreet.model.arrays import Codes, Floats, Ints
 
@@ -57,3 +59,38 @@ def fit_until_close(start: Ints, member: Codes, target: Floats, cell: Floats, cy
         if gap <= tolerance:
             return True
     return False
+
+
+@kernel("Tuple((i8, f8))(i4[:, ::1], i8[::1], f8[::1], f8[::1], i8, f8)")
+def fit_by_place(
+    place: Codes, first: Ints, target: Floats, cell: Floats, cycles: int, tolerance: float
+) -> tuple[int, float]:
+    """Fit cells to several tables of margins at once, until all are met within a share of them.
+
+    Cell ``i`` counts towards margin ``place[t, i]`` of table ``t``, whose margins are ``target[first[t] :
+    first[t + 1]]``. Gives the number of cycles, and the largest gap as a share of its margin.
+    """
+    tables, cells = place.shape
+    total = np.zeros(len(target))
+    gap, cycle = 0.0, 0
+    while cycle < cycles:
+        cycle += 1
+        for t in range(tables):
+            total[first[t] : first[t + 1]] = 0.0
+            for i in range(cells):
+                total[first[t] + place[t, i]] += cell[i]
+            for j in range(first[t], first[t + 1]):
+                # Nothing can be made of nothing: such a margin keeps its gap.
+                total[j] = target[j] / total[j] if total[j] > 0.0 else 0.0
+            for i in range(cells):
+                cell[i] *= total[first[t] + place[t, i]]
+        gap = 0.0
+        for t in range(tables):
+            total[first[t] : first[t + 1]] = 0.0
+            for i in range(cells):
+                total[first[t] + place[t, i]] += cell[i]
+            for j in range(first[t], first[t + 1]):
+                gap = max(gap, abs(total[j] - target[j]) / max(target[j], 1e-300) if target[j] > 0.0 else total[j])
+        if gap <= tolerance:
+            break
+    return cycle, gap
