@@ -102,6 +102,7 @@ GROUPS: dict[str, Group] = {
             "tests/records/test_pram.py",
             "tests/records/test_add_noise.py",
             "tests/records/test_mask_residual.py",
+            "tests/records/test_group_locations.py",
             "tests/records/test_microaggregated_swap.py",
             "tests/rules/test_record_linkage.py",
             "tests/records/test_rank_swap.py",

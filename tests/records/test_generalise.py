@@ -526,3 +526,15 @@ report = false
     done = run_recipe(path)
     assert done.verdict.holds
     assert (tmp_path / "out" / "public" / "records.csv").read_text().count("2,f") == 2
+
+
+@pytest.mark.parametrize("algorithm", ["lattice", "local"])
+def test_values_never_become_codes_for_unknown(algorithm):
+    """Neither rules nor readers could tell them from gaps."""
+    data = people(
+        {"age": ["0", "1", "4", "5"], "town": ["N1"] * 4, "sex": ["f"] * 4}, missing_codes={"age": ["4-5", "0-1"]}
+    )
+    with pytest.raises(InputError, match="Values of key 'age' would become codes for unknown: '0-1', '4-5'"):
+        ds.protect(data, ds.Generalise(2, algorithm=algorithm))
+    fine = people({"age": ["0", "1", "4", "5", "9"] * 2, "town": ["N1"] * 10, "sex": ["f"] * 10})
+    assert ds.protect(fine.with_(missing_codes={"age": ["9"]}), ds.Generalise(2, algorithm=algorithm)).verify().holds

@@ -365,10 +365,3 @@ def test_rows_of_two_releases_stand_in_different_orders():
         assert again.custodian.order.tolist() == release.custodian.order.tolist()
         orders.append(tuple(release.custodian.order.tolist()))
     assert len(set(orders)) == 4
-
-
-def test_an_audit_of_records_says_what_to_do_instead():
-    data = ds.Microdata(pa.table({"x": ["a"] * 4}), keys=["x"])
-    release = ds.protect(data, ds.Recode("x", map={"a": "b"}), rules=ds.KAnonymity(2))
-    with pytest.raises(NeedsError, match=r"audit is of tables.*ds.risk\(release\)"):
-        ds.audit(release)

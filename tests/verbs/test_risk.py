@@ -88,6 +88,7 @@ def test_findings_need_more_knowledge_one_after_the_other_and_zeros_come_last() 
         "households above",
         "expected with households",
         "expected special",
+        "population uniques",
     ]
     assert all(one.knows and one.what for one in found.findings)
     safe = ds.risk(pa.table({"x": ["a"] * 4, "y": ["b"] * 4}), keys=["x", "y"])

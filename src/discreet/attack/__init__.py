@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
     from discreet.attack.rank_windows import RankBounds, rank_bounds
     from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
+    from discreet.attack.record_audit import NotRun, RecordAudit
     from discreet.attack.slivers import Slivers, sliver_attack
     from discreet.attack.synthetic.attribute import AttributeDisclosure, attribute_disclosure
     from discreet.attack.synthetic.battery import SyntheticAttacks, attack_synthetic
@@ -55,8 +56,10 @@ __all__ = [
     "Linkages",
     "MarginChoice",
     "MembershipAttack",
+    "NotRun",
     "RankBounds",
     "RecordAttack",
+    "RecordAudit",
     "RegionDifferences",
     "ShareInterval",
     "Slivers",
@@ -106,6 +109,7 @@ if not TYPE_CHECKING:
             "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
             "rank_windows": ["RankBounds", "rank_bounds"],
             "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],
+            "record_audit": ["NotRun", "RecordAudit"],
             "slivers": ["Slivers", "sliver_attack"],
             "synthetic.attribute": ["AttributeDisclosure", "attribute_disclosure"],
             "synthetic.battery": ["SyntheticAttacks", "attack_synthetic"],

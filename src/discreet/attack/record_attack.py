@@ -70,10 +70,10 @@ class RecordAttack:
         The share of right guesses of somebody who guesses without the released file.
     columns
         Columns that the intruder used.
-    of_records
-        Whether each attempt is about one record of the original; otherwise ``rows`` number attempts.
     notes
         What to know before using the numbers.
+    of_records
+        Whether each attempt is about one record of the original; otherwise ``rows`` number attempts.
 
     Examples
     --------
@@ -91,8 +91,8 @@ class RecordAttack:
     chance: Floats
     baseline: float
     columns: tuple[str, ...] = ()
-    of_records: bool = True
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    of_records: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.knows not in get_args(Knowledge):

@@ -427,7 +427,9 @@ def redesign(
     type=click.FloatRange(min=0, min_open=True),
     help="Everybody knows each cell to within so many per cent; left out, what the release claims.",
 )
-@click.option("--sample", type=click.IntRange(min=1), help="Look at so many unsafe cells, chosen at random.")
+@click.option("--sample", type=click.IntRange(min=1), help="Look at so many unsafe cells or records.")
+@click.option("--columns", multiple=True, help="Of records: columns whose original values an intruder has: age,pay.")
+@click.option("--most", type=click.FloatRange(0, 1), help="Of records: the largest share of right guesses allowed.")
 @JSON
 def audit(
     folder: Path,
@@ -436,30 +438,42 @@ def audit(
     coalitions: bool | None,
     known_within: float | None,
     sample: int | None,
+    columns: tuple[str, ...],
+    most: float | None,
     as_json: bool,
 ) -> None:
     """Work out what an attacker can deduce from the saved release in FOLDER.
 
-    The exit code is 5 where attackers find unsafe cells too closely, and 7 where nobody looked, because the method does
-    not say what its readers can tell.
+    Of tables, what withheld cells are; of records, which record is whose and what it held. The exit code is 5 where
+    attackers find unsafe cells too closely or are right about records more often than --most allows, and 7 where nobody
+    looked, because the method does not say what its readers can tell.
     """
+    from discreet.attack import Audit, RecordAudit
     from discreet.cli.brief import brief_audit
     from discreet.cli.cells import write_new
+    from discreet.cli.risk import names_in
     from discreet.verbs.audit import AS_RELEASED
     from discreet.verbs.audit import audit as audit_release
     from discreet.verbs.load import load
 
     with errors(as_json):
         with progress(as_json):
-            found = audit_release(
+            found: Audit | RecordAudit = audit_release(  # type: ignore[call-overload,misc]
                 load(folder),
                 insiders=AS_RELEASED if insiders is None else None if insiders == "none" else insiders,
                 coalitions=coalitions,
                 known_within=AS_RELEASED if known_within is None else known_within,
                 sample=sample,
+                columns=names_in(columns),
+                most=most,
             )
         if output is not None:
             write_new(output, found.to_frame())
+        if isinstance(found, RecordAudit):
+            result(found.to_dict(), found.summary(), as_json, failed=bool(found.too_often))
+            if found.too_often:
+                sys.exit(5)
+            return
         failed = bool(found.not_audited or found.recoverable or not found.holds)
         result(found.counts(), brief_audit(found), as_json, failed=failed)
         if found.not_audited:

@@ -16,7 +16,7 @@ from discreet.errors import ParameterError
 if TYPE_CHECKING:
     from discreet.measures.risk_result import Part, RecordRisk
 
-PARTS = ("findings", "sets", "keys", "sensitive", "sizes", "records")
+PARTS = ("findings", "sets", "keys", "sensitive", "population", "attacks", "sizes", "records")
 
 
 @click.command(cls=SpokenCommand)
@@ -38,6 +38,8 @@ PARTS = ("findings", "sets", "keys", "sensitive", "sizes", "records")
 @click.option("--fraction", type=float, help="Share of the population in the file, where it has no weights.")
 @click.option("--part", type=click.Choice(PARTS), default="findings", show_default=True, help="What --output writes.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the part to this csv file (confidential).")
+@click.option("--report", type=click.Path(path_type=Path), help="Write the risk as a page to this file.")
+@click.option("--attacks/--no-attacks", default=True, help="Whether a saved release is linked with its original, too.")
 @click.option("--delimiter", default=",", show_default=True, help="Separator of a csv file.")
 @click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Its decimal sign.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Its encoding.")
@@ -51,6 +53,7 @@ def risk(
     household: str | None,
     part: Part,
     output: Path | None,
+    report: Path | None,
     delimiter: str,
     decimal: str,
     encoding: str,
@@ -66,16 +69,22 @@ def risk(
     with errors(as_json):
         with progress(as_json):
             written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-            roles = {"sensitive": _names(sensitive), "weight": weight, "household": household}
-            found = _measured(file, _names(keys), roles, written, limits)
+            roles = {"sensitive": names_in(sensitive), "weight": weight, "household": household}
+            found = _measured(file, names_in(keys), roles, written, limits)
         if output is not None:
             from discreet.cli.cells import write_new
 
             write_new(output, found.to_frame(part))
+        if report is not None:
+            from discreet.comparison.writing import write_new as write_page
+            from discreet.report import risk_report
+
+            write_page(report, risk_report(found, title=f"Who can be recognised in {file.name}").encode())
         result(found.to_dict(), found.summary(), as_json)
 
 
-def _names(given: Sequence[str]) -> list[str] | None:
+def names_in(given: Sequence[str]) -> list[str] | None:
+    """Names of columns that were given with commas between them; nothing where none were."""
     names = [name.strip() for text in given for name in text.split(",")]
     if any(not name for name in names):
         raise ParameterError("A list of columns has an empty name.", hint="Write names with commas between: age,sex.")

@@ -12,6 +12,8 @@ from discreet.errors import InputError, NeedsError, ParameterError, counted, lis
 from discreet.measures.diversity import SensitiveRisk, sensitive_risk
 from discreet.measures.individual_risk import household_risk, individual_risk
 from discreet.measures.key_tables import count_key_tables
+from discreet.measures.population.estimate import PopulationEstimate
+from discreet.measures.population.overview import population_estimates
 from discreet.measures.risk_result import RecordRisk
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import RecordSet
@@ -88,7 +90,16 @@ def measure_risk(records: RecordSet, question: RiskQuestion) -> RecordRisk:
         fraction=fraction,
         notes=(*_key_notes(codes), *_gap_notes(codes, question.missing, judged), *notes, *left_out),
         _records=records,
+        population=_population(codes, question, weight),
     )
+
+
+def _population(codes: KeyCodes, question: RiskQuestion, weight: Floats | None) -> tuple[PopulationEstimate, ...]:
+    """What models expect of the population; nothing where the file is the population, or too little is known."""
+    sampled = weight is not None or (question.fraction is not None and question.fraction < 1)
+    if not sampled or question.missing != "category":
+        return ()
+    return population_estimates(codes, weight, question.fraction)
 
 
 def _refuse_unknown(records: RecordSet, question: RiskQuestion) -> None:

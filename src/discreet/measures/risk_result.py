@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from discreet.attack.record_attack import RecordAttack
 from discreet.attack.record_audit import RecordAudit
 from discreet.attack.suda import Suda
 from discreet.errors import NeedsError, ParameterError, counted, unknown_name
@@ -252,15 +253,14 @@ class RecordRisk:
         ]
 
     def _by_attacks(self) -> list[RiskFinding]:
-        """What attackers who have original values are expected to get right."""
-        if self.attacks is None:
-            return []
+        """What attackers who have original values get right: the best attack for each kind of guess and knowledge."""
+        best: dict[tuple[str, str], RecordAttack] = {}
+        for one in () if self.attacks is None else self.attacks.findings:
+            if one.of_records:
+                best.setdefault((one.what, one.knows), one)
         return [
-            self._finding(
-                one.attack, one.share * self.records, f"records of which attempts by {one.attack} {one.what}", one.has
-            )
-            for one in self.attacks.findings
-            if one.of_records
+            self._finding(one.attack, one.share * self.records, f"{one.attack}: guesses that {one.what}", one.has)
+            for one in best.values()
         ]
 
     # ---- doors ------------------------------------------------------------------------------------------------
@@ -290,9 +290,9 @@ class RecordRisk:
             ``"findings"``; ``"sets"``: unsafe combinations and records of each set of keys, the worst first;
             ``"keys"``: unsafe combinations by key and number of keys, and what each key contributes to the scores of
             special uniques; ``"sensitive"``: l, t and what is known for certain of each sensitive column;
-            ``"population"``: what models expect of the population; ``"attacks"``: what attackers find again; ``"sizes"``:
-            how many records have keys that occur once, twice and so on; ``"records"``: for the custodian, the numbers
-            of every record by its position, and no values.
+            ``"population"``: what models expect of the population; ``"attacks"``: what attackers find again;
+            ``"sizes"``: how many records have keys that occur once, twice and so on; ``"records"``: for the custodian,
+            the numbers of every record by its position, and no values.
         backend
             ``"pyarrow"``, ``"pandas"``, ``"polars"`` or ``"duckdb"``.
         """

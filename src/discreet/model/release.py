@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from discreet.errors import ParameterError
 from discreet.model import doors
@@ -16,7 +16,7 @@ from discreet.model.tableset import TableSet
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from discreet.attack import Audit
+    from discreet.attack import Audit, RecordAudit
     from discreet.comparison.utility import Utility
     from discreet.files.published.heading import Heading
     from discreet.measures.imputation import Imputation
@@ -130,8 +130,34 @@ class Release(Generic[C]):
         """
         return doors.verify(self, data)
 
+    @overload
+    def audit(
+        self: Release[RecordCustodian],
+        *,
+        sample: int | None = ...,
+        seed: int = ...,
+        columns: Sequence[str] | None = ...,
+        most: float | None = ...,
+        holdout: Any = ...,
+    ) -> RecordAudit: ...
+
+    @overload
     def audit(
         self: Release[TableCustodian],
+        *,
+        pattern: Pattern | None = ...,
+        already_published: Items = ...,
+        insiders: Literal["full", "nonzero", "as released"] | None = ...,
+        coalitions: bool | None = ...,
+        known_within: float | Literal["as released"] | None = ...,
+        joint: bool | None = ...,
+        sample: int | None = ...,
+        exact: bool | None = ...,
+        seed: int = ...,
+    ) -> Audit: ...
+
+    def audit(
+        self,
         *,
         pattern: Pattern | None = None,
         already_published: Items = None,
@@ -142,8 +168,11 @@ class Release(Generic[C]):
         sample: int | None = None,
         exact: bool | None = None,
         seed: int = 0,
-    ) -> Audit:
-        """What attackers can work out of the withheld cells of the release, with all that it is certified with.
+        columns: Sequence[str] | None = None,
+        most: float | None = None,
+        holdout: Any = None,
+    ) -> Audit | RecordAudit:
+        """What attackers can work out of the release, of tables with all that it is certified with.
 
         Parameters
         ----------
@@ -173,11 +202,19 @@ class Release(Generic[C]):
             exactly, which is much faster. By default up to 5,000 withheld cells, and never for a sample.
         seed
             Chooses the sample. What is found of a cell does not depend on it.
+        columns
+            Of records: columns of which an intruder has the original values; keys and altered numbers where left out.
+            ``sample`` says how many records are tried then: 20,000 where left out.
+        most
+            Of records: the largest share of right guesses that is allowed.
+        holdout
+            Of records: some that were not used to make the file. What attacks find of them is the baseline.
 
         Returns
         -------
-        Audit
-            For the custodian: counts, a frame with one row per cell, and a summary without confidential values.
+        Audit or RecordAudit
+            For the custodian. Of tables, counts, a frame with one row per cell, and a summary without confidential
+            values; of records, a :class:`discreet.attack.RecordAudit` with one line per attack.
 
         Raises
         ------
@@ -191,7 +228,7 @@ class Release(Generic[C]):
         >>> release.audit(insiders=None).short
         0
         """
-        return doors.audit(
+        answer: Audit | RecordAudit = doors.audit(  # type: ignore[call-overload,misc]
             self,
             pattern=pattern,
             already_published=already_published,
@@ -202,7 +239,11 @@ class Release(Generic[C]):
             sample=sample,
             exact=exact,
             seed=seed,
+            columns=columns,
+            most=most,
+            holdout=holdout,
         )
+        return answer
 
     def utility(
         self: Release[TableCustodian],

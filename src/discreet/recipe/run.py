@@ -52,6 +52,7 @@ from discreet.tables.suppress import Suppress
 from discreet.verbs.already import Item, gather
 from discreet.verbs.assess import assess
 from discreet.verbs.audit import audit
+from discreet.verbs.audit_records import audit_for_report, audit_records
 from discreet.verbs.coordinate import Coordination, coordinate
 from discreet.verbs.prices import prices_for_report
 from discreet.verbs.proposals import Redesign
@@ -418,7 +419,9 @@ def _run_records(text: str, job: RecipeJob, part: RecordsPart, formats: Sequence
     log = {**release.custodian.log, "notes": notes, "recipe": text, "inputs": job.inputs}
     release = Release(release.public, release.custodian.with_log(log))
     verdict = verify(release).require()
-    page = records_report(release, recipe=text, verdict=verdict) if recipe.output.report else False
+    asked = recipe.output.audit
+    found = None if not asked else audit_for_report(release) if asked == "auto" else audit_records(release)
+    page = records_report(release, recipe=text, verdict=verdict, audit=found) if recipe.output.report else False
     seal = save(release, folder, report=page, formats=formats, replace=True)
     with during("check"):
         verdict = check_folder(folder).require()

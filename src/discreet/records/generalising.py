@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.errors import InputError, ProtectionError, counted
+from discreet.errors import InputError, ProtectionError, counted, listed
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.model.records import NUMBER, RecordSet
+from discreet.model.records import NUMBER, RecordSet, stands_for_unknown
 from discreet.records.class_judges import ClassJudges
 from discreet.records.joined_mondrian import JoinedMondrian, refuse_other_ranges
 from discreet.records.ladders import KeyColumn, Ladder, key_column, ladder, paths
@@ -95,10 +95,22 @@ def _raised(records: RecordSet, one: Ladder, level: int, suppressed: Bools) -> p
         column = records[name]
         return pc.if_else(pa.chunked_array([pa.array(suppressed)]), pa.scalar(None, column.type), column)
     rung = one.rungs[level]
+    strange = rung.unknown[1:].tolist()
+    _refuse_unknown(records, name, [text for text, is_one in zip(rung.texts, strange, strict=True) if not is_one])
     place = rung.code[one.column.codes]
     place[suppressed] = 0
     words = pa.array([None, *rung.texts], pa.string())
     return pa.chunked_array([words.take(pa.array(place))])
+
+
+def _refuse_unknown(records: RecordSet, name: str, codes: Sequence[str]) -> None:
+    """Refuse broader codes that stand for "unknown": rules, and readers, would take them for gaps."""
+    wrong = sorted(code for code in set(codes) if stands_for_unknown(code, records.about(name).missing))
+    if wrong:
+        raise InputError(
+            f"Values of key {name!r} would become codes for unknown: {listed(wrong, 10)}.",
+            hint="Give its hierarchy other codes there, or take these off the codes for unknown.",
+        )
 
 
 def _classes(lattice: LevelLattice) -> int:
@@ -201,11 +213,12 @@ def cells_to_divide(scales: tuple[KeyScale, ...], judges: ClassJudges) -> tuple[
 class ShownCodes:
     """What classes show of one key: the number of a text for each, 0 where it is empty, and what they lose.
 
-    ``wide`` says whether any class shows something else than the one value that it has.
+    ``broader`` are texts that stand for several values; ``wide`` says whether any class has several.
     """
 
     code: Ints
     texts: tuple[str, ...]
+    broader: tuple[str, ...]
     loss: Floats
     wide: bool
 
@@ -219,7 +232,8 @@ def _shown_codes(scale: KeyScale, low: Ints, high: Ints) -> ShownCodes:
     number[None] = 0
     code = np.array([number[name] for name in names], np.int64)
     loss = np.array([scale.width(a, b) for a, b in pairs])
-    return ShownCodes(code[place], tuple(texts), loss[place], bool((low < high).any()))
+    broader = tuple(name for name, (a, b) in zip(names, pairs, strict=True) if name is not None and a < b)
+    return ShownCodes(code[place], tuple(texts), broader, loss[place], bool((low < high).any()))
 
 
 def key_scale(
@@ -329,6 +343,7 @@ def _named(records: RecordSet, scale: KeyScale, shown: ShownCodes, gone: Bools, 
     if not shown.wide:
         column = records[scale.column.name]
         return pc.if_else(pa.chunked_array([pa.array(gone[of_row])]), pa.scalar(None, column.type), column)
+    _refuse_unknown(records, scale.column.name, shown.broader)
     words = pa.array([None, *shown.texts], pa.string())
     return pa.chunked_array([words.take(pa.array(np.where(gone, 0, shown.code)[of_row]))])
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.attack.record_audit import RecordAudit
 from discreet.engine.record_set import with_identity
 from discreet.errors import counted
 from discreet.measures.records import changed_share, entropy_lost
@@ -15,6 +16,7 @@ from discreet.model.claims.record_rules import rule_words
 from discreet.model.custodian import RecordCustodian
 from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, SENSITIVE
 from discreet.model.release import Release
+from discreet.report.attack_images import attacks_image
 from discreet.report.findings import HeadlineNumber
 from discreet.report.lattice import LatticePicture, lattice_picture
 from discreet.report.page import render
@@ -70,7 +72,12 @@ class AnonymityLine:
 
 
 def records_report(
-    release: Release[RecordCustodian], *, verdict: Verdict | None = None, recipe: str = "", title: str = ""
+    release: Release[RecordCustodian],
+    *,
+    verdict: Verdict | None = None,
+    recipe: str = "",
+    title: str = "",
+    audit: RecordAudit | None = None,
 ) -> str:
     """A report on a release of records as one HTML page that needs nothing else. It is for the custodian only.
 
@@ -84,6 +91,8 @@ def records_report(
         Text of the recipe that made the release.
     title
         Heading; the name of the file when left out.
+    audit
+        What attackers found; the page shows it where it is given.
 
     Examples
     --------
@@ -123,6 +132,8 @@ def records_report(
         made_with=str(custodian.log.get("discreet", "unknown")),
         recipe=recipe,
         versions=versions(),
+        audit=audit if audit is not None and audit.attacks else None,
+        attacks_image=attacks_image(audit) if audit is not None and audit.attacks else None,
         **_risk_parts(pair),
     )
 

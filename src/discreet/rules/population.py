@@ -312,7 +312,7 @@ class DeltaPresence(PopulationRule):
         most, least, nobody = presence(columns, count, rule.population)
         found = list(matches(columns, rule.population))
         wrong = nobody.copy()
-        unit_wrong = (most > self.upper + LITTLE) | (most > 1 + LITTLE) | (least < self.lower - LITTLE)
+        unit_wrong = (most > self.upper + LITTLE) | (least < self.lower - LITTLE)
         for match in found:
             touched = np.zeros(len(match.units), np.bool_)
             touched[match.unit_group[unit_wrong]] = True
@@ -326,7 +326,7 @@ class DeltaPresence(PopulationRule):
     def _words(self, rule: Self, unsafe: int, most: Floats, least: Floats, absent: int) -> str:
         there = least > 0
         low, high = (float(least[there].min()), float(most[there].max())) if there.any() else (0.0, 0.0)
-        gone = f"; {counted(absent, 'combination')} of the population are not in the file at all" if absent else ""
+        gone = f"; {counted(absent, 'combination of the population', 'are')} not in the file at all" if absent else ""
         return (
             f"{counted(unsafe, 'record', 'have')} keys ({listed(rule.keys)}) of which not {self.lower:g} to "
             f"{self.upper:g} of the population are in the file; chances lie between {low:.4g} and {high:.4g}{gone}"

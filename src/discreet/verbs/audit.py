@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, overload
 
 import numpy as np
 
 from discreet.attack import Audit, External, attack_by_insiders, attack_by_pairs
+from discreet.attack.record_audit import RecordAudit
 from discreet.attack.whole import attack_whole
-from discreet.errors import InputError, NeedsError, ParameterError, counted, listed
+from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.methods.base import publisher_from_record
 from discreet.methods.outcome import NotAudited, Reading
 from discreet.model.arrays import Bools, Status
@@ -26,6 +28,7 @@ from discreet.relations import System, build_system
 from discreet.relations.system import known_bounds
 from discreet.tables.suppress.joint import unsafe_sums
 from discreet.verbs.already import Items, gather
+from discreet.verbs.audit_records import audit_records
 from discreet.verbs.patterns import on_tables
 from discreet.verbs.protect import refuse_unassessed, refuse_undeclared_sums, refuse_unjudged
 from discreet.watching import watched
@@ -37,9 +40,37 @@ EXACT_UP_TO = 5_000
 """Both ends of every interval are found without asking up to so many withheld cells."""
 
 
+@overload
+def audit(
+    subject: Release[RecordCustodian],
+    *,
+    sample: int | None = ...,
+    seed: int = ...,
+    columns: Sequence[str] | None = ...,
+    most: float | None = ...,
+    holdout: Any = ...,
+) -> RecordAudit: ...
+
+
+@overload
+def audit(
+    subject: Release[TableCustodian] | Table | TableSet,
+    *,
+    pattern: Pattern | None = ...,
+    already_published: Items = ...,
+    insiders: Literal["full", "nonzero", "as released"] | None = ...,
+    coalitions: bool | None = ...,
+    known_within: float | Literal["as released"] | None = ...,
+    joint: bool | None = ...,
+    sample: int | None = ...,
+    exact: bool | None = ...,
+    seed: int = ...,
+) -> Audit: ...
+
+
 @watched
 def audit(
-    subject: Release | Table | TableSet,
+    subject: Release[Any] | Table | TableSet,
     *,
     pattern: Pattern | None = None,
     already_published: Items = None,
@@ -50,8 +81,14 @@ def audit(
     sample: int | None = None,
     exact: bool | None = None,
     seed: int = 0,
-) -> Audit:
-    """What attackers can work out of the withheld cells of a release, or of a table whose status holds a pattern.
+    columns: Sequence[str] | None = None,
+    most: float | None = None,
+    holdout: Any = None,
+) -> Audit | RecordAudit:
+    """What attackers can work out of a release, or of a table whose status holds a pattern.
+
+    Of tables, what withheld cells are; of records, which record is whose and what it held, by linking the released file
+    with the original in every way.
 
     Parameters
     ----------
@@ -84,11 +121,19 @@ def audit(
         which is much faster. By default up to 5,000 withheld cells, and never for a sample.
     seed
         Chooses the sample. What is found of a cell does not depend on it.
+    columns
+        Of records: columns of which an intruder has the original values; keys and altered numbers where left out.
+        ``sample`` says how many records are tried then: 20,000 where left out.
+    most
+        Of records: the largest share of right guesses that is allowed.
+    holdout
+        Of records: some that were not used to make the file. What attacks find of them is the baseline.
 
     Returns
     -------
-    Audit
-        For the custodian: counts, a frame with one row per cell, and a summary without confidential values.
+    Audit or RecordAudit
+        For the custodian. Of tables, counts, a frame with one row per cell, and a summary without confidential values;
+        of records, a :class:`discreet.attack.RecordAudit` with one line per attack.
 
     Raises
     ------
@@ -106,7 +151,11 @@ def audit(
     >>> ds.audit(release, insiders=None).short
     0
     """
-    _refuse_records(subject)
+    if isinstance(subject, Release) and isinstance(subject.custodian, RecordCustodian):
+        given = (pattern, already_published, coalitions, joint, exact)
+        _refuse_of_tables(given, insiders, known_within)
+        return audit_records(subject, columns, sample=sample, most=most, holdout=holdout, seed=seed)
+    _refuse_of_records(columns, most, holdout)
     claimed = _claimed(subject)
     _refuse(insiders, coalitions, known_within, sample)
     within = claimed.known_within if isinstance(known_within, str) else known_within
@@ -193,13 +242,19 @@ def _everybody_knows(system: System, within: float | None) -> System:
     return replace(system, lower_bound=lower, upper_bound=np.where(system.in_tables, upper, system.upper_bound))
 
 
-def _refuse_records(subject: Release | Table | TableSet) -> None:
-    """Refuse releases of records."""
-    if isinstance(subject, Release) and isinstance(subject.custodian, RecordCustodian):
-        raise NeedsError(
-            "The audit is of tables, and this is a release of records.",
-            hint="ds.risk(release), or discreet risk FOLDER, says who can be recognised; verify checks the claims.",
+def _refuse_of_tables(given: Sequence[object], insiders: object, known_within: object) -> None:
+    """Refuse options that say nothing about records."""
+    if any(one is not None for one in given) or (insiders, known_within) != (AS_RELEASED, AS_RELEASED):
+        raise ParameterError(
+            "This is a release of records, and some of these options are for tables.",
+            hint="Of records give columns=, sample=, most= or holdout=.",
         )
+
+
+def _refuse_of_records(*given: object) -> None:
+    """Refuse options that say nothing about tables."""
+    if any(one is not None for one in given):
+        raise ParameterError("columns=, most= and holdout= are for releases of records.", hint="Leave them out.")
 
 
 def _refuse(insiders: object, coalitions: object, known_within: object, sample: object) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TRIED = 20_000
 """So many records are tried where nobody says otherwise: their share lies within 1 % of that of all."""
+REPORTED = 20_000
+"""Files of at most so many records are audited for their report without asking."""
 Found = tuple[list[RecordAttack], list[NotRun]]
 MIXED_WAYS = ("nearest", "range", "probabilistic")
 """Ways that compare codes, too."""
@@ -56,6 +58,8 @@ def audit_records(
     seed
         Which conditions are tried for singling out.
     """
+    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or sample < 1):
+        raise ParameterError(f"sample={sample!r} is not allowed.", hint="Give a number of records, at least 1.")
     if most is not None and not 0 <= most < 1:
         raise ParameterError(f"most={most!r} is not allowed.", hint="Give a share, at least 0 and below 1.")
     custodian = release.custodian
@@ -71,19 +75,27 @@ def audit_records(
     return RecordAudit(len(custodian.original), tuple(found), tuple(left_out), most)
 
 
-def _known(custodian: RecordCustodian, columns: Sequence[str] | None) -> tuple[str, ...]:
-    """Columns that the intruder has and that the released file shows."""
+def audit_for_report(release: Release[RecordCustodian]) -> RecordAudit | None:
+    """The audit that a report shows; nothing of large files, and where nobody says what an intruder has."""
+    if len(release.custodian.original) > REPORTED or not known_columns(release.custodian):
+        return None
+    return audit_records(release)
+
+
+def known_columns(custodian: RecordCustodian, keys: Sequence[str] = ()) -> tuple[str, ...]:
+    """Columns of which an intruder is taken to have the original values: keys, and numbers that have the role or were
+    altered."""
     original = custodian.original
-    hidden = {name for name in original.names if original.about(name).role in NEVER_PUBLIC}
-    if columns is not None:
-        names = (columns,) if isinstance(columns, str) else tuple(columns)
-        for name in names:
-            original[name]  # refuses what is not there
-        return names
-    altered = {name for step in custodian.steps for name in step.changed.column_names}
-    roles = set(original.with_role(KEY, NUMERIC))
-    numbers = set(altered_numbers(custodian))
-    found = tuple(name for name in original.names if name in roles | (altered & numbers) and name not in hidden)
+    roles = {*keys, *original.with_role(KEY, NUMERIC), *altered_numbers(custodian)}
+    return tuple(n for n in original.names if n in roles and original.about(n).role not in NEVER_PUBLIC)
+
+
+def _known(custodian: RecordCustodian, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns that were named, or those that an intruder is taken to have."""
+    names = (columns,) if isinstance(columns, str) else columns
+    found = known_columns(custodian) if names is None else tuple(names)
+    for name in found:
+        custodian.original[name]  # refuses what is not there
     if not found:
         raise NeedsError(
             "An audit of records needs to know which columns an intruder has.",
@@ -169,8 +181,8 @@ class _Files:
                 self.before,
                 self.after,
                 holdout,
-                keys=keys,
-                secret=secret,
+                keys=keys or None,
+                secret=secret or None,
                 columns=self.same,
                 attempts=min(self.tried, ATTEMPTS),
                 seed=seed,

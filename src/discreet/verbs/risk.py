@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
 from discreet.model.records import HOUSEHOLD, KEY, SENSITIVE, WEIGHT, RecordSet
 from discreet.model.release import Release
+from discreet.verbs.audit_records import audit_records, known_columns
 from discreet.watching import watched
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def risk(
     missing: Literal["category", "any", "exempt"] = "category",
     threshold: float = 0.1,
     fraction: float | None = None,
+    attacks: bool = True,
 ) -> RecordRisk:
     """Who can be recognised in a file of records, by whom, and why.
 
@@ -63,6 +66,8 @@ def risk(
         Individual risks above it are counted.
     fraction
         The share of the population that is in the file, where it has no weights.
+    attacks
+        Whether a release is linked with its original, too; see :func:`discreet.audit`.
 
     Returns
     -------
@@ -91,7 +96,10 @@ def risk(
     )
     if not isinstance(data, Release):
         _refuse_empty(records, question.keys)
-    return measure_risk(records, question).with_notes(notes)
+    found = measure_risk(records, question).with_notes(notes)
+    if not attacks or not isinstance(data, Release):
+        return found
+    return replace(found, attacks=audit_records(data, known_columns(data.custodian, question.keys)))
 
 
 def _records(data: Any, weight: str | None) -> tuple[RecordSet, list[str]]:

@@ -102,7 +102,9 @@ def _page(release: Release[Any]) -> str:
     from discreet.report import custodian_report, records_report
 
     if isinstance(release.custodian, RecordCustodian):
-        return records_report(release)
+        from discreet.verbs.audit_records import audit_for_report
+
+        return records_report(release, audit=audit_for_report(release))
     from discreet.verbs.prices import prices_for_report
 
     return custodian_report(release, prices=prices_for_report(release))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain, combinations
 from math import comb, floor, isclose
 from types import SimpleNamespace
@@ -21,7 +20,7 @@ from discreet.verify.records.blank_risk import risk_of_groups
 from discreet.verify.records.blanked import _sizes, weight_column
 from discreet.verify.records.broader import Broader, interval
 from discreet.verify.records.check import _marked
-from discreet.verify.records.generalised import _about, _recoded
+from discreet.verify.records.generalised import _about
 from discreet.verify.records.keyed_draws import identity_of
 from discreet.verify.records.lost import _bits
 from discreet.verify.records.microaggregated import _lost, _wrong_groups
@@ -201,22 +200,6 @@ def test_rules_keep_what_they_say_and_take_the_rest_from_the_records():
     assert _about(step, {**rule, "sensitive": "other"}, ["x"])["above"] == {}
     several = stepped({"ill": "sensitive", "other": "sensitive"}, {})
     assert _about(several, {"kind": "l_diversity"}, ["x"])["sensitive"] == ""
-
-
-def test_a_population_goes_up_as_its_keys_do():
-    """Other columns, codes for "unknown" and gaps stay."""
-    step = stepped({"x": "key", "y": ""}, {})
-    info = {**step.original.info, "x": replace(step.original.about("x"), missing=(("?", "?"),))}
-    step.original = replace(step.original, info=info)
-    tree = Broader("x", {"a": ["a", "all"], "b": ["b", "all"], "?": ["?", "all"]}, {}, 2, [("?", "?")], 1, 1, None)
-    population = {
-        "keys": ["x", "y"],
-        "codes": [["a", "b", "?"], ["p", "q"]],
-        "combinations": [[0, 1, 2, -1], [0, 1, -1, 0]],
-    }
-    found = _recoded(step, population, [tree])
-    assert found["codes"] == [["all", "?"], ["p", "q"]]
-    assert found["combinations"] == [[0, 0, 1, -1], [0, 1, -1, 0]]
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------------

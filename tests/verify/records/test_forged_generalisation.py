@@ -275,6 +275,25 @@ def test_a_hierarchy_of_other_height():
     refused(forge, "a hierarchy has other levels than are stated")
 
 
+def test_a_hierarchy_of_less_height():
+    def forge(f: Forgery) -> None:
+        f.follow = False
+        levels, heights = f.step.evidence.facts["levels"], list(f.step.evidence.facts["heights"])
+        heights[next(i for i, top in enumerate(heights) if levels[i] < top)] -= 1
+        f.forged["heights"] = heights
+
+    refused(forge, "a hierarchy has other levels than are stated")
+
+
+def test_a_hierarchy_that_lacks_one_code():
+    def forge(f: Forgery) -> None:
+        f.follow = False
+        town = ds.Hierarchy.from_nested({"N": ["N1", "N2"], "S": {"S1": None, "S2": ["S2a", "S2c"]}}, total="all")
+        f.original = replace(f.original, hierarchies={**f.original.hierarchies, "town": town})
+
+    refused(forge, "a hierarchy lacks codes of its key")
+
+
 def test_a_hierarchy_that_lacks_codes():
     def forge(f: Forgery) -> None:
         f.follow = False

@@ -99,6 +99,14 @@ def test_prices_that_no_pair_bears_out():
     refused("quick", dearer, NOT_PROVED)
 
 
+def test_prices_of_the_first_group():
+    def dearer(f: PairForgery) -> None:
+        f.rows["price"][np.flatnonzero(f.rows["group_0"] == 0)] += PRICE_UNIT
+        f.facts["bound"] += 1.0
+
+    refused("pairs", dearer, NOT_PROVED)
+
+
 def test_prices_of_records_that_are_in_no_group():
     def dearer(f: PairForgery) -> None:
         f.rows["price"][0] += PRICE_UNIT
@@ -264,6 +272,7 @@ def test_the_bound_of_the_checker_holds_for_any_prices():
         sets = [[int(draw.random() * 0.2 * PRICE_UNIT), *draw.permutation(7)[:size].tolist()]]
         bound = proved_bound(points, np.zeros(7, np.int64), price, sets)
         assert bound is not None
+        assert bound >= 0
         # Seven records: two pairs and a triple.
         least = min(
             (away[a, b] + away[a, c] + away[b, c]) / 3 + (away[p, q] + away[r, s]) / 2
@@ -274,3 +283,51 @@ def test_the_bound_of_the_checker_holds_for_any_prices():
         assert bound <= least + 1e-9
         proved += bound > 0
     assert proved > 5
+
+
+def shortage(points: Any, price: Any, sets: list[list[int]]) -> float:
+    """By how much any pair or triple falls short of its prices, at most; gone through one by one."""
+    most = 0.0
+    for members in (*combinations(range(len(points)), 2), *combinations(range(len(points)), 3)):
+        squares = sum(((points[a] - points[b]) ** 2).sum() for a, b in combinations(members, 2)) / len(members)
+        held = sum(one[0] for one in sets if len(set(members) & set(one[1:])) > 1)
+        most = max(most, (sum(int(price[row]) for row in members) - held) / PRICE_UNIT - squares)
+    return most
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_bound_of_the_checker_is_that_of_all_pairs_and_triples(seed):
+    draw = np.random.default_rng(seed)
+    points = draw.normal(size=(7, 2))
+    price = (draw.normal(0.4, 0.2, 7) * PRICE_UNIT).astype(np.int64)
+    sets = [
+        [int(draw.random() * 0.5 * PRICE_UNIT), *draw.permutation(7)[: draw.integers(1, 6)].tolist()] for _ in range(3)
+    ]
+    spent = sum(one[0] * ((len(one) - 1) // 2) for one in sets)
+    total = sum(int(one) for one in price) - spent
+    # Far more than what falls short, so that the bound shows it.
+    points, price = np.append(points, [[99.0, 0.0]], axis=0), np.append(price, 50 * PRICE_UNIT)
+    wanted = total / PRICE_UNIT + 50 - shortage(points, price, sets) * 8 / 2
+    assert proved_bound(points, np.zeros(8, np.int64), price, sets) == pytest.approx(max(wanted, 0.0))
+    assert wanted > 0
+
+
+@pytest.mark.parametrize("one", [[PRICE_UNIT, 3], [0, 1, 2, 3]])
+def test_sets_that_change_nothing(one):
+    """Of one record, no two are in a group; at a price of nothing, nobody pays."""
+    points, price = np.arange(8.0).reshape(4, 2) ** 2, np.full(4, PRICE_UNIT)
+    without = proved_bound(points, np.zeros(4, np.int64), price, [])
+    assert without == 4
+    assert proved_bound(points, np.zeros(4, np.int64), price, [one]) == without
+
+
+def test_columns_that_hardly_vary_or_never():
+    """Spread by half a unit, and not at all: distances are those of the first, and nobody's of the second."""
+    table = pa.table({"few": [0, 1] * 10, "same": [7] * 20, "x": range(20)})
+    data = ds.Microdata(table, numeric=["few", "same", "x"])
+    made = ds.protect(data, ds.Microaggregate(["few", "same", "x"], 3), key=ds.Key(bytes(32)))
+    assert made.verify().holds
+    assert made.custodian.steps[0].evidence.facts["widest"] < 2  # both values of "few" are never in one group
+    alone = ds.protect(data, ds.Microaggregate(["few"], 11), key=ds.Key(bytes(32)))
+    assert alone.verify().holds
+    assert alone.custodian.steps[0].evidence.facts["widest"] == pytest.approx(2)

@@ -15,6 +15,7 @@ import discreet as ds
 from discreet.model.claims.redrawing import redrawn_claim
 from discreet.model.custodian import RecordCustodian
 from discreet.verify import Verdict, check_records
+from discreet.verify.records.keyed_draws import drawn_fractions, identity_of, purpose_of
 
 ROWS = 150
 
@@ -160,6 +161,22 @@ def test_one_value_beyond_the_bound_that_the_key_draws():
             if "farther than the bound" in str(f.verdict().refused):
                 return
             f.changed["x"][row] = before
+
+    refused(forge, "a value moved farther than the bound that the key draws")
+
+
+def test_a_value_one_unit_beyond_the_bound_that_the_key_draws():
+    def forge(f: RedrawForgery) -> None:
+        assert f.key is not None
+        least, most = (float(f.method[what]) for what in ("least", "most"))
+        purpose = purpose_of(f.method, "redraw/x/bound", least, most)
+        share = drawn_fractions(identity_of(f.custodian.original), f.key.secret, purpose)
+        for row in (i for i in range(ROWS) if f.why[i] and f.old["x"][i] >= 10):
+            old = f.old["x"][row]
+            new = old + int((least + share[row] * (most - least)) * old) + 1
+            if as_round(old, new):
+                f.changed["x"][row] = new
+                return
 
     refused(forge, "a value moved farther than the bound that the key draws")
 

@@ -13,8 +13,10 @@ import pytest
 
 import discreet as ds
 from discreet.engine.record_set import read_record_set, with_identity
+from discreet.model.claims.base import Claim
 from discreet.model.claims.residual import residual_claim
 from discreet.model.custodian import RecordCustodian
+from discreet.model.evidence import Evidence
 from discreet.verify import check_records
 from discreet.verify.records import residual
 from discreet.verify.records.keyed_draws import identity_of
@@ -238,3 +240,27 @@ def test_records_that_stay_are_near_only_where_that_is_asked():
 def test_nothing_is_told_by_columns_that_do_not_vary():
     values = after(x=[2.0, 2.0, 2.0, 2.0])
     assert right_share(records(x=[2.0] * 4), values, values, ["x"], 9) == (0.25, 0)
+
+
+STAGE = {"method": {"method": "rank_swap"}, "facts": {"columns": ["x"]}}
+
+
+@pytest.mark.parametrize(
+    ("method", "facts", "stages"),
+    [
+        ("mask_residual", {"first": STAGE}, 1),
+        ("mask_residual", {"first": {"method": {"method": "mask_residual"}, "facts": {"first": STAGE}}}, 2),
+        ("mask_residual", {}, 0),
+        ("mask_residual", {"first": ["rank_swap"]}, 0),
+        ("mask_residual", {"first": {**STAGE, "method": "rank_swap"}}, 0),
+        ("mask_residual", {"first": {**STAGE, "facts": ["x"]}}, 0),
+        ("recode", {"first": STAGE}, 0),
+    ],
+)
+def test_first_stages_count_like_steps_where_they_are_stated(method, facts, stages):
+    """Whatever else stands there is refused elsewhere; looking for stages must not stop at it."""
+    evidence = Evidence({"method": method}, Claim(method, "", (), ()), facts=facts)
+    found = residual.with_first_stages(evidence)
+    assert found[0] is evidence
+    assert len(found) == 1 + stages
+    assert all(one.method["method"] in ("mask_residual", "rank_swap") for one in found[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import discreet as ds
 from discreet.model.public import PublicRelease
 from discreet.verify import check_records
+from discreet.verify.records.words import _cut_by_digits
 
 LABELS = {"1": "North", "2": "South", "3": "Isle", "9": "unknown"}
 
@@ -93,3 +95,47 @@ def test_codes_for_unknown_stay_where_some_records_have_them():
     release = ds.protect(data, ds.RankSwap("x", 0.5), key=ds.Key(bytes(32)))
     assert [low for low, _ in release.public.records.info["x"].missing] == ["99"]
     assert release.verify().holds
+
+
+DIGITS = ds.Hierarchy.from_digits(["11", "12", "21"], [1, 1], total="all")
+
+
+def cut(hierarchy: ds.Hierarchy | None) -> bool:
+    """Whether the checker lets a file say that codes may be cut digit by digit."""
+    return _cut_by_digits(SimpleNamespace(original=SimpleNamespace(hierarchies={"x": hierarchy})), "x")
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "may"),
+    [
+        (DIGITS, True),
+        (ds.Hierarchy.from_digits(["111", "121", "211"], [1, 1, 1], total="all"), True),
+        (None, False),
+        (ds.Hierarchy((), None, ("11", "12")), False),
+        (ds.Hierarchy.flat(["1", "2"], total="all"), False),  # nothing is left of them
+        (ds.Hierarchy.from_nested({"1": ["11", "22"], "2": ["21"]}, total="all"), False),
+        (ds.Hierarchy.from_digits(["111", "121"], [2, 1], total="all"), False),
+        (DIGITS.with_grouping("rest", ["all"], minus=["1"]), True),  # what the total is part of is no level
+        (
+            replace(ds.Hierarchy.from_nested({"1": ["11", "12"], "99": None}, total="all"), missing=frozenset(["99"])),
+            True,
+        ),
+        (ds.Hierarchy.from_nested({"1": ["11", "12"], "99": None}, total="all"), False),
+    ],
+)
+def test_codes_that_may_be_cut_digit_by_digit(hierarchy, may):
+    assert cut(hierarchy) is may
+
+
+@pytest.mark.parametrize("codes", [["11", "12"], ["1", "2"]])
+def test_files_say_of_codes_whether_they_may_be_cut(codes):
+    tree = ds.Hierarchy.from_digits(codes, [1] * len(codes[0]), total="all")
+    data = ds.Microdata(pa.table({"x": codes * 2, "y": codes * 2}), keys=["x", "y"], hierarchies={"x": tree})
+    release = ds.protect(data, ds.LocalSuppress(2), keep_order=True)
+    records = release.public.records
+    told = records.info["x"].truncable
+    assert told is (len(codes[0]) > 1)
+    assert release.verify().holds
+    forged = replace(records, info={**records.info, "x": replace(records.info["x"], truncable=not told)})
+    (refusal,) = check_records(release.custodian, PublicRelease((), forged)).refused
+    assert refusal.message == "a column has other labels than the original one"

@@ -57,6 +57,8 @@ class Broader:
             return False
         if is_unknown(old, self.unknown):
             return bool(new == (code_of(old) if isinstance(new, str) else old))
+        if is_unknown(new, self.unknown):  # rules would take it for a record that may be anybody
+            return False
         code = code_of(old)
         if self.level is not None:
             if self.level == 0:
@@ -71,12 +73,12 @@ class Broader:
             return span is not None and number is not None and span[0] <= number <= span[1]
         return new in self.lines.get(code, [code, ANY])
 
-    def holds(self, code: str, shown: Any) -> bool:
-        """Whether a unit of a population with a code may be a record that shows something; an empty field is open.
+    def holds(self, code: str, shown: str) -> bool:
+        """Whether a unit of a population with a code may be a record that shows something.
 
         A code for "unknown" fits nothing that is shown.
         """
-        return shown is None or (not is_unknown(code, self.unknown) and self._may(code, code_of(shown)))
+        return not is_unknown(code, self.unknown) and self._may(code, shown)
 
     def width(self, old: Any, new: Any) -> float:
         """What a value loses that became another: a share of the whole."""
@@ -113,7 +115,7 @@ def counted_pairs(before: pa.ChunkedArray, after: pa.ChunkedArray, rows: np.ndar
 def broader_codes(step: CheckedStep, keys: Sequence[str]) -> list[Broader] | None:
     """What may become of every key; nothing where what is stated does not fit the hierarchies."""
     facts, lattice = step.evidence.facts, step.method["algorithm"] == "lattice"
-    if not isinstance(facts.get("reach", {}), Mapping) or (lattice and facts.get("reach")):
+    if not isinstance(facts.get("reach", {}), Mapping):
         step.refuse("how far keys reach is stated of keys that reach no further than the file")
         return None
     found, told = [], dict(facts.get("reach", {}))
@@ -180,7 +182,7 @@ def _ends(file: Sequence[float], told: Any, people: set[str] | None) -> tuple[fl
         if people is None or people:
             return NOWHERE
         return (min(file), max(file)) if file else (0.0, 0.0)
-    if not isinstance(told, list | tuple) or [type(end) for end in told] != [float, float]:
+    if not isinstance(told, list) or [type(end) for end in told] != [float, float]:
         return NOWHERE
     low, high = told
     numbers = [as_number(code) for code in people or ()]

@@ -15,13 +15,12 @@ from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.lost import losses
 from discreet.verify.records.population import check_map, check_presence
 from discreet.verify.records.rules import check_rule
-from discreet.verify.records.words import is_unknown
 from discreet.verify.verdict import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-IN_RANGES = {"k_map": check_map, "delta_presence": check_presence}
+BESIDE_PEOPLE = {"k_map": check_map, "delta_presence": check_presence}
 NEARLY = 1e-6
 """Losses are long sums of floating-point numbers, added up in another order here."""
 
@@ -139,11 +138,9 @@ def _check_rules(
     seen = True
     for rule in rules:
         scratch = Verdict()
-        if "population" in rule and step.method["algorithm"] == "local":
-            IN_RANGES[rule["kind"]](scratch, table, rule, unknown, holds)
+        if "population" in rule:
+            BESIDE_PEOPLE[rule["kind"]](scratch, table, rule, unknown, holds)
         else:
-            if "population" in rule:
-                rule = {**rule, "population": _recoded(step, rule["population"], broader)}
             check_rule(scratch, table, rule, unknown)
         for refusal in scratch.refused:
             step.refuse(refusal.message, refusal.where)
@@ -181,23 +178,6 @@ def _about(step: CheckedStep, rule: dict[str, Any], keys: Sequence[str]) -> dict
                     above.setdefault(part, grouping.parent)
         made["above"] = above
     return made
-
-
-def _recoded(step: CheckedStep, population: Mapping[str, Any], broader: Sequence[Broader]) -> dict[str, Any]:
-    """A population whose codes went up like those of the keys."""
-    if "codes" not in population:
-        return dict(population)
-    by_name = {one.name: one for one in broader}
-    codes, columns = [], []
-    for name, texts, column in zip(population["keys"], population["codes"], population["combinations"], strict=True):
-        one = by_name.get(name)
-        unknown = step.original.about(name).missing if name in step.original.names else ()
-        new = [text if one is None or is_unknown(text, unknown) else one.raised(text) for text in texts]
-        listing = list(dict.fromkeys(new))
-        place = {text: number for number, text in enumerate(listing)}
-        codes.append(listing)
-        columns.append([-1 if number < 0 else place[new[number]] for number in column])
-    return {**population, "codes": codes, "combinations": columns}
 
 
 def _check_lattice(step: CheckedStep) -> None:

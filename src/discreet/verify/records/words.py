@@ -86,7 +86,7 @@ def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str,
 def _cut_by_digits(custodian: RecordCustodian, name: str) -> bool:
     """Whether every code above another is the other without its last digit, up to the total."""
     hierarchy = custodian.original.hierarchies.get(name)
-    if hierarchy is None or hierarchy.total is None:
+    if hierarchy is None:
         return False
     first: dict[str, str] = {}
     for grouping in hierarchy.groupings:

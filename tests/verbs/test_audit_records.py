@@ -1,0 +1,158 @@
+"""Releases of records are linked with their originals, and what is found is said with what it takes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import discreet as ds
+from discreet.attack import NotRun, RecordAttack, RecordAudit
+from discreet.cli import main
+from discreet.errors import InputError, NeedsError, ParameterError
+
+ROWS = 300
+
+
+@pytest.fixture(scope="module")
+def people() -> ds.Microdata:
+    rng = np.random.default_rng(7)
+    frame = pa.table(
+        {
+            "age": rng.integers(16, 90, ROWS),
+            "sex": rng.choice(["f", "m"], ROWS),
+            "pay": rng.lognormal(7, 1, ROWS).round(),
+            "tax": rng.lognormal(5, 1, ROWS).round(),
+            "ill": rng.choice(["yes", "no"], ROWS),
+        }
+    )
+    return ds.Microdata(frame, keys=["age", "sex"], numeric=["pay", "tax"], sensitive="ill")
+
+
+@pytest.fixture(scope="module")
+def release(people):
+    steps = [ds.Recode("age", intervals=[30, 50, 70]), ds.Microaggregate(["pay", "tax"], k=5)]
+    return ds.protect(people, steps)
+
+
+@pytest.fixture(scope="module")
+def audit(release) -> RecordAudit:
+    return release.audit()
+
+
+def test_every_way_of_linking_is_tried_and_the_best_comes_first(audit):
+    names = {one.attack for one in audit.attacks}
+    assert {"nearest", "probabilistic", "Mahalanobis (zero)", "inference"} <= names
+    gains = [one.advantage for one in audit.findings]
+    assert gains == sorted(gains, reverse=True)
+    assert audit.worst is audit.findings[0]
+    assert audit.summary().startswith(f"The best of {len(audit.attacks)} attacks: {audit.worst.attack}")
+
+
+def test_an_intruder_recodes_what_he_has_as_the_file_does(release):
+    found = release.audit(columns=["age", "sex"])
+    groups = {}
+    for row in zip(*(release.custodian.released[name].to_pylist() for name in ("age", "sex")), strict=True):
+        groups[row] = groups.get(row, 0) + 1
+    assert found["nearest"].right == pytest.approx(len(groups))
+
+
+def test_a_file_that_nobody_altered_is_found_again_whole(people):
+    unaltered = ds.protect(people, ds.Recode("sex", map={"f": "F", "m": "M"}))
+    assert unaltered.audit(columns=["pay", "tax"])["nearest"].share == 1
+
+
+def test_shuffled_numbers_are_not_found_again(people):
+    away = ds.protect(people, ds.RankSwap(["pay", "tax"], share=1.0, insecure_seed=3))
+    found = away.audit(columns=["pay", "tax"], most=0.5)
+    assert found["nearest"].share < 0.05
+    assert "rank" in {one.attack for one in found.attacks}
+
+
+def test_a_limit_decides_whether_the_audit_holds(release, audit):
+    assert not audit.holds
+    strict, kind = release.audit(most=0.01), release.audit(most=0.999)
+    assert not strict.holds
+    assert strict.too_often
+    assert "right more often than 1.0% allows" in strict.summary()
+    assert kind.holds
+    assert kind.summary().startswith("No attack is right more often than 99.9%.")
+
+
+def test_chances_of_records_are_those_of_the_best_attack(audit):
+    chances = audit.chances()
+    assert len(chances) == ROWS
+    of_records = [one for one in audit.attacks if one.of_records]
+    assert np.nanmax(chances) == max(one.chance.max() for one in of_records if one.tried)
+
+
+def test_an_audit_without_attacks_does_not_hold():
+    nobody = RecordAudit(5, (), (NotRun("linkage", "no columns"),), most=0.5)
+    assert not nobody.holds
+    assert "Nobody attacked these 5 records." in nobody.summary()
+    assert "linkage was not tried: no columns" in nobody.summary()
+
+
+def test_an_attack_that_is_not_there_is_named(audit):
+    with pytest.raises(ParameterError, match=r"no attack 'nearst' in this audit. Did you mean 'nearest'"):
+        audit["nearst"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"insiders": "full"}, "options are for tables"),
+        ({"pattern": object()}, "options are for tables"),
+        ({"most": 1.5}, "most=1.5 is not allowed"),
+        ({"sample": 0}, "sample=0"),
+    ],
+)
+def test_impossible_questions_are_refused(release, given, message):
+    with pytest.raises(ParameterError, match=message):
+        release.audit(**given)
+
+
+def test_options_for_records_are_refused_for_tables():
+    made = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
+    with pytest.raises(ParameterError, match="for releases of records"):
+        ds.audit(made, most=0.1)
+
+
+def test_without_keys_and_numbers_somebody_must_say_what_an_intruder_has():
+    plain = ds.protect(ds.Microdata(pa.table({"job": ["a", "b"] * 10})), ds.Recode("job", map={"a": "c", "b": "d"}))
+    with pytest.raises(NeedsError, match="which columns an intruder has"):
+        plain.audit()
+
+
+def test_the_risk_of_a_release_shows_attacks(release):
+    found = ds.risk(release)
+    assert found.attacks is not None
+    assert "nearest" in {one.measure for one in found.findings}
+    assert ds.risk(release, attacks=False).attacks is None
+    assert "attacks" in found.to_dict()["parts"]
+
+
+def test_guesses_and_rows_belong_together():
+    with pytest.raises(Exception, match="do not belong together"):
+        RecordAttack("a", "b", "records", np.arange(2), np.zeros(3), 0.0)
+    with pytest.raises(ParameterError, match="knows='everything'"):
+        RecordAttack("a", "b", "everything", np.arange(2), np.zeros(2), 0.0)
+
+
+def test_a_column_that_is_not_there_is_named(release):
+    with pytest.raises(InputError, match="no column 'salary' in the records"):
+        release.audit(columns=["salary"])
+
+
+def test_the_command_audits_saved_records(release, tmp_path):
+    release.save(tmp_path / "out")
+    run = CliRunner().invoke(main, ["audit", str(tmp_path / "out"), "--most", "0.01", "--json", "--columns", "pay,tax"])
+    assert run.exit_code == 5, run.output
+    assert json.loads(run.output)["most"] == 0.01
+    page = tmp_path / "risk.html"
+    run = CliRunner().invoke(main, ["risk", str(tmp_path / "out"), "--report", str(page)])
+    assert run.exit_code == 0, run.output
+    assert "What attackers find again" in page.read_text()
