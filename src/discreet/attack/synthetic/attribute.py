@@ -234,7 +234,8 @@ def _identity(files: ComparedFiles, cells: SecretCells, replicated: Bools, keys:
         scale = float(chance.mean() / thinned) if thinned > 0 else 1.0
         control = RecordAttack("replicated uniques", words, "records", np.arange(held_size), right, 0.0, keys)
     return ControlledAttack(
-        "replicated uniques", words, "records", np.arange(len(mine)), chance, 0.0, keys, files.notes, control=control,
+        "replicated uniques", words, "records", np.arange(len(mine)), chance, 0.0, keys, notes=files.notes,
+        control=control,
         scale=scale,
     )  # fmt: skip
 
@@ -254,7 +255,15 @@ def _attribute(files: ComparedFiles, cells: SecretCells, keys: tuple[str, ...], 
         right, other = tried(cells.cell_of_holdout, cells.holdout)
         control = RecordAttack("attribute", words, "records", np.arange(len(right)), right, other, keys)
     return ControlledAttack(
-        "attribute", words, "records", np.arange(len(chance)), chance, baseline, keys, files.notes, control=control
+        "attribute",
+        words,
+        "records",
+        np.arange(len(chance)),
+        chance,
+        baseline,
+        keys,
+        notes=files.notes,
+        control=control,
     )
 
 

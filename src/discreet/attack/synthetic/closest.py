@@ -129,7 +129,7 @@ def _nearer(files: ComparedFiles, rows: Ints, mine: NearestFound, held: NearestF
         )
     return RecordAttack(
         "closest record", "are nearer to an original than to a held-out record", "records", rows, chance,
-        size / (size + other), files.names, tuple(notes),
+        size / (size + other), files.names, notes=tuple(notes), of_records=False,
     )  # fmt: skip
 
 
@@ -141,5 +141,7 @@ def _copies(files: ComparedFiles) -> ControlledAttack:
     control = None
     if held is not None:
         right = (np.bincount(held, minlength=many)[made] > 0).astype(np.float64)
-        control = RecordAttack("copies", words, "records", rows, right, 0.0, files.names)
-    return ControlledAttack("copies", words, "records", rows, chance, 0.0, files.names, files.notes, control=control)
+        control = RecordAttack("copies", words, "records", rows, right, 0.0, files.names, of_records=False)
+    return ControlledAttack(
+        "copies", words, "records", rows, chance, 0.0, files.names, notes=files.notes, of_records=False, control=control
+    )

@@ -29,7 +29,7 @@ class MembershipAttack(RecordAttack):
 
     Parameters
     ----------
-    attack, what, knows, rows, chance, baseline, columns, notes
+    attack, what, knows, rows, chance, baseline, columns, notes, of_records
         As those of :class:`RecordAttack`; the rows are those of members.
     members, others
         Scores; members are taken to have higher ones.
@@ -133,7 +133,7 @@ def tell_members(files: ComparedFiles, by: By, attempts: int) -> MembershipAttac
     ]
     return MembershipAttack(
         f"membership by {by}", "are called members", "records", rows, called_members(*scores), 0.5, files.names,
-        files.notes, members=scores[0], others=scores[1],
+        notes=files.notes, members=scores[0], others=scores[1],
     )  # fmt: skip
 
 
