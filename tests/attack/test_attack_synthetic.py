@@ -194,6 +194,13 @@ def test_other_columns_and_types_are_named(original, held):
         attack_synthetic(pa.table({"x": [1]}), pa.table({"x": [1]}), columns=[])
 
 
+def test_names_that_do_not_fit_together_are_refused(original):
+    with pytest.raises(ds.DiscreetError, match="'age' stands in keys= and secret="):
+        attack_synthetic(original, original, keys=KEYS, secret=["age"])
+    with pytest.raises(ds.DiscreetError, match="groups= names 'rent', which nobody looks up"):
+        attack_synthetic(original, original, keys=KEYS, secret=SECRET, groups={"rent": 4})
+
+
 def test_a_column_that_was_not_released_is_noted(original):
     found = attack_synthetic(original, original.drop_columns(["rent"]), keys=KEYS)
     assert "note: Not in the released file, and not compared: 'rent'." in found.summary()
