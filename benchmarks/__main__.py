@@ -34,6 +34,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     structure,
     suppression,
     suppression_large,
+    synthetic_attacks,
     tabulation,
     verify,
 )

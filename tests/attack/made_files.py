@@ -1,4 +1,4 @@
-"""Small files of records for attacks on synthetic files: mixed columns, gaps, and files that give nothing or all away."""
+"""Small files of records for attacks on synthetic files: numbers, categories and gaps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 KEYS, SECRET = ["age", "sex", "region"], "job"
 
 
-def people(many: int, seed: int, start: int = 0) -> pa.Table:
+def people(many: int, seed: int) -> pa.Table:
     """Independent draws of one population; numbers are fine enough for nearly all records to be unique."""
     draws = np.random.default_rng(seed)
     age = draws.integers(18, 90, many)

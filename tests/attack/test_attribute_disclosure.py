@@ -131,14 +131,14 @@ def test_held_out_people_are_the_control():
     assert copied.replicated_uniques == copied.unique_original
     assert copied.attribute.risk > 0.3
     assert copied.identity.risk > 0.3
-    foreign = attribute_disclosure(original, people(400, 4), held, **names)
+    foreign = attribute_disclosure(original, people(400, 5), held, **names)
     assert foreign.attribute.risk_interval().low == 0
     assert foreign.identity.risk_interval().low == 0
     assert foreign.identity.control_share == pytest.approx(foreign.identity.share, abs=0.05)
 
 
 def test_uniques_of_a_small_hold_out_file_are_counted_as_if_it_were_large():
-    # Half as many held-out people: more of them are unique, and without the scale they would make the control too large.
+    # Of fewer held-out people more are unique, and without the scale these would make the control too large.
     original, held, made = people(2000, 1), people(400, 2), people(2000, 3)
     found = attribute_disclosure(original, made, held, keys=["age", "sex", "region"], secret="job").identity
     assert found.control is not None
@@ -186,5 +186,5 @@ def test_the_order_of_records_does_not_matter():
     names = {"keys": ["sex", "region"], "secret": "job"}
     first = attribute_disclosure(original, made, **names)
     second = attribute_disclosure(shuffled(original, 5), shuffled(made, 6), **names)
-    assert first.to_dict() == pytest.approx(second.to_dict())
+    assert first.to_dict() == pytest.approx(second.to_dict(), nan_ok=True)
     assert np.isclose(first.attribute.baseline, second.attribute.baseline)

@@ -15,7 +15,7 @@ from discreet.attack.record_attack import RecordAttack
 from discreet.attack.synthetic.asked import checked_attempts, named_columns, refuse_empty
 from discreet.attack.synthetic.compared_files import ComparedFiles, FileColumns, compared_files
 from discreet.attack.synthetic.controlled_attack import ControlledAttack, one_in_sample
-from discreet.attack.synthetic.key_cells import KeyCells, SecretExclusions, key_cells
+from discreet.attack.synthetic.key_cells import SecretCells, SecretExclusions, key_cells
 from discreet.attack.synthetic.plain_relations import plain_relations
 from discreet.errors import ParameterError
 from discreet.model.arrays import Bools, Floats, Ints
@@ -216,7 +216,7 @@ def disclose(
     )
 
 
-def _identity(files: ComparedFiles, cells: KeyCells, replicated: Bools, keys: tuple[str, ...]) -> ControlledAttack:
+def _identity(files: ComparedFiles, cells: SecretCells, replicated: Bools, keys: tuple[str, ...]) -> ControlledAttack:
     """Replicated uniques as an attack: who finds one record in the released file takes it for the person."""
     mine = cells.cell_of_original
     chance = (replicated[cells.key[mine]] & (cells.kept_original[mine] > 0)).astype(np.float64)
@@ -234,12 +234,13 @@ def _identity(files: ComparedFiles, cells: KeyCells, replicated: Bools, keys: tu
         scale = float(chance.mean() / thinned) if thinned > 0 else 1.0
         control = RecordAttack("replicated uniques", words, "records", np.arange(held_size), right, 0.0, keys)
     return ControlledAttack(
-        "replicated uniques", words, "records", np.arange(len(mine)), chance, 0.0, keys, files.notes, control=control,
+        "replicated uniques", words, "records", np.arange(len(mine)), chance, 0.0, keys, notes=files.notes,
+        control=control,
         scale=scale,
     )  # fmt: skip
 
 
-def _attribute(files: ComparedFiles, cells: KeyCells, keys: tuple[str, ...], secret: str) -> ControlledAttack:
+def _attribute(files: ComparedFiles, cells: SecretCells, keys: tuple[str, ...], secret: str) -> ControlledAttack:
     """Values that are given away for sure, as an attack; the baseline guesses for the same people, at random."""
     words = f"find their true {secret!r} and no other beside their keys"
 
@@ -254,7 +255,15 @@ def _attribute(files: ComparedFiles, cells: KeyCells, keys: tuple[str, ...], sec
         right, other = tried(cells.cell_of_holdout, cells.holdout)
         control = RecordAttack("attribute", words, "records", np.arange(len(right)), right, other, keys)
     return ControlledAttack(
-        "attribute", words, "records", np.arange(len(chance)), chance, baseline, keys, files.notes, control=control
+        "attribute",
+        words,
+        "records",
+        np.arange(len(chance)),
+        chance,
+        baseline,
+        keys,
+        notes=files.notes,
+        control=control,
     )
 
 

@@ -158,6 +158,11 @@ def attack_synthetic(
     both = [name for name in secrets if name in known]
     if both:
         raise ParameterError(f"{listed(both)} stands in keys= and secret=.", hint="Name each column once.")
+    foreign = [name for name in groups or {} if name not in (*known, *secrets)]
+    if foreign:
+        raise ParameterError(
+            f"groups= names {listed(foreign)}, which nobody looks up.", hint="Name keys or secrets that hold numbers."
+        )
     refuse_empty(files, [*known, *secrets])
     return _Battery(files, known, secrets, dict(groups or {}), checked_attempts(attempts), seed).run()
 

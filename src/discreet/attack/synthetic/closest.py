@@ -12,7 +12,7 @@ from discreet.attack.record_attack import RecordAttack
 from discreet.attack.synthetic.asked import ATTEMPTS, checked_attempts
 from discreet.attack.synthetic.compared_files import ComparedFiles, compared_files
 from discreet.attack.synthetic.controlled_attack import ControlledAttack
-from discreet.attack.synthetic.nearest import SAME, Neighbours, nearest_records
+from discreet.attack.synthetic.nearest import SAME, NearestFound, nearest_records
 from discreet.model.arrays import Floats, Ints
 
 LOW = 5.0
@@ -114,7 +114,7 @@ def measure_closest(files: ComparedFiles, attempts: int) -> ClosestRecords:
     )
 
 
-def _nearer(files: ComparedFiles, rows: Ints, mine: Neighbours, held: Neighbours) -> RecordAttack:
+def _nearer(files: ComparedFiles, rows: Ints, mine: NearestFound, held: NearestFound) -> RecordAttack:
     """Equally near records share: of these the closest one is as likely to be any of them."""
     assert files.holdout is not None
     chance = np.where(mine.distance < held.distance, 1.0, 0.0)
@@ -129,7 +129,7 @@ def _nearer(files: ComparedFiles, rows: Ints, mine: Neighbours, held: Neighbours
         )
     return RecordAttack(
         "closest record", "are nearer to an original than to a held-out record", "records", rows, chance,
-        size / (size + other), files.names, tuple(notes),
+        size / (size + other), files.names, notes=tuple(notes), of_records=False,
     )  # fmt: skip
 
 
@@ -141,5 +141,7 @@ def _copies(files: ComparedFiles) -> ControlledAttack:
     control = None
     if held is not None:
         right = (np.bincount(held, minlength=many)[made] > 0).astype(np.float64)
-        control = RecordAttack("copies", words, "records", rows, right, 0.0, files.names)
-    return ControlledAttack("copies", words, "records", rows, chance, 0.0, files.names, files.notes, control=control)
+        control = RecordAttack("copies", words, "records", rows, right, 0.0, files.names, of_records=False)
+    return ControlledAttack(
+        "copies", words, "records", rows, chance, 0.0, files.names, notes=files.notes, of_records=False, control=control
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,16 @@ from discreet.errors import InputError, NeedsError, ParameterError, counted, lis
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
-from discreet.model.records import HOUSEHOLD, IDENTIFIER, NEVER_PUBLIC, NUMBER, WEIGHT, PublicRecords, RecordSet
+from discreet.model.records import (
+    HOUSEHOLD,
+    IDENTIFIER,
+    NEVER_PUBLIC,
+    NUMBER,
+    WEIGHT,
+    PublicRecords,
+    RecordSet,
+    stands_for_unknown,
+)
 from discreet.model.release import Release
 from discreet.rules.key_counts import codes_of, numbered
 from discreet.rules.linkage import tried_rows
@@ -310,18 +320,19 @@ def _numbers(column: pa.ChunkedArray, unknown: Sequence[Any]) -> Floats:
 
 
 def _categories(columns: Sequence[pa.ChunkedArray], unknown: Sequence[Any]) -> tuple[list[Floats], tuple[Any, ...]]:
-    """Codes of some columns that are numbered together, from 0, and what they stand for."""
+    """Codes of some columns that are numbered together, from 0, and what they stand for, in order."""
     import pyarrow as pa
 
     kind = next((column.type for column in columns if column.null_count < len(column)), pa.string())
     together = _together(columns, kind)
-    codes, _ = codes_of(together, unknown)
-    values = codes.astype(np.float64) - 1
-    values[codes == 0] = np.nan
-    ends = np.cumsum([len(column) for column in columns])
+    words = sorted(word for word in together.unique().to_pylist() if word is not None)
+    number = {word: place for place, word in enumerate(words)}
     encoded = together.combine_chunks().dictionary_encode()
     encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    return np.split(values, ends[:-1]), tuple(encoded.dictionary.to_pylist())
+    places = [np.nan if stands_for_unknown(w, unknown) else number[w] for w in encoded.dictionary.to_pylist()]
+    values = np.array([*places, np.nan])[encoded.indices.fill_null(len(places)).to_numpy(zero_copy_only=False)]
+    ends = np.cumsum([len(column) for column in columns])
+    return np.split(values, ends[:-1]), tuple(words)
 
 
 def _numbers_as_text(words: Mapping[str, tuple[Any, ...]]) -> list[str]:
@@ -344,7 +355,9 @@ def _overlap(original: RecordSet, holdout: RecordSet) -> list[str]:
     mine, theirs, many = _who(original, holdout)
     counts = np.bincount(mine, minlength=many)
     again = int((counts[theirs] > 0).sum())
-    if not again or float((counts[mine] == 1).mean()) <= 0.5:  # with few columns, strangers are equal, too
+    # Strangers are equal, too: as often as original records equal each other.
+    usual = float((counts[mine] > 1).mean())
+    if usual >= 0.5 or again <= len(theirs) * usual + 4 * sqrt(len(theirs) * usual * (1 - usual)):
         return []
     if again > NEARLY_ALL * len(theirs):
         raise InputError(
@@ -352,8 +365,9 @@ def _overlap(original: RecordSet, holdout: RecordSet) -> list[str]:
             hint="Hold-out records must not have been used to make the released file. Leave them out of the original.",
         )
     return [
-        f"{counted(again, 'record')} of the {len(theirs):,} held out equal original records in all columns. Whoever "
-        "was used to make the released file does not belong there, and makes the risk look smaller."
+        f"{counted(again, 'record')} of the {len(theirs):,} held out equal original records in all columns, more "
+        "than strangers do. Whoever was used to make the released file does not belong there, and makes the "
+        "risk look smaller."
     ]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import nan, sqrt
+from dataclasses import dataclass
+from math import isnan, nan, sqrt
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class ControlledAttack(RecordAttack):
 
     Parameters
     ----------
-    attack, what, knows, rows, chance, baseline, columns, notes
+    attack, what, knows, rows, chance, baseline, columns, notes, of_records
         As those of :class:`RecordAttack`.
     control
         The attack on records that were held out.
@@ -72,15 +72,8 @@ class ControlledAttack(RecordAttack):
             return ShareInterval(0.0, 1.0)
         middle = (rate - other) / (1 - other)
         reach = sqrt((error / (1 - other)) ** 2 + (other_error * (1 - rate) / (1 - other) ** 2) ** 2)
-        risk = self.risk
-        low, high = (
-            (middle - reach, middle + reach) if risk != risk else (min(middle - reach, risk), max(middle + reach, risk))
-        )
-        return ShareInterval(max(low, 0.0), min(max(high, 0.0), 1.0))
-
-    def noted(self, *notes: str) -> ControlledAttack:
-        """The same with more notes."""
-        return replace(self, notes=(*self.notes, *notes))
+        risk = middle if isnan(self.risk) else self.risk  # the plain risk is not the middle, and lies within
+        return ShareInterval(max(min(middle - reach, risk), 0.0), min(max(middle + reach, risk, 0.0), 1.0))
 
     def summary(self) -> str:
         """The numbers in one line, the control in another, and notes below them."""
@@ -90,7 +83,7 @@ class ControlledAttack(RecordAttack):
             return "\n".join([first, *others])
         risk, (low, high) = self.risk, self.risk_interval()
         held = 0 if self.control is None else self.control.tried
-        said = "the risk cannot be told" if risk != risk else f"risk {risk:.1%} ({low:.1%} to {high:.1%})"
+        said = "the risk cannot be told" if isnan(risk) else f"risk {risk:.1%} ({low:.1%} to {high:.1%})"
         return "\n".join([first, f"held out: {control:.1%} of {held:,}; {said}.", *others])
 
     __repr__ = summary

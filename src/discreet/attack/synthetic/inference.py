@@ -86,8 +86,8 @@ def infer(files: ComparedFiles, keys: Sequence[str], secret: str, tolerance: flo
             "inference", words, "records", held, right, drawn_at_random(held_true, answers, share), tuple(keys)
         )
     return ControlledAttack(
-        "inference", words, "records", rows, chance, drawn_at_random(true, answers, share), tuple(keys), files.notes,
-        control=control,
+        "inference", words, "records", rows, chance, drawn_at_random(true, answers, share), tuple(keys),
+        notes=files.notes, control=control,
     )  # fmt: skip
 
 

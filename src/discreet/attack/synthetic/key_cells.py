@@ -26,7 +26,7 @@ class SecretExclusions:
 
 
 @dataclass(frozen=True, eq=False)
-class KeyCells:
+class SecretCells:
     """Cells of keys and secret that occur in any file.
 
     Parameters
@@ -107,7 +107,7 @@ class KeyCells:
         return np.divide(counts, whole, out=np.zeros(len(counts)), where=whole > 0)
 
 
-def key_cells(files: ComparedFiles, secret: str, excluded: SecretExclusions, plain: ComparedFiles) -> KeyCells:
+def key_cells(files: ComparedFiles, secret: str, excluded: SecretExclusions, plain: ComparedFiles) -> SecretCells:
     """Count the cells of all columns but one with that one; ``plain`` are the files before numbers were grouped."""
     parts = [files.original, files.released, *([] if files.holdout is None else [files.holdout])]
     ends = np.cumsum([len(part) for part in parts])
@@ -124,7 +124,7 @@ def key_cells(files: ComparedFiles, secret: str, excluded: SecretExclusions, pla
     of = np.split(cell, ends[:-1])
     counts = [np.bincount(part, minlength=cells).astype(np.float64) for part in of]
     out = _excluded(plain, secret, excluded, columns, first)
-    return KeyCells(
+    return SecretCells(
         key=key[first],
         secret=answer[first],
         keys=many,

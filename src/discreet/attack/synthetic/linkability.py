@@ -81,7 +81,7 @@ def link(
         right = _linked(one, other, one.holdout, other.holdout, held, many)
         control = RecordAttack("linkability", words, "records", held, right, baseline, columns)
     return ControlledAttack(
-        "linkability", words, "records", rows, chance, baseline, columns, files.notes, control=control
+        "linkability", words, "records", rows, chance, baseline, columns, notes=files.notes, control=control
     )
 
 

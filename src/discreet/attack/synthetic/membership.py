@@ -29,7 +29,7 @@ class MembershipAttack(RecordAttack):
 
     Parameters
     ----------
-    attack, what, knows, rows, chance, baseline, columns, notes
+    attack, what, knows, rows, chance, baseline, columns, notes, of_records
         As those of :class:`RecordAttack`; the rows are those of members.
     members, others
         Scores; members are taken to have higher ones.
@@ -42,7 +42,7 @@ class MembershipAttack(RecordAttack):
     ...     "membership", "are called members", "records", np.arange(3), np.array([1.0, 1, 0]), 0.5, **scores
     ... )
     >>> round(found.ranked, 3), found.found_at(0.5)
-    (0.778, 0.6666666666666666)
+    (0.778, 0.75)
     """
 
     members: Floats = field(default_factory=lambda: np.zeros(0))
@@ -58,14 +58,16 @@ class MembershipAttack(RecordAttack):
         return float((below + upto).mean() / 2 / len(ordered))
 
     def found_at(self, wrong: float = 0.01) -> float:
-        """The share of members that is found where at most a share of the others is called members."""
+        """The share of members that is found where a share of the others is called members; equal scores share."""
         if not 0 <= wrong <= 1:
             raise ParameterError(f"wrong={wrong!r} is not allowed.", hint="Give a share from 0 to 1.")
         ordered = np.sort(self.others)[::-1]
-        allowed = int(wrong * len(ordered))
-        if allowed >= len(ordered):
+        allowed = wrong * len(ordered)
+        if int(allowed) >= len(ordered):
             return 1.0
-        return float((self.members > ordered[allowed]).mean())
+        last = ordered[int(allowed)]
+        some = (allowed - (ordered > last).sum()) / (ordered == last).sum()
+        return float((self.members > last).mean() + some * (self.members == last).mean())
 
     def summary(self) -> str:
         """The numbers in one line, and notes below it."""
@@ -131,7 +133,7 @@ def tell_members(files: ComparedFiles, by: By, attempts: int) -> MembershipAttac
     ]
     return MembershipAttack(
         f"membership by {by}", "are called members", "records", rows, called_members(*scores), 0.5, files.names,
-        files.notes, members=scores[0], others=scores[1],
+        notes=files.notes, members=scores[0], others=scores[1],
     )  # fmt: skip
 
 

@@ -23,14 +23,14 @@ def parts_of(many: int) -> Iterator[slice]:
         yield slice(begin, begin + PART)
 
 
-class Neighbours(NamedTuple):
+class NearestFound(NamedTuple):
     """Distances to the nearest record, and how many records are as near."""
 
     distance: Floats
     ties: Ints
 
 
-def nearest_records(asked: FileColumns, rows: Ints, among: FileColumns) -> Neighbours:
+def nearest_records(asked: FileColumns, rows: Ints, among: FileColumns) -> NearestFound:
     """The nearest records of one file to some rows of another; both scaled.
 
     Examples
@@ -47,7 +47,7 @@ def nearest_records(asked: FileColumns, rows: Ints, among: FileColumns) -> Neigh
     points = np.ascontiguousarray(asked.values[:, rows].T)
     for part in parts_of(len(rows)):
         nearest(points[part], among.values, distance[part], ties[part])
-    return Neighbours(distance, ties)
+    return NearestFound(distance, ties)
 
 
 def answer_shares(files: ComparedFiles, asked: FileColumns, rows: Ints, answers: AnswerColumn) -> Floats:

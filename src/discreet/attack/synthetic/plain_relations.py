@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.attack.synthetic.compared_files import ComparedFiles
-from discreet.attack.synthetic.key_cells import KeyCells
+from discreet.attack.synthetic.key_cells import SecretCells
 from discreet.errors import counted
 from discreet.model.arrays import Floats
 
@@ -15,7 +15,7 @@ ONE_KEY = (4, 0.8)
 """Larger cells are looked at, and noted where a larger share of the original with a key's value has the secret's."""
 
 
-def plain_relations(files: ComparedFiles, cells: KeyCells, sure: Floats) -> list[str]:
+def plain_relations(files: ComparedFiles, cells: SecretCells, sure: Floats) -> list[str]:
     """Notes on what is disclosed rightly (``sure``, records by cell) and may follow from what everybody knows."""
     notes = []
     whole = float(sure.sum())
@@ -36,7 +36,7 @@ def plain_relations(files: ComparedFiles, cells: KeyCells, sure: Floats) -> list
     return notes
 
 
-def _telling_pairs(files: ComparedFiles, cells: KeyCells, sure: Floats) -> list[tuple[str, float, int]]:
+def _telling_pairs(files: ComparedFiles, cells: SecretCells, sure: Floats) -> list[tuple[str, float, int]]:
     """A key, its value, and the secret that most original records with it have; of large cells only."""
     large = np.flatnonzero(sure > ONE_KEY[0])
     parts = [files.original.values, files.released.values]

@@ -96,7 +96,6 @@ def singling_out_attack(
 
 def single_out(files: ComparedFiles, size: int, attempts: int, seed: int) -> ControlledAttack:
     """The attack on files that were read."""
-    files = files.of(sorted(files.names))  # so that the order of columns does not matter
     draws = np.random.default_rng([seed, size])
     made = _by_one_column(files, attempts, draws) if size == 1 else _by_columns(files, size, attempts, draws)
     name = "singling out by one column" if size == 1 else f"singling out by {size} columns"
@@ -113,9 +112,19 @@ def single_out(files: ComparedFiles, size: int, attempts: int, seed: int) -> Con
         held = one_in_sample(matches(files.holdout, made), len(files.holdout), smaller)
         thinned = one_in_sample(found, len(files.original), smaller).sum()
         scale = float(chance.sum() / thinned) if thinned > 0 else 1.0
-        control = RecordAttack(name, words, "nothing", made.rows, held, baseline, files.names)
+        control = RecordAttack(name, words, "nothing", made.rows, held, baseline, files.names, of_records=False)
     return ControlledAttack(
-        name, words, "nothing", made.rows, chance, baseline, files.names, tuple(notes), control=control, scale=scale
+        name,
+        words,
+        "nothing",
+        made.rows,
+        chance,
+        baseline,
+        files.names,
+        notes=tuple(notes),
+        of_records=False,
+        control=control,
+        scale=scale,
     )
 
 
