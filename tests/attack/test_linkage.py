@@ -186,6 +186,8 @@ def test_files_of_different_sizes_with_a_truth():
     assert found.chance[:20].tolist() == [0] * 20
     assert found.baseline == pytest.approx(100 / 120 / 100)
     assert "20 records have no record in the other file; every guess for them is wrong." in found.notes
+    assert any('scale="pooled" compares values as they are, and may find more' in note for note in found.notes)
+    assert not any("pooled" in note for note in link(BEFORE, part, COLUMNS, truth=links, scale="pooled").notes)
     back = link(BEFORE, part, COLUMNS, truth=links, direction="released")
     assert back.tried == 100
     assert back.truth.tolist() == list(range(20, 120))
@@ -370,8 +372,8 @@ def test_too_few_records_for_their_covariance_are_refused():
         link(*few, COLUMNS, way="mahalanobis", covariance="regression")
     with pytest.raises(InputError, match=r'covariance="aligned" has 3 pairs .* it needs 4 at least'):
         link(*(table.slice(0, 3) for table in few), COLUMNS, way="mahalanobis", covariance="aligned")
+    holed = pa.table({"pay": pa.array([1.0, 2.0, None, None]), "tax": pa.array([None, None, 1.0, 2.0])})
     with pytest.raises(InputError, match="A covariance needs two records without a gap"):
-        holed = pa.table({"pay": pa.array([1.0, 2.0, None, None]), "tax": pa.array([None, None, 1.0, 2.0])})
         link(holed, holed, COLUMNS, way="mahalanobis")
 
 
@@ -407,7 +409,7 @@ def test_messages_hold_no_values():
 def test_ways_stand_side_by_side_the_worst_first():
     before, after, names = correlated(150)
     found = link_all_ways(before, after, names, share=0.9)
-    assert len(found.ways) == 9
+    assert len(found.ways) == 10
     assert found.worst.share == max(way.share for way in found)
     assert found.worst.attack in ("Mahalanobis (aligned)", "Mahalanobis (regression)", "Mahalanobis (iterative)")
     assert "worst" in found.summary().splitlines()[0]

@@ -31,6 +31,10 @@ from discreet.rules.linkage import tried_rows
 LinkageWay = Literal["nearest", "mahalanobis", "kernel", "probabilistic", "rank"]
 Direction = Literal["original", "released"]
 RIGHT = "name the right record"
+OTHER_PEOPLE = (
+    "The files hold different people, and each was brought to its own mean and deviation; "
+    'scale="pooled" compares values as they are, and may find more.'
+)
 SLOW_WAYS = ("probabilistic", "rank")
 MOST_PAIRS = 2 * 10**9
 """Ways that look at all pairs try as many records as this leaves; others try all."""
@@ -156,7 +160,7 @@ The intruder has the original values of some columns, not which released record 
     return _Files(original, released, columns, categories, blocking, truth).linked(question)
 
 
-ALL_WAYS = ("nearest", "range", "kernel", "probabilistic", "zero", "iterative", "regression", "aligned")
+ALL_WAYS = ("nearest", "pooled", "range", "kernel", "probabilistic", "zero", "iterative", "regression", "aligned")
 
 
 def link_all_ways(
@@ -285,8 +289,10 @@ class _Files:
             return pair.before, pair.after, pair.before.shape[1], pair.notes
         if question.way == "kernel":
             self.columns.numbers_only("a kernel")
-        scaled = scaled_pair(self.columns, "sd" if question.way == "kernel" else question.scale)
-        return (*with_codes(self.columns, *scaled), scaled[0].shape[1], ())
+        scale = "sd" if question.way == "kernel" else question.scale
+        scaled = scaled_pair(self.columns, scale)
+        apart = scale == "sd" and len(self.before) != len(self.after) and bool(self.columns.names)
+        return (*with_codes(self.columns, *scaled), scaled[0].shape[1], (OTHER_PEOPLE,) if apart else ())
 
     def _nearest(
         self,
