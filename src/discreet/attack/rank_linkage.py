@@ -46,9 +46,7 @@ def rank_links(
         chance,
         many,
     )
-    known = (
-        f"Windows leave {np.median(many):,.0f} candidates for half of the records at most, and {many.min():,} at least."
-    )
+    known = f"Windows leave {np.median(many):,.0f} candidates in the median, and {many.min():,} at least."
     return Neighbours(np.sqrt(best), found, ties), chance, (known,) if len(many) else ()
 
 
