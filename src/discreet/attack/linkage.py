@@ -19,7 +19,7 @@ from discreet.attack.linkage_columns import (
 from discreet.attack.linkage_result import Linkage, Linkages, random_guess
 from discreet.attack.linkage_scales import LinkageScale, scaled_pair, with_codes
 from discreet.attack.mahalanobis import WHAT_IT_NEEDS, Covariance, whitened_pair
-from discreet.attack.nearest import Neighbours, is_near, nearest_in_blocks
+from discreet.attack.nearest import NearestRecords, is_near, nearest_in_blocks
 from discreet.attack.record_attack import Knowledge
 from discreet.engine.record_set import with_identity
 from discreet.errors import InputError, ParameterError, counted
@@ -153,7 +153,7 @@ def link(
     >>> noise = draw.normal(size=(2, 200)) / 10
     >>> after = pa.table({"pay": pay + noise[0], "tax": tax + noise[1], "sex": ["f", "m"] * 100})
     >>> print(ds.attack.link(before, after, ["pay", "tax"], blocking="sex"))
-    nearest: 66.5% of 200 attempts by 'pay' and 'tax' name the right record (59.5% to 73.0%); at random 1.00%. \
+    nearest: 63.0% of 200 attempts by 'pay', 'tax' name the right record (55.9% to 69.7%); at random 1.00%. \
 The intruder has the original values of some columns, not which released record is whose.
     """
     question = LinkageQuestion(way, scale, covariance, degree, share, direction, sample, known)
@@ -266,7 +266,7 @@ class _Files:
 
     def _searched(
         self, question: LinkageQuestion, rows: Ints, truth: Ints, known: Ints
-    ) -> tuple[Neighbours, Floats, tuple[str, ...]]:
+    ) -> tuple[NearestRecords, Floats, tuple[str, ...]]:
         if question.way in SLOW_WAYS:
             return self._by_pairs(question, rows, truth)
         before, after, numbers, notes = self._points(question, rows, known)
@@ -303,7 +303,7 @@ class _Files:
         rows: Ints,
         truth: Ints,
         direction: Direction,
-    ) -> tuple[Neighbours, Floats]:
+    ) -> tuple[NearestRecords, Floats]:
         """The nearest for some rows, and the chance that it is the right one."""
         from discreet.attack.nearest_kernels import apart_in_pairs
 
@@ -323,7 +323,7 @@ class _Files:
 
     def _by_pairs(
         self, question: LinkageQuestion, rows: Ints, truth: Ints
-    ) -> tuple[Neighbours, Floats, tuple[str, ...]]:
+    ) -> tuple[NearestRecords, Floats, tuple[str, ...]]:
         """Ways that look at all pairs of records, or of those in one block."""
         if question.way == "rank":
             from discreet.attack.rank_linkage import rank_links
@@ -379,7 +379,7 @@ def _baseline(own: Ints, rows: Ints, blocks: tuple[Ints, Ints] | None, searched:
     return random_guess(own, sizes[blocks[0][rows]], blocks[1][own] == blocks[0][rows])
 
 
-def _about(rows: Ints, truth: Ints, found: Neighbours, records: RecordSet, known: Ints) -> tuple[str, ...]:
+def _about(rows: Ints, truth: Ints, found: NearestRecords, records: RecordSet, known: Ints) -> tuple[str, ...]:
     """What to know of the numbers."""
     notes = []
     if len(rows) + len(known) < len(records):
