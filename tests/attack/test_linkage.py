@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.attack import link, link_all_ways
 from discreet.attack.linkage import LinkageQuestion
+from discreet.attack.nearest import nearest_in_blocks
 from discreet.errors import InputError, NeedsError, ParameterError
 
 COLUMNS = ["pay", "tax"]
@@ -266,6 +267,39 @@ def test_knowing_errors_finds_what_plain_distances_do_not():
     assert "20 records whose link is known were not tried." in ways["links"].notes
 
 
+def test_known_links_mean_the_same_records_from_either_side():
+    before, after, names = correlated(100)
+    order = np.random.default_rng(3).permutation(100)
+    turned, truth = after.take(pa.array(np.argsort(order))), order  # original row i is row order[i] now
+    rows = list(range(10))
+    options = {"way": "mahalanobis", "covariance": "links", "known": rows, "truth": truth}
+    found, back = link(before, turned, names, **options), link(before, turned, names, direction="released", **options)
+    assert found.rows.tolist() == list(range(10, 100))
+    assert back.rows.tolist() == sorted(order[10:].tolist())
+    assert found.share > 0.7
+    assert back.share > 0.7
+
+
+def test_one_huge_value_hides_nobody_else():
+    """Squares of all other values vanish beside it. Units of the original are not touched by it, and are among all ways."""
+    pay = AFTER["pay"].to_numpy().copy()
+    pay[0] = 1e300
+    huge = AFTER.set_column(1, "pay", pa.array(pay))
+    without = link(BEFORE, AFTER, COLUMNS, scale="original")
+    assert (link(BEFORE, huge, COLUMNS, scale="original").linked[1:] == without.linked[1:]).mean() > 0.95
+    assert link_all_ways(BEFORE, huge, COLUMNS).worst.share > 0.9 * without.share
+    for options in ({}, {"scale": "pooled"}, {"way": "kernel"}, {"way": "mahalanobis"}, {"way": "probabilistic"}):
+        found = link(BEFORE, huge, COLUMNS, **options)
+        assert (found.linked >= 0).all()
+        assert found.share > link(BEFORE, AFTER, "tax").share / 3
+
+
+def test_coordinates_that_are_not_finite_are_refused():
+    points = np.array([[0.0], [np.inf]])
+    with pytest.raises(InputError, match="Values of a column lie too far apart to be compared"):
+        nearest_in_blocks(points, points[:1], 1, 0, None)
+
+
 def test_the_covariance_of_errors_by_hand():
     before, after, names = correlated(60)
     old, new = (np.stack([table[name].to_numpy() for name in names], axis=1) for table in (before, after))
@@ -409,7 +443,7 @@ def test_messages_hold_no_values():
 def test_ways_stand_side_by_side_the_worst_first():
     before, after, names = correlated(150)
     found = link_all_ways(before, after, names, share=0.9)
-    assert len(found.ways) == 10
+    assert len(found.ways) == 11
     assert found.worst.share == max(way.share for way in found)
     assert found.worst.attack in ("Mahalanobis (aligned)", "Mahalanobis (regression)", "Mahalanobis (iterative)")
     assert "worst" in found.summary().splitlines()[0]

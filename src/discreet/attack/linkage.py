@@ -160,7 +160,18 @@ The intruder has the original values of some columns, not which released record 
     return _Files(original, released, columns, categories, blocking, truth).linked(question)
 
 
-ALL_WAYS = ("nearest", "pooled", "range", "kernel", "probabilistic", "zero", "iterative", "regression", "aligned")
+ALL_WAYS = (
+    "nearest",
+    "pooled",
+    "original",
+    "range",
+    "kernel",
+    "probabilistic",
+    "zero",
+    "iterative",
+    "regression",
+    "aligned",
+)
 
 
 def link_all_ways(
@@ -177,7 +188,7 @@ def link_all_ways(
 ) -> Linkages:
     """Link two files in several ways, the one that finds most first.
 
-    ``ways`` names scales (``"nearest"`` and ``"range"``), ``"kernel"``, ``"probabilistic"``, and covariances of the
+    ``ways`` names scales (``"nearest"``, ``"pooled"``, ``"original"``, ``"range"``), ``"kernel"``, ``"probabilistic"``, and covariances of the
     Mahalanobis distance; with ``share``, the rank way comes in addition. A way that these files do not allow is left
     out and named. See :func:`link` for the rest.
 
@@ -255,13 +266,14 @@ class _Files:
         )
 
     def _tried(self, question: LinkageQuestion, records: RecordSet, truth: Ints) -> tuple[Ints, Ints]:
-        """Rows that are tried, and rows whose link is known."""
+        """Rows that are tried, and original rows whose link is known."""
         identity = _identity(records)
-        known = _known_rows(question.known, identity, truth)
+        known = _known_rows(question.known, _identity(self.before), self.truth)
+        own = self.truth[known] if question.direction == "released" else known
         sample = question.sample or len(records)
         if question.way in SLOW_WAYS:
             sample = min(sample, max(MOST_PAIRS // max(len(self.after), len(self.before), 1), 1))
-        free = np.setdiff1d(np.arange(len(records)), known)
+        free = np.setdiff1d(np.arange(len(records)), own)
         return free[tried_rows(identity[free], sample)], known
 
     def _searched(

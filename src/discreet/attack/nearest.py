@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.errors import InputError
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import checkpoint
 
@@ -93,7 +94,17 @@ def _distinct(points: Floats) -> tuple[Ints, Ints]:
 def nearest_in_blocks(
     asked: Floats, points: Floats, numbers: int, degree: int, blocks: tuple[Ints, Ints] | None
 ) -> NearestRecords:
-    """The nearest of every asked point, or of those of its own block."""
+    """The nearest of every asked point, or of those of its own block.
+
+    Raises
+    ------
+    InputError
+        Where coordinates are not finite: nothing would be near, and the file would look safe.
+    """
+    if not (np.isfinite(asked).all() and np.isfinite(points).all()):
+        raise InputError(
+            "Values of a column lie too far apart to be compared.", hint="Leave out the column, or its largest values."
+        )
     if blocks is None:
         return PointTree(points, numbers, degree).nearest(asked)
     found = NearestRecords(np.full(len(asked), np.inf), np.full(len(asked), -1), np.zeros(len(asked), np.int64))
