@@ -188,9 +188,9 @@ def link_all_ways(
 ) -> Linkages:
     """Link two files in several ways, the one that finds most first.
 
-    ``ways`` names scales (``"nearest"``, ``"pooled"``, ``"original"``, ``"range"``), ``"kernel"``, ``"probabilistic"``, and covariances of the
-    Mahalanobis distance; with ``share``, the rank way comes in addition. A way that these files do not allow is left
-    out and named. See :func:`link` for the rest.
+    ``ways`` names scales (``"nearest"``, ``"pooled"``, ``"original"``, ``"range"``), ``"kernel"``,
+    ``"probabilistic"``, and covariances of the Mahalanobis distance; with ``share``, the rank way comes in addition. A
+    way that these files do not allow is left out and named. See :func:`link` for the rest.
 
     Raises
     ------
