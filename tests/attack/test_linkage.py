@@ -281,7 +281,7 @@ def test_known_links_mean_the_same_records_from_either_side():
 
 
 def test_one_huge_value_hides_nobody_else():
-    """Squares of all other values vanish beside it. Units of the original are not touched by it, and are among all ways."""
+    """Squares of all others vanish beside it. Units of the original are not touched by it, and are among all ways."""
     pay = AFTER["pay"].to_numpy().copy()
     pay[0] = 1e300
     huge = AFTER.set_column(1, "pay", pa.array(pay))
