@@ -16,6 +16,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     fair,
     generalising,
     hard_small,
+    linkage,
     measures,
     microaggregation,
     noise,

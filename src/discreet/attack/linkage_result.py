@@ -114,10 +114,8 @@ class Linkages:
         lines = []
         for way in self.ways:
             low, high = way.interval()
-            mark = "worst" if way is self.worst else ""
-            lines.append(
-                f"{way.attack:{width}}  {way.share:6.1%} ({low:.1%} to {high:.1%})  {mark:5}  {KNOWLEDGE[way.knows]}"
-            )
+            mark, ends = "worst" if way is self.worst else "", f"({low:.1%} to {high:.1%})"
+            lines.append(f"{way.attack:{width}}  {way.share:6.1%}  {ends:18}  {mark:5}  {KNOWLEDGE[way.knows]}")
         lines.append(f"at random {self.worst.baseline:.2%} of {self.worst.tried:,}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.left_out)])
 

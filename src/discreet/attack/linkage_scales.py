@@ -39,7 +39,10 @@ def _each(number: Any, values: Floats, known: Any) -> Floats:
 
 
 def _deviation(values: Floats) -> float:
-    return float(values.std(ddof=1))
+    """The standard deviation; squares of values that are small beside one huge value elsewhere do not vanish."""
+    centred = values - values.mean()
+    unit = float(np.abs(centred).max())
+    return float(np.sqrt(((centred / unit) ** 2).sum() / (len(values) - 1))) * unit if unit > 0 else 0.0
 
 
 def with_codes(columns: LinkageColumns, before: Floats, after: Floats) -> tuple[Floats, Floats]:

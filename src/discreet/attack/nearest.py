@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.errors import InputError
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import checkpoint
 
@@ -14,7 +15,7 @@ AT_ONCE = 2**14
 """Points that are asked for between two reports of progress."""
 
 
-class Neighbours(NamedTuple):
+class NearestRecords(NamedTuple):
     """For every point that was asked for the squared distance to the nearest one, the first row that is so near (-1
     where there is none), and how many are."""
 
@@ -47,7 +48,7 @@ class PointTree:
         self.norms = leaf_norms(self.block) if degree else np.zeros((1, 1))
         self.norm = node_norms(self.norms, self.first) if degree else np.zeros((1, 2))
 
-    def nearest(self, asked: Floats) -> Neighbours:
+    def nearest(self, asked: Floats) -> NearestRecords:
         """The nearest of every asked point."""
         from discreet.attack.nearest_kernels import count_within, leaf_of_each, search_nearest
 
@@ -60,7 +61,7 @@ class PointTree:
         unsure = order[ties[order] < 0]
         if len(unsure):
             count_within(asked, unsure, *tree, self.numbers, self.degree, best, row, ties)
-        return Neighbours(best, row, ties)
+        return NearestRecords(best, row, ties)
 
 
 def _parts(order: Ints) -> Iterator[Ints]:
@@ -92,11 +93,21 @@ def _distinct(points: Floats) -> tuple[Ints, Ints]:
 
 def nearest_in_blocks(
     asked: Floats, points: Floats, numbers: int, degree: int, blocks: tuple[Ints, Ints] | None
-) -> Neighbours:
-    """The nearest of every asked point, or of those of its own block."""
+) -> NearestRecords:
+    """The nearest of every asked point, or of those of its own block.
+
+    Raises
+    ------
+    InputError
+        Where coordinates are not finite: nothing would be near, and the file would look safe.
+    """
+    if not (np.isfinite(asked).all() and np.isfinite(points).all()):
+        raise InputError(
+            "Values of a column lie too far apart to be compared.", hint="Leave out the column, or its largest values."
+        )
     if blocks is None:
         return PointTree(points, numbers, degree).nearest(asked)
-    found = Neighbours(np.full(len(asked), np.inf), np.full(len(asked), -1), np.zeros(len(asked), np.int64))
+    found = NearestRecords(np.full(len(asked), np.inf), np.full(len(asked), -1), np.zeros(len(asked), np.int64))
     for mine, theirs in rows_of_blocks(*blocks):
         here = PointTree(points[theirs], numbers, degree).nearest(np.ascontiguousarray(asked[mine]))
         found.apart[mine], found.row[mine], found.ties[mine] = here.apart, theirs[here.row], here.ties
@@ -114,7 +125,7 @@ def rows_of_blocks(asked: Ints, searched: Ints) -> Iterator[tuple[Ints, Ints]]:
         yield order[begins[place] : ends[place]], other[low[place] : high[place]]
 
 
-def is_near(apart: Floats, found: Neighbours) -> Bools:
+def is_near(apart: Floats, found: NearestRecords) -> Bools:
     """Whether distances are those of the nearest ones, up to rounding."""
     from discreet.attack.nearest_kernels import NEARLY
 

@@ -183,6 +183,39 @@ def _to_leaf(point: Any, block: Any, leaf: int, numbers: int, degree: int, own: 
             apart[slot] = kernel_distance(apart[slot], own, norms[leaf, slot], degree)
 
 
+@kernel("void(f8[::1], f8[:, ::1], f8[:, ::1], i8, i8, i8, f8, f8[:, ::1], i8[::1], f8[::1], i8)")
+def _put_both(
+    point: Any,
+    low: Any,
+    high: Any,
+    node: int,
+    numbers: int,
+    degree: int,
+    own: float,
+    norm: Any,
+    stack: Any,
+    bounds: Any,
+    waiting: int,
+) -> None:
+    """Let both parts of a node wait, the nearer one on top."""
+    left = _to_box(point, low, high, 2 * node + 1, numbers)
+    right = _to_box(point, low, high, 2 * node + 2, numbers)
+    if degree:
+        left = _least_of_kernel(left, own, norm[2 * node + 1, 0], norm[2 * node + 1, 1], degree)
+        right = _least_of_kernel(right, own, norm[2 * node + 2, 0], norm[2 * node + 2, 1], degree)
+    near, far = (1, 2) if left <= right else (2, 1)
+    stack[waiting], bounds[waiting] = 2 * node + far, max(left, right)
+    stack[waiting + 1], bounds[waiting + 1] = 2 * node + near, min(left, right)
+
+
+@kernel("f8(f8[::1], i8)")
+def _least_of(values: Any, many: int) -> float:
+    least = np.inf
+    for place in range(many):
+        least = min(least, values[place])
+    return least
+
+
 @kernel("f8[:, ::1](f8[:, :, ::1])")
 def leaf_norms(block: Any) -> Any:
     """The squared norm of every point, place by place."""
@@ -248,12 +281,10 @@ def search_nearest(
     for turn in range(len(order)):
         point = asked[order[turn]]
         own = norm_of(point) if degree else 0.0
-        least, reach, unsure = np.inf, np.inf, False
-        place, count = -1, 0
+        least, reach, unsure, place, count = np.inf, np.inf, False, -1, 0
         if last_leaf >= 0:  # neighbours have near answers: nothing beyond the nearest there needs to be looked at
             _to_leaf(point, block, last_leaf, numbers, degree, own, norms, apart)
-            for slot in range(first[last_leaf + 1] - first[last_leaf]):
-                reach = min(reach, apart[slot] * (1 + NEARLY))
+            reach = _least_of(apart, first[last_leaf + 1] - first[last_leaf]) * (1 + NEARLY)
         stack[0], bounds[0], waiting = 0, 0.0, 1
         while waiting:
             waiting -= 1
@@ -261,14 +292,7 @@ def search_nearest(
             if bounds[waiting] > reach:
                 continue
             if node < inner:
-                left = _to_box(point, low, high, 2 * node + 1, numbers)
-                right = _to_box(point, low, high, 2 * node + 2, numbers)
-                if degree:
-                    left = _least_of_kernel(left, own, norm[2 * node + 1, 0], norm[2 * node + 1, 1], degree)
-                    right = _least_of_kernel(right, own, norm[2 * node + 2, 0], norm[2 * node + 2, 1], degree)
-                near, far = (1, 2) if left <= right else (2, 1)
-                stack[waiting], bounds[waiting] = 2 * node + far, max(left, right)
-                stack[waiting + 1], bounds[waiting + 1] = 2 * node + near, min(left, right)
+                _put_both(point, low, high, node, numbers, degree, own, norm, stack, bounds, waiting)
                 waiting += 2
                 continue
             leaf = node - inner

@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.attack.linkage_columns import LinkageColumns
 from discreet.attack.linkage_scales import scaled_pair
-from discreet.attack.nearest import Neighbours
+from discreet.attack.nearest import NearestRecords
 from discreet.model.arrays import Floats, Ints
 from discreet.progress import checkpoint
 
@@ -49,7 +49,7 @@ def candidates_of(blocks: tuple[Ints, Ints] | None, asked: int, searched: int) -
 
 def probabilistic_links(
     columns: LinkageColumns, backwards: bool, blocks: tuple[Ints, Ints] | None, rows: Ints, truth: Ints, first: Ints
-) -> tuple[Neighbours, Floats, tuple[str, ...]]:
+) -> tuple[NearestRecords, Floats, tuple[str, ...]]:
     """The record with the most evidence for each that is tried, and the chance that it is the right one.
 
     Evidence is learned from tried records in the order of ``first``, which is not that of the file.
@@ -82,7 +82,7 @@ def probabilistic_links(
         ends = where.low[part], where.high[part]
         most_evidence(asked[part], searched, *ends, cuts, numbers, weights, where.place, truth[rows[part]], *outcome)
         most[part], found[part], ties[part], chance[part] = outcome
-    return Neighbours(-most, found, ties), chance, ()
+    return NearestRecords(-most, found, ties), chance, ()
 
 
 def values_with_gaps(columns: LinkageColumns) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.attack.linkage_columns import LinkageColumns
-from discreet.attack.nearest import Neighbours
+from discreet.attack.nearest import NearestRecords
 from discreet.attack.probabilistic import candidates_of, values_with_gaps
 from discreet.attack.rank_windows import RankWindow
 from discreet.model.arrays import Floats, Ints
@@ -19,7 +19,7 @@ from discreet.model.arrays import Floats, Ints
 
 def rank_links(
     columns: LinkageColumns, share: float, blocks: tuple[Ints, Ints] | None, rows: Ints, truth: Ints
-) -> tuple[Neighbours, Floats, tuple[str, ...]]:
+) -> tuple[NearestRecords, Floats, tuple[str, ...]]:
     """The nearest record that an exchange of ranks allows, and the chance that it is the right one."""
     from discreet.attack.pair_kernels import nearest_within
 
@@ -46,10 +46,8 @@ def rank_links(
         chance,
         many,
     )
-    known = (
-        f"Windows leave {np.median(many):,.0f} candidates for half of the records at most, and {many.min():,} at least."
-    )
-    return Neighbours(np.sqrt(best), found, ties), chance, (known,) if len(many) else ()
+    known = f"Windows leave {np.median(many):,.0f} candidates in the median, and {many.min():,} at least."
+    return NearestRecords(np.sqrt(best), found, ties), chance, (known,) if len(many) else ()
 
 
 def value_windows(columns: LinkageColumns, share: float, block: Ints | None) -> tuple[Floats, Floats]:
