@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from discreet.records.blank_values import BlankValues
     from discreet.records.drop_add import DropAdd
     from discreet.records.generalise import Generalise
+    from discreet.records.ipso import Ipso
     from discreet.records.local_suppress import LocalSuppress
     from discreet.records.mask_residual import MaskResidual
     from discreet.records.microaggregate import Microaggregate
@@ -160,6 +161,7 @@ _HOME = {
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
     "discreet.records.add_noise": ("AddNoise",),
     "discreet.records.generalise": ("Generalise",),
+    "discreet.records.ipso": ("Ipso",),
     "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.microaggregate": ("Microaggregate",),
     "discreet.records.microaggregated_swap": ("MicroaggregatedSwap",),
@@ -223,6 +225,7 @@ METHODS.add_homes(
         "drop_add": "discreet.records.drop_add",
         "generalise": "discreet.records.generalise",
         "intervals": "discreet.tables.intervals.method",
+        "ipso": "discreet.records.ipso",
         "local_suppress": "discreet.records.local_suppress",
         "microaggregate": "discreet.records.microaggregate",
         "microaggregated_swap": "discreet.records.microaggregated_swap",
@@ -271,6 +274,7 @@ __all__ = [
     "HexGrid",
     "Hierarchy",
     "Intervals",
+    "Ipso",
     "KAnonymity",
     "KMap",
     "Key",

@@ -25,6 +25,7 @@ from discreet.verify.records.randomly_rounded import check_randomly_rounded
 from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.redrawn import check_redrawn
+from discreet.verify.records.regressed import check_regressed
 from discreet.verify.records.residual import check_residual, with_first_stages
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.shuffled import check_shuffled
@@ -41,6 +42,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "add_noise": check_added_noise,
     "blank_values": check_blanked_values,
     "generalise": check_generalised,
+    "ipso": check_regressed,
     "local_suppress": check_blanked,
     "microaggregate": check_microaggregated,
     "mask_residual": check_residual,

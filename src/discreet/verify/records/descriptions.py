@@ -180,6 +180,18 @@ METHODS: dict[str, Shape] = {
             "ordered": many(SOME),
         }
     ),
+    "ipso": record(
+        {
+            "method": one_of("ipso"),
+            "columns": many(SOME),
+            "given": many(SOME),
+            "variant": one_of("fit", "a", "b", "c"),
+            "decimals": optional(whole(0, 9)),
+            "nonnegative": flag,
+            "missing": one_of("refuse", "apart"),
+            **KEYED,
+        }
+    ),
     "local_suppress": record(
         {
             "method": one_of("local_suppress"),
