@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
     from discreet.records.redraw import Redraw
+    from discreet.records.reweight import Reweight
     from discreet.records.round_randomly import RoundRandomly
     from discreet.records.shuffle import Shuffle
     from discreet.records.swap import Swap
@@ -179,6 +180,7 @@ _HOME = {
     "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
     "discreet.records.redraw": ("Redraw",),
+    "discreet.records.reweight": ("Reweight",),
     "discreet.records.round_randomly": ("RoundRandomly",),
     "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.rules.linkage": ("MaxLinked",),
@@ -235,6 +237,7 @@ METHODS.add_homes(
         "pram": "discreet.records.pram",
         "recode": "discreet.records.recode",
         "redraw": "discreet.records.redraw",
+        "reweight": "discreet.records.reweight",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
         "round_randomly": "discreet.records.round_randomly",
@@ -304,6 +307,7 @@ __all__ = [
     "Redraw",
     "Release",
     "Request",
+    "Reweight",
     "Round",
     "RoundRandomly",
     "Rule",

@@ -37,6 +37,7 @@ from discreet.measures.pram import (
 )
 from discreet.measures.pram_release import released_pram_risk
 from discreet.measures.propensity import Propensity, propensity
+from discreet.measures.put_back import WeightTelling, put_back, put_back_sizes, weight_telling
 from discreet.measures.ranks import rank_changes
 from discreet.measures.redistribution import map_measures
 from discreet.measures.rounding import (
@@ -68,6 +69,7 @@ __all__ = [
     "SampleRisk",
     "ValueLosses",
     "ValuePair",
+    "WeightTelling",
     "attribute_risk",
     "back_chances",
     "best_guesses",
@@ -103,6 +105,8 @@ __all__ = [
     "pram_losses",
     "pram_risk",
     "propensity",
+    "put_back",
+    "put_back_sizes",
     "rank_changes",
     "rarest_risk",
     "relative_difference",
@@ -116,4 +120,5 @@ __all__ = [
     "threshold_for_rate",
     "value_losses",
     "value_pair",
+    "weight_telling",
 ]

@@ -23,8 +23,8 @@ KEPT = {
     "fit": "the coefficients of the regression are those of before",
     "b": "the coefficients of the regression are those of before",
     "c": (
-        "the coefficients of the regression and the covariances of its residuals are those of before, and so are means, "
-        "variances and covariances of all these columns"
+        "the coefficients of the regression and the covariances of its residuals are those of before, and so are "
+        "means, variances and covariances of all these columns"
     ),
 }
 """What is as it was, by the variant."""
@@ -35,7 +35,10 @@ NEARLY_FIXED = (
     "of the usual variance, so that the given columns nearly fix it"
 )
 FIXED = "readers who know combinations of {}: {} exactly from the given columns, and the release shows {}"
-OTHER_SHAPES = "whatever a regression does not say: curves, groups, zeros and the shapes of distributions are those of normal draws"
+OTHER_SHAPES = (
+    "whatever a regression does not say: curves, groups, zeros and the shapes of distributions are those of normal "
+    "draws"
+)
 NEARLY = 1e-3
 """Smaller eigenvalues of the correlations of residuals, whose mean is 1, are told."""
 

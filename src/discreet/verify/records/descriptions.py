@@ -308,6 +308,21 @@ METHODS: dict[str, Shape] = {
             **KEYED,
         }
     ),
+    "reweight": record(
+        {
+            "method": one_of("reweight"),
+            "by": many(SOME),
+            "size": optional(SOME),
+            "how": one_of("recalculate", "copy"),
+            "population": by_name(number(0)),
+            "times": number(0),
+            "total": optional(number(0)),
+            "least_size": optional(number(0)),
+            "factors": one_of("refuse", "drop", "keep"),
+            "empty": one_of("refuse", "spread"),
+            "weight": optional(SOME),
+        }
+    ),
     "round_randomly": record(
         {
             "method": one_of("round_randomly"),
