@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.errors import InputError, ParameterError, counted
-from discreet.model.arrays import Floats
+from discreet.model.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def combined_estimate(estimates: ArrayLike, variances: ArrayLike) -> CombinedEst
     --------
     >>> low, high = combined_estimate([10.2, 9.8, 10.0], [0.04, 0.05, 0.03]).interval()
     >>> round(low, 2), round(high, 2)
-    (9.54, 10.46)
+    (9.53, 10.47)
     """
     found, spread = np.asarray(estimates, np.float64), np.asarray(variances, np.float64)
     if found.ndim != 1 or found.shape != spread.shape or not np.isfinite([found, spread]).all() or (spread < 0).any():
@@ -125,11 +125,11 @@ def survey_mean(
     unit = np.arange(len(value)) if clusters is None else np.unique(clusters, return_inverse=True)[1].ravel()
     # A cluster that lies in several published strata counts as one in each.
     both, place = np.unique(stratum * (int(unit.max()) + 1) + unit, return_inverse=True)
-    sums = np.bincount(place.ravel(), score)
+    sums = np.asarray(np.bincount(place.ravel(), score), np.float64)
     return SurveyMean(estimate, _between(sums, both // (int(unit.max()) + 1)))
 
 
-def _between(sums: Floats, stratum: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+def _between(sums: Floats, stratum: Ints) -> float:
     many = np.bincount(stratum)
     single = int((many == 1).sum())
     if single:

@@ -77,7 +77,7 @@ def put_back_sizes(
     Examples
     --------
     >>> put_back_sizes([10, 20, 30], [[12, 14, 90], [10, 12, 30]]).chance.tolist()
-    [1.0, 0.0, 0.0]
+    [1.0, 0.0, 1.0]
     """
     truth, shown = (np.asarray(one, np.float64) for one in _aligned(original, copies))
     units = np.sort(truth if population is None else np.asarray(population, np.float64))
@@ -89,14 +89,14 @@ def put_back_sizes(
             "The list of units lacks the size of a record.", hint="Give the sizes of all units as population=."
         )
     guess = shown.mean(axis=0)
-    above = np.clip(np.searchsorted(distinct, guess), 1, max(len(distinct) - 1, 1))
-    below, above = distinct[above - 1], distinct[np.minimum(above, len(distinct) - 1)]
-    near = np.minimum(np.abs(guess - below), np.abs(guess - above))
-    own = np.abs(guess - truth) <= near
-    candidates = _units_at(distinct, many, guess - near) + np.where(
-        near > 0, _units_at(distinct, many, guess + near), 0
-    )
-    chance = np.where(own, 1.0 / np.maximum(candidates, 1), 0.0)
+    upper = np.minimum(np.searchsorted(distinct, guess), len(distinct) - 1)
+    sides = np.stack([np.maximum(upper - 1, 0), upper])
+    away = np.abs(distinct[sides] - guess)
+    nearest = away == away.min(axis=0)
+    nearest[0] &= sides[0] != sides[1]
+    candidates = np.where(nearest, many[sides], 0).sum(axis=0)
+    own = (nearest & (distinct[sides] == truth)).any(axis=0)
+    chance = np.where(own, 1.0 / candidates, 0.0)
     return RecordAttack(
         "put back by the mean size",
         "name the right unit",
@@ -106,12 +106,6 @@ def put_back_sizes(
         1.0 / len(units),
         notes=(f"The list has {counted(len(units), 'unit')}.",),
     )
-
-
-def _units_at(distinct: Floats, many: Ints, size: Floats) -> Ints:
-    """How many units have a size."""
-    place = np.minimum(np.searchsorted(distinct, size), len(distinct) - 1)
-    return np.where(distinct[place] == size, many[place], 0)
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,14 @@ def adjustment_factors(before: DesignGroups, weights: Floats) -> Floats:
     return np.asarray(weights / np.array(mean)[before.group])
 
 
+def telling_factors(before: DesignGroups, factors: Floats) -> int:
+    """How many records have an adjustment that several have, all of them of one group: it tells which that was."""
+    value = np.unique([f"{one:.9g}" for one in factors.tolist()], return_inverse=True)[1].ravel()
+    pairs = np.unique(value * len(before.codes) + before.group)
+    owners = np.bincount(pairs // len(before.codes))
+    return int(((owners[value] == 1) & (np.bincount(value)[value] > 1)).sum()) if len(before.codes) > 1 else 0
+
+
 def copied(before: DesignGroups, now: DesignGroups, weights: Floats) -> Floats:
     """The old weight of whoever had what is published of a record."""
     first = dict(zip(before.codes, _first_rows(before).tolist(), strict=True))

@@ -32,6 +32,7 @@ from discreet.records.group_weights import (
     said_of,
     shared_by_factors,
     shared_equally,
+    telling_factors,
     varying,
 )
 from discreet.records.value_columns import empty_rows, refuse_repeated
@@ -214,10 +215,22 @@ class Reweight(RecordMethod):
         missing = [codes for codes in totals if codes not in set(now.codes)]
         totals, lost = self._spread(totals, missing)
         if self.factors == "keep":
-            values = shared_by_factors(totals, now, adjustment_factors(before, old))
+            values = shared_by_factors(totals, now, self._factors(before, old))
         else:
             values = shared_equally(totals, now)
         return self._told(values, totals, now)._replace(lost=lost)
+
+    def _factors(self, before: DesignGroups, old: Floats) -> Floats:
+        """Adjustments of records, where they do not tell the group that a record was in."""
+        factors = adjustment_factors(before, old)
+        telling = telling_factors(before, factors)
+        if telling:
+            raise ProtectionError(
+                f"{counted(telling, 'record', 'have')} an adjustment that only records of one group have, and would "
+                "still tell which that was.",
+                hint='Use factors="drop".',
+            )
+        return factors
 
     def _told(self, values: Floats, known: Any, now: DesignGroups) -> NewWeights:
         return NewWeights(values, len(known), len(known) - len(now.codes), int((now.counts < 2).sum()))

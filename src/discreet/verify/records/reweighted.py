@@ -152,6 +152,11 @@ def _kept(step: CheckedStep, rows: list[Any], each: Mapping[Any, float], old: Fl
         sums.setdefault(codes, []).append(weight)
     mean = {codes: fsum(weights) / len(weights) for codes, weights in sums.items()}
     factor = [weight / mean[codes] for codes, weight in zip(first, old.tolist(), strict=True)]
+    owners: dict[str, list[Any]] = {}
+    for codes, one in zip(first, factor, strict=True):
+        owners.setdefault(f"{one:.9g}", []).append(codes)
+    if len(mean) > 1 and any(len(some) > 1 and len(set(some)) == 1 for some in owners.values()):
+        step.refuse("an adjustment that records keep tells the group that they were in")
     there: dict[Any, list[float]] = {}
     for codes, one in zip(rows, factor, strict=True):
         there.setdefault(codes, []).append(one)
