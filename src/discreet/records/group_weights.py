@@ -20,6 +20,9 @@ MOST_NAMED = 5
 NEARLY = 1e-9
 """Numbers are multiples of others where quotients differ by less."""
 
+MANY_ALIKE = 5
+"""So many equal adjustments in one group only are no chance: fewer may be, of weights that differ in all records."""
+
 Codes = tuple[Any, ...]
 """What a group has in the columns that make it."""
 
@@ -90,11 +93,11 @@ def adjustment_factors(before: DesignGroups, weights: Floats) -> Floats:
 
 
 def telling_factors(before: DesignGroups, factors: Floats) -> int:
-    """How many records have an adjustment that several have, all of them of one group: it tells which that was."""
+    """How many records have an adjustment that some others have, all of them of one group: it tells which that was."""
     value = np.unique([f"{one:.9g}" for one in factors.tolist()], return_inverse=True)[1].ravel()
     pairs = np.unique(value * len(before.codes) + before.group)
     owners = np.bincount(pairs // len(before.codes))
-    return int(((owners[value] == 1) & (np.bincount(value)[value] > 1)).sum()) if len(before.codes) > 1 else 0
+    return int(((owners[value] == 1) & (np.bincount(value)[value] >= MANY_ALIKE)).sum()) if len(before.codes) > 1 else 0
 
 
 def copied(before: DesignGroups, now: DesignGroups, weights: Floats) -> Floats:

@@ -26,7 +26,6 @@ from discreet.records.regression_draws import (
     model_basis,
     model_columns,
     moment_change,
-    refuse_infinite,
     regression_fit,
     synthetic_values,
 )
@@ -135,8 +134,6 @@ class Ipso(Keyed, RecordMethod):
         names = value_columns(records, self.columns, "Ipso")
         self._refuse_both(names)
         _refuse_given(records, self.given)
-        for name in names:
-            refuse_infinite(records, name)
         exact = [exact_column(records, name) for name in names]
         model = model_columns(records, self.given)
         ways = [self._landing(records, name, column) for name, column in zip(names, exact, strict=True)]

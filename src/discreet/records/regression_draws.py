@@ -172,17 +172,7 @@ def _columns_of(records: RecordSet, name: str) -> list[Floats]:
         return [(codes == code).astype(np.float64) for code in there[: MOST_COLUMNS + 1]]
     whole = {"date32[day]": pa.int32(), "timestamp[us]": pa.int64()}.get(str(kind), kind)
     values = np.asarray(column.cast(whole).fill_null(0).to_numpy())
-    refuse_infinite(records, name)
     known = values[~empty]
     # Less the least one, which is exact: of large numbers beside each other the last digits would go.
     numbers = np.where(empty, 0, values - known.min() if len(known) else 0).astype(np.float64)
     return [numbers, empty.astype(np.float64)] if empty.any() else [numbers]
-
-
-def refuse_infinite(records: RecordSet, name: str) -> None:
-    """Refuse a column with numbers that no model can have."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_floating(records[name].type) and pc.all(pc.is_finite(records[name])).as_py() is False:
-        raise InputError(f"Column {name!r} holds infinite numbers.", hint="Correct them, or make them gaps.")

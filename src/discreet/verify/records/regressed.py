@@ -29,8 +29,8 @@ from discreet.verify.records.words import is_unknown
 COUNTS = ("kept", "cut", "codes")
 NEARLY, NEARLY_ZERO = 1e-4, 1e-7
 """What stated numbers may be off by: a share of them, and where they are nearly zero."""
-SAME = 1e-7
-"""Of the size of residuals: what two ways of computing a value, or a moment, may differ by."""
+SAME, SAME_DRAW = 1e-7, 1e-9
+"""Of the size of residuals: what two ways of computing a moment, and a value, may differ by."""
 LEAST_OPEN = 1e-3
 """The share of a column that given ones must leave open."""
 BEYOND_CHANCE = 1e-20
@@ -299,12 +299,12 @@ def _check_draws(
         drawn = drawn_columns(fit, normals, step.method["variant"])
         for place, name in enumerate(part.columns):
             column, scale = columns[name], 10.0 ** columns[name].finer
-            off = SAME * fit.size[place] * scale
+            off = SAME_DRAW * fit.size[place] * scale
             # From the least value on: sums with large numbers would lose digits.
             base = part.least[place] * 10**column.finer if column.finer >= 0 else part.least[place] / scale**-1
             ends = [_landing(step, column, base, drawn[:, place] * scale + side * off) for side in (-1, 1)]
             new = column.new[part.rows]
-            wrong[name] += int(((new != ends[0].units) & (new != ends[1].units)).sum())
+            wrong[name] += int(((new < ends[0].units) | (new > ends[1].units)).sum())
             counts[name] += np.sort([[end.cut, end.codes] for end in ends], axis=0)
     for at, name in enumerate(columns):
         if wrong[name]:

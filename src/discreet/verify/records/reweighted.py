@@ -22,6 +22,8 @@ Ratio = tuple[int, int]
 """An exact number: so many parts, of how many in one."""
 SAME, NEARLY = 1e-12, 1e-5
 """What weights that are no plain quotients, and stated effects, may be off by."""
+MANY_ALIKE = 5
+"""So many equal adjustments in one group only tell the group."""
 MULTIPLE = 1e-9
 """Numbers are multiples of others where quotients differ by less."""
 
@@ -155,7 +157,7 @@ def _kept(step: CheckedStep, rows: list[Any], each: Mapping[Any, float], old: Fl
     owners: dict[str, list[Any]] = {}
     for codes, one in zip(first, factor, strict=True):
         owners.setdefault(f"{one:.9g}", []).append(codes)
-    if len(mean) > 1 and any(len(some) > 1 and len(set(some)) == 1 for some in owners.values()):
+    if len(mean) > 1 and any(len(some) >= MANY_ALIKE and len(set(some)) == 1 for some in owners.values()):
         step.refuse("an adjustment that records keep tells the group that they were in")
     there: dict[Any, list[float]] = {}
     for codes, one in zip(rows, factor, strict=True):
