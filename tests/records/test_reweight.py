@@ -98,7 +98,7 @@ def test_whole_weights_and_the_order_of_rows():
 def test_adjusted_weights():
     draw = np.random.default_rng(2)
     adjusted = people(with_weights(np.array(table()["w"]) * draw.uniform(0.8, 1.3, 240)))
-    with pytest.raises(InputError, match="Weights differ within 4 groups .area 'a'; area 'b'"):
+    with pytest.raises(InputError, match=r"Weights differ within 4 groups .area 'a'; area 'b'"):
         ds.protect(adjusted, DRAW, ds.Reweight(["area"]), key=KEY)
     with pytest.raises(InputError, match="the weight to copy is not known"):
         ds.protect(adjusted, DRAW, ds.Reweight(["area"], how="copy"), key=KEY)
@@ -125,7 +125,7 @@ def test_adjustments_that_tell_the_group_are_refused():
 
 def test_groups_without_a_record():
     merge = ds.Recode("area", map={"a": "b"})
-    with pytest.raises(InputError, match="No record is published in 1 group .area 'a'.*weights would not add up"):
+    with pytest.raises(InputError, match=r"No record is published in 1 group .area 'a'.*weights would not add up"):
         ds.protect(people(), merge, ds.Reweight(["area"]), key=KEY)
     release = ds.protect(people(), merge, ds.Reweight(["area"], empty="spread"), key=KEY)
     assert release.verify().holds
@@ -139,7 +139,7 @@ def test_groups_without_a_record():
 def test_published_values_that_nobody_had_are_named():
     other = ds.Recode("area", map={"a": "west", "b": "west"})
     for method in (ds.Reweight(["area"], how="copy"), ds.Reweight(["area"])):
-        with pytest.raises(InputError, match="1 group is published that no original record is in.*area 'west'"):
+        with pytest.raises(InputError, match=r"1 group is published that no original record is in.*area 'west'"):
             ds.protect(people(), other, method, key=KEY)
     population = {"west": 3000, "c": 10_000, "d": 7000}
     shown = released(people(), other, ds.Reweight(["area"], population=population))
