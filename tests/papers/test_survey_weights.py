@@ -91,6 +91,29 @@ def test_both_ways_agree_bit_for_bit_where_counts_stay(rate):
         assert np.mean(now == strata) == pytest.approx(0.475, abs=0.05)
 
 
+def covered(rate: float, runs: int) -> float:
+    """How often the mean of the second variable is covered where strata were swapped at a rate."""
+    stratum, _, y2 = population()
+    sizes, first = np.array([row[0] for row in STRATA]), np.repeat(np.arange(4), SAMPLE)
+    right = 0
+    for run in range(runs):
+        draw = np.random.default_rng(run)
+        rows = np.concatenate([draw.choice(np.flatnonzero(stratum == h), SAMPLE, replace=False) for h in range(4)])
+        now = swapped(first, rate, run)
+        found = ds.analyse.survey_mean(y2[rows], (sizes / SAMPLE)[now], strata=now)
+        right += abs(found.estimate - y2.mean()) <= 1.96 * found.variance**0.5
+    return right / runs
+
+
+def test_coverage_falls_with_the_rate_of_swapping():
+    rates = [covered(rate, 40) for rate in (0, 0.05, 0.3, 1.0)]
+    assert rates[0] > 0.85
+    assert rates == sorted(rates, reverse=True)
+    assert rates[1] < rates[0]
+    assert rates[2] < 0.6
+    assert rates[3] < 0.1
+
+
 def test_values_that_nobody_had_are_listed():
     table = pa.table({"h": ["1", "1", "2", "2"] * 5, "w": [4.0, 4.0, 8.0, 8.0] * 5})
     data = ds.Microdata(table, weight="w", keys=["h"])

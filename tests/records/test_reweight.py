@@ -179,6 +179,41 @@ def test_saved_and_loaded(tmp_path):
     assert ds.check_folder(tmp_path / "out").holds
 
 
+def test_recipes_know_it(tmp_path):
+    """Synthetic sizes and the weights that follow from them, from a csv file."""
+    from pyarrow import csv
+
+    csv.write_csv(with_weights(30_000 / (240 * table()["size"].to_numpy())), tmp_path / "people.csv")
+    recipe = """
+version = 1
+[data]
+file = "people.csv"
+numeric = ["x", "size"]
+keys = ["area"]
+weight = "w"
+[records]
+name = "people"
+[[protect]]
+method = "ipso"
+columns = ["size"]
+given = ["x", "area"]
+[[protect]]
+method = "reweight"
+size = "size"
+least_size = 50.0
+[output]
+directory = "out"
+"""
+    (tmp_path / "recipe.toml").write_text(recipe)
+    done = ds.run_recipe(tmp_path / "recipe.toml")
+    assert done.verdict.holds
+    shown = ds.load(tmp_path / "out").public.records.shown()
+    assert np.allclose(np.array(shown["w"]) * np.maximum(shown["size"], 50) * 240, 30_000)
+    (tmp_path / "recipe.toml").write_text(recipe.replace("least_size = 50.0", 'how = "copy"'))
+    with pytest.raises(ParameterError, match="hardly a published size is one that somebody had"):
+        ds.run_recipe(tmp_path / "recipe.toml")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -68,7 +68,8 @@ class Ipso(Keyed, RecordMethod):
     columns
         Columns of numbers that are replaced; those with the role ``numeric`` where left out.
     given
-        Columns that stay, and that the model goes by: numbers, dates, or codes.
+        Columns that stay, and that the model goes by: numbers, dates, or codes. Those of csv files are codes unless
+        they are called numbers: ``Microdata(numeric=[...])``.
     variant
         ``"a"``: drawn around what the regression says. ``"b"``: and the coefficients of the regression stay exactly.
         ``"c"``: and the covariances of its residuals, so that means and covariances of all these columns stay, too.

@@ -156,7 +156,8 @@ def model_columns(records: RecordSet, names: Sequence[str]) -> Floats:
             raise InputError(
                 f"given= makes a model of more than {MOST_COLUMNS} columns: one for each code of {name!r}, besides "
                 "the others.",
-                hint="Recode it to broader codes, leave it out, or make it a stratum: Microdata(strata=[...]).",
+                hint="Recode it to broader codes, leave it out, or make it a stratum: Microdata(strata=[...]). Numbers "
+                "of csv files are codes unless they are called numbers: Microdata(numeric=[...]).",
             )
     return np.column_stack(found) if found else np.zeros((len(records), 0))
 
