@@ -168,9 +168,13 @@ def _columns_of(records: RecordSet, name: str) -> list[Floats]:
     column, empty = records[name], empty_rows(records, name)
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_boolean(kind):
-        codes, size = codes_of(column.cast(pa.string()), records.about(name).missing)
-        there = np.flatnonzero(np.bincount(codes, minlength=size))
-        return [(codes == code).astype(np.float64) for code in there[: MOST_COLUMNS + 1]]
+        texts = column.cast(pa.string())
+        codes, _ = codes_of(texts, records.about(name).missing)
+        there, first = np.unique(codes, return_index=True)
+        # By their texts and not as they come: sums in another order differ in their last bits.
+        named = {int(code): texts[int(row)].as_py() or "" for code, row in zip(there, first, strict=True)}
+        order = sorted(named, key=lambda code: (code > 0, named[code]))
+        return [(codes == code).astype(np.float64) for code in order[: MOST_COLUMNS + 1]]
     whole = {"date32[day]": pa.int32(), "timestamp[us]": pa.int64()}.get(str(kind), kind)
     values = np.asarray(column.cast(whole).fill_null(0).to_numpy())
     known = values[~empty]
