@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from discreet.records.blank_values import BlankValues
     from discreet.records.drop_add import DropAdd
     from discreet.records.generalise import Generalise
+    from discreet.records.ipso import Ipso
     from discreet.records.local_suppress import LocalSuppress
     from discreet.records.mask_residual import MaskResidual
     from discreet.records.microaggregate import Microaggregate
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from discreet.records.rank_swap import RankSwap
     from discreet.records.recode import Recode
     from discreet.records.redraw import Redraw
+    from discreet.records.reweight import Reweight
     from discreet.records.round_randomly import RoundRandomly
     from discreet.records.shuffle import Shuffle
     from discreet.records.swap import Swap
@@ -160,6 +162,7 @@ _HOME = {
     "discreet.tables.perturb.magnitude_noise": ("MagnitudeNoise",),
     "discreet.records.add_noise": ("AddNoise",),
     "discreet.records.generalise": ("Generalise",),
+    "discreet.records.ipso": ("Ipso",),
     "discreet.records.local_suppress": ("LocalSuppress",),
     "discreet.records.microaggregate": ("Microaggregate",),
     "discreet.records.microaggregated_swap": ("MicroaggregatedSwap",),
@@ -177,6 +180,7 @@ _HOME = {
     "discreet.records.pram": ("Pram",),
     "discreet.records.recode": ("Recode",),
     "discreet.records.redraw": ("Redraw",),
+    "discreet.records.reweight": ("Reweight",),
     "discreet.records.round_randomly": ("RoundRandomly",),
     "discreet.rules.anonymity": ("KAnonymity",),
     "discreet.rules.linkage": ("MaxLinked",),
@@ -223,6 +227,7 @@ METHODS.add_homes(
         "drop_add": "discreet.records.drop_add",
         "generalise": "discreet.records.generalise",
         "intervals": "discreet.tables.intervals.method",
+        "ipso": "discreet.records.ipso",
         "local_suppress": "discreet.records.local_suppress",
         "microaggregate": "discreet.records.microaggregate",
         "microaggregated_swap": "discreet.records.microaggregated_swap",
@@ -232,6 +237,7 @@ METHODS.add_homes(
         "pram": "discreet.records.pram",
         "recode": "discreet.records.recode",
         "redraw": "discreet.records.redraw",
+        "reweight": "discreet.records.reweight",
         "redistribute": "discreet.tables.redistribute.method",
         "round": "discreet.tables.rounding.method",
         "round_randomly": "discreet.records.round_randomly",
@@ -271,6 +277,7 @@ __all__ = [
     "HexGrid",
     "Hierarchy",
     "Intervals",
+    "Ipso",
     "KAnonymity",
     "KMap",
     "Key",
@@ -300,6 +307,7 @@ __all__ = [
     "Redraw",
     "Release",
     "Request",
+    "Reweight",
     "Round",
     "RoundRandomly",
     "Rule",

@@ -215,7 +215,8 @@ def test_progress_is_reported_and_cancelling_leaves_nothing(method, tmp_path):
 def test_rows_keep_their_order_only_when_asked(method):
     kept = made(method, keep_order=True)
     assert kept.public.records.keeps_order
-    assert kept.public.records.columns["weight"].to_pylist() == people().source["weight"].to_pylist()
+    same = "coast" if "weight" in kept.public.records.altered else "weight"
+    assert kept.public.records.columns[same].to_pylist() == people().source[same].to_pylist()
     assert "original order" in kept.summary()
     assert not release(method).public.records.keeps_order
 

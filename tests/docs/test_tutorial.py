@@ -58,6 +58,8 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/how-to/wealth-survey.md", 3),
         ("docs/how-to/population-risk.md", 6),
         ("docs/methods/shuffle.md", 1),
+        ("docs/methods/ipso.md", 1),
+        ("docs/methods/reweight.md", 1),
         ("docs/methods/microaggregated-swap.md", 1),
         ("docs/methods/blank-values.md", 3),
         ("docs/methods/engines.md", 3),

@@ -18,15 +18,20 @@ if TYPE_CHECKING:
     from discreet.analyse.designs import retention_probabilities
     from discreet.analyse.estimators import bsimex, ipw, simex
     from discreet.analyse.results import CorrectedFit, SimulationPath, WeightDiagnostics
+    from discreet.analyse.synthetic_copies import CombinedEstimate, SurveyMean, combined_estimate, survey_mean
 
 __all__ = [
+    "CombinedEstimate",
     "CorrectedFit",
     "SimulationPath",
+    "SurveyMean",
     "WeightDiagnostics",
     "bsimex",
+    "combined_estimate",
     "ipw",
     "retention_probabilities",
     "simex",
+    "survey_mean",
 ]
 
 if not TYPE_CHECKING:
@@ -36,5 +41,6 @@ if not TYPE_CHECKING:
             "designs": ["retention_probabilities"],
             "estimators": ["bsimex", "ipw", "simex"],
             "results": ["CorrectedFit", "SimulationPath", "WeightDiagnostics"],
+            "synthetic_copies": ["CombinedEstimate", "SurveyMean", "combined_estimate", "survey_mean"],
         },
     )

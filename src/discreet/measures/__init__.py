@@ -53,6 +53,7 @@ from discreet.measures.pram import (
 )
 from discreet.measures.pram_release import released_pram_risk
 from discreet.measures.propensity import Propensity, propensity
+from discreet.measures.put_back import WeightTelling, put_back, put_back_sizes, weight_telling
 from discreet.measures.ranks import rank_changes
 from discreet.measures.redistribution import map_measures
 from discreet.measures.rounding import (
@@ -93,6 +94,7 @@ __all__ = [
     "SpreeSettings",
     "ValueLosses",
     "ValuePair",
+    "WeightTelling",
     "aligned_tables",
     "attribute_risk",
     "back_chances",
@@ -136,6 +138,8 @@ __all__ = [
     "pram_losses",
     "pram_risk",
     "propensity",
+    "put_back",
+    "put_back_sizes",
     "rank_changes",
     "rarest_risk",
     "relative_difference",
@@ -157,5 +161,6 @@ __all__ = [
     "value_losses",
     "value_pair",
     "weight_only",
+    "weight_telling",
     "zayatz",
 ]

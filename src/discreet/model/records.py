@@ -109,6 +109,8 @@ class RecordSet:
         Columns within whose codes methods work apart.
     left_out
         What was left out when the records were read, in words for the custodian.
+    first
+        The columns before any step changed one; ``None`` where none did.
     """
 
     columns: pa.Table
@@ -117,6 +119,7 @@ class RecordSet:
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     strata: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    first: pa.Table | None = None
 
     def __len__(self) -> int:
         return int(self.columns.num_rows)
@@ -144,7 +147,7 @@ class RecordSet:
         table = self.columns
         for name, column in changed.items():
             table = table.set_column(table.column_names.index(name), name, column)
-        return replace(self, columns=table)
+        return replace(self, columns=table, first=self.columns if self.first is None else self.first)
 
 
 @dataclass(frozen=True)

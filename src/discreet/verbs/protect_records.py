@@ -96,6 +96,7 @@ def release_of(
         notes += outcome.notes
     _refuse_stale_matrices(done)
     _refuse_stale_blankings(done)
+    _refuse_stale_weights(done)
     notes += effects.notes
     refuse_recognisable(records)
     assessment, _ = assess_records(records, rules, original)
@@ -153,6 +154,19 @@ def _refuse_stale_blankings(steps: Sequence[RecordStep]) -> None:
                 raise ParameterError(
                     f"The published probabilities and variances do not fit {listed(stale)}, changed by a later step.",
                     hint="Give BlankValues last, and once for all its columns.",
+                )
+
+
+def _refuse_stale_weights(steps: Sequence[RecordStep]) -> None:
+    """Refuse weights that were computed for a design that a later step changed."""
+    for number, step in enumerate(steps):
+        method = step.evidence.method
+        if method["method"] == "reweight":
+            later = {name for after in steps[number + 1 :] for name in after.changed.column_names}
+            stale = sorted(later & {*method["by"], method["size"], *step.changed.column_names})
+            if stale:
+                raise ParameterError(
+                    f"The new weights do not fit {listed(stale)}, changed by a later step.", hint="Give Reweight last."
                 )
 
 

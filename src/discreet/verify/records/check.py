@@ -25,7 +25,9 @@ from discreet.verify.records.randomly_rounded import check_randomly_rounded
 from discreet.verify.records.rank_swapped import check_rank_swapped
 from discreet.verify.records.recoded import check_recoded
 from discreet.verify.records.redrawn import check_redrawn
+from discreet.verify.records.regressed import check_regressed
 from discreet.verify.records.residual import check_residual, with_first_stages
+from discreet.verify.records.reweighted import check_reweighted, check_weights_last
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.shuffled import check_shuffled
 from discreet.verify.records.swapped_records import check_swapped_records
@@ -41,6 +43,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "add_noise": check_added_noise,
     "blank_values": check_blanked_values,
     "generalise": check_generalised,
+    "ipso": check_regressed,
     "local_suppress": check_blanked,
     "microaggregate": check_microaggregated,
     "mask_residual": check_residual,
@@ -50,6 +53,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "pram": check_pram,
     "recode": check_recoded,
     "redraw": check_redrawn,
+    "reweight": check_reweighted,
     "round_randomly": check_randomly_rounded,
     "shuffle": check_shuffled,
     "swap": check_swapped_records,
@@ -99,6 +103,7 @@ def check_claims(verdict: Verdict, custodian: RecordCustodian) -> pa.Table | Non
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             step.refuse(f"what is stated of the method cannot be used ({type(error).__name__})")
         last.update(changed)
+    check_weights_last(verdict, custodian)
     public = expected_public(verdict, custodian, last)
     if public is None:
         return None

@@ -180,6 +180,18 @@ METHODS: dict[str, Shape] = {
             "ordered": many(SOME),
         }
     ),
+    "ipso": record(
+        {
+            "method": one_of("ipso"),
+            "columns": many(SOME),
+            "given": many(SOME),
+            "variant": one_of("fit", "a", "b", "c"),
+            "decimals": optional(whole(0, 9)),
+            "nonnegative": flag,
+            "missing": one_of("refuse", "apart"),
+            **KEYED,
+        }
+    ),
     "local_suppress": record(
         {
             "method": one_of("local_suppress"),
@@ -294,6 +306,21 @@ METHODS: dict[str, Shape] = {
             "totals": TOTALS,
             "keep": many(number()),
             **KEYED,
+        }
+    ),
+    "reweight": record(
+        {
+            "method": one_of("reweight"),
+            "by": many(SOME),
+            "size": optional(SOME),
+            "how": one_of("recalculate", "copy"),
+            "population": by_name(number(0)),
+            "times": number(0),
+            "total": optional(number(0)),
+            "least_size": optional(number(0)),
+            "factors": one_of("refuse", "drop", "keep"),
+            "empty": one_of("refuse", "spread"),
+            "weight": optional(SOME),
         }
     ),
     "round_randomly": record(
