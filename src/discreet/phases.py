@@ -29,6 +29,7 @@ PHASES: dict[str, tuple[str, str]] = {
     "generalisations": ("Judging generalisations", "combination of levels"),
     "classes of records": ("Dividing records into classes", "record"),
     "combinations of keys": ("Looking at combinations of keys", "combination"),
+    "series": ("Linking series", "series"),
     "prices": ("Trying other promises", "promise"),
     "relations": ("Finding out which cells add up", ""),
     "protect": ("Protecting unsafe cells", ""),

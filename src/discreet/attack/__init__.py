@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
     from discreet.attack.rank_windows import RankBounds, rank_bounds
     from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
+    from discreet.attack.series import SeriesComparison, SeriesLinks, compare_series_links, link_series
+    from discreet.attack.series_distances import WarpingPath, normalised_series, series_distance, warping_path
     from discreet.attack.slivers import Slivers, sliver_attack
     from discreet.attack.uniqueness import Entry, EntryBounds, attainable_values, unique_entries
     from discreet.attack.withholding import MarginChoice, margins_to_withhold
@@ -40,8 +42,11 @@ __all__ = [
     "RankBounds",
     "RecordAttack",
     "RegionDifferences",
+    "SeriesComparison",
+    "SeriesLinks",
     "ShareInterval",
     "Slivers",
+    "WarpingPath",
     "WorstInsider",
     "answers_needed",
     "attack_by_insiders",
@@ -50,15 +55,20 @@ __all__ = [
     "attainable_values",
     "average_answers",
     "binomial_interval",
+    "compare_series_links",
     "difference_releases",
     "disclosed_by_bounds",
     "least_squares_attack",
+    "link_series",
     "margin_bounds",
     "margins_to_withhold",
+    "normalised_series",
     "rank_bounds",
+    "series_distance",
     "sliver_attack",
     "two_way_disclosure",
     "unique_entries",
+    "warping_path",
 ]
 
 if not TYPE_CHECKING:
@@ -74,6 +84,8 @@ if not TYPE_CHECKING:
             "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
             "rank_windows": ["RankBounds", "rank_bounds"],
             "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],
+            "series": ["SeriesComparison", "SeriesLinks", "compare_series_links", "link_series"],
+            "series_distances": ["WarpingPath", "normalised_series", "series_distance", "warping_path"],
             "slivers": ["Slivers", "sliver_attack"],
             "uniqueness": ["Entry", "EntryBounds", "attainable_values", "unique_entries"],
             "withholding": ["MarginChoice", "margins_to_withhold"],
