@@ -176,7 +176,8 @@ def test_the_printed_formulas_explain_the_published_zeros(rising):
     signed = {q: link_series(series, masked[2], "minkowski", q=q, paper_literal=True).right for q in (2, 3, 4, 5)}
     assert signed[3] < signed[5] < min(signed[2], signed[4])
     repaired = {q: link_series(series, masked[2], "minkowski", q=q).right for q in (2, 3, 4, 5)}
-    assert signed[2] == repaired[2] and signed[4] == repaired[4]
+    assert signed[2] == repaired[2]
+    assert signed[4] == repaired[4]
     assert min(repaired.values()) > signed[5]
 
 
