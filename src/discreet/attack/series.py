@@ -355,7 +355,7 @@ def _collapsed(values: Floats) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _NearestSeries:
     chance: Floats
     links: Ints
     best: Floats
@@ -370,14 +370,14 @@ def _nearest(
     group: Ints,
     first: Ints,
     own: Ints,
-) -> _Found:
+) -> _NearestSeries:
     """The nearest released units of every original one, block by block; ``right`` has every distinct unit once."""
     many = len(left[0].values)
     size = np.bincount(group)
     rng = np.random.default_rng(question.seed)
     slack = _slack(question, [*left, *right])
     at_once = max(1, BLOCK // len(first))
-    found = _Found(
+    found = _NearestSeries(
         np.zeros(many), np.full(many, -1), np.full(many, np.inf), np.full(many, np.inf), np.zeros(many, np.int64)
     )
     for start in range(0, many, at_once):

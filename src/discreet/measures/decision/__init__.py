@@ -5,7 +5,7 @@ over the number of persons in the list who are consistent with them.
 """
 
 from discreet.measures.decision.agreement import Jaro, jaro
-from discreet.measures.decision.dominance import Dominance, dominates
+from discreet.measures.decision.dominance import DictionaryDominance, dominates
 from discreet.measures.decision.policies import (
     Policy,
     RiskCurve,
@@ -31,7 +31,7 @@ __all__ = [
     "DecisionProblem",
     "DecisionRisk",
     "DictionaryRisks",
-    "Dominance",
+    "DictionaryDominance",
     "Jaro",
     "Policy",
     "RiskCurve",

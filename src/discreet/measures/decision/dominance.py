@@ -12,7 +12,7 @@ from discreet.model.records import RecordSet, code_text, stands_for_unknown
 
 
 @dataclass(frozen=True)
-class Dominance:
+class DictionaryDominance:
     """Whether one dictionary dominates another, and why not.
 
     Parameters
@@ -41,7 +41,7 @@ class Dominance:
         )
 
 
-def dominates(estimated: Any, true: Any, id: str, attributes: Sequence[str] | None = None) -> Dominance:
+def dominates(estimated: Any, true: Any, id: str, attributes: Sequence[str] | None = None) -> DictionaryDominance:
     """Whether the risk under an estimated dictionary is an upper bound of that under the true one.
 
     It is, for every policy, if the true dictionary has at least the persons of the estimated one and knows no more of
@@ -82,7 +82,7 @@ def dominates(estimated: Any, true: Any, id: str, attributes: Sequence[str] | No
     fuller = sum(
         person in known and not any(_no_more(values, other) for other in known[person]) for person, values in rows
     )
-    return Dominance(not absent and not fuller, len(absent), fuller)
+    return DictionaryDominance(not absent and not fuller, len(absent), fuller)
 
 
 def _no_more(ours: Sequence[str | None], theirs: Sequence[str | None]) -> bool:

@@ -72,7 +72,7 @@ def policy_count(records: int, attributes: int, k: int, kind: PolicyClass = "rec
     if kind == "file":
         return comb(records * attributes, k)
     one, times = (attributes, records) if kind == "record" else (records, attributes)
-    return comb(one, k) ** times
+    return int(comb(one, k) ** times)
 
 
 def is_policy(disclosed: Any, k: int, kind: PolicyClass = "record", available: Any = None) -> bool:

@@ -93,7 +93,8 @@ class DecisionProblem:
             for name in chosen:
                 if name not in self.names:
                     raise ParameterError(unknown_name("attribute", name, self.names, "the records"))
-            return self.available & np.array([name in chosen for name in self.names])
+            wanted: Bools = np.array([name in chosen for name in self.names], np.bool_)
+            return np.asarray(self.available & wanted)
         given = np.asarray(disclosed)
         if given.dtype.kind != "b" or given.shape != self.available.shape:
             raise ParameterError(
@@ -101,7 +102,7 @@ class DecisionProblem:
                 hint=f"Give true or false for {counted(len(self), 'record')} by "
                 f"{counted(len(self.names), 'attribute')}, or names of attributes.",
             )
-        return self.available & given
+        return np.asarray(self.available & given)
 
     def consistent(self, disclosed: Any = None) -> Ints:
         """For every record how many persons of the dictionary are consistent with what is disclosed.
@@ -217,6 +218,7 @@ class _EntryIndex:
         """For every row the number of persons that agree with it, or what they are picked by."""
         from discreet.measures.decision.kernels import agreeing_weight
 
+        weight: Floats
         if selection is None and not len(self.person):
             weight = np.bincount(self.group, minlength=len(self.rows)).astype(np.float64)
         elif selection is None:
@@ -224,7 +226,7 @@ class _EntryIndex:
         elif len(self.person):
             weight = selection[self.person]
         else:
-            weight = np.bincount(self.group, selection[self.source], len(self.rows))
+            weight = np.bincount(self.group, selection[self.source], len(self.rows)).astype(np.float64)
         everybody = float(self.persons if selection is None else selection.sum())
         distinct, place = _distinct(rows)
         found = np.empty(len(distinct))

@@ -147,8 +147,8 @@ def _strange(attribute: ComparedAttribute, strange: str) -> list[str]:
         raise InputError(
             f"{said}.",
             hint="Such records would look safe. Give original= the records before they were changed, "
-            f"match={{{attribute.name!r}: ...}} that says what agrees, or strange='nobody' if nobody in the register has "
-            "these values.",
+            f"match={{{attribute.name!r}: ...}} that says what agrees, or strange='nobody' if nobody in the "
+            "register has these values.",
         )
     return [f"{said}; they are taken for nobody."]
 

@@ -62,13 +62,14 @@ class Sensitivity(Declared):
     def of(self, problem: DecisionProblem, disclosed: Bools) -> Floats:
         """The harm of every record."""
         if self.form == "phi2":
-            return _checked(self.persons, len(problem), "persons=") * disclosed.sum(axis=1)
+            harm: Floats = _checked(self.persons, len(problem), "persons=")
+            return np.where(disclosed.any(axis=1), harm, 0.0) * disclosed.sum(axis=1)
         single, together = self.parts(problem)
         total = np.where(disclosed, single, 0.0).sum(axis=1)
         for places, weight in together:
             total = total + np.where(disclosed[:, places].all(axis=1), weight, 0.0)
         with np.errstate(over="ignore"):
-            return np.exp(total) if self.form == "phi5" else total
+            return np.asarray(np.exp(total) if self.form == "phi5" else total)
 
     def parts(self, problem: DecisionProblem) -> tuple[Floats, list[tuple[list[int], Floats]]]:
         """Weights by record and attribute, and of sets of attributes by record."""
