@@ -219,7 +219,7 @@ def test_both_conditions_of_the_bound_bite():
     """Without either, the true risk can be above the estimated one."""
     rng = np.random.default_rng(7)
     above = {"filled": 0, "wrong": 0}
-    for _ in range(150):
+    for _ in range(40):
         released, estimated, true, mask = random_dictionaries(rng)
         filled = released  # the intruder knows what the custodian's list does not say
         harm = Sensitivity("phi5", 0.4)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.engine.record_set import read_record_set
+from discreet.engine.any_records import records_of
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed
-from discreet.files.frames import column_names, read_columns
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.model.microdata import Microdata
-from discreet.model.records import IDENTIFIER, NUMERIC, ColumnInfo, RecordSet
+from discreet.model.records import IDENTIFIER, NUMERIC, RecordSet
 from discreet.rules.key_counts import codes_of
 
 if TYPE_CHECKING:
@@ -168,7 +166,7 @@ def series_from_columns(
     named = tuple(name for columns in values.values() for name in columns)
     made = []
     for given, which in ((original, "the original file"), (released, "the released file")):
-        records = _records(given, who, named)
+        records = records_of(given, named)
         found = np.stack([_numbers(records, name) for name in named], axis=1).reshape(-1, len(values), many)
         file = SeriesFile(
             np.ascontiguousarray(found) + 0.0, stamps(times, many), tuple(values), _units(records, who, which)
@@ -212,8 +210,7 @@ def _over(file: SeriesFile, times: Floats) -> SeriesFile:
 
 
 def _read_panel(given: Any, columns: PanelColumns, which: str) -> SeriesFile:
-    others = [name for name in (columns.time, columns.variable) if name is not None]
-    records = _records(given, columns.id, columns.values, others)
+    records = records_of(given, columns.values)
     who = columns.id or next((name for name in records.with_role(IDENTIFIER) if name != columns.time), None)
     if who is None:
         raise NeedsError("It is not said which records are one unit's.", hint="Give id= the name of that column.")
@@ -243,17 +240,6 @@ def _read_panel(given: Any, columns: PanelColumns, which: str) -> SeriesFile:
             records, name
         )
     return _refuse_odd_numbers(SeriesFile(values + 0.0, times, found, units), which)
-
-
-def _records(given: Any, who: str | None, values: Sequence[str], others: Sequence[str] = ()) -> RecordSet:
-    """A panel's columns, with what is known of them."""
-    if isinstance(given, RecordSet):
-        return given
-    if isinstance(given, Microdata):
-        return read_record_set(given, tuple(values))
-    wanted = [*(() if who is None else (who,)), *others, *values]
-    table = read_columns(given, wanted if values else [*dict.fromkeys([*wanted, *column_names(given)])])
-    return RecordSet(table, {name: ColumnInfo() for name in table.column_names})
 
 
 def _columns_of_numbers(records: RecordSet, used: Sequence[str | None]) -> tuple[str, ...]:

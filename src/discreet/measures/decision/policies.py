@@ -277,7 +277,7 @@ def _added(problem: DecisionProblem, k: int, sensitivity: SensitivityLike) -> Bo
     mask = np.zeros(problem.available.shape, np.bool_)
     for _ in range(k):
         loss, choice = np.full(len(mask), np.inf), np.full(len(mask), -1)
-        for place in range(mask.shape[1]):
+        for place in range(len(problem.names)):
             able = problem.available[:, place] & ~mask[:, place]
             trial = mask.copy()
             trial[able, place] = True
@@ -386,7 +386,7 @@ def _column_by_column(problem: DecisionProblem, k: int, sensitivity: Sensitivity
     while True:
         before = mask.copy()
         risk = problem_risk(problem, mask, sensitivity).risk
-        for place in range(mask.shape[1]):
+        for place in range(len(problem.names)):
             without, within = mask.copy(), mask.copy()
             without[:, place], within[:, place] = False, problem.available[:, place]
             losses = [problem_risk(problem, trial, sensitivity).loss for trial in (without, within)]
