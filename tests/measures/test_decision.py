@@ -296,9 +296,9 @@ def test_codes_mean_what_they_were_made_of_where_the_original_is_known():
     with pytest.raises(InputError) as refused:
         release_problem(before, after, ["job"])
     assert str(refused.value) == (
-        "Key 'job' has 2 published codes in 4 records that agree with no value of the register: 'food', 'law'. Such records "
-        "would look safe. Give original= the records before they were changed, match={'job': ...} that says what agrees, or "
-        "strange='nobody' if nobody in the register has these values."
+        "Key 'job' has 2 published codes in 4 records that agree with no value of the register: 'food', 'law'. "
+        "Such records would look safe. Give original= the records before they were changed, "
+        "match={'job': ...} that says what agrees, or strange='nobody' if nobody in the register has these values."
     )
     assert release_problem(before, after, ["job"], original=before).consistent().tolist() == [2, 2, 2, 2]
     told = release_problem(
@@ -327,7 +327,7 @@ def test_a_release_and_its_register_must_fit():
     empty = read_record_set(ds.Microdata(people))
     from dataclasses import replace
 
-    with pytest.raises(InputError, match=r"The register has nobody in it\. Give at least one person\."):
+    with pytest.raises(InputError, match=r"The dictionary has no entries, so that nobody could be identified\."):
         release_problem(replace(empty, columns=empty.columns.slice(0, 0)), people, ["x"])
 
 
@@ -343,9 +343,11 @@ def test_an_empty_dictionary_is_refused():
     with pytest.raises(InputError) as refused:
         decision_risk(PEOPLE, replace(nobody, columns=nobody.columns.slice(0, 0)), "id")
     assert str(refused.value) == (
-        "The dictionary has no entries, so that nobody could be identified. Give at least one identity: the register or list "
-        "that an intruder may have."
+        "The dictionary has no entries, so that nobody could be identified. "
+        "Give at least one identity: the register or list that an intruder may have."
     )
+    with pytest.raises(InputError, match=r"The dictionary has no entries, so that nobody could be identified\."):
+        decision_risk(PEOPLE, PEOPLE.slice(0, 0), "id")
     with pytest.raises(InputError, match=r"There is no dictionary\."):
         risk_over_dictionaries(PEOPLE, [], "id")
 

@@ -30,8 +30,8 @@ from discreet.measures.decision.sensitivity import Sensitivity
 __all__ = [
     "DecisionProblem",
     "DecisionRisk",
-    "DictionaryRisks",
     "DictionaryDominance",
+    "DictionaryRisks",
     "Jaro",
     "Policy",
     "RiskCurve",

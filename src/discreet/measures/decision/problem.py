@@ -15,6 +15,7 @@ import numpy as np
 
 from discreet.engine.any_records import records_of
 from discreet.errors import InputError, ParameterError, counted, unknown_name
+from discreet.files.frames import no_records
 from discreet.measures.decision.agreement import EXACTLY, AgreeingCodes, Match, agreeing_codes
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import IDENTIFIER, RecordSet, stands_for_unknown
@@ -295,11 +296,12 @@ def decision_problem(
     >>> problem.consistent().tolist(), problem.persons
     ([2], 3)
     """
-    mine, theirs = records_of(records), records_of(dictionary)
+    mine, theirs = records_of(records), dictionary_records(dictionary)
     who = id or next(iter(mine.with_role(IDENTIFIER)), None)
     if who is None:
         raise ParameterError("It is not said who a record is.", hint="Give id= the column that both files have.")
-    _refuse_empty(mine, theirs)
+    if not len(mine):
+        raise InputError("There are no records.", hint="Give at least one.")
     chosen = tuple(name for name in mine.names if name != who) if attributes is None else tuple(attributes)
     if not chosen or who in chosen:
         raise ParameterError(f"attributes={list(chosen)!r} is not allowed.", hint=f"Name columns other than {who!r}.")
@@ -317,14 +319,19 @@ def decision_problem(
     return DecisionProblem(compared, person, own, picked, tuple(notes))
 
 
-def _refuse_empty(records: RecordSet, dictionary: RecordSet) -> None:
-    if not len(dictionary):
-        raise InputError(
-            "The dictionary has no entries, so that nobody could be identified.",
-            hint="Give at least one identity: the register or list that an intruder may have.",
-        )
-    if not len(records):
-        raise InputError("There are no records.", hint="Give at least one.")
+def dictionary_records(given: Any) -> RecordSet:
+    """A list of identities as records; an empty one is refused: it would make every release look safe."""
+    nobody = InputError(
+        "The dictionary has no entries, so that nobody could be identified.",
+        hint="Give at least one identity: the register or list that an intruder may have.",
+    )
+    try:
+        found = records_of(given)
+    except InputError as error:
+        raise (nobody if error.message == no_records().message else error) from None
+    if not len(found):
+        raise nobody
+    return found
 
 
 def _persons(records: RecordSet, dictionary: RecordSet, who: str) -> tuple[Ints, Ints, int]:

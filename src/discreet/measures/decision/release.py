@@ -15,6 +15,7 @@ from discreet.measures.decision.problem import (
     DecisionProblem,
     coded_values,
     compared_attribute,
+    dictionary_records,
 )
 from discreet.model.arrays import Ints
 from discreet.model.records import IDENTIFIER, KEY, RecordSet, code_text
@@ -65,10 +66,8 @@ def release_problem(
     >>> problem.consistent().tolist()
     [1, 2, 1, 2]
     """
-    theirs, mine = records_of(register), records_of(released)
+    theirs, mine = dictionary_records(register), records_of(released)
     before = None if original is None else records_of(original)
-    if not len(theirs):
-        raise InputError("The register has nobody in it.", hint="Give at least one person.")
     if not len(mine):
         raise InputError("There are no records.", hint="Give at least one.")
     names = tuple(keys) if keys is not None else mine.with_role(KEY) or theirs.with_role(KEY)
