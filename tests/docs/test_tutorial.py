@@ -33,6 +33,8 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/how-to/table-officer.md", 3),
         ("docs/how-to/file-officer.md", 4),
         ("docs/how-to/tiers.md", 1),
+        ("docs/how-to/series-linkage.md", 3),
+        ("docs/how-to/decision-risk.md", 4),
         ("docs/how-to/research-data-centre.md", 3),
         ("docs/how-to/methodologist.md", 3),
         ("docs/methods/adjust.md", 1),
