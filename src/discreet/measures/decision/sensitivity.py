@@ -63,7 +63,7 @@ class Sensitivity(Declared):
         """The harm of every record."""
         if self.form == "phi2":
             harm: Floats = _checked(self.persons, len(problem), "persons=")
-            return np.where(disclosed.any(axis=1), harm, 0.0) * disclosed.sum(axis=1)
+            return np.asarray(np.where(disclosed.any(axis=1), harm, 0.0) * disclosed.sum(axis=1))
         single, together = self.parts(problem)
         total = np.where(disclosed, single, 0.0).sum(axis=1)
         for places, weight in together:
