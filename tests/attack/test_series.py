@@ -178,9 +178,14 @@ def test_flat_series_correlate_with_nothing():
     assert link_series(original, original, "minkowski", normalise="series").notes == (
         "2 series of the two files do not vary over time and count as 0 at every time.",
     )
-    opposite = link_series([[1.0, 2.0]], [[2.0, 1.0]], "cc")
-    assert (opposite.links.tolist(), opposite.chance.tolist(), opposite.tied.tolist()) == ([-1], [0.0], [0])
-    assert opposite.linked == {}
+
+
+def test_among_units_that_are_all_infinitely_far_a_guess_is_as_good_as_any():
+    opposite = link_series([[1.0, 2.0], [1.0, 3.0]], [[2.0, 1.0], [5.0, 1.0]], "cc")
+    assert opposite.best.tolist() == [math.inf, math.inf]
+    assert (opposite.chance.tolist(), opposite.tied.tolist()) == ([0.5, 0.5], [2, 2])
+    assert (opposite.linked, opposite.gap.tolist()) == ({0: 0, 1: 0}, [0.0, 0.0])
+    assert opposite.advantage == 0.0
 
 
 def test_one_unit_of_one_time():
@@ -194,6 +199,24 @@ def test_one_unit_of_one_time():
 def test_high_orders_stay_finite():
     assert series_distance([1e300, 0], [0, 0], "minkowski", q=64) == pytest.approx(1e300)
     assert series_distance([0, 0, 0], [1e-9, 1e-9, 0], "minkowski", q=40) == pytest.approx(1e-9, rel=0.02)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+@pytest.mark.parametrize("distance", ["minkowski", "sts", "cc", "dtw"])
+@pytest.mark.parametrize("normalise", ["pooled", "component", "series", None])
+def test_the_unit_of_numbers_changes_no_link(series, unit, distance, normalise):
+    """Squares of very small numbers vanish: nobody would be found."""
+    original, released = (file[:, 0] for file in series)
+    found = link_series(original * unit, released * unit, distance, normalise=normalise)
+    assert (found.links == link_series(original, released, distance, normalise=normalise).links).all()
+
+
+def test_units_beyond_reason_are_refused():
+    for unit in (1e-120, 1e120):
+        with pytest.raises(
+            InputError, match=r"The numbers of the original file are of a size at which distances are no"
+        ):
+            link_series(np.eye(3) * unit, np.eye(3) * unit)
 
 
 def test_every_distance_side_by_side(series):

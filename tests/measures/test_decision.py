@@ -310,6 +310,21 @@ def test_codes_mean_what_they_were_made_of_where_the_original_is_known():
     assert nobody.notes[0].endswith("agree with no value of the register: 'food', 'law'; they are taken for nobody.")
 
 
+def test_records_that_nobody_could_be_are_refused():
+    """Ages above a limit are published as the limit: 65 is somebody's age, and no woman's."""
+    before = pa.table({"age": [65, 80, 30], "sex": ["m", "f", "f"]})
+    after = pa.table({"age": [65, 65, 30], "sex": ["m", "f", "f"]})
+    with pytest.raises(InputError) as refused:
+        release_problem(before, after, ["age", "sex"])
+    assert str(refused.value) == (
+        "1 released record agrees with nobody in the register, although all codes do. Such records would look safe. "
+        "Give original= the records before they were changed (numbers beyond a limit, say, are published as the limit), "
+        "or strange='nobody' if they are in no register or were altered."
+    )
+    assert release_problem(before, after, ["age", "sex"], strange="nobody").consistent().tolist() == [1, 0, 1]
+    assert release_problem(before, after, ["age", "sex"], original=before).consistent().tolist() == [1, 1, 1]
+
+
 def test_a_release_and_its_register_must_fit():
     people = pa.table({"x": ["a", "b"]})
     with pytest.raises(NeedsError, match=r"It is not said what the intruder knows\. Give keys="):

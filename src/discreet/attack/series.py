@@ -60,8 +60,8 @@ class SeriesLinks(RecordAttack):
     Parameters
     ----------
     links
-        For every original unit the position of the released one that it is taken for; -1 where all are infinitely far.
-        Of equally near ones it is the first, or one drawn with ``ties="random"``.
+        For every original unit the position of the released one that it is taken for. Of equally near ones it is the
+        first, or one drawn with ``ties="random"``; all are equally near where all are infinitely far.
     best, second
         The least distance, and the least of those that are clearly greater; infinite where there is none.
     tied
@@ -87,7 +87,6 @@ class SeriesLinks(RecordAttack):
         return {
             self.units[row] if self.units else int(row): self.released_units[link] if self.released_units else int(link)
             for row, link in zip(self.rows.tolist(), self.links.tolist(), strict=True)
-            if link >= 0
         }
 
     @property
@@ -98,7 +97,7 @@ class SeriesLinks(RecordAttack):
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             wide = np.where(self.best > 0, (self.second - self.best) / self.best, np.inf)
-        return np.where((self.tied > 1) | (self.links < 0), 0.0, wide)
+        return np.where(self.tied > 1, 0.0, wide)
 
     def to_frame(self, backend: str = "pyarrow") -> Any:
         """Position, link, chance and distances of every unit that was tried, as a data frame."""
@@ -385,13 +384,12 @@ def _nearest(
         rows = slice(start, min(start + at_once, many))
         total = _summed(question, ((SeriesPart(a.values[rows], a.times), b) for a, b in zip(left, right, strict=True)))
         best = total.min(axis=1)
-        there = np.isfinite(best)
-        near = (total <= _reach(best, slack, question)[:, None]) & there[:, None]
+        near = total <= _reach(best, slack, question)[:, None]
         found.best[rows], found.tied[rows] = best, near @ size
         found.second[rows] = np.where(near, np.inf, total).min(axis=1)
         mine = own[rows]
         right_one = near[np.arange(len(mine)), group[np.maximum(mine, 0)]] & (mine >= 0)
-        found.links[rows] = _chosen(question, near, there, group, first, rng)
+        found.links[rows] = _chosen(question, near, group, first, rng)
         if question.ties == "expected":
             found.chance[rows] = np.where(right_one, 1.0 / np.maximum(found.tied[rows], 1), 0.0)
         else:
@@ -427,16 +425,11 @@ def _reach(best: Floats, slack: float, question: SeriesQuestion) -> Floats:
     return np.asarray(best + np.abs(np.where(np.isfinite(best), best, 0.0)) * share + slack)
 
 
-def _chosen(
-    question: SeriesQuestion, near: Bools, there: Bools, group: Ints, first: Ints, rng: np.random.Generator
-) -> Ints:
+def _chosen(question: SeriesQuestion, near: Bools, group: Ints, first: Ints, rng: np.random.Generator) -> Ints:
     """The unit that is taken among those equally near."""
     if question.ties != "random":
-        return np.where(there, first[near.argmax(axis=1)], -1)
-    chosen = np.full(len(near), -1)
-    for row in np.flatnonzero(there).tolist():
-        chosen[row] = rng.choice(np.flatnonzero(near[row][group]))
-    return chosen
+        return first[near.argmax(axis=1)]
+    return np.array([rng.choice(np.flatnonzero(row[group])) for row in near], np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

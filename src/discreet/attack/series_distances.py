@@ -118,7 +118,9 @@ def normalised_series(values: Floats, how: Normalisation | None = "pooled") -> F
         return np.where(there, (values - least) / np.where(width > 0, width, 1.0), np.nan)
     middle = np.where(there, values, 0.0).sum(axis=axis, keepdims=True) / np.maximum(many, 1)
     moved = np.where(there, values - middle, 0.0)
-    spread = np.sqrt((moved**2).sum(axis=axis, keepdims=True) / np.maximum(many - 1, 1))
+    far = np.abs(moved).max(axis=axis, keepdims=True)
+    far = np.where(far > 0, far, 1.0)  # squares of shares of it neither vanish nor overflow
+    spread = far * np.sqrt(((moved / far) ** 2).sum(axis=axis, keepdims=True) / np.maximum(many - 1, 1))
     least = np.where(there, values, np.inf).min(axis=axis, keepdims=True)
     most = np.where(there, values, -np.inf).max(axis=axis, keepdims=True)
     varies = (most > least) & (spread > 0)  # the mean of equal numbers may differ from them in the last digit

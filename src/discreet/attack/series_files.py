@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_NAMED = 5
+LARGEST = 1e100
+"""The square of this number, and of one over it, is a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +123,12 @@ def _refuse_odd_numbers(file: SeriesFile, which: str) -> SeriesFile:
         raise InputError(
             f"{counted(infinite, f'unit of {which}', 'have')} infinite numbers.",
             hint="Correct them, or leave these units out.",
+        )
+    largest = float(np.nanmax(np.abs(file.values), initial=0.0))
+    if largest > LARGEST or 0 < largest < 1 / LARGEST:
+        raise InputError(
+            f"The numbers of {which} are of a size at which distances are no longer exact.",
+            hint="Give them in another unit.",
         )
     empty = int((np.isnan(file.values).sum(axis=2) == file.values.shape[2]).any(axis=1).sum())
     if empty:

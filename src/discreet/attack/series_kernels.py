@@ -13,6 +13,10 @@ import numpy as np
 from discreet.jit import kernel
 
 
+SLIGHT = 1e-14
+"""Correlations that fall short of 1 by less than this do so by rounding."""
+
+
 @kernel("void(f8[:,::1], f8[:,::1], i8, b1, f8[:,::1])")
 def minkowski_block(left: Any, right: Any, q: int, signed: bool, found: Any) -> None:
     """Minkowski distances; ``signed`` sums powers with their signs, as the source prints it."""
@@ -83,14 +87,17 @@ def correlation(x: Any, v: Any, least: int) -> float:
         return 0.0
     mean_x /= shared
     mean_v /= shared
+    wide_x, wide_v = high_x - low_x, high_v - low_v  # products of shares of them do not vanish
     both, own, other = 0.0, 0.0, 0.0
     for k in range(len(x)):
         if x[k] == x[k] and v[k] == v[k]:
-            both += (x[k] - mean_x) * (v[k] - mean_v)
-            own += (x[k] - mean_x) ** 2
-            other += (v[k] - mean_v) ** 2
+            moved_x, moved_v = (x[k] - mean_x) / wide_x, (v[k] - mean_v) / wide_v
+            both += moved_x * moved_v
+            own += moved_x * moved_x
+            other += moved_v * moved_v
     scale = np.sqrt(own) * np.sqrt(other)
-    return min(1.0, max(-1.0, both / scale)) if scale > 0 else 0.0
+    r = both / scale
+    return r if abs(r) < 1.0 - SLIGHT else (1.0 if r > 0 else -1.0)
 
 
 @kernel("void(f8[:,::1], f8[:,::1], f8, b1, f8[:,::1])")

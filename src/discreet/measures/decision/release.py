@@ -54,8 +54,8 @@ def release_problem(
     match
         For single columns, what agrees with a published value in place of all this; as for :func:`decision_problem`.
     strange
-        A published code that agrees with no value of the register is refused, because such records would look safe for
-        no other reason than different codes. ``"nobody"`` takes them as they are.
+        A published code that agrees with no value of the register is refused, and a record that agrees with nobody there:
+        they would look safe for no other reason than different codes. ``"nobody"`` takes them as they are.
 
     Examples
     --------
@@ -76,7 +76,21 @@ def release_problem(
         raise ParameterError(unknown_name("strange", str(strange), ["refuse", "nobody"]))
     compared = tuple(_compared(theirs, mine, name, before, (match or {}).get(name)) for name in names)
     notes = [note for attribute in compared for note in _strange(attribute, strange)]
-    return DecisionProblem(compared, np.arange(len(theirs)), _own(theirs, mine, before), None, tuple(notes))
+    found = DecisionProblem(compared, np.arange(len(theirs)), _own(theirs, mine, before), None, tuple(notes))
+    if strange == "refuse":
+        _refuse_nobody(found)
+    return found
+
+
+def _refuse_nobody(problem: DecisionProblem) -> None:
+    """Refuse records that nobody could be, although each of their codes is somebody's."""
+    alone = int((problem.consistent() == 0).sum())
+    if alone:
+        raise InputError(
+            f"{counted(alone, 'released record', 'agree')} with nobody in the register, although all codes do.",
+            hint="Such records would look safe. Give original= the records before they were changed (numbers beyond a "
+            "limit, say, are published as the limit), or strange='nobody' if they are in no register or were altered.",
+        )
 
 
 def _refuse_names(
