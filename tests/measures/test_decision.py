@@ -318,8 +318,8 @@ def test_records_that_nobody_could_be_are_refused():
         release_problem(before, after, ["age", "sex"])
     assert str(refused.value) == (
         "1 released record agrees with nobody in the register, although all codes do. Such records would look safe. "
-        "Give original= the records before they were changed (numbers beyond a limit, say, are published as the limit), "
-        "or strange='nobody' if they are in no register or were altered."
+        "Give original= the records before they were changed (numbers beyond a limit, say, are published as the "
+        "limit), or strange='nobody' if they are in no register or were altered."
     )
     assert release_problem(before, after, ["age", "sex"], strange="nobody").consistent().tolist() == [1, 0, 1]
     assert release_problem(before, after, ["age", "sex"], original=before).consistent().tolist() == [1, 1, 1]

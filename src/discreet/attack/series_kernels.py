@@ -12,7 +12,6 @@ import numpy as np
 
 from discreet.jit import kernel
 
-
 SLIGHT = 1e-14
 """Correlations that fall short of 1 by less than this do so by rounding."""
 

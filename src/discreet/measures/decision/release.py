@@ -54,8 +54,8 @@ def release_problem(
     match
         For single columns, what agrees with a published value in place of all this; as for :func:`decision_problem`.
     strange
-        A published code that agrees with no value of the register is refused, and a record that agrees with nobody there:
-        they would look safe for no other reason than different codes. ``"nobody"`` takes them as they are.
+        A published code that agrees with no value of the register is refused, and a record that agrees with nobody in
+        it: they would look safe for no other reason than different codes. ``"nobody"`` takes them as they are.
 
     Examples
     --------
