@@ -23,6 +23,7 @@ from discreet.measures import (
     jaro,
     min_risk,
     policy_count,
+    policy_over_dictionaries,
     problem_risk,
     release_problem,
     risk_curve,
@@ -160,6 +161,62 @@ def test_large_classes_are_searched_and_say_so(small, monkeypatch):
         assert not found.exact
         assert is_policy(found.disclosed, 2, kind, problem.available)
         assert best.risk.risk - 1e-12 <= found.risk.risk <= 1.5 * best.risk.risk
+
+
+@pytest.fixture(scope="module")
+def lists():
+    """Records with a gap, and three dictionaries that know different things."""
+    rng = np.random.default_rng(12)
+    register = pa.table({"id": np.arange(8), **{f"x{j}": rng.choice(["a", "b", "c"], 8) for j in range(3)}})
+    released = register.slice(0, 4).set_column(2, "x1", pa.array(["a", None, "b", "c"]))
+    known = [["id", "x0"], ["id", "x1", "x2"], ["id", "x0", "x1", "x2"]]
+    return released, [(register.select(names), chance) for names, chance in zip(known, (0.5, 0.3, 0.2), strict=True)]
+
+
+@pytest.mark.parametrize("criterion", ["bayes", "minimax"])
+@pytest.mark.parametrize("k", [0, 1, 2, 3])
+def test_the_best_policy_over_dictionaries_is_the_best_of_all(lists, criterion, k):
+    released, dictionaries = lists
+    harm = Sensitivity("phi5", {"x0": 0.1, "x1": 0.9, "x2": [0.1, 0.2, 0.7, 0.3]})
+    found = policy_over_dictionaries(released, dictionaries, k, "id", sensitivity=harm, criterion=criterion)
+    problems = [decision_problem(released, one, "id") for one, _ in dictionaries]
+    each = [
+        [problem_risk(problem, mask, harm).risk for problem in problems] for mask in all_masks(problems[0], k, "record")
+    ]
+    means, worst = np.array(each) @ [0.5, 0.3, 0.2], np.max(each, axis=1)
+    assert found.exact
+    assert (found.risks.bayes if criterion == "bayes" else found.risks.worst) == pytest.approx(
+        min(means if criterion == "bayes" else worst)
+    )
+    own = risk_over_dictionaries(released, dictionaries, "id", disclosed=found.disclosed, sensitivity=harm)
+    assert found.risks.risks == pytest.approx(own.risks)
+    assert is_policy(found.disclosed, k, "record", problems[0].available)
+    assert (found.notes == ()) == (k < 3)
+
+
+def test_many_policies_are_a_game_against_the_dictionaries(lists, monkeypatch):
+    released, dictionaries = lists
+    best = policy_over_dictionaries(released, dictionaries, 1, "id", criterion="minimax")
+    monkeypatch.setattr("discreet.measures.decision.uncertain.MOST_POLICIES", 0)
+    found = policy_over_dictionaries(released, dictionaries, 1, "id", criterion="minimax")
+    assert found.bound - 1e-12 <= best.risks.worst <= found.risks.worst <= 1.2 * best.risks.worst
+    assert found.exact == (found.risks.worst <= found.bound * (1 + 1e-9))
+    with pytest.raises(ParameterError, match=r"There is no criterion 'mean'\."):
+        policy_over_dictionaries(released, dictionaries, 1, "id", criterion="mean")
+    monkeypatch.setattr("discreet.measures.decision.uncertain.MOST_SETS", 2)
+    with pytest.raises(ParameterError, match=r"There are more than 2 sets of 1 attribute\. Name fewer attributes"):
+        policy_over_dictionaries(released, dictionaries, 1, "id")
+
+
+def test_what_is_endlessly_harmful_is_not_disclosed(lists):
+    released, dictionaries = lists
+    harm = Sensitivity("phi1", {"x0": np.inf, "x1": np.inf, "x2": 0.5})
+    for criterion in ("bayes", "minimax"):
+        found = policy_over_dictionaries(released, dictionaries, 1, "id", sensitivity=harm, criterion=criterion)
+        assert found.disclosed.tolist() == [[False, False, True]] * 4
+        none = policy_over_dictionaries(released, dictionaries, 2, "id", sensitivity=harm, criterion=criterion)
+        assert none.risks.worst == np.inf
+        assert (none.disclosed.sum(axis=1) == 2).all()
 
 
 def test_sums_of_weights_by_hand(small):

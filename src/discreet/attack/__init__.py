@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
     from discreet.attack.rank_windows import RankBounds, rank_bounds
     from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
-    from discreet.attack.series import SeriesComparison, SeriesLinks, compare_series_links, link_series
+    from discreet.attack.series import SeriesLinks, link_series
+    from discreet.attack.series_comparison import SeriesComparison, compare_series_links
     from discreet.attack.series_distances import WarpingPath, normalised_series, series_distance, warping_path
     from discreet.attack.slivers import Slivers, sliver_attack
     from discreet.attack.uniqueness import Entry, EntryBounds, attainable_values, unique_entries
@@ -84,7 +85,8 @@ if not TYPE_CHECKING:
             "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
             "rank_windows": ["RankBounds", "rank_bounds"],
             "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],
-            "series": ["SeriesComparison", "SeriesLinks", "compare_series_links", "link_series"],
+            "series": ["SeriesLinks", "link_series"],
+            "series_comparison": ["SeriesComparison", "compare_series_links"],
             "series_distances": ["WarpingPath", "normalised_series", "series_distance", "warping_path"],
             "slivers": ["Slivers", "sliver_attack"],
             "uniqueness": ["Entry", "EntryBounds", "attainable_values", "unique_entries"],

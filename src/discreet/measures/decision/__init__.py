@@ -26,6 +26,7 @@ from discreet.measures.decision.risk import (
     risk_over_dictionaries,
 )
 from discreet.measures.decision.sensitivity import Sensitivity
+from discreet.measures.decision.uncertain import UncertainPolicy, policy_over_dictionaries
 
 __all__ = [
     "DecisionProblem",
@@ -36,6 +37,7 @@ __all__ = [
     "Policy",
     "RiskCurve",
     "Sensitivity",
+    "UncertainPolicy",
     "best_policy",
     "decision_problem",
     "decision_risk",
@@ -45,6 +47,7 @@ __all__ = [
     "jaro",
     "min_risk",
     "policy_count",
+    "policy_over_dictionaries",
     "problem_risk",
     "release_problem",
     "risk_curve",

@@ -123,7 +123,7 @@ def min_risk(problem: DecisionProblem, k: int, sensitivity: Sensitivity, *, refi
     >>> chosen.sets(problem.names)
     [('first',), ('first',), ('last',)]
     """
-    _refuse_k(k, len(problem.names))
+    refuse_k(k, len(problem.names))
     if not isinstance(sensitivity, Sensitivity) or sensitivity.form != "phi5":
         raise ParameterError(
             "MinRisk is for the multiplicative sensitivity.", hint='Give Sensitivity("phi5", ...), or use best_policy.'
@@ -136,7 +136,7 @@ def min_risk(problem: DecisionProblem, k: int, sensitivity: Sensitivity, *, refi
     place = np.argsort(order, axis=1, kind="stable")
     mask = (place < k) & problem.available
     exact = not notes and independent_attributes(problem)
-    notes += _short_notes(problem.available.sum(axis=1), k, "record")
+    notes += short_notes(problem.available.sum(axis=1), k, "record")
     if refine:
         mask = _exchanged(problem, mask, sensitivity)
     return Policy(mask, problem_risk(problem, mask, sensitivity), exact, gamma, tuple(notes))
@@ -242,9 +242,9 @@ def best_policy(
     _refuse_kind(kind)
     there = problem.available
     many = {"file": there.size, "record": there.shape[1], "attribute": there.shape[0]}[kind]
-    _refuse_k(k, many)
+    refuse_k(k, many)
     axis = {"file": None, "record": 1, "attribute": 0}[kind]
-    notes = _short_notes(np.atleast_1d(there.sum(axis=axis)), k, kind)
+    notes = short_notes(np.atleast_1d(there.sum(axis=axis)), k, kind)
     if kind == "record":
         mask, exact = _by_record(problem, k, sensitivity)
     elif kind == "file":
@@ -440,7 +440,8 @@ def _less(tried: Floats, best: Floats) -> Bools:
     return np.asarray(tried < best - SAME * finite)
 
 
-def _short_notes(there: Ints, k: int, kind: PolicyClass) -> list[str]:
+def short_notes(there: Ints, k: int, kind: PolicyClass) -> list[str]:
+    """What to know where fewer fields hold something than are to be disclosed."""
     short = int((there < k).sum())
     if not short:
         return []
@@ -449,7 +450,8 @@ def _short_notes(there: Ints, k: int, kind: PolicyClass) -> list[str]:
     return [f"{counted(short, kind, 'have')} fewer than {counted(k, 'value')}: all of these are disclosed."]
 
 
-def _refuse_k(k: int, most: int) -> None:
+def refuse_k(k: int, most: int) -> None:
+    """Refuse a number of fields that there are not."""
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k <= most:
         raise ParameterError(f"k={k!r} is not allowed.", hint=f"Give a whole number from 0 to {most:,}.")
 

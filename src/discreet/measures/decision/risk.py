@@ -230,6 +230,13 @@ def risk_over_dictionaries(
     >>> found.risks.tolist(), found.bayes, found.worst
     ([0.5, 1.0], 0.75, 1.0)
     """
+    prior = checked_prior(dictionaries)
+    risks = np.array([decision_risk(records, one, id, **options).risk for one, _ in dictionaries])
+    return DictionaryRisks(risks, prior, float(risks[prior > 0] @ prior[prior > 0]), float(risks.max()))
+
+
+def checked_prior(dictionaries: Sequence[tuple[Any, float]]) -> Floats:
+    """How likely each of several dictionaries is."""
     if not dictionaries:
         raise InputError("There is no dictionary.", hint="Give at least one, with its probability.")
     prior = np.array([chance for _, chance in dictionaries], np.float64)
@@ -238,5 +245,4 @@ def risk_over_dictionaries(
             f"The probabilities of the dictionaries add up to {prior.sum():g}, or one is negative.",
             hint="Give numbers from 0 that add up to 1.",
         )
-    risks = np.array([decision_risk(records, one, id, **options).risk for one, _ in dictionaries])
-    return DictionaryRisks(risks, prior, float(risks[prior > 0] @ prior[prior > 0]), float(risks.max()))
+    return prior
