@@ -421,5 +421,5 @@ def _reach(best: Floats, slack: float, question: SeriesQuestion) -> Floats:
 def _chosen(question: SeriesQuestion, near: Bools, group: Ints, first: Ints, rng: np.random.Generator) -> Ints:
     """The unit that is taken among those equally near."""
     if question.ties != "random":
-        return first[near.argmax(axis=1)]
+        return np.asarray(first[near.argmax(axis=1)])
     return np.array([rng.choice(np.flatnonzero(row[group])) for row in near], np.int64)
