@@ -211,6 +211,15 @@ def test_the_unit_of_numbers_changes_no_link(series, unit, distance, normalise):
     assert (found.links == link_series(original, released, distance, normalise=normalise).links).all()
 
 
+def test_one_very_large_unit_does_not_hide_the_others():
+    rng = np.random.default_rng(8)
+    original = rng.normal(size=(60, 6)).cumsum(axis=1) + 50
+    original[0] *= 1e9
+    for distance in ("minkowski", "sts", "dtw"):
+        for normalise in ("pooled", None):
+            assert link_series(original, original, distance, normalise=normalise).share == 1.0
+
+
 def test_units_beyond_reason_are_refused():
     for unit in (1e-120, 1e120):
         with pytest.raises(

@@ -37,8 +37,10 @@ from discreet.progress import checkpoint
 
 SAME = 1e-9
 """Distances that differ by a smaller share are equal."""
-NOTHING = 1e-12
+NOTHING = 1e-14
 """So are distances that differ by less than this share of the largest value: the last digits of sums."""
+NO_DISTANCE = 1e-12
+"""Distances by correlation have no unit; these are below what rounding leaves of them."""
 BLOCK = 2**21
 """So many distances are held at once."""
 STAGE = "series"
@@ -404,7 +406,7 @@ def _summed(question: SeriesQuestion, pairs: Iterable[tuple[SeriesPart, SeriesPa
 def _slack(question: SeriesQuestion, parts: Sequence[SeriesPart]) -> float:
     """What sums may be off by: nothing that tells series apart."""
     if question.distance == "cc":
-        return float(NOTHING**question.beta)
+        return float(NO_DISTANCE**question.beta)
     largest = max(float(np.nanmax(np.abs(part.values))) for part in parts)
     if question.distance == "sts":
         largest /= min(float(np.diff(part.times).min()) for part in parts)
