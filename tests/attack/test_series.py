@@ -102,7 +102,7 @@ def test_the_order_of_rows_and_blocks_changes_nothing(series, monkeypatch):
     moved = link_series(original, released[order], "dtw", truth=place)
     assert (moved.chance == found.chance).all()
     assert (order[moved.links] == found.links).all()
-    monkeypatch.setattr("discreet.attack.series.BLOCK", 100)
+    monkeypatch.setitem(link_series.__globals__, "BLOCK", 100)
     again = link_series(original, released, "dtw")
     assert (again.links == found.links).all()
     assert (again.second == found.second).all()

@@ -155,7 +155,7 @@ def test_large_classes_are_searched_and_say_so(small, monkeypatch):
     problem, harm = small
     exact = {kind: best_policy(problem, 2, harm, kind) for kind in ("record", "file", "attribute")}
     for name in ("MOST_SETS", "MOST_POLICIES", "MOST_SHARED"):
-        monkeypatch.setattr(f"discreet.measures.decision.policies.{name}", 0)
+        monkeypatch.setitem(best_policy.__globals__, name, 0)
     for kind, best in exact.items():
         found = best_policy(problem, 2, harm, kind)
         assert not found.exact
@@ -197,13 +197,13 @@ def test_the_best_policy_over_dictionaries_is_the_best_of_all(lists, criterion, 
 def test_many_policies_are_a_game_against_the_dictionaries(lists, monkeypatch):
     released, dictionaries = lists
     best = policy_over_dictionaries(released, dictionaries, 1, "id", criterion="minimax")
-    monkeypatch.setattr("discreet.measures.decision.uncertain.MOST_POLICIES", 0)
+    monkeypatch.setitem(policy_over_dictionaries.__globals__, "MOST_POLICIES", 0)
     found = policy_over_dictionaries(released, dictionaries, 1, "id", criterion="minimax")
     assert found.bound - 1e-12 <= best.risks.worst <= found.risks.worst <= 1.2 * best.risks.worst
     assert found.exact == (found.risks.worst <= found.bound * (1 + 1e-9))
     with pytest.raises(ParameterError, match=r"There is no criterion 'mean'\."):
         policy_over_dictionaries(released, dictionaries, 1, "id", criterion="mean")
-    monkeypatch.setattr("discreet.measures.decision.uncertain.MOST_SETS", 2)
+    monkeypatch.setitem(policy_over_dictionaries.__globals__, "MOST_SETS", 2)
     with pytest.raises(ParameterError, match=r"There are more than 2 sets of 1 attribute\. Name fewer attributes"):
         policy_over_dictionaries(released, dictionaries, 1, "id")
 
