@@ -31,6 +31,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     report,
     risk,
     rounding,
+    series,
     startup,
     structure,
     suppression,

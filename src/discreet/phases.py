@@ -32,6 +32,7 @@ PHASES: dict[str, tuple[str, str]] = {
     "smooth counts": ("Looking at neighbours of sample uniques", ""),
     "log-linear models": ("Fitting log-linear models", "pair of keys"),
     "combinations of keys": ("Looking at combinations of keys", "combination"),
+    "series": ("Linking series", "series"),
     "prices": ("Trying other promises", "promise"),
     "relations": ("Finding out which cells add up", ""),
     "protect": ("Protecting unsafe cells", ""),

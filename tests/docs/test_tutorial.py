@@ -35,6 +35,8 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/how-to/tiers.md", 1),
         ("docs/how-to/synthetic-files.md", 4),
         ("docs/how-to/linkage.md", 6),
+        ("docs/how-to/series-linkage.md", 3),
+        ("docs/how-to/decision-risk.md", 4),
         ("docs/how-to/research-data-centre.md", 3),
         ("docs/how-to/methodologist.md", 3),
         ("docs/methods/adjust.md", 1),

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from discreet.attack.rank_windows import RankBounds, rank_bounds
     from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
     from discreet.attack.record_audit import NotRun, RecordAudit
+    from discreet.attack.series import SeriesLinks, link_series
+    from discreet.attack.series_comparison import SeriesComparison, compare_series_links
+    from discreet.attack.series_distances import WarpingPath, normalised_series, series_distance, warping_path
     from discreet.attack.slivers import Slivers, sliver_attack
     from discreet.attack.synthetic.attribute import AttributeDisclosure, attribute_disclosure
     from discreet.attack.synthetic.battery import SyntheticAttacks, attack_synthetic
@@ -61,9 +64,12 @@ __all__ = [
     "RecordAttack",
     "RecordAudit",
     "RegionDifferences",
+    "SeriesComparison",
+    "SeriesLinks",
     "ShareInterval",
     "Slivers",
     "SyntheticAttacks",
+    "WarpingPath",
     "WorstInsider",
     "answers_needed",
     "attack_by_insiders",
@@ -75,6 +81,7 @@ __all__ = [
     "average_answers",
     "binomial_interval",
     "closest_records",
+    "compare_series_links",
     "difference_releases",
     "disclosed_by_bounds",
     "inference_attack",
@@ -82,15 +89,19 @@ __all__ = [
     "least_squares_attack",
     "link",
     "link_all_ways",
+    "link_series",
     "linkability_attack",
     "margin_bounds",
     "margins_to_withhold",
     "membership_attack",
+    "normalised_series",
     "rank_bounds",
+    "series_distance",
     "singling_out_attack",
     "sliver_attack",
     "two_way_disclosure",
     "unique_entries",
+    "warping_path",
 ]
 
 if not TYPE_CHECKING:
@@ -110,6 +121,9 @@ if not TYPE_CHECKING:
             "rank_windows": ["RankBounds", "rank_bounds"],
             "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],
             "record_audit": ["NotRun", "RecordAudit"],
+            "series": ["SeriesLinks", "link_series"],
+            "series_comparison": ["SeriesComparison", "compare_series_links"],
+            "series_distances": ["WarpingPath", "normalised_series", "series_distance", "warping_path"],
             "slivers": ["Slivers", "sliver_attack"],
             "synthetic.attribute": ["AttributeDisclosure", "attribute_disclosure"],
             "synthetic.battery": ["SyntheticAttacks", "attack_synthetic"],
