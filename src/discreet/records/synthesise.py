@@ -300,4 +300,3 @@ def _words_of(records: RecordSet, strata: Sequence[str]) -> Any:
         return f" with {said}" if said else ""
 
     return words
-

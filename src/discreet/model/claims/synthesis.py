@@ -8,9 +8,7 @@ from typing import Any
 from discreet.errors import counted, listed
 from discreet.model.claims.base import INSECURE, Claim
 
-NOT_SAFE = (
-    "how much synthetic records tell of real ones: models may follow single records closely, and nothing is proved of that"
-)
+NOT_SAFE = "how much synthetic records tell of real ones: models may follow single records closely, and nothing is proved of that"
 RARE_CODES = "codes that few records have: they may be released, and show that somebody has them"
 KEPT = (
     "readers who find somebody by {}, which stayed: synthesised values of that record were drawn for a record like it"
@@ -49,9 +47,7 @@ def _numbers(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         return ""
     least = method["min_leaf"]
     fine = [one["column"] for one in facts["models"] if one["kind"] == "numbers" and one["fine"]]
-    none = (
-        f" No value of {listed(fine)} is released that fewer than {least} records have." if fine else ""
-    )
+    none = f" No value of {listed(fine)} is released that fewer than {least} records have." if fine else ""
     return (
         f" Numbers of {listed(numbers)} were drawn around values of records, and the {least} largest and smallest values "
         f"cut off.{none}"

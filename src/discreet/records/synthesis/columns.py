@@ -262,9 +262,9 @@ def _ends(ordered: Ints, rare: Ints, least: int, step: int) -> tuple[int, int]:
         if place == len(rare) or rare[place] != outer:
             found.append(outer)
             continue
-        middle = (outer + inner) // 2 // step * step
+        middle, half = (outer + inner) // 2 // step * step, int(values[len(values) // 2])
         room = [middle + sign * away * step for away in range(TRIES) if sign * (outer - middle) >= away * step]
-        room += [middle - sign * away * step for away in range(1, TRIES)]
+        room += [middle - sign * away * step for away in range(1, TRIES) if sign * (middle - half) >= away * step]
         free = np.flatnonzero(~np.isin(room, rare))
         found.append(room[int(free[0])] if len(free) else middle)
     return found[0], max(found[1], found[0])

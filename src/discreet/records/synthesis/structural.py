@@ -159,5 +159,3 @@ def _equals(column: pa.ChunkedArray, wanted: pa.Scalar) -> Bools:
     if not wanted.is_valid:
         return np.asarray(column.is_null().to_numpy(), np.bool_)
     return np.asarray(pc.equal(column, wanted).fill_null(False).to_numpy(), np.bool_)
-
-

@@ -280,7 +280,19 @@ def grown(bins: Any, ordered: Any, values: Any, codes: Any, size: Any, least: An
         if end - start >= 2 * least and leaf[2] > 1e-12 * (1.0 + leaf[1]):
             worth = leaf[1] - leaf[2] if size == 0 else (end - start) - leaf[2]
             _, of = _best_cut(
-                bins, ordered, order, start, end, values, codes, leaf, left, right, grouped, goes_left[node], least,
+                bins,
+                ordered,
+                order,
+                start,
+                end,
+                values,
+                codes,
+                leaf,
+                left,
+                right,
+                grouped,
+                goes_left[node],
+                least,
                 worth + gain * whole,
             )
             if of >= 0:
