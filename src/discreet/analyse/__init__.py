@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING
 from discreet.lazy import names_from
 
 if TYPE_CHECKING:
+    from discreet.analyse.copies import CombinedEstimate, combine_copies
     from discreet.analyse.designs import retention_probabilities
     from discreet.analyse.estimators import bsimex, ipw, simex
     from discreet.analyse.results import CorrectedFit, SimulationPath, WeightDiagnostics
 
 __all__ = [
+    "CombinedEstimate",
     "CorrectedFit",
     "SimulationPath",
     "WeightDiagnostics",
     "bsimex",
+    "combine_copies",
     "ipw",
     "retention_probabilities",
     "simex",
@@ -33,6 +36,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = names_from(
         __name__,
         {
+            "copies": ["CombinedEstimate", "combine_copies"],
             "designs": ["retention_probabilities"],
             "estimators": ["bsimex", "ipw", "simex"],
             "results": ["CorrectedFit", "SimulationPath", "WeightDiagnostics"],

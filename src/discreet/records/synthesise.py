@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -42,8 +42,8 @@ OF_CODES, OF_NUMBERS = ("cart", "sample", "logit", "polytomous"), ("cart", "samp
 class Synthesise(Keyed, RecordMethod):
     """Draw columns anew, one after the other, each from a model by the columns before it.
 
-    Models are made of the original values, and drawn from with what the columns before were drawn to be, so that records
-    in which all columns are synthesised are nobody's. There are as many records as before.
+    Models are made of the original values, and drawn from with what the columns before were drawn to be, so that
+    records in which all columns are synthesised are nobody's. There are as many records as before.
 
     Parameters
     ----------
@@ -77,7 +77,8 @@ class Synthesise(Keyed, RecordMethod):
     proper
         Whether models are made of records drawn with replacement, so that several copies show how unsure models are.
     copy
-        The number of the copy; each is drawn by itself. :func:`discreet.analyse.combine_copies` puts estimates together.
+        The number of the copy; each is drawn by itself. :func:`discreet.analyse.combine_copies` puts their estimates
+        together.
     version
         Version of the draws.
     key_file
@@ -210,17 +211,18 @@ class Synthesise(Keyed, RecordMethod):
         return list(self.given)
 
     def _model(self, column: SynthesisColumn) -> Model:
-        coded = isinstance(column, CodeColumn)
+        coded, size = isinstance(column, CodeColumn), column.size if isinstance(column, CodeColumn) else 0
         if column.name not in self.models:
             if self.default != "parametric":
                 return self.default
-            return "normal_rank" if not coded else "logit" if column.size == 2 else "polytomous"
+            return "normal_rank" if not coded else "logit" if size == 2 else "polytomous"
         model: Model = self.models[column.name]
         allowed = OF_CODES if coded else OF_NUMBERS
         if model not in allowed:
             hint = f"Use {listed(allowed)}."
             if coded and model in OF_NUMBERS:
-                hint += f" Columns of csv files are text unless they are called numbers: Microdata(numeric=[{column.name!r}])."
+                hint += " Columns of csv files are text unless they are called numbers: "
+                hint += f"Microdata(numeric=[{column.name!r}])."
             elif not coded:
                 hint += f" Where the numbers are codes, name it in categories=[{column.name!r}]."
             raise ParameterError(
@@ -228,9 +230,9 @@ class Synthesise(Keyed, RecordMethod):
                 f"{'codes' if coded else 'numbers'}.",
                 hint=hint,
             )
-        if coded and model == "logit" and column.size != 2:
+        if coded and model == "logit" and size != 2:
             raise ParameterError(
-                f"The model 'logit' is for two codes, and column {column.name!r} has {column.size} (an empty field "
+                f"The model 'logit' is for two codes, and column {column.name!r} has {size} (an empty field "
                 "is one, too).",
                 hint="Use 'polytomous'.",
             )
@@ -263,6 +265,15 @@ class Synthesise(Keyed, RecordMethod):
         purpose = self.purpose(f"synthesise/{name}/{use}", *told)
         return fractions(draws(key.secret, purpose, self.version, records.identity))
 
+    def _seal(self, records: RecordSet, key: Key, columns: Iterable[str], changed: Mapping[str, Any]) -> str:
+        """A digest of all drawn values that only the key makes: models are not made again to check them."""
+        assert records.identity is not None
+        rows = order_of(records.identity)
+        seal = blake2b(f"synthesise/seal/{self.version}".encode(), key=key.secret, digest_size=16)
+        for name in columns:
+            seal.update(name.encode() + b"\0" + content_of(changed[name], rows))
+        return seal.hexdigest()
+
     def _outcome(
         self,
         records: RecordSet,
@@ -282,6 +293,7 @@ class Synthesise(Keyed, RecordMethod):
             "weighted": bool(records.with_role(WEIGHT)),
             "homes": homes is not None,
             "insecure": key.insecure,
+            "seal": self._seal(records, key, columns, sequence.changed),
             "models": [
                 {"column": name, "model": models[name]}
                 | column_facts(columns[name], sequence.sizes.get(name), sequence.met.get(name, 0))

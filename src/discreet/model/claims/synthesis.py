@@ -8,7 +8,10 @@ from typing import Any
 from discreet.errors import counted, listed
 from discreet.model.claims.base import INSECURE, Claim
 
-NOT_SAFE = "how much synthetic records tell of real ones: models may follow single records closely, and nothing is proved of that"
+NOT_SAFE = (
+    "how much synthetic records tell of real ones: models may follow single records closely, and nothing is proved of "
+    "that"
+)
 RARE_CODES = "codes that few records have: they may be released, and show that somebody has them"
 KEPT = (
     "readers who find somebody by {}, which stayed: synthesised values of that record were drawn for a record like it"
@@ -28,9 +31,9 @@ def synthesis_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Clai
     homes = f" {listed(facts['households'])} drawn once for each household." if facts["households"] else ""
     again = ", of records drawn with replacement" if method["proper"] else ""
     statement = (
-        f"Done as stated: in {counted(facts['rows'], 'record')}, {models} were drawn{within}, one after the other, each "
-        f"from a model by those before it{given}{again} (copy {method['copy']}).{homes} Codes and gaps are some that "
-        f"the column has{within}.{_numbers(method, facts)}{_rules(method)} Nothing else changed."
+        f"Done as stated: in {counted(facts['rows'], 'record')}, {models} were drawn{within}, one after the other, "
+        f"each from a model by those before it{given}{again} (copy {method['copy']}).{homes} Codes and gaps are some "
+        f"that the column has{within}.{_numbers(method, facts)}{_rules(method)} Nothing else changed."
     )
     codes = [one for one in facts["models"] if one["kind"] == "codes"]
     left_out = [NOT_SAFE, *([RARE_CODES] if codes else []), *_chance(method, facts)]
@@ -49,16 +52,16 @@ def _numbers(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     fine = [one["column"] for one in facts["models"] if one["kind"] == "numbers" and one["fine"]]
     none = f" No value of {listed(fine)} is released that fewer than {least} records have." if fine else ""
     return (
-        f" Numbers of {listed(numbers)} were drawn around values of records, and the {least} largest and smallest values "
-        f"cut off.{none}"
+        f" Numbers of {listed(numbers)} were drawn around values of records, and the {least} largest and smallest "
+        f"values cut off.{none}"
     )
 
 
 def _chance(method: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
     """Columns without room between values, and how many released ones are also those of few records."""
     return [
-        f"that {counted(one['met'], 'released value')} of {one['column']} {'is' if one['met'] == 1 else 'are'} also one "
-        f"that fewer than {method['min_leaf']} records have, by chance: the column has no room between its values"
+        f"that {counted(one['met'], 'released value')} of {one['column']} {'is' if one['met'] == 1 else 'are'} also "
+        f"one that fewer than {method['min_leaf']} records have, by chance: the column has no room between its values"
         for one in facts["models"]
         if one["kind"] == "numbers" and not one["fine"]
     ]

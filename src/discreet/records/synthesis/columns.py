@@ -29,7 +29,7 @@ TRIES = 1000
 
 @dataclass(frozen=True, eq=False)
 class CodeColumn:
-    """A column of codes: the number of each record's, and what the numbers stand for, a gap first where there is one."""
+    """A column of codes: the number of each record's, and what numbers stand for, a gap first where there is one."""
 
     name: str
     codes: Ints
@@ -167,7 +167,7 @@ def _coded(column: pa.ChunkedArray, empty: Bools, about: ColumnInfo, least: int)
     counts, values = found.field("counts").to_numpy(), found.field("values")
     if len(counts) <= FEW_NUMBERS and bool((counts >= least).all()):
         return True
-    few = 0 < len(about.value_labels) and len(counts) <= len(about.value_labels)
+    few = bool(about.value_labels) and len(counts) <= len(about.value_labels)
     return few and all(code_text(value) in about.value_labels for value in values.to_pylist())
 
 
@@ -300,7 +300,7 @@ def content_of(column: pa.ChunkedArray, rows: Ints) -> bytes:
 
     gaps = np.asarray(column.is_null().to_numpy(), np.bool_)
     if not (pa.types.is_string(column.type) or pa.types.is_boolean(column.type)):
-        return gaps[rows].tobytes() + _numbers(column)[rows].tobytes()
+        return bytes(gaps[rows].tobytes() + _numbers(column)[rows].tobytes())
     text = column.cast(pa.string()).fill_null("")
     words = sorted(text.unique().to_pylist())
     codes = np.asarray(pc.index_in(text, pa.array(words, pa.string())).to_numpy(), np.int64)

@@ -142,8 +142,7 @@ def drawn_units(
     many = len(units)
     if model == "normal":
         mean, size = _line(setting, units.astype(np.float64))
-        values = mean + size * _normal(chance)
-        return column.on_grid(values, spread), LeafSizes(1, many, many)
+        return column.on_grid(mean + size * _normal(chance), spread), LeafSizes(1, many, many)
     if model == "normal_rank":
         from scipy.special import ndtr
 
@@ -178,7 +177,7 @@ def _leaf_ends(found: Donors, rows: int) -> Ints:
 
 def _middle_ranks(units: Ints) -> Floats:
     """Ranks from 1 on; equal values share the mean of theirs."""
-    distinct, place, often = np.unique(units, return_inverse=True, return_counts=True)
+    _, place, often = np.unique(units, return_inverse=True, return_counts=True)
     last = np.cumsum(often)
     middle = last - (often - 1) / 2
     return np.asarray(middle[place.ravel()], np.float64)

@@ -249,7 +249,7 @@ def refuse_late_rules(
                 records[condition.column]  # refuses what is not there
                 if condition.column in order and condition.column not in seen:
                     raise ParameterError(
-                        f"The rule {rule.text!r} of {name!r} looks at {condition.column!r}, which is synthesised later.",
+                        f"The rule {rule.text!r} of {name!r} looks at {condition.column!r}, which is drawn later.",
                         hint=f"Name {condition.column!r} before {name!r} in order=.",
                     )
                 if whole is not None and name in whole and condition.column not in whole:

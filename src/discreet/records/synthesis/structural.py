@@ -114,7 +114,7 @@ def condition_holds(condition: Condition, records: RecordSet) -> Bools:
     column, missing = records[condition.column], records.about(condition.column).missing
     gaps = np.asarray(column.is_null().to_numpy(), np.bool_)
     if condition.operator in ("is null", "is not null"):
-        return gaps == (condition.operator == "is null")
+        return gaps if condition.operator == "is null" else ~gaps
     holds = _compared(condition, column)
     if condition.operator in ORDER and missing:
         return holds & ~empty_rows(records, condition.column)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from discreet.model.claims.synthesis import synthesis_claim
 from discreet.model.condition import Condition, conditions_in
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
+from discreet.verify.records.keyed_draws import identity_of
 from discreet.verify.records.value_columns import NEVER, whole_units
 from discreet.verify.records.words import code_of
 
@@ -68,11 +70,13 @@ def check_synthesised(step: CheckedStep) -> None:
             _check_numbers(step, stated, ruled.get(name, np.zeros(len(step.original), np.bool_)))
         _check_leaves(step, stated)
     _check_households(step)
+    _check_seal(step)
     step.claims(synthesis_claim(step.method, facts))
     step.verdict.take_for_granted(
         "that values were drawn from the stated models, whose leaves are as large as stated", "method"
     )
-    step.verdict.prove(step.evidence.claim.statement, before)
+    sealed = "" if step.key is None else " All synthesised values carry the seal of the secret key."
+    step.verdict.prove(step.evidence.claim.statement + sealed, before)
 
 
 # ---- what is stated -----------------------------------------------------------------------------------------
@@ -169,6 +173,30 @@ def _check_words(step: CheckedStep, roles: Mapping[str, str]) -> None:
         step.refuse("it is stated wrongly whether there are households of several members")
     if type(facts["insecure"]) is not bool or (step.key is not None and facts["insecure"] != step.key.insecure):
         step.refuse("it is not said whether draws came from a seed, or wrongly")
+
+
+def _check_seal(step: CheckedStep) -> None:
+    """With the key: the digest of all released values, in the order of who the records are, is the stated one."""
+    if step.key is None:
+        return
+    order = np.argsort(identity_of(step.original).view(np.int64), kind="stable")
+    parts = [f"synthesise/seal/{int(step.method['version'])}".encode()]
+    for name in step.evidence.facts["columns"]:
+        parts += [name.encode(), b"\0", *_bytes_of(step.changed[name], order)]
+    if blake2b(b"".join(parts), key=step.key.secret, digest_size=16).hexdigest() != step.evidence.facts["seal"]:
+        step.refuse("released values are not those that the secret key sealed")
+
+
+def _bytes_of(column: pa.ChunkedArray, order: NDArray[np.int64]) -> list[bytes]:
+    """Where a column has gaps, and its numbers, or the places of its words among all of them, and these."""
+    import pyarrow as pa
+
+    gaps = np.asarray(column.is_null().to_numpy(), np.bool_)[order].tobytes()
+    if not (pa.types.is_string(column.type) or pa.types.is_boolean(column.type)):
+        return [gaps, _plain(column)[order].tobytes()]
+    words = np.array(["" if word is None else code_of(word) for word in column.to_pylist()], object)
+    distinct, place = np.unique(words, return_inverse=True)
+    return [gaps, place.ravel()[order].astype(np.int64).tobytes(), "\0".join(distinct).encode()]
 
 
 def _check_leaves(step: CheckedStep, stated: Mapping[str, Any]) -> None:
@@ -296,14 +324,13 @@ def _under_rules(step: CheckedStep) -> dict[str, Rows]:
     for name, lines in step.method["rules"].items():
         rows = np.zeros(len(step.original), np.bool_)
         for text, value in lines.items():
-            conditions = conditions_in(text)
             for columns in (step.before, after):
                 holds = np.ones(len(step.original), np.bool_)
-                for condition in conditions:
+                for condition in conditions_in(text):
                     holds &= _holds(step, condition, columns[condition.column])
                 if not np.all(_is_value(columns[name], value)[holds]):
                     step.refuse("a rule does not hold", f"{name}: {text}")
-            rows |= holds
+                rows = holds | rows if columns is after else rows
         found[name] = rows
     return found
 
@@ -327,7 +354,8 @@ def _holds(step: CheckedStep, condition: Condition, column: pa.ChunkedArray) -> 
         compare = COMPARE[condition.operator]
         sized = condition.operator not in ("==", "!=")
         kept = [compare(word, wanted[0]) and not (sized and bad) for word, bad in zip(words, unknown, strict=True)]
-    return np.array([*kept, False])[encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)]
+    place = np.asarray(encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(np.array([*kept, False])[place], np.bool_)
 
 
 def _is_value(column: pa.ChunkedArray, value: Any) -> Rows:
