@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -120,10 +121,7 @@ class UnitColumn:
         if self.fine and len(self.rare):
             place = np.minimum(np.searchsorted(self.rare, units), len(self.rare) - 1)
             wrong |= self.rare[place] == units
-        values = units / 10.0**self.decimals
-        for low, high in self.unknown:
-            wrong |= (values >= low) & (values <= high)
-        return wrong
+        return wrong | _within(units, self.decimals, self.unknown)
 
     def written(self, units: Ints, state: Ints) -> pa.ChunkedArray:
         """A column of other units, empty in the stated way where a state is not 0."""
@@ -213,7 +211,8 @@ def _units(
     step = max(int(np.gcd.reduce(np.unique(known))), 1)
     distinct, often = np.unique(known, return_counts=True)
     rare = distinct[often < least]
-    low, high = _ends(np.sort(known), rare, least, step)
+    numeric = tuple(one for one in (_numeric_range(*ends) for ends in missing) if one is not None)
+    low, high = _ends(np.sort(known), rare, least, step, lambda units: _within(units, decimals, numeric))
     moved = np.clip(known, low, high)
     distinct, often = np.unique(moved, return_counts=True)
     shared = distinct[often >= least]
@@ -225,7 +224,6 @@ def _units(
     apart = np.sort(moved[~np.isin(moved, shared)])
     fine = (high - low) // step >= FINE * len(values)
     empties, state = _empties(column, raw, empty)
-    numeric = tuple(one for one in (_numeric_range(*ends) for ends in missing) if one is not None)
     return UnitColumn(name, units, state, empties, kind, decimals, step, low, high, shared, apart, rare, fine, numeric)
 
 
@@ -250,10 +248,11 @@ def _decimals(values: Any) -> int:
     return int(np.clip(7 - np.ceil(np.log10(spread)), 0, 9))
 
 
-def _ends(ordered: Ints, rare: Ints, least: int, step: int) -> tuple[int, int]:
+def _ends(ordered: Ints, rare: Ints, least: int, step: int, unknown: Callable[[Ints], Bools]) -> tuple[int, int]:
     """Ends that nobody's value stands at: between the value at which ``least`` records are cut off and the next.
 
-    Where that value is shared by as many records itself, it is the end.
+    Where that value is shared by as many records itself, it is the end. ``unknown`` says which units would be read as
+    codes for "unknown".
     """
     found = []
     for values, sign in ((ordered, -1), (ordered[::-1], 1)):
@@ -265,8 +264,9 @@ def _ends(ordered: Ints, rare: Ints, least: int, step: int) -> tuple[int, int]:
         middle, half = (outer + inner) // 2 // step * step, int(values[len(values) // 2])
         room = [middle + sign * away * step for away in range(TRIES) if sign * (outer - middle) >= away * step]
         room += [middle - sign * away * step for away in range(1, TRIES) if sign * (middle - half) >= away * step]
-        free = np.flatnonzero(~np.isin(room, rare))
-        found.append(room[int(free[0])] if len(free) else middle)
+        known = np.array(room)[~unknown(np.array(room))]
+        free = known[~np.isin(known, rare)]
+        found.append(int((free if len(free) else known if len(known) else values[least:])[0]))
     return found[0], max(found[1], found[0])
 
 
@@ -286,6 +286,14 @@ def _empties(column: pa.ChunkedArray, raw: Any, empty: Bools) -> tuple[list[Any]
     coded = empty & ~gaps
     state[coded] = np.searchsorted(codes, raw[coded]) + 1 + int(gaps.any())
     return empties, state
+
+
+def _within(units: Ints, decimals: int, ranges: tuple[tuple[float, float], ...]) -> Bools:
+    """Which units lie in some range."""
+    values, found = units / 10.0**decimals, np.zeros(len(units), np.bool_)
+    for low, high in ranges:
+        found |= (values >= low) & (values <= high)
+    return found
 
 
 def _numeric_range(low: Any, high: Any) -> tuple[float, float] | None:
