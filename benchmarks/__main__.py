@@ -33,6 +33,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     structure,
     suppression,
     suppression_large,
+    synthesis,
     tabulation,
     verify,
 )
