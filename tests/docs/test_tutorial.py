@@ -55,6 +55,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/redraw.md", 1),
         ("docs/how-to/wealth-survey.md", 3),
         ("docs/methods/shuffle.md", 1),
+        ("docs/methods/synthesise.md", 2),
         ("docs/methods/microaggregated-swap.md", 1),
         ("docs/methods/blank-values.md", 3),
         ("docs/methods/engines.md", 3),

@@ -1,4 +1,4 @@
-"""For analysts: estimates from records that were published with blanks at random and noise.
+"""For analysts: estimates from records published with blanks at random and noise, and from synthetic copies.
 
 Examples
 --------
