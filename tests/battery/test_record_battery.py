@@ -229,8 +229,6 @@ def test_no_gap_is_filled_and_none_is_made(method):
             assert pc.all(pc.or_(before.is_valid(), after.is_null())).as_py(), name  # it makes gaps, and fills none
         elif method.startswith("synthesise"):
             assert bool(before.null_count) == bool(after.null_count), name  # gaps are drawn like all values
-        elif method.startswith("synthesise"):
-            assert bool(before.null_count) == bool(after.null_count), name  # gaps are drawn like all values
         else:
             assert before.is_null().equals(after.is_null()), name
 

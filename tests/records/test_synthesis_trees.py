@@ -60,7 +60,7 @@ def test_the_first_cut_is_the_best_of_all(seed, kind):
     if kind == "two codes":
         values = (values > 1).astype(float)
     ordered = [False, True, True]
-    predictor, goes_left, _, begin, stop, rows = tree(bins, ordered, values)
+    predictor, _, _, begin, stop, rows = tree(bins, ordered, values)
     assert predictor[0] >= 0
     halves = [values[rows[begin[i] : stop[i]]] for i in (1, 2)]
     assert sum(impurity(half) for half in halves) == pytest.approx(best_by_trying(bins, ordered, 5, values))

@@ -21,11 +21,11 @@ from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, WEIGHT, RecordSet
 from discreet.parameters import Natural, Number
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of
-from discreet.records.synthesis.columns import CodeColumn, SynthesisColumn, column_of, content_of
+from discreet.records.synthesis.columns import CodesOfColumn, SynthesisColumn, column_of, content_of
 from discreet.records.synthesis.drawing import Model
 from discreet.records.synthesis.sequence import (
-    ColumnPlan,
     ColumnSequence,
+    SynthesisPlan,
     column_facts,
     households_of,
     refuse_late_rules,
@@ -133,7 +133,11 @@ class Synthesise(Keyed, RecordMethod):
     @property
     def numbers(self) -> tuple[str, ...]:
         """Columns that it takes numbers from."""
-        return tuple(name for name, model in self.models.items() if model in ("normal", "normal_rank"))
+        named = [name for name, model in self.models.items() if model in ("normal", "normal_rank")]
+        for rule in (rule for lines in read_rules(self.rules).values() for rule in lines):
+            sized = [one.column for one in rule.conditions if one.values and not isinstance(one.values[0], str)]
+            named += [*sized, *([rule.column] if isinstance(rule.value, int | float) else [])]
+        return tuple(dict.fromkeys(named))
 
     def _refuse_strange(self, columns: Sequence[str]) -> None:
         """Refuse parameters that name columns which are not synthesised, or which are and must stay."""
@@ -178,7 +182,7 @@ class Synthesise(Keyed, RecordMethod):
         )
         told = self._told(records, order, given)
         for name in in_steps("records", order):
-            plan = ColumnPlan(columns[name], models[name], rules.get(name, []), whole is not None and name in whole)
+            plan = SynthesisPlan(columns[name], models[name], rules.get(name, []), whole is not None and name in whole)
             sequence.add(plan, lambda use, name=name: self._fractions(key, records, name, use, told))  # type: ignore[misc]
         return self._outcome(records, key, columns, models, sequence, strata)
 
@@ -211,7 +215,7 @@ class Synthesise(Keyed, RecordMethod):
         return list(self.given)
 
     def _model(self, column: SynthesisColumn) -> Model:
-        coded, size = isinstance(column, CodeColumn), column.size if isinstance(column, CodeColumn) else 0
+        coded, size = isinstance(column, CodesOfColumn), column.size if isinstance(column, CodesOfColumn) else 0
         if column.name not in self.models:
             if self.default != "parametric":
                 return self.default

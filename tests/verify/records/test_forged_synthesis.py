@@ -286,6 +286,18 @@ def test_columns_of_households_that_are_none():
     refused(without, "it is stated wrongly whether there are households of several members")
 
 
+def test_columns_of_households_without_any():
+    data = ds.Microdata(pa.table({"sex": ["m", "f"] * 20}))
+    custodian = ds.protect(data, ds.Synthesise(), key=KEY).custodian
+    evidence = custodian.evidence[0]
+    facts = {**evidence.facts, "households": ["sex"]}
+    lie = replace(evidence, facts=facts, claim=synthesis_claim(evidence.method, facts))
+    lying = replace(custodian, steps=(replace(custodian.steps[0], evidence=lie),))
+    assert [refusal.message for refusal in check_records(lying, lying.public()).refused] == [
+        "columns of households are stated, and there are none of several members"
+    ]
+
+
 # ---- the method ---------------------------------------------------------------------------------------------
 
 

@@ -29,7 +29,7 @@ TRIES = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class CodeColumn:
+class CodesOfColumn:
     """A column of codes: the number of each record's, and what numbers stand for, a gap first where there is one."""
 
     name: str
@@ -138,7 +138,7 @@ class UnitColumn:
         return pa.chunked_array([pa.array(numbers, mask=gaps).cast(self.type)])
 
 
-SynthesisColumn = CodeColumn | UnitColumn
+SynthesisColumn = CodesOfColumn | UnitColumn
 
 
 def column_of(records: RecordSet, name: str, least: int, *, as_codes: bool) -> SynthesisColumn:
@@ -169,7 +169,7 @@ def _coded(column: pa.ChunkedArray, empty: Bools, about: ColumnInfo, least: int)
     return few and all(code_text(value) in about.value_labels for value in values.to_pylist())
 
 
-def _codes(column: pa.ChunkedArray, name: str) -> CodeColumn:
+def _codes(column: pa.ChunkedArray, name: str) -> CodesOfColumn:
     import pyarrow as pa
 
     found = column.combine_chunks().dictionary_encode(null_encoding="encode")
@@ -186,7 +186,7 @@ def _codes(column: pa.ChunkedArray, name: str) -> CodeColumn:
     place = np.empty(len(words), np.int64)
     place[order] = np.arange(len(words))
     codes = place[np.asarray(found.indices.to_numpy(zero_copy_only=False), np.int64)]
-    return CodeColumn(name, codes, [words[at] for at in order], column.type)
+    return CodesOfColumn(name, codes, [words[at] for at in order], column.type)
 
 
 def _units(

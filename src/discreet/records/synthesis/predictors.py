@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import RecordSet
-from discreet.records.synthesis.columns import CodeColumn, UnitColumn
+from discreet.records.synthesis.columns import CodesOfColumn, UnitColumn
 from discreet.records.value_columns import empty_rows
 
 Bins = NDArray[np.uint8]
@@ -68,14 +68,14 @@ def code_predictor(name: str, codes: Ints) -> Predictor:
     return Predictor(name, values, values, none, none, None)
 
 
-def predictor_of(column: CodeColumn | UnitColumn) -> Predictor:
+def predictor_of(column: CodesOfColumn | UnitColumn) -> Predictor:
     """A column that is synthesised, for those after it."""
-    if isinstance(column, CodeColumn):
+    if isinstance(column, CodesOfColumn):
         return code_predictor(column.name, column.codes)
     return number_predictor(column.name, column.floats, column.state > 0)
 
 
-def renewed(predictor: Predictor, column: CodeColumn | UnitColumn, drawn: Ints, state: Ints) -> Predictor:
+def renewed(predictor: Predictor, column: CodesOfColumn | UnitColumn, drawn: Ints, state: Ints) -> Predictor:
     """The predictor with drawn codes, or units and where they are empty."""
     if isinstance(column, UnitColumn):
         return predictor.with_new(drawn.astype(np.float64), state > 0)

@@ -12,7 +12,7 @@ from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import HOUSEHOLD, RecordSet
 from discreet.records.ordered_values import order_of
-from discreet.records.synthesis.columns import CodeColumn, SynthesisColumn, UnitColumn
+from discreet.records.synthesis.columns import CodesOfColumn, SynthesisColumn, UnitColumn
 from discreet.records.synthesis.drawing import LeafSizes, Model, Setting, drawn_codes, drawn_units
 from discreet.records.synthesis.predictors import (
     Predictor,
@@ -70,7 +70,7 @@ def _whole(records: RecordSet, name: str, number: Ints, one: Ints) -> bool:
 
 
 @dataclass(frozen=True)
-class ColumnPlan:
+class SynthesisPlan:
     """How one column is synthesised."""
 
     column: SynthesisColumn
@@ -115,7 +115,7 @@ class ColumnSequence:
             size = home.size[home.number].astype(np.float64)
             self.predictors.append(number_predictor(SIZE, size, np.zeros(len(size), np.bool_)))
 
-    def add(self, plan: ColumnPlan, fractions: Fractions) -> None:
+    def add(self, plan: SynthesisPlan, fractions: Fractions) -> None:
         """Synthesise the next column."""
         column = plan.column
         rows = np.arange(len(self.records)) if not plan.of_households else self._home.one
@@ -123,7 +123,7 @@ class ColumnSequence:
         after = under_rules(plan.rules, self.records.with_columns(self.changed))
         used = self._predictors(plan)
         state, drawn = np.zeros(len(self.records), np.int64), np.zeros(len(self.records), np.int64)
-        if isinstance(column, CodeColumn):
+        if isinstance(column, CodesOfColumn):
             drawn = self._drawn(plan, used, column.codes, None, (rows, before, after), fractions)
         else:
             if column.empties:
@@ -142,7 +142,7 @@ class ColumnSequence:
         assert self.households is not None
         return self.households
 
-    def _predictors(self, plan: ColumnPlan) -> list[Predictor]:
+    def _predictors(self, plan: SynthesisPlan) -> list[Predictor]:
         """What a model looks at; a model of households only at what all members share."""
         if not plan.of_households:
             return self.predictors
@@ -150,7 +150,7 @@ class ColumnSequence:
 
     def _drawn(
         self,
-        plan: ColumnPlan,
+        plan: SynthesisPlan,
         used: Sequence[Predictor],
         values: Ints,
         units: UnitColumn | None,
@@ -185,7 +185,7 @@ class ColumnSequence:
             self.sizes[plan.column.name] = sizes if earlier is None else earlier.joined(sizes)
         return found
 
-    def _refuse_few(self, plan: ColumnPlan, fit: Ints, row: int, numbers: bool) -> None:
+    def _refuse_few(self, plan: SynthesisPlan, fit: Ints, row: int, numbers: bool) -> None:
         if len(fit) >= self.least:
             return
         what = "value" if numbers else ("household" if plan.of_households else "record")
@@ -195,13 +195,13 @@ class ColumnSequence:
             hint="Give a smaller min_leaf=, merge strata, or leave the column out.",
         )
 
-    def _finish(self, plan: ColumnPlan, drawn: Ints, state: Ints, after: Ints) -> None:
+    def _finish(self, plan: SynthesisPlan, drawn: Ints, state: Ints, after: Ints) -> None:
         """Write the column, with the values of rules, and let those after it look at it."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         column = plan.column
-        if isinstance(column, CodeColumn):
+        if isinstance(column, CodesOfColumn):
             made = column.written(drawn)
         else:
             made = column.written(drawn, state)
@@ -214,9 +214,9 @@ class ColumnSequence:
         self.predictors.append(renewed(predictor_of(column), column, drawn, state))
 
 
-def _model_of_codes(plan: ColumnPlan) -> Model:
+def _model_of_codes(plan: SynthesisPlan) -> Model:
     """The model of a column's codes, or of which fields are empty."""
-    if isinstance(plan.column, CodeColumn) or plan.model in ("cart", "sample"):
+    if isinstance(plan.column, CodesOfColumn) or plan.model in ("cart", "sample"):
         return plan.model
     return "polytomous"
 
@@ -225,7 +225,7 @@ def _ruled(column: SynthesisColumn, rule: StructuralRule, here: Bools, drawn: In
     """What models see of the records that a rule is about."""
     import pyarrow as pa
 
-    if isinstance(column, CodeColumn):
+    if isinstance(column, CodesOfColumn):
         value = pa.scalar(rule.value, column.type).as_py() if rule.value is not None else None
         place = column.words.index(value) if value in column.words else 0
         return np.where(here, place, drawn), state
@@ -264,7 +264,7 @@ def column_facts(column: SynthesisColumn, sizes: LeafSizes | None, met: int) -> 
     """What the evidence states of one column; ``met`` counts released values that few records have."""
     size = sizes or LeafSizes(0, 0, 0)
     leaves = {"leaves": size.leaves, "smallest": size.smallest, "largest": size.largest}
-    if isinstance(column, CodeColumn):
+    if isinstance(column, CodesOfColumn):
         return {"kind": "codes", **leaves}
     return {
         "kind": "numbers",

@@ -16,7 +16,7 @@ from discreet.jit import kernel
 def _sort_by(places: Any, key: Any, many: Any) -> None:
     """Sort the first places by their keys; equal keys stand by place, so that nothing depends on the order of rows."""
     if many > 32:
-        ordered = np.sort(places[:many])
+        ordered = places[:many][np.argsort(places[:many], kind="mergesort")]
         places[:many] = ordered[np.argsort(key[ordered], kind="mergesort")]
         return
     for i in range(1, many):
