@@ -120,3 +120,14 @@ def test_numbers_lie_between_their_neighbours_in_the_leaf_and_as_far_as_others_o
     assert drawn.tolist() == [18, 22, 7, 50]  # at the end of the column the interval reaches twice as far back
     wider = spread_out(taken[:2], np.array([0.0, 1.0]), values, shared, lower, upper, alone, 1, True)
     assert wider.tolist() == [15, 35]
+
+
+def test_a_number_that_is_alone_in_its_leaf_comes_from_a_tenth_of_the_column():
+    values, shared = np.array([0, 0, 500]), np.array([True, True, False])
+    lower, upper = neighbours(values, shared, np.array([3]))
+    alone = np.arange(1000)
+    ends = [
+        spread_out(np.array([2, 2]), np.array([0.0, 1.0]), values, shared, lower, upper, alone, 3, in_leaf).tolist()
+        for in_leaf in (True, False)
+    ]
+    assert ends == [[450, 550], [497, 503]]

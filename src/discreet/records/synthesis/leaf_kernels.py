@@ -55,7 +55,8 @@ def spread_out(
 
     Each comes from an interval that holds the values of at least ``reach`` further records on either side, or twice as
     many on one: of all records whose values are not shared (``alone``, in their order). With ``in_leaf`` it also
-    reaches half the way to the neighbours in the leaf.
+    reaches half the way to the neighbours in the leaf; a value that has none there, and would be told of its record
+    among others that all share theirs, is drawn from a tenth of the column.
     """
     made = np.empty(len(taken))
     many = len(alone)
@@ -65,12 +66,15 @@ def spread_out(
         if shared[donor] or many == 0:
             made[i] = value
             continue
-        first = np.searchsorted(alone, value) - reach
-        last = np.searchsorted(alone, value, side="right") - 1 + reach
+        wide = reach
+        if in_leaf and lower[donor] == value and upper[donor] == value:
+            wide = max(reach, many // 20)
+        first = np.searchsorted(alone, value) - wide
+        last = np.searchsorted(alone, value, side="right") - 1 + wide
         if first < 0:
-            last = max(last, 2 * reach)
+            last = max(last, 2 * wide)
         if last > many - 1:
-            first = min(first, many - 1 - 2 * reach)
+            first = min(first, many - 1 - 2 * wide)
         low, high = np.float64(alone[max(first, 0)]), np.float64(alone[min(last, many - 1)])
         if in_leaf:
             low, high = min(low, lower[donor]), max(high, upper[donor])
