@@ -60,8 +60,8 @@ def release() -> ds.Release[RecordCustodian]:
 class SynthesisForgery:
     """A release of which the step is rewritten, sealed anew by somebody who has the key."""
 
-    def __init__(self) -> None:
-        self.custodian = release().custodian
+    def __init__(self, made: Callable[[], ds.Release[RecordCustodian]] = release) -> None:
+        self.custodian = made().custodian
         self.key: ds.Key | None = self.custodian.key
         self.seals = True
         self.step = self.custodian.steps[0]
@@ -94,8 +94,13 @@ class SynthesisForgery:
         return check_records(lie, lie.public())
 
 
-def refused(forge: Callable[[SynthesisForgery], object], message: str, alone: bool = True) -> None:
-    forgery = SynthesisForgery()
+def refused(
+    forge: Callable[[SynthesisForgery], object],
+    message: str,
+    alone: bool = True,
+    made: Callable[[], ds.Release[RecordCustodian]] = release,
+) -> None:
+    forgery = SynthesisForgery(made)
     assert not forgery.verdict().refused
     forge(forgery)
     found = {refusal.message for refusal in forgery.verdict().refused}
