@@ -241,8 +241,19 @@ def test_what_members_of_households_share_is_drawn_once_for_each():
 
 def test_numbers_of_few_values_that_many_share_are_codes_and_others_by_name():
     data = pa.table({"rooms": [1, 2, 3, 7] * 50, "code": list(range(40)) * 5, "pay": np.arange(200) * 1.5})
-    facts = ds.protect(ds.Microdata(data), ds.Synthesise(categories=["code"]), key=KEY).custodian.evidence[0].facts
+    release = ds.protect(ds.Microdata(data, numeric=["pay"]), ds.Synthesise(categories=["code"], min_leaf=6), key=KEY)
+    assert release.verify().holds
+    facts = release.custodian.evidence[0].facts
     assert [one["kind"] for one in facts["models"]] == ["codes", "codes", "numbers"]
+
+
+def test_fifty_numbers_that_just_enough_records_share_are_codes_and_rules_may_name_nothing():
+    data = pa.table(
+        {"code": [i // 5 for i in range(250)], "x": pa.array([None if i < 25 else "a" for i in range(250)])}
+    )
+    release = ds.protect(ds.Microdata(data), ds.Synthesise(rules={"x": {"code < 5": None}}), key=KEY)
+    assert release.verify().holds
+    assert release.custodian.evidence[0].facts["models"][0]["kind"] == "codes"
 
 
 def test_labelled_numbers_are_codes():
