@@ -36,6 +36,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     structure,
     suppression,
     suppression_large,
+    synthesis,
     synthetic_attacks,
     tabulation,
     verify,

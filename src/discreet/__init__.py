@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from discreet.records.round_randomly import RoundRandomly
     from discreet.records.shuffle import Shuffle
     from discreet.records.swap import Swap
+    from discreet.records.synthesise import Synthesise
     from discreet.rules import (
         Dominance,
         GroupDisclosure,
@@ -172,6 +173,7 @@ _HOME = {
     "discreet.tables.perturb.small_count_method": ("SmallCount",),
     "discreet.tables.suppress.method": ("Suppress",),
     "discreet.records.shuffle": ("Shuffle",),
+    "discreet.records.synthesise": ("Synthesise",),
     "discreet.records.swap": ("Swap",),
     "discreet.methods.base": ("Method",),
     "discreet.records.mask_residual": ("MaskResidual",),
@@ -242,6 +244,7 @@ METHODS.add_homes(
         "round": "discreet.tables.rounding.method",
         "round_randomly": "discreet.records.round_randomly",
         "shuffle": "discreet.records.shuffle",
+        "synthesise": "discreet.records.synthesise",
         "small_count": "discreet.tables.perturb.small_count_method",
         "suppress": "discreet.tables.suppress.method",
         "swap": "discreet.records.swap",
@@ -315,6 +318,7 @@ __all__ = [
     "SmallCount",
     "Suppress",
     "Swap",
+    "Synthesise",
     "TCloseness",
     "Table",
     "TableSet",

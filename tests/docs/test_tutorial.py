@@ -62,6 +62,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/shuffle.md", 1),
         ("docs/methods/ipso.md", 1),
         ("docs/methods/reweight.md", 1),
+        ("docs/methods/synthesise.md", 2),
         ("docs/methods/microaggregated-swap.md", 1),
         ("docs/methods/blank-values.md", 3),
         ("docs/methods/engines.md", 3),

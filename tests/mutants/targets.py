@@ -107,6 +107,7 @@ GROUPS: dict[str, Group] = {
             "tests/rules/test_record_linkage.py",
             "tests/records/test_rank_swap.py",
             "tests/records/test_shuffle.py",
+            "tests/records/test_synthesise.py",
             "tests/records/test_recode.py",
             "tests/records/test_recode_ways.py",
             "tests/records/test_redraw.py",

@@ -64,9 +64,9 @@ def test_two_stages_are_populations_times_the_share_of_clusters():
 
 
 def test_combining_by_hand():
-    found = ds.analyse.combined_estimate([1, 2, 3, 4, 5], [1] * 5)
-    assert (found.between, found.variance, found.freedom) == (2.5, 1.5, 36)
-    same = ds.analyse.combined_estimate([2, 2, 2], [4, 4, 4])
+    found = ds.analyse.combine_copies([1, 2, 3, 4, 5], [1] * 5)
+    assert (found.between, found.variances, found.degrees) == (2.5, 1.5, 36)
+    same = ds.analyse.combine_copies([2, 2, 2], [4, 4, 4])
     assert same.interval() == pytest.approx((2 - 1.9599640 * 2, 2 + 1.9599640 * 2))
 
 
@@ -205,7 +205,7 @@ def simulated(runs: int) -> tuple[dict[str, np.ndarray], float]:
             hits["observed"][place] += low <= truth[place] <= 2 * observed[place].estimate - low
             for kind in kinds[1:]:
                 found = [copy[place] for copy in results[kind]]
-                ends = ds.analyse.combined_estimate(
+                ends = ds.analyse.combine_copies(
                     [one.estimate for one in found], [one.variance for one in found]
                 ).interval()
                 hits[kind][place] += ends[0] <= truth[place] <= ends[1]

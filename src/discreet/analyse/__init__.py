@@ -1,4 +1,4 @@
-"""For analysts: estimates from records that were published with blanks at random and noise.
+"""For analysts: estimates from records published with blanks at random and noise, and from synthetic copies.
 
 Examples
 --------
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from discreet.lazy import names_from
 
 if TYPE_CHECKING:
+    from discreet.analyse.copies import CombinedEstimate, combine_copies
     from discreet.analyse.designs import retention_probabilities
     from discreet.analyse.estimators import bsimex, ipw, simex
     from discreet.analyse.results import CorrectedFit, SimulationPath, WeightDiagnostics
-    from discreet.analyse.synthetic_copies import CombinedEstimate, SurveyMean, combined_estimate, survey_mean
+    from discreet.analyse.survey_means import SurveyMean, survey_mean
 
 __all__ = [
     "CombinedEstimate",
@@ -27,7 +28,7 @@ __all__ = [
     "SurveyMean",
     "WeightDiagnostics",
     "bsimex",
-    "combined_estimate",
+    "combine_copies",
     "ipw",
     "retention_probabilities",
     "simex",
@@ -38,9 +39,10 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = names_from(
         __name__,
         {
+            "copies": ["CombinedEstimate", "combine_copies"],
             "designs": ["retention_probabilities"],
             "estimators": ["bsimex", "ipw", "simex"],
             "results": ["CorrectedFit", "SimulationPath", "WeightDiagnostics"],
-            "synthetic_copies": ["CombinedEstimate", "SurveyMean", "combined_estimate", "survey_mean"],
+            "survey_means": ["SurveyMean", "survey_mean"],
         },
     )

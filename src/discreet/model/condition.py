@@ -24,6 +24,9 @@ _SHAPE = re.compile(
 _GAP = re.compile(r"\s*(?P<column>`[^`]+`|[^\s<>=!`]+)\s+is\s+(?P<not>not\s+)?(?:null|missing|None)\s*", re.I)
 _LIST = re.compile(rf"\[\s*(?P<inner>(?:{_TEXT}|[^,\s'\"]+)(?:\s*,\s*(?:{_TEXT}|[^,\s'\"]+))*)?\s*,?\s*\]", re.DOTALL)
 
+_AND = re.compile(rf"\s+and\s+(?=(?:[^'\"]|{_TEXT})*$)")
+"""Between two conditions, and not inside of text in quotes."""
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -134,6 +137,17 @@ def parse_conditions(where: Any) -> tuple[Condition, ...]:
                 hint='Write text, such as where="employees >= 10", or an expression of polars or narwhals.',
             )
     return tuple(sorted(parsed, key=str))
+
+
+def conditions_in(text: str) -> tuple[Condition, ...]:
+    """Conditions that stand in one text with ``and`` between them; all must hold.
+
+    Examples
+    --------
+    >>> [str(condition) for condition in conditions_in("age < 15 and job == 'this and that'")]
+    ['age < 15', "job == 'this and that'"]
+    """
+    return tuple(Condition.parse(part) for part in _AND.split(text))
 
 
 def _written(value: Literal_) -> str:

@@ -41,7 +41,7 @@ def new_words(done: Iterable[tuple[Mapping[str, Any], Collection[str]]]) -> dict
 
 
 NO_WORDS = NewWords({}, ())
-KEEPS_CODES = ("blank_values", "local_suppress", "pram", "rank_swap", "shuffle", "swap")
+KEEPS_CODES = ("blank_values", "local_suppress", "pram", "rank_swap", "shuffle", "swap", "synthesise")
 """Methods that leave the meaning of codes as it was: what is said of their columns stays true."""
 
 

@@ -63,7 +63,7 @@ def audit_records(
     if most is not None and not 0 <= most < 1:
         raise ParameterError(f"most={most!r} is not allowed.", hint="Give a share, at least 0 and below 1.")
     custodian = release.custodian
-    files = _Files(custodian, _known(custodian, columns), TRIED if sample is None else sample)
+    files = _AuditedFiles(custodian, _known(custodian, columns), TRIED if sample is None else sample)
     found: list[RecordAttack] = []
     left_out: list[NotRun] = []
     runs: tuple[Callable[[], Found], ...] = (files.linkage, files.intervals, lambda: files.unlinked(holdout, seed))
@@ -120,7 +120,7 @@ def _as_recoded(custodian: RecordCustodian) -> RecordSet:
     return known
 
 
-class _Files:
+class _AuditedFiles:
     """The original as an intruder has it, and the released file, by the columns that can be compared."""
 
     def __init__(self, custodian: RecordCustodian, known: Sequence[str], tried: int) -> None:

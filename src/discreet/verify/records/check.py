@@ -31,6 +31,7 @@ from discreet.verify.records.reweighted import check_reweighted, check_weights_l
 from discreet.verify.records.rules import check_rule
 from discreet.verify.records.shuffled import check_shuffled
 from discreet.verify.records.swapped_records import check_swapped_records
+from discreet.verify.records.synthesised import check_synthesised
 from discreet.verify.records.words import expected_words
 from discreet.verify.verdict import Verdict
 
@@ -57,6 +58,7 @@ METHODS: dict[str, Callable[[CheckedStep], None]] = {
     "round_randomly": check_randomly_rounded,
     "shuffle": check_shuffled,
     "swap": check_swapped_records,
+    "synthesise": check_synthesised,
 }
 """Methods for records, and how their claims are checked."""
 

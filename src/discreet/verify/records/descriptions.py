@@ -355,6 +355,24 @@ METHODS: dict[str, Shape] = {
             **KEYED,
         }
     ),
+    "synthesise": record(
+        {
+            "method": one_of("synthesise"),
+            "columns": many(SOME),
+            "order": many(SOME),
+            "models": by_name(text()),
+            "default": one_of("cart", "sample", "parametric"),
+            "given": optional(many(SOME)),
+            "strata": optional(many(SOME)),
+            "rules": by_name(by_name(optional(either(flag, number(), text(most=10_000))))),
+            "categories": many(SOME),
+            "smoothing": one_of("leaf", "column"),
+            "min_leaf": whole(3),
+            "proper": flag,
+            "copy": whole(0),
+            **KEYED,
+        }
+    ),
     "pram": record(
         {
             "method": one_of("pram"),

@@ -55,7 +55,8 @@ def expected_words(custodian: RecordCustodian, public: pa.Table) -> Mapping[str,
     others = {
         name
         for step in custodian.steps
-        if step.evidence.claim.method not in ("blank_values", "local_suppress", "pram", "rank_swap", "shuffle", "swap")
+        if step.evidence.claim.method
+        not in ("blank_values", "local_suppress", "pram", "rank_swap", "shuffle", "swap", "synthesise")
         for name in step.changed.column_names
     }
     found = {}
