@@ -304,13 +304,8 @@ def search_nearest(
                 this = who[first[leaf] + slot]
                 if distance < least:
                     unsure = unsure or least <= distance * (1 + NEARLY)
-                    least, reach, count, place, last_leaf = (
-                        distance,
-                        distance * (1 + NEARLY),
-                        many[this],
-                        row[this],
-                        leaf,
-                    )
+                    least, reach, last_leaf = distance, distance * (1 + NEARLY), leaf
+                    count, place = many[this], row[this]
                 elif distance == least:
                     count += many[this]
                     place = min(place, row[this])
