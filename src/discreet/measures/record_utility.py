@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -206,14 +206,16 @@ def _of_numbers(
         notes.append(f"{words}, and were left out of IL1s, eigenvalues, losses and the battery.")
     if min(len(pair.before), len(pair.after)) < 2:
         return None, None, None, [*notes, "Too few records have all numbers for these measures."]
+    losses = value_losses(pair)
+    if not files.aligned:
+        losses = replace(losses, il1=float("nan"))
+        notes.append("Records are not matched: distances of single values (IL1s, X of the battery) are left out.")
     try:
         battery = matrix_battery(pair, aligned=files.aligned, weights=weights if files.weighted else None)
     except DiscreetError as error:
-        return None, value_losses(pair), eigenvalue_changes(pair), [*notes, str(error)]
+        return None, losses, eigenvalue_changes(pair), [*notes, str(error)]
     if battery.unstable:
         notes.append("Eigenvalues nearly tie: RF and F of the battery are unstable, and mean little.")
     if battery.left_out:
         notes.append(f"Columns {', '.join(battery.left_out)} never vary in a file, and are not in the battery.")
-    if not files.aligned:
-        notes.append("Records are not matched: distances of single values (IL1s, X of the battery) are left out.")
-    return battery, value_losses(pair), eigenvalue_changes(pair), notes
+    return battery, losses, eigenvalue_changes(pair), notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -96,6 +96,10 @@ class RecordUtility:
     eigenvalues: EigenvalueChanges | None = None
     limits: ChangeLimits = field(default_factory=ChangeLimits)
     notes: tuple[str, ...] = ()
+
+    def with_notes(self, notes: Sequence[str]) -> RecordUtility:
+        """The same with further notes."""
+        return replace(self, notes=(*self.notes, *notes)) if notes else self
 
     # ---- findings ---------------------------------------------------------------------------------------------
 

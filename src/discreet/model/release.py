@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from discreet.errors import ParameterError
 from discreet.model import doors
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.comparison.utility import Utility
     from discreet.files.published.heading import Heading
     from discreet.measures.imputation import Imputation
+    from discreet.measures.utility_result import RecordUtility
     from discreet.model.microdata import Microdata
     from discreet.model.pattern import Pattern
     from discreet.model.pivot import Pivot
@@ -204,6 +205,7 @@ class Release(Generic[C]):
             seed=seed,
         )
 
+    @overload
     def utility(
         self: Release[TableCustodian],
         tables: Table | TableSet | None = None,
@@ -214,13 +216,32 @@ class Release(Generic[C]):
         groups: int = 20,
         small: Collection[int] = (1, 2),
         levels: bool = True,
-    ) -> Utility:
+    ) -> Utility: ...
+
+    @overload
+    def utility(
+        self: Release[RecordCustodian], tables: Sequence[Sequence[str]] | None = None, **records: Any
+    ) -> RecordUtility: ...
+
+    def utility(
+        self,
+        tables: Any = None,
+        *,
+        imputation: Imputation | None = None,
+        rows: str | None = None,
+        base: int | None = None,
+        groups: int = 20,
+        small: Collection[int] = (1, 2),
+        levels: bool = True,
+        **records: Any,
+    ) -> Any:
         """Measure what the release has cost its readers.
 
         Parameters
         ----------
         tables
-            The true tables, where they are not those of the release; they must have the same cells.
+            Of a release of tables, the true tables where they are not its own; they must have the same cells. Of one of
+            records, tables to compare: ``[["age", "sex"]]``.
         imputation
             How a reader fills withheld cells: ``"zero"``, ``"row_mean"`` or ``"weighted"``. Must be chosen where cells
             are withheld.
@@ -232,11 +253,13 @@ class Release(Generic[C]):
             As in :func:`discreet.measures.table_measures`.
         levels
             Measure every combination of levels of the hierarchies, and not only the finest cells.
+        records
+            Of a release of records, all that :func:`discreet.utility` takes: ``models``, ``by``, ``weight`` and so on.
 
         Returns
         -------
-        Utility
-            A tidy frame by table, level and measure, and a summary.
+        Utility or RecordUtility
+            A frame of measures, and a summary.
 
         Raises
         ------
@@ -252,8 +275,16 @@ class Release(Generic[C]):
         >>> release.utility(imputation="row_mean")["totals_absolute"]
         0.0
         """
-        return doors.utility(
-            self, tables, imputation=imputation, rows=rows, base=base, groups=groups, small=small, levels=levels
+        return doors.release_utility(
+            self,
+            tables,
+            imputation=imputation,
+            rows=rows,
+            base=base,
+            groups=groups,
+            small=small,
+            levels=levels,
+            **records,
         )
 
     def to_frame(self, table: str | None = None, backend: str | None = None) -> Any:
