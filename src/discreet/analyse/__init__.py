@@ -17,10 +17,12 @@ from discreet.lazy import names_from
 if TYPE_CHECKING:
     from discreet.analyse.designs import retention_probabilities
     from discreet.analyse.estimators import bsimex, ipw, simex
+    from discreet.analyse.formulas import ModelFormula
     from discreet.analyse.results import CorrectedFit, SimulationPath, WeightDiagnostics
 
 __all__ = [
     "CorrectedFit",
+    "ModelFormula",
     "SimulationPath",
     "WeightDiagnostics",
     "bsimex",
@@ -35,6 +37,7 @@ if not TYPE_CHECKING:
         {
             "designs": ["retention_probabilities"],
             "estimators": ["bsimex", "ipw", "simex"],
+            "formulas": ["ModelFormula"],
             "results": ["CorrectedFit", "SimulationPath", "WeightDiagnostics"],
         },
     )

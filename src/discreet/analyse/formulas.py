@@ -13,7 +13,9 @@ from discreet.errors import ParameterError, listed
 
 HINT = "Write for example 'income ~ age + sex', 'logit: employed ~ log(income) + C(region)' or 'y ~ x + x^2 + x:z'."
 WAYS = ("log", "sqrt", "exp")
-FACTOR = re.compile(rf"(?:(?P<way>{'|'.join(WAYS)}|C)\((?P<inside>[^()]+)\)|(?P<name>[^()^:*+~]+?))(?:\s*(?:\^|\*\*)\s*(?P<power>[1-9]))?")
+FACTOR = re.compile(
+    rf"(?:(?P<way>{'|'.join(WAYS)}|C)\((?P<inside>[^()]+)\)|(?P<name>[^()^:*+~]+?))(?:\s*(?:\^|\*\*)\s*(?P<power>[1-9]))?"
+)
 
 
 class Factor(NamedTuple):
@@ -76,7 +78,9 @@ class ModelFormula:
             raise ParameterError(f"The outcome {str(explained)!r} is not one number.", hint=HINT)
         terms = list(dict.fromkeys(term for part in right.split("+") for term in _terms(part, text)))
         if any(explained.column == factor.column for term in terms for factor in term):
-            raise ParameterError(f"The outcome {explained.column!r} explains itself.", hint="Leave it out on the right.")
+            raise ParameterError(
+                f"The outcome {explained.column!r} explains itself.", hint="Leave it out on the right."
+            )
         return cls(explained, tuple(terms), kind)
 
     @property

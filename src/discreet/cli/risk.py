@@ -66,8 +66,8 @@ def risk(
     with errors(as_json):
         with progress(as_json):
             written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-            roles = {"sensitive": _names(sensitive), "weight": weight, "household": household}
-            found = _measured(file, _names(keys), roles, written, limits)
+            roles = {"sensitive": names_in(sensitive), "weight": weight, "household": household}
+            found = _measured(file, names_in(keys), roles, written, limits)
         if output is not None:
             from discreet.cli.cells import write_new
 
@@ -75,7 +75,8 @@ def risk(
         result(found.to_dict(), found.summary(), as_json)
 
 
-def _names(given: Sequence[str]) -> list[str] | None:
+def names_in(given: Sequence[str]) -> list[str] | None:
+    """Names of columns from options with commas between; nothing where no option was given."""
     names = [name.strip() for text in given for name in text.split(",")]
     if any(not name for name in names):
         raise ParameterError("A list of columns has an empty name.", hint="Write names with commas between: age,sex.")

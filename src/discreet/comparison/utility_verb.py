@@ -72,8 +72,8 @@ def utility(data: Any, released: Any = None, **asked: Any) -> Any:
     data
         A release of tables or of records; or the original records: a data frame, ``Microdata``, a path.
     released
-        The released records, in any of these forms, or a release of them. They may have other rows (synthetic files). Of
-        a release of tables, the true tables where they are not its own.
+        The released records, in any of these forms, or a release of them. They may have other rows (synthetic files).
+        Of a release of tables, the true tables where they are not its own.
     tables
         Of records, tables to compare: ``[["age", "sex"], ["region"]]``. Of tables, the same as ``released``.
     imputation, rows, base, groups, small, levels
@@ -93,12 +93,13 @@ def utility(data: Any, released: Any = None, **asked: Any) -> Any:
     columns
         Columns to compare; all that both files have where left out.
     numeric, categories
-        Columns to take as numbers although they are text (those of csv files are), and as codes although they are numbers.
+        Columns to take as numbers although they are text (those of csv files are), and as codes although they are
+        numbers.
     weight
         Column of weights; that with the role where left out. It counts in statistics, distributions and models.
     aligned
-        Whether record ``i`` of one file is record ``i`` of the other. Where it is left out, the rows of a release are, and
-        those of files that share an identifier are matched by it. Other files are not.
+        Whether record ``i`` of one file is record ``i`` of the other. Where it is left out, the rows of a release are,
+        and those of files that share an identifier are matched by it. Other files are not.
     cuts
         Whether groups of numbers are cut in ``"each"`` file by itself, or where they are in the ``"original"``.
     propensity
@@ -184,8 +185,10 @@ def release_utility(
 ) -> Any:
     """Measure what a release has cost its readers; :func:`utility` says what each parameter means."""
     if not isinstance(release.custodian, RecordCustodian):
-        given = {"imputation": imputation, "rows": rows, "base": base, "groups": groups, "small": small, "levels": levels}
-        return utility(release, **({"tables": tables} if tables is not None else {}), **given, **records)
+        _refuse(records, TABLE_OPTIONS, "tables")
+        return table_utility(
+            release, tables, imputation=imputation, rows=rows, base=base, groups=groups, small=small, levels=levels
+        )
     usual = (imputation, rows, base, groups, tuple(small), levels) == (None, None, None, GROUPS, tuple(SMALL), True)
     if not usual:
         raise ParameterError(

@@ -17,6 +17,8 @@ from discreet.rules.key_counts import codes_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ON_PURPOSE = ("Not asked for", "A weight", "Left out")
+"""How notes on columns begin that were not to be compared."""
 MANY_VALUES = 20
 """Text that is all numbers, with more different ones than this, is pointed out: it may be meant as numbers."""
 
@@ -38,6 +40,10 @@ class PairedColumn:
         """Whether it holds numbers."""
         return not self.labels
 
+    def sides(self) -> tuple[Floats, Floats]:
+        """The numbers before and after."""
+        return np.asarray(self.before, np.float64), np.asarray(self.after, np.float64)
+
     def gaps(self) -> tuple[Bools, Bools]:
         """Which records are empty, before and after."""
         if self.is_number:
@@ -55,6 +61,11 @@ class ColumnStanding(NamedTuple):
     empty_original: int
     empty_released: int
     note: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether it could not be compared although nobody wanted it left out."""
+        return not self.compared and not self.note.startswith(ON_PURPOSE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +125,7 @@ class FilePair:
         chosen = self.numbers
         names = tuple(column.name for column in chosen)
         sides = [
-            np.stack([column.before if side == 0 else column.after for column in chosen], axis=1)
-            if chosen
-            else np.zeros((self.rows[side], 0))
+            np.stack([column.sides()[side] for column in chosen], axis=1) if chosen else np.zeros((self.rows[side], 0))
             for side in (0, 1)
         ]
         there = [~np.isnan(side).any(axis=1) for side in sides]
@@ -271,7 +280,7 @@ def _numbers(records: RecordSet, name: str) -> Floats | None:
     import pyarrow as pa
 
     column = records[name]
-    if not (_kind(column) in ("numbers", "text", "true/false")):
+    if _kind(column) not in ("numbers", "text", "true/false"):
         return None
     unknown = _unknown(records, name)
     if unknown is not None:

@@ -86,7 +86,7 @@ def margins(files: FilePair) -> tuple[Margin, ...]:
     >>> import discreet as ds, pyarrow as pa
     >>> from discreet.engine.record_set import read_record_set
     >>> from discreet.measures.file_pair import pair_files
-    >>> files = [read_record_set(ds.Microdata(pa.table({"x": x}))) for x in (["a", "a", "b", "b"], ["a", "b", "b", "b"])]
+    >>> files = [read_record_set(ds.Microdata(pa.table({"x": list(x)}))) for x in ("aabb", "abbb")]
     >>> margins(pair_files(*files))[0].variation
     0.25
     """
@@ -123,7 +123,7 @@ def classed(column: PairedColumn, classes: int, most_codes: int | None = None) -
         place[0] = 0
         place[np.argsort(-counts, kind="stable")[:most_codes]] = np.arange(1, most_codes + 1)
         return ClassedColumn(place[before], place[after], most_codes + 2)
-    known = [values[~np.isnan(values)] for values in (column.before, column.after)]
+    known = [values[~np.isnan(values)] for values in column.sides()]
     levels = np.union1d(*known) if _few(known, classes) else np.zeros(0)
     if not len(levels) or len(levels) > classes:
         basis = known[0] if len(known[0]) else known[1]
@@ -147,7 +147,10 @@ def _shares(files: FilePair, columns: Sequence[ClassedColumn]) -> _Shares:
     rows = files.rows[0]
     joined = [np.concatenate([column.before, column.after]) for column in columns]
     group, many = numbered(joined, [column.size for column in columns], len(joined[0]))
-    sums = [np.bincount(part, weight, many) for part, weight in zip((group[:rows], group[rows:]), files.weights, strict=True)]
+    sums = [
+        np.bincount(part, weight, many)
+        for part, weight in zip((group[:rows], group[rows:]), files.weights, strict=True)
+    ]
     there = (sums[0] > 0) | (sums[1] > 0)
     return _Shares(sums[0][there] / sums[0].sum(), sums[1][there] / sums[1].sum())
 
@@ -238,7 +241,7 @@ def table_distance(files: FilePair, table: Sequence[str]) -> TableDistance:
 
 def _for_table(column: PairedColumn) -> ClassedColumn:
     if column.is_number:
-        known = [values[~np.isnan(values)] for values in (column.before, column.after)]
+        known = [values[~np.isnan(values)] for values in column.sides()]
         if _few(known, TABLE_VALUES) and len(np.union1d(*known)) <= TABLE_VALUES:
             return classed(column, TABLE_VALUES)
         return classed(column, PAIR_CLASSES)

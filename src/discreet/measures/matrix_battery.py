@@ -68,7 +68,11 @@ class MatrixBattery:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"lines": [line._asdict() for line in self.lines], "shares": list(self.shares), "unstable": self.unstable}
+        return {
+            "lines": [line._asdict() for line in self.lines],
+            "shares": list(self.shares),
+            "unstable": self.unstable,
+        }
 
 
 class Components(NamedTuple):

@@ -144,7 +144,7 @@ def _fitted(terms: Terms, source: Floats) -> Floats:
     now = _moved(terms, source, np.zeros(terms.records), np.zeros(len(terms) + 1))
     for _ in range(MOST_STEPS):
         curve = now.curve + RIDGE * max(1.0, float(np.trace(now.curve))) * np.eye(len(now.slope))
-        step = np.linalg.solve(curve, now.slope)
+        step: Floats = np.asarray(np.linalg.solve(curve, now.slope), np.float64)
         if float(step @ now.slope) / 2 <= SETTLED * max(1.0, abs(now.likelihood)):
             break
         there = _moved(terms, source, now.score, step)

@@ -69,9 +69,7 @@ def best_split(
 
 
 @kernel("i8(u1[:, ::1], i8[::1], b1[::1], u1[::1], i8, f8, f8[::1], f8[::1])")
-def grown(
-    bins: Any, size: Any, ordered: Any, source: Any, leaf: int, least: float, total: Any, importance: Any
-) -> int:
+def grown(bins: Any, size: Any, ordered: Any, source: Any, leaf: int, least: float, total: Any, importance: Any) -> int:
     """Grow a tree; ``total`` gets the sum of squares, ``importance`` what each column gains. Gives the leaves."""
     records = bins.shape[1]
     widest = 0
@@ -92,9 +90,7 @@ def grown(
         best, by = least, -1
         if high - low >= 2 * leaf and depth < MOST_DEPTH:
             for column in range(len(size)):
-                gain = best_split(
-                    bins, rows, size, ordered[column], source, place, column, low, high, leaf, side
-                )
+                gain = best_split(bins, rows, size, ordered[column], source, place, column, low, high, leaf, side)
                 if gain > best:
                     best, by = gain, column
                     chosen[:] = side

@@ -104,7 +104,7 @@ def _products(column: Sequence[int], numbers: int, degree: int, crossed: bool) -
     ``column`` says of each base factor which column of codes it belongs to, or -1 for a number.
     """
     made = [(-1, base) for base in range(len(column))]
-    place = {(base,): base for base in range(len(column))}
+    place: dict[tuple[int, ...], int] = {(base,): base for base in range(len(column))}
     for size in range(2, degree + 1):
         for chosen in combinations_with_replacement(range(numbers), size):
             place[chosen] = len(made)

@@ -83,7 +83,9 @@ def tree_propensity(
     """
     records = len(columns[0].values) if columns else 0
     if not 0 < originals < records:
-        raise ParameterError("A tree needs records of both files.", hint="Give at least one column and one record each.")
+        raise ParameterError(
+            "A tree needs records of both files.", hint="Give at least one column and one record each."
+        )
     least = usual_leaf(records) if leaf is None else leaf
     if least < 1 or draws < 0:
         raise ParameterError("leaf= is at least 1 and draws= at least 0.", hint="Leave them out for the usual ones.")
@@ -102,7 +104,9 @@ def tree_propensity(
     return TreePropensity(score, dict(zip((c.name for c in columns), (gains / whole).tolist(), strict=True)), least)
 
 
-def _grown(bins: Bytes, sizes: Ints, ordered: npt.NDArray[np.bool_], source: Bytes, leaf: int) -> tuple[float, int, Floats]:
+def _grown(
+    bins: Bytes, sizes: Ints, ordered: npt.NDArray[np.bool_], source: Bytes, leaf: int
+) -> tuple[float, int, Floats]:
     from discreet.measures.propensity_kernels import grown
 
     total, gains = np.zeros(1), np.zeros(len(sizes))

@@ -82,7 +82,9 @@ class PublicUtility:
         """A page that stands alone."""
         from discreet.measures.utility_page import standing_page
 
-        return standing_page("What analysts lose", [sentence("Changes in classes; no original value."), self._repr_html_()])
+        return standing_page(
+            "What analysts lose", [sentence("Changes in classes; no original value."), self._repr_html_()]
+        )
 
 
 def public_utility(found: RecordUtility, least: int = 10) -> PublicUtility:
@@ -106,8 +108,12 @@ def public_utility(found: RecordUtility, least: int = 10) -> PublicUtility:
         if model.failed:
             lines.append(PublicLine("models", model.model, "", "cannot be fitted"))
         lines += [PublicLine("models", model.model, line.term, _overlap(line.overlap)) for line in model.lines]
-    lines += [PublicLine("tables", one.table, "", _class(one.variation, DISTANCE, "above 0.25")) for one in found.tables]
-    lines += [PublicLine("columns", one.column, "", _class(one.variation, DISTANCE, "above 0.25")) for one in found.margins]
+    lines += [
+        PublicLine("tables", one.table, "", _class(one.variation, DISTANCE, "above 0.25")) for one in found.tables
+    ]
+    lines += [
+        PublicLine("columns", one.column, "", _class(one.variation, DISTANCE, "above 0.25")) for one in found.margins
+    ]
     for one in found.pairs:
         if not np.isnan(one.difference):
             change = _class(abs(one.difference), DISTANCE, "above 0.25")

@@ -51,9 +51,7 @@ class UtilityQuestion(Declared):
     limits: ChangeLimits = field(default_factory=ChangeLimits)
 
 
-def measure_utility(
-    files: FilePair, question: UtilityQuestion, models: Sequence[ModelChange] = ()
-) -> RecordUtility:
+def measure_utility(files: FilePair, question: UtilityQuestion, models: Sequence[ModelChange] = ()) -> RecordUtility:
     """What analysts lose who have one file in place of the other.
 
     Parameters
@@ -121,9 +119,7 @@ def _tables(files: FilePair, tables: Any) -> tuple[tuple[TableDistance, ...], tu
 # ---- propensity ---------------------------------------------------------------------------------------------
 
 
-def _scores(
-    files: FilePair, question: UtilityQuestion
-) -> tuple[Propensity | None, TreePropensity | None, list[str]]:
+def _scores(files: FilePair, question: UtilityQuestion) -> tuple[Propensity | None, TreePropensity | None, list[str]]:
     logistic, tree, notes = None, None, []
     if question.propensity in ("logistic", "both"):
         logistic, words = logistic_propensity(files, question.degree)
@@ -135,7 +131,9 @@ def _scores(
         ]
         originals = len(columns[0].values) - len(files.columns[0].after[::step])
         tree = tree_propensity(columns, originals, leaf=question.leaf, draws=question.draws, seed=question.seed)
-        words = f"The tree is ours: leaves of {tree.leaf:,} records or more, judged beside {question.draws} mixed files."
+        words = (
+            f"The tree has leaves of {tree.leaf:,} records or more, and is judged beside {question.draws} mixed files."
+        )
         notes.append(f"{words} It saw one record in {step}." if step > 1 else words)
     if question.propensity != "none" and files.weighted:
         notes.append("Propensity scores count records and not their weights.")
@@ -150,8 +148,8 @@ def logistic_propensity(files: FilePair, degree: int | None = None) -> tuple[Pro
     files
         Both files. Gaps of numbers have a term of their own.
     degree
-        Degree of the polynomial of numbers. Where it is left out, the richest model is taken that has at most 100 terms,
-        and one for every twenty records; codes are crossed with other columns where that leaves room.
+        Degree of the polynomial of numbers. Where it is left out, the richest model is taken that has at most 100
+        terms, and one for every twenty records; codes are crossed with other columns where that leaves room.
     """
     numbers = _stacked_numbers(files)
     indicators = [one for column in files.columns if (one := _indicators(column)).chosen]

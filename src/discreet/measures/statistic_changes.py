@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ def ratio_columns(files: FilePair, ratios: Sequence[str]) -> list[PairedColumn]:
         top, bottom = (files[part] for part in parts)
         if not (top.is_number and bottom.is_number):
             raise ParameterError(f"{ratio!r} is a ratio of columns that are not both numbers.", hint="Name numbers.")
-        sides = [_divided(x, y) for x, y in ((top.before, bottom.before), (top.after, bottom.after))]
+        sides = [_divided(x, y) for x, y in zip(top.sides(), bottom.sides(), strict=True)]
         found.append(PairedColumn(" / ".join(parts), sides[0], sides[1]))
     return found
 
@@ -157,7 +158,7 @@ def _change(
 
 
 def _known(column: PairedColumn, files: FilePair, group: GroupRows, side: int) -> tuple[Floats, Floats]:
-    values, rows = (column.before, group.before) if side == 0 else (column.after, group.after)
+    values, rows = column.sides()[side], (group.before, group.after)[side]
     there = rows & ~np.isnan(values)
     return values[there], files.weights[side][there]
 
@@ -221,21 +222,26 @@ def _code_groups(column: PairedColumn) -> Iterator[GroupRows]:
             hint="Group by a coarser column.",
         )
     for code in sorted(present.tolist(), key=lambda one: column.labels[one]):
-        yield GroupRows(f"{column.name} {column.labels[code] or '(empty)'}", column.before == code, column.after == code)
+        yield GroupRows(
+            f"{column.name} {column.labels[code] or '(empty)'}", column.before == code, column.after == code
+        )
 
 
 def _number_groups(column: PairedColumn, files: FilePair, shares: Sequence[float], cuts: Cuts) -> Iterator[GroupRows]:
-    if len(shares) < 2 or any(low >= high for low, high in zip(shares, shares[1:], strict=False)):
+    if len(shares) < 2 or any(low >= high for low, high in pairwise(shares)):
         raise ParameterError(
-            f"Shares {list(shares)} of {column.name!r} do not rise.", hint="Give per cent from low to high: [0, 50, 100]."
+            f"Shares {list(shares)} of {column.name!r} do not rise.",
+            hint="Give per cent from low to high: [0, 50, 100].",
         )
     if shares[0] < 0 or shares[-1] > 100:
-        raise ParameterError(f"Shares {list(shares)} of {column.name!r} are not within 0 and 100.", hint="Give per cent.")
-    sides = (column.before, column.after)
+        raise ParameterError(
+            f"Shares {list(shares)} of {column.name!r} are not within 0 and 100.", hint="Give per cent."
+        )
+    sides = column.sides()
     ends = [_quantiles(values, weight, shares) for values, weight in zip(sides, files.weights, strict=True)]
     if cuts == "original":
         ends[1] = ends[0]
-    for at, (low, high) in enumerate(zip(shares, shares[1:], strict=False)):
+    for at, (low, high) in enumerate(pairwise(shares)):
         rows = []
         for values, limits in zip(sides, ends, strict=True):
             above = values > limits[at] if low > 0 else ~np.isnan(values)

@@ -1,4 +1,4 @@
-"""The utility of a file as a page that stands alone: nothing is fetched, there is no script, and all text is escaped."""
+"""The utility of a file as a page that stands alone: nothing is fetched, no script is run, all text is escaped."""
 
 from __future__ import annotations
 

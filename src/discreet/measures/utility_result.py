@@ -142,7 +142,9 @@ class RecordUtility:
         read = f"Per cent of the original; above {self.limits.moved:g} is far."
         return [
             UtilityFinding("percent", abs(worst.percent), "Largest change of a statistic, per cent", where, read),
-            UtilityFinding("far", 100 * far, f"Statistics that moved by more than {self.limits.moved:g} %, per cent", "", ""),
+            UtilityFinding(
+                "far", 100 * far, f"Statistics that moved by more than {self.limits.moved:g} %, per cent", "", ""
+            ),
         ]
 
     def _of_tables(self) -> list[UtilityFinding]:
@@ -156,7 +158,10 @@ class RecordUtility:
 
     def _of_scores(self) -> list[UtilityFinding]:
         found = []
-        for score, name in ((self.logistic, "a logistic model"), (self.tree and self.tree.score, "a tree")):
+        for score, name in (
+            (self.logistic, "a logistic model"),
+            (None if self.tree is None else self.tree.score, "a tree"),
+        ):
             if score is None:
                 continue
             read = "1: as like as another sample of the same people; 0: the same file; far above 1: told apart."
@@ -190,11 +195,7 @@ class RecordUtility:
     @property
     def not_compared(self) -> tuple[ColumnStanding, ...]:
         """Columns that one file lacks, or that hold other things in it."""
-        return tuple(
-            one
-            for one in self.columns
-            if not one.compared and one.note.startswith(("Only", "To be")) or " before and " in one.note
-        )
+        return tuple(one for one in self.columns if one.differs)
 
     # ---- frames -----------------------------------------------------------------------------------------------
 
@@ -265,7 +266,9 @@ class RecordUtility:
         Valid: means in all groups within the limits, correlations within 0.1, named tables within 0.05. Interesting: at
         least six columns are so.
         """
-        means = {one.quantity for one in self.statistics if one.statistic == "mean" and one.flag in ("far", "from zero")}
+        means = {
+            one.quantity for one in self.statistics if one.statistic == "mean" and one.flag in ("far", "from zero")
+        }
         pairs = [one for one in self.pairs if abs(one.difference) > CORRELATION_KEPT]
         tables = [one.table for one in self.tables if one.variation > TABLE_KEPT] + [*self.failed_tables]
         off = [f"mean of {name}" for name in sorted(means)]
@@ -282,10 +285,9 @@ class RecordUtility:
     def _heading(self) -> str:
         compared = sum(bool(one.compared) for one in self.columns)
         rows = "the same records" if self.aligned else "records not matched"
-        return (
-            f"Utility of {counted(self.records[1], 'released record')} beside {counted(self.records[0], 'original one')}: "
-            f"{counted(compared, 'column')} compared, {rows}{f', weighted by {self.weighted}' if self.weighted else ''}"
-        )
+        both = f"{counted(self.records[1], 'released record')} beside {counted(self.records[0], 'original one')}"
+        weights = f", weighted by {self.weighted}" if self.weighted else ""
+        return f"Utility of {both}: {counted(compared, 'column')} compared, {rows}{weights}"
 
     def _short_findings(self) -> dict[str, list[Any]]:
         return {
@@ -327,7 +329,9 @@ class RecordUtility:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        chips = [Chip(f"{name}: {'yes' if holds else 'no'}", "good" if holds else "m") for name, holds, _ in self.checks()]
+        chips = [
+            Chip(f"{name}: {'yes' if holds else 'no'}", "good" if holds else "m") for name, holds, _ in self.checks()
+        ]
         findings = {name or "what": entries for name, entries in self._short_findings().items()}
         return page(
             self._heading(),
