@@ -12,7 +12,7 @@ from discreet.measures.propensity_terms import BLOCK, Terms, count_terms, standa
 from discreet.measures.values import ValuePair
 from discreet.model.arrays import Floats
 
-MOST_STEPS, SETTLED, RIDGE = 100, 1e-9, 1e-9
+MOST_STEPS, SETTLED, RIDGE = 100, 1e-12, 1e-9
 MOST_TERMS = 500
 CURVED = 150_000
 """The curve of the likelihood is summed over about so many records; its slope always over all."""
