@@ -22,6 +22,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     optimal,
     perturbation,
     prepared,
+    propensity,
     rank_methods,
     recodes,
     records,

@@ -54,6 +54,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/random-rounding.md", 1),
         ("docs/methods/redraw.md", 1),
         ("docs/how-to/wealth-survey.md", 3),
+        ("docs/how-to/utility.md", 4),
         ("docs/methods/shuffle.md", 1),
         ("docs/methods/microaggregated-swap.md", 1),
         ("docs/methods/blank-values.md", 3),

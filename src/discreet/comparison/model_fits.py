@@ -41,6 +41,10 @@ def model_of_both(files: FilePair, formula: ModelFormula) -> ModelChange:
                 f"The model {str(formula)!r} needs a column {name!r}, which neither file has.",
                 hint=f"There are {listed(known)}.",
             )
+    compared = [column.name for column in files.columns]
+    for one in files.standings:
+        if one.name in formula.columns and one.name not in compared:
+            return ModelChange(str(formula), failed=f"Column {one.name!r} was not compared. {one.note}")
     fits, notes = [], []
     for side, which in enumerate(("original", "released file")):
         try:
