@@ -43,7 +43,10 @@ def tree(rows: int) -> Timing:
     from discreet.measures.propensity_tree import TreeColumn, tree_propensity
 
     files = _files(rows)
-    columns = [TreeColumn(one.name, np.concatenate([one.before, one.after])[:: 2 * rows // 200_000 or 1]) for one in files.columns]
+    columns = [
+        TreeColumn(one.name, np.concatenate([one.before, one.after])[:: 2 * rows // 200_000 or 1])
+        for one in files.columns
+    ]
     originals = len(columns[0].values) // 2
     return timed(lambda: tree_propensity(columns, originals).score, lambda score: (score.terms + 1, score.z), repeats=2)
 

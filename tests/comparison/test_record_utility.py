@@ -427,6 +427,23 @@ def test_weights_count_in_distances():
     assert ds.utility(before, after, weight="w", propensity="none")["margins"] == 0
 
 
+def test_the_order_of_rows_decides_nothing():
+    """Not even between codes that occur equally often, of which some have no term of their own."""
+    codes = [f"c{row % 40}" for row in range(400)]
+    draw = np.random.default_rng(8)
+    one = pa.table({"a": codes, "x": draw.normal(size=400)})
+    two = pa.table({"a": [*codes[100:], *codes[:20] * 5], "x": draw.normal(size=400)})
+    found = [ds.utility(one.take(draw.permutation(400)), two.take(draw.permutation(400))) for _ in range(2)]
+    assert found[0].logistic.total == pytest.approx(found[1].logistic.total, rel=1e-4)
+    assert found[0].tree.score.total == pytest.approx(found[1].tree.score.total)
+    assert [m.variation for m in found[0].margins] == pytest.approx([m.variation for m in found[1].margins])
+
+
+def test_many_terms_for_few_records_are_told():
+    few = pa.table({"a": [f"c{row % 19}" for row in range(40)]})
+    assert "That is many for so few records" in str(ds.utility(few, few))
+
+
 # ---- what is shown ------------------------------------------------------------------------------------------
 
 
@@ -507,12 +524,22 @@ def test_unchanged_statistics_are_not_told_from_close_ones():
     assert {line.change for line in same.lines if line.part == "statistics"} == {"up to 1 %"}
 
 
+def test_codes_that_only_the_original_has_are_not_told():
+    coarse = with_column("region", np.where(TABLE["region"].to_numpy(zero_copy_only=False) == "west", "north", "east"))
+    found = ds.utility(TABLE, coarse, by="region", models=["wage ~ region"], tables=[["region"]], propensity="none")
+    assert "west" in str(found.to_dict())
+    public = found.public()
+    assert "west" not in f"{public}{public.to_dict()}{public.to_html()}"
+
+
 def test_small_groups_are_left_out():
     rare = with_column("region", np.where(np.arange(ROWS) < 5, "far", "near"))
     found = ds.utility(rare, rare, by="region", statistics=["mean"], propensity="none")
     public = found.public()
     assert not [line for line in public.lines if line.group == "region far"]
     assert public.left_out == 6
-    assert "6 statistics are left out: the group has fewer than 10 original records." in str(public)
+    assert "6 statistics are left out: the group has fewer than 10 original records, or is in one file only." in str(
+        public
+    )
     with pytest.raises(ParameterError, match="least=2 is not allowed"):
         found.public(least=2)

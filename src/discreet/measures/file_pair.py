@@ -321,9 +321,13 @@ def _coded(name: str, both: tuple[RecordSet, RecordSet]) -> PairedColumn:
     codes, _ = codes_of(joined, missing)
     words = joined.combine_chunks().dictionary_encode()
     words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words
-    labels = ("", *(str(value) for value in words.dictionary.to_pylist()))
+    labels = np.array([str(value) for value in words.dictionary.to_pylist()], np.object_)
+    # Codes are numbered by their names, so that the order of rows decides no tie between them.
+    order = np.argsort(labels, kind="stable")
+    place = np.zeros(len(labels) + 1, np.int64)
+    place[order + 1] = np.arange(1, len(labels) + 1)
     rows = len(both[0])
-    return PairedColumn(name, codes[:rows], codes[rows:], labels)
+    return PairedColumn(name, place[codes[:rows]], place[codes[rows:]], ("", *labels[order].tolist()))
 
 
 def _weights(both: tuple[RecordSet, RecordSet], weight: str | None) -> tuple[tuple[Floats, Floats], list[str]]:

@@ -1,7 +1,8 @@
 """What everybody may be told of the utility of a released file: how much changed, in classes, and no original value.
 
 A change in per cent beside a released value gives the original value away; a class of changes does not. Groups of few
-records are left out, and so are inverse squares, which are differences in another form.
+records are left out, and so are inverse squares, which are differences in another form, and groups and terms that only
+one file has: their names are codes of the original.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ RATIO = ((1.0, "no more than two samples"), (3.0, "1 to 3 times"), (10.0, "3 to 
 
 
 @dataclass(frozen=True)
-class PublicLine:
+class PublicChange:
     """One statement: what it is about, and the class of its change."""
 
     part: str
@@ -50,7 +51,7 @@ class PublicUtility:
         What readers should know.
     """
 
-    lines: tuple[PublicLine, ...]
+    lines: tuple[PublicChange, ...]
     left_out: int
     notes: tuple[str, ...] = ()
 
@@ -99,31 +100,33 @@ def public_utility(found: RecordUtility, least: int = 10) -> PublicUtility:
     """
     if isinstance(least, bool) or not isinstance(least, int) or least < 3:
         raise ParameterError(f"least={least!r} is not allowed.", hint="Give a whole number of at least 3.")
-    large = [one for one in found.statistics if one.records >= least]
+    large = [one for one in found.statistics if one.records >= least and one.flag != "undefined"]
     lines = [
-        PublicLine("statistics", f"{one.statistic} of {one.quantity}", one.group, _percent(one.percent, one.flag))
+        PublicChange("statistics", f"{one.statistic} of {one.quantity}", one.group, _percent(one.percent, one.flag))
         for one in large
     ]
     for model in found.models:
         if model.failed:
-            lines.append(PublicLine("models", model.model, "", "cannot be fitted"))
-        lines += [PublicLine("models", model.model, line.term, _overlap(line.overlap)) for line in model.lines]
+            lines.append(PublicChange("models", model.model, "", "cannot be fitted"))
+        both = [line for line in model.lines if not np.isnan(line.overlap)]
+        lines += [PublicChange("models", model.model, line.term, _overlap(line.overlap)) for line in both]
     lines += [
-        PublicLine("tables", one.table, "", _class(one.variation, DISTANCE, "above 0.25")) for one in found.tables
+        PublicChange("tables", one.table, "", _class(one.variation, DISTANCE, "above 0.25")) for one in found.tables
     ]
     lines += [
-        PublicLine("columns", one.column, "", _class(one.variation, DISTANCE, "above 0.25")) for one in found.margins
+        PublicChange("columns", one.column, "", _class(one.variation, DISTANCE, "above 0.25")) for one in found.margins
     ]
     for one in found.pairs:
         if not np.isnan(one.difference):
             change = _class(abs(one.difference), DISTANCE, "above 0.25")
-            lines.append(PublicLine("pairs", f"{one.measure} of {one.first} and {one.second}", "", change))
+            lines.append(PublicChange("pairs", f"{one.measure} of {one.first} and {one.second}", "", change))
     for score in (found.logistic, None if found.tree is None else found.tree.score):
         if score is not None:
             change = _class(score.ratio, RATIO, "above 10 times")
-            lines.append(PublicLine("propensity", f"{score.model}, beside two samples", "", change))
+            lines.append(PublicChange("propensity", f"{score.model}, beside two samples", "", change))
     gone = len(found.statistics) - len(large)
-    note = f"{counted(gone, 'statistic', 'are')} left out: the group has fewer than {least} original records."
+    why = f"the group has fewer than {least} original records, or is in one file only"
+    note = f"{counted(gone, 'statistic', 'are')} left out: {why}."
     return PublicUtility(tuple(lines), gone, (note,) if gone else ())
 
 
@@ -136,11 +139,9 @@ def _class(number: float, classes: Sequence[tuple[float, str]], beyond: str) -> 
 def _percent(percent: float, flag: str) -> str:
     """A class; that nothing changed is no class of its own, because it would give a statistic exactly."""
     if np.isnan(percent):
-        return "not defined" if flag == "undefined" else PERCENT[0][1] if flag == "same" else "not in per cent"
+        return PERCENT[0][1] if flag == "same" else "not in per cent"
     return _class(abs(percent), PERCENT, "above 25 %")
 
 
 def _overlap(overlap: float) -> str:
-    if np.isnan(overlap):
-        return "not in both files"
     return _class(overlap, OVERLAP, "above 0.95")

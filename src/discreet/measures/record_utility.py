@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import DiscreetError, ParameterError, counted
 from discreet.measures.file_pair import FilePair, PairedColumn
 from discreet.measures.margins import MOST_PAIRED, TableDistance, associations, margins, refuse_tables, table_distance
 from discreet.measures.matrix_battery import MatrixBattery, matrix_battery
@@ -165,8 +165,11 @@ def logistic_propensity(files: FilePair, degree: int | None = None) -> tuple[Pro
             hint="Name fewer columns, a lower degree, or propensity='tree'.",
         )
     score = fitted_propensity(Terms(numbers, indicators, power, crossed), files.rows[0])
-    words = f"The logistic model has {score.terms} terms: numbers up to degree {power}"
-    return score, f"{words}, codes{' crossed with other columns' if crossed else ''}."
+    words = f"The logistic model has {counted(score.terms, 'term')}: numbers up to degree {power}"
+    words += f", codes{' crossed with other columns' if crossed else ''}."
+    if score.terms * RECORDS_A_TERM > 2 * score.records:
+        words += " That is many for so few records, and its score is unsteady."
+    return score, words
 
 
 def _stacked_numbers(files: FilePair) -> Floats:
