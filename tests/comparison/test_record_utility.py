@@ -143,6 +143,36 @@ def test_one_file_alone_and_tables_are_refused(release):
         ds.utility(TABLE, RecordSet(TABLE.slice(0, 0), {}))
 
 
+def test_several_releases_are_measured_on_average():
+    by = [1.0, 1.1, 1.3]
+    copies = [with_column("wage", TABLE["wage"].to_numpy() * factor) for factor in by]
+    asked = {"models": ["wage ~ age + sex"], "tables": [["sex"]], "by": "region"}
+    each = [ds.utility(TABLE, copy, aligned=True, **asked) for copy in copies]
+    found = ds.utility(TABLE, copies, aligned=True, **asked)
+    at = next(i for i, one in enumerate(found.statistics) if one.quantity == "wage")
+    mean = TABLE["wage"].to_numpy().mean()
+    assert found.statistics[at].percent == pytest.approx(-100 * np.mean([factor - 1 for factor in by]))
+    squares = [(mean * (factor - 1)) ** 2 for factor in by]
+    assert found.statistics[at].inverse_mse == pytest.approx(1 / np.mean(squares))
+    assert found.models[0].overlap == pytest.approx(np.mean([one.models[0].overlap for one in each]))
+    for name in ("propensity_logistic", "margins", "il1", "eigenvalues"):
+        wanted = np.mean([one[name] for one in each])
+        assert found[name] == pytest.approx(wanted, abs=1e-12), name
+    assert found.battery["X"].mae == pytest.approx(np.mean([one.battery["X"].mae for one in each]))
+    assert "All numbers are means over 3 releases" in found.notes[0]
+    json.dumps(found.to_dict(), allow_nan=False)
+    alone = ds.utility(TABLE, [copies[1]], aligned=True, **asked)
+    assert alone.columns_of("models") == each[1].columns_of("models")
+    with pytest.raises(ParameterError, match="no released file in the list"):
+        ds.utility(TABLE, [])
+
+
+def test_a_model_that_fails_for_one_of_several_releases():
+    constant = with_column("work", np.zeros(ROWS, int))
+    found = ds.utility(TABLE, [TABLE, constant], models=["logit: work ~ age"], propensity="none")
+    assert found.models[0].failed.startswith("1 release of 2: The fit to the released file failed")
+
+
 # ---- columns ------------------------------------------------------------------------------------------------
 
 

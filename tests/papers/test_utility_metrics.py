@@ -171,7 +171,7 @@ NUMBERS = hnp.arrays(np.float64, (6, 3), elements=st.integers(-20, 20).map(float
 
 
 @given(NUMBERS, NUMBERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_squares_are_at_least_the_squares_of_absolute_distances(before, after):
     before[0], after[0] = [21, 22, 23], [-21, 22, -23]
     for line in matrix_battery(pair(before, after)).lines:

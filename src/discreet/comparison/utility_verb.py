@@ -9,6 +9,7 @@ from discreet.comparison.record_utility import record_utility
 from discreet.comparison.utility import Utility, table_utility
 from discreet.errors import ParameterError, counted, listed
 from discreet.measures.suite import GROUPS, SMALL
+from discreet.measures.utility_copies import over_releases
 from discreet.measures.utility_result import RecordUtility
 from discreet.model.custodian import RecordCustodian, TableCustodian
 from discreet.model.release import Release
@@ -73,6 +74,7 @@ def utility(data: Any, released: Any = None, **asked: Any) -> Any:
         A release of tables or of records; or the original records: a data frame, ``Microdata``, a path.
     released
         The released records, in any of these forms, or a release of them. They may have other rows (synthetic files).
+        A list of several is measured on average.
         Of a release of tables, the true tables where they are not its own.
     tables
         Of records, tables to compare: ``[["age", "sex"], ["region"]]``. Of tables, the same as ``released``.
@@ -151,6 +153,10 @@ def utility(data: Any, released: Any = None, **asked: Any) -> Any:
         _refuse(asked, TABLE_OPTIONS, "tables")
         return table_utility(data, **asked)
     _refuse(asked, RECORD_OPTIONS, "records")
+    if isinstance(released, list | tuple):
+        if not released:
+            raise ParameterError("There is no released file in the list.", hint="Give at least one.")
+        return over_releases([record_utility(data, one, **asked) for one in released])
     return record_utility(data, released, **asked)
 
 
