@@ -42,9 +42,9 @@ def model_of_both(files: FilePair, formula: ModelFormula) -> ModelChange:
                 hint=f"There are {listed(known)}.",
             )
     compared = [column.name for column in files.columns]
-    for one in files.standings:
-        if one.name in formula.columns and one.name not in compared:
-            return ModelChange(str(formula), failed=f"Column {one.name!r} was not compared. {one.note}")
+    for column in files.standings:
+        if column.name in formula.columns and column.name not in compared:
+            return ModelChange(str(formula), failed=f"Column {column.name!r} was not compared. {column.note}")
     fits, notes = [], []
     for side, which in enumerate(("original", "released file")):
         try:
