@@ -76,7 +76,7 @@ def risk(
 
 
 def names_in(given: Sequence[str]) -> list[str] | None:
-    """Names of columns from options with commas between; nothing where no option was given."""
+    """Names of columns that were given with commas between them; nothing where none were."""
     names = [name.strip() for text in given for name in text.split(",")]
     if any(not name for name in names):
         raise ParameterError("A list of columns has an empty name.", hint="Write names with commas between: age,sex.")

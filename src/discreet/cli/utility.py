@@ -48,7 +48,9 @@ PARTS = (
 )
 @click.option("--part", type=click.Choice(PARTS), default="findings", show_default=True, help="What --output writes.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the part to this csv file (confidential).")
-@click.option("--html", type=click.Path(path_type=Path), help="Write a page with everything (confidential).")
+@click.option(
+    "--report", "--html", "html", type=click.Path(path_type=Path), help="Write a page with everything (confidential)."
+)
 @click.option("--public", is_flag=True, help="Tell classes of changes only: nothing of the original.")
 @click.option("--delimiter", default=",", show_default=True, help="Separator of csv files.")
 @click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Their decimal sign.")
