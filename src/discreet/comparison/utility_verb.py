@@ -152,6 +152,8 @@ def utility(data: Any, released: Any = None, **asked: Any) -> Any:
             asked = {"tables": released, **asked}
         _refuse(asked, TABLE_OPTIONS, "tables")
         return table_utility(data, **asked)
+    if isinstance(data, Table | TableSet):
+        raise ParameterError(f"Cannot measure a {type(data).__name__}.", hint="Give what ds.protect returned.")
     _refuse(asked, RECORD_OPTIONS, "records")
     if isinstance(released, list | tuple):
         if not released:
