@@ -24,6 +24,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     perturbation,
     population_risk,
     prepared,
+    propensity,
     rank_methods,
     recodes,
     records,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from discreet.comparison.compare import compare
     from discreet.comparison.fair import FairRisk
     from discreet.comparison.tune import family, tune
-    from discreet.comparison.utility import utility
+    from discreet.comparison.utility_verb import utility
     from discreet.errors import DiscreetError
     from discreet.files.blankings import read_blanking
     from discreet.files.cell_lists import read_acceptances, read_hints
@@ -217,7 +217,7 @@ _HOME = {
     "discreet.verbs.structure": ("structure",),
     "discreet.verbs.tabulate": ("tabulate",),
     "discreet.comparison.tune": ("family", "tune"),
-    "discreet.comparison.utility": ("utility",),
+    "discreet.comparison.utility_verb": ("utility",),
     "discreet.verify": ("check_folder",),
 }
 METHODS.add_homes(
@@ -415,7 +415,7 @@ add_doors(
         "discreet.verbs.save": ("save",),
         "discreet.verbs.structure": ("structure",),
         "discreet.verbs.show": ("pivot_to_frame", "public_to_frame", "summary", "table_to_frame", "to_frame"),
-        "discreet.comparison.utility": ("utility",),
+        "discreet.comparison.utility_verb": ("release_utility",),
         "discreet.verbs.verify": ("verify",),
         "discreet.verbs.without": ("without",),
     }

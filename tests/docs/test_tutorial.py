@@ -59,6 +59,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/methods/redraw.md", 1),
         ("docs/how-to/wealth-survey.md", 3),
         ("docs/how-to/population-risk.md", 6),
+        ("docs/how-to/utility.md", 4),
         ("docs/methods/shuffle.md", 1),
         ("docs/methods/ipso.md", 1),
         ("docs/methods/reweight.md", 1),

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from discreet.analyse.copies import CombinedEstimate, combine_copies
     from discreet.analyse.designs import retention_probabilities
     from discreet.analyse.estimators import bsimex, ipw, simex
+    from discreet.analyse.formulas import ModelFormula
     from discreet.analyse.results import CorrectedFit, SimulationPath, WeightDiagnostics
     from discreet.analyse.survey_means import SurveyMean, survey_mean
 
 __all__ = [
     "CombinedEstimate",
     "CorrectedFit",
+    "ModelFormula",
     "SimulationPath",
     "SurveyMean",
     "WeightDiagnostics",
@@ -42,6 +44,7 @@ if not TYPE_CHECKING:
             "copies": ["CombinedEstimate", "combine_copies"],
             "designs": ["retention_probabilities"],
             "estimators": ["bsimex", "ipw", "simex"],
+            "formulas": ["ModelFormula"],
             "results": ["CorrectedFit", "SimulationPath", "WeightDiagnostics"],
             "survey_means": ["SurveyMean", "survey_mean"],
         },

@@ -16,6 +16,7 @@ from discreet.measures.grid import Grid
 from discreet.measures.imputation import Imputation, check_imputation, imputed
 from discreet.measures.suite import GROUPS, SMALL, Measure, table_measures
 from discreet.model.arrays import Bools, Codes, Floats, Ints
+from discreet.model.custodian import TableCustodian
 from discreet.model.notebook import Chip, items, listing, page, sentence
 from discreet.model.public import PublicTable, in_rows_of
 from discreet.model.release import Release
@@ -110,8 +111,8 @@ def _or_none(number: float) -> float | None:
     return None if np.isnan(number) else float(number)
 
 
-def utility(
-    release: Release,
+def table_utility(
+    release: Release[TableCustodian],
     tables: Table | TableSet | None = None,
     *,
     imputation: Imputation | None = None,
@@ -121,7 +122,7 @@ def utility(
     small: Collection[int] = SMALL,
     levels: bool = True,
 ) -> Utility:
-    """Measure what a release has cost its readers.
+    """Measure what a release of tables has cost its readers.
 
     Parameters
     ----------
@@ -164,8 +165,6 @@ def utility(
     >>> release.utility(imputation="row_mean")["totals_absolute"]
     0.0
     """
-    if not isinstance(release, Release):
-        raise ParameterError(f"Cannot measure a {type(release).__name__}.", hint="Give what ds.protect returned.")
     truth = release.custodian.tables if tables is None else as_set(tables)
     pairs = _matched(truth, release.public.tables)
     check_imputation(imputation, sum(int((~public.shown & ~public.empty).sum()) for _, public in pairs))

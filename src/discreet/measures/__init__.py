@@ -38,6 +38,7 @@ from discreet.measures.decision import (
 from discreet.measures.deviation import deviation_classes
 from discreet.measures.disclosure_tiers import largest_tail, rarest_risk, smallest_spread
 from discreet.measures.fair import Fair, fair_comparison, fair_over_runs
+from discreet.measures.file_pair import FilePair, pair_files
 from discreet.measures.fit import Fit, fit
 from discreet.measures.grid import Grid
 from discreet.measures.individual_risk import (
@@ -48,6 +49,9 @@ from discreet.measures.individual_risk import (
     threshold_for,
     threshold_for_rate,
 )
+from discreet.measures.margins import associations, margins, table_distance
+from discreet.measures.matrix_battery import MatrixBattery, matrix_battery
+from discreet.measures.model_changes import ModelChange, model_change
 from discreet.measures.noise import change_shares, noise_errors, noise_over_runs
 from discreet.measures.overlap import interval_overlap, inverse_mean_square, percent_difference
 from discreet.measures.population.cells import SampleCells
@@ -78,6 +82,8 @@ from discreet.measures.pram import (
 )
 from discreet.measures.pram_release import released_pram_risk
 from discreet.measures.propensity import Propensity, propensity
+from discreet.measures.propensity_tree import TreeColumn, TreePropensity, tree_propensity
+from discreet.measures.public_utility import PublicUtility
 from discreet.measures.put_back import WeightTelling, put_back, put_back_sizes, weight_telling
 from discreet.measures.ranks import rank_changes
 from discreet.measures.redistribution import map_measures
@@ -94,8 +100,10 @@ from discreet.measures.rounding import (
     posterior_risk,
 )
 from discreet.measures.sample_risk import SampleRisk, sample_risk
+from discreet.measures.statistic_changes import StatisticChange, statistic_changes
 from discreet.measures.suite import Measure, table_measures
-from discreet.measures.values import ValueLosses, ValuePair, il1, value_losses, value_pair
+from discreet.measures.utility_result import RecordUtility
+from discreet.measures.values import ValueLosses, ValuePair, eigenvalue_changes, il1, value_losses, value_pair
 
 __all__ = [
     "AlignedTables",
@@ -107,17 +115,22 @@ __all__ = [
     "DictionaryDominance",
     "DictionaryRisks",
     "Fair",
+    "FilePair",
     "FileRisk",
     "Fit",
     "Grid",
     "Jaro",
     "LogLinearFit",
+    "MatrixBattery",
     "Measure",
+    "ModelChange",
     "Policy",
     "PopulationEstimate",
     "PramLosses",
     "PramRisk",
     "Propensity",
+    "PublicUtility",
+    "RecordUtility",
     "RiskCurve",
     "SampleCells",
     "SampleRisk",
@@ -125,11 +138,15 @@ __all__ = [
     "SmoothedRisk",
     "SpreeRisk",
     "SpreeSettings",
+    "StatisticChange",
+    "TreeColumn",
+    "TreePropensity",
     "UncertainPolicy",
     "ValueLosses",
     "ValuePair",
     "WeightTelling",
     "aligned_tables",
+    "associations",
     "attribute_risk",
     "back_chances",
     "best_guesses",
@@ -147,6 +164,7 @@ __all__ = [
     "deviance",
     "deviation_classes",
     "dominates",
+    "eigenvalue_changes",
     "estimate_variance",
     "expected_chi_square",
     "fair_comparison",
@@ -167,11 +185,15 @@ __all__ = [
     "largest_tail",
     "log_linear",
     "map_measures",
+    "margins",
+    "matrix_battery",
     "min_risk",
+    "model_change",
     "moments",
     "noise_errors",
     "noise_over_runs",
     "ordinal_codes",
+    "pair_files",
     "percent_difference",
     "pitman",
     "policy_count",
@@ -201,10 +223,13 @@ __all__ = [
     "smoothed_risk",
     "smoothing_grid",
     "spree_risk",
+    "statistic_changes",
     "superpopulation",
+    "table_distance",
     "table_measures",
     "threshold_for",
     "threshold_for_rate",
+    "tree_propensity",
     "unique_risk",
     "value_losses",
     "value_pair",

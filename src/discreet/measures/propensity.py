@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from typing import NamedTuple
 
 import numpy as np
 
 from discreet.errors import InputError
+from discreet.measures.propensity_terms import BLOCK, Terms, count_terms, standard
 from discreet.measures.values import ValuePair
 from discreet.model.arrays import Floats
 
-MOST_STEPS, SETTLED, RIDGE = 100, 1e-8, 1e-9
+MOST_STEPS, SETTLED, RIDGE = 100, 1e-12, 1e-9
 MOST_TERMS = 500
+CURVED = 150_000
+"""The curve of the likelihood is summed over about so many records; its slope always over all."""
 
 
 @dataclass(frozen=True)
 class Propensity:
-    """What a logistic model makes of the question whether a record is an original or a released one.
+    """What a model makes of the question whether a record is an original or a released one.
 
     Parameters
     ----------
@@ -27,11 +30,15 @@ class Propensity:
     records
         Number of records, both files together.
     terms
-        Number of coefficients besides the constant.
+        Number of coefficients besides the constant; of a tree, the number of its leaves less one.
     share
         Share of originals among the records.
     separated
         Whether the model tells (nearly) all records apart.
+    model
+        ``"logistic"`` or ``"tree"``.
+    shuffled
+        Totals of the same model after originals and releases were mixed at random, where that was done.
     """
 
     total: float
@@ -39,21 +46,42 @@ class Propensity:
     terms: int
     share: float
     separated: bool
+    model: str = "logistic"
+    shuffled: tuple[float, ...] = ()
 
     @property
     def mean(self) -> float:
         """The mean over records (pMSE), which files of different size can be compared by."""
-        return self.total / self.records
+        return self.total / self.records if self.records else 0.0
 
     @property
     def expected(self) -> float:
         """What the total is on average for two independent samples of one distribution."""
+        if self.shuffled:
+            return float(np.mean(self.shuffled))
         return self.terms * self.share * (1 - self.share)
+
+    @property
+    def expected_synthetic(self) -> float:
+        """The same where the released file was drawn from a model that was fitted to the original one."""
+        return self.expected * self.share
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the total for two independent samples of one distribution."""
+        if len(self.shuffled) > 1:
+            return float(np.std(self.shuffled, ddof=1))
+        return float(np.sqrt(2 * self.terms)) * self.share * (1 - self.share)
 
     @property
     def ratio(self) -> float:
         """The total over what it is for two independent samples."""
         return self.total / self.expected if self.expected else 0.0
+
+    @property
+    def z(self) -> float:
+        """How many standard deviations the total lies above that of two independent samples."""
+        return (self.total - self.expected) / self.spread if self.spread else 0.0
 
 
 def propensity(pair: ValuePair, degree: int = 3) -> Propensity:
@@ -76,62 +104,88 @@ def propensity(pair: ValuePair, degree: int = 3) -> Propensity:
     """
     if degree < 1:
         raise InputError(f"degree={degree} is not allowed.", hint="Give a whole number of at least 1.")
-    first, second = pair.before, pair.after
-    stacked = _standard(np.vstack([first, second]))
-    terms = _monomials(stacked, degree)
-    source = np.repeat([1.0, 0.0], [len(first), len(second)])
-    share = len(first) / max(len(stacked), 1)
-    design = np.column_stack([np.ones(len(stacked)), terms])
-    chance = _fitted(design, source)
-    total = float(((chance - share) ** 2).sum())
-    separated = total > 0.999 * len(stacked) * share * (1 - share)
-    return Propensity(total, len(stacked), terms.shape[1], share, separated)
-
-
-def _standard(values: Floats) -> Floats:
-    spread = values.std(axis=0)
-    varying = spread > 0
-    return np.asarray((values[:, varying] - values[:, varying].mean(axis=0)) / spread[varying])
-
-
-def _monomials(values: Floats, degree: int) -> Floats:
-    """Products of up to so many columns, standardised again; those that never vary are left out."""
-    columns = values.shape[1]
-    chosen = [c for size in range(1, degree + 1) for c in combinations_with_replacement(range(columns), size)]
-    if len(chosen) > MOST_TERMS:
+    numbers = standard(np.vstack([pair.before, pair.after]).T)
+    many = count_terms(len(numbers), (), degree)
+    if many > MOST_TERMS:
         raise InputError(
-            f"A polynomial of degree {degree} in {columns} columns has {len(chosen):,} terms; at most {MOST_TERMS} are "
+            f"A polynomial of degree {degree} in {len(numbers)} columns has {many:,} terms; at most {MOST_TERMS} are "
             "fitted.",
             hint="Name fewer columns, or a lower degree.",
         )
-    if not chosen:
-        return np.zeros((len(values), 0))
-    return _standard(np.stack([values[:, list(places)].prod(axis=1) for places in chosen], axis=1))
+    return fitted_propensity(Terms(numbers, (), degree), len(pair.before))
 
 
-def _fitted(design: Floats, source: Floats) -> Floats:
-    """Chances of a logistic model, by Newton's steps that are halved while the likelihood falls.
+def fitted_propensity(terms: Terms, originals: int) -> Propensity:
+    """The score of a logistic model of some terms; the first records are the originals."""
+    records = terms.records
+    share = originals / max(records, 1)
+    source = np.repeat([1.0, 0.0], [originals, records - originals])
+    chance = _logistic(_fitted(terms, source))
+    total = float(((chance - share) ** 2).sum())
+    separated = bool(total > 0.999 * records * share * (1 - share))
+    return Propensity(total, records, len(terms), share, separated)
 
-    Whole steps run away on skewed data, and would make any two files look told apart.
+
+class _Standing(NamedTuple):
+    """A point of the climb: the predictors of all records, their likelihood, its slope and its curve."""
+
+    score: Floats
+    likelihood: float
+    slope: Floats
+    curve: Floats
+
+
+def _fitted(terms: Terms, source: Floats) -> Floats:
+    """Predictors of a logistic model, by Newton's steps that are halved while the likelihood falls.
+
+    Whole steps run away on skewed data, and would make any two files look told apart. One pass over the records moves
+    them by the step and sums slope and curve at the new place.
     """
-    beta = np.zeros(design.shape[1])
-    best = _likelihood(design @ beta, source)
+    now = _moved(terms, source, np.zeros(terms.records), np.zeros(len(terms) + 1))
     for _ in range(MOST_STEPS):
-        chance = _logistic(design @ beta)
-        weight = chance * (1 - chance)
-        hessian = design.T @ (design * weight[:, None])
-        hessian += RIDGE * max(1.0, float(np.trace(hessian))) * np.eye(len(beta))
-        step = np.linalg.solve(hessian, design.T @ (source - chance))
-        size, found = 1.0, -np.inf
-        while size > 1e-10:
-            found = _likelihood(design @ (beta + size * step), source)
-            if found >= best:
-                break
-            size /= 2
-        if found - best <= SETTLED * max(1.0, abs(best)) * 1e-3:
+        curve = now.curve + RIDGE * max(1.0, float(np.trace(now.curve))) * np.eye(len(now.slope))
+        step: Floats = np.asarray(np.linalg.solve(curve, now.slope), np.float64)
+        if float(step @ now.slope) / 2 <= SETTLED * max(1.0, abs(now.likelihood)):
             break
-        beta, best = beta + size * step, found
-    return _logistic(design @ beta)
+        there = _moved(terms, source, now.score, step)
+        if there.likelihood < now.likelihood:
+            size = _halved(now.score, there.score - now.score, source, now.likelihood)
+            if size == 0:
+                break
+            there = _moved(terms, source, now.score, size * step)
+        gain = there.likelihood - now.likelihood
+        now = there
+        if gain <= SETTLED * max(1.0, abs(now.likelihood)):
+            break
+    return now.score
+
+
+def _moved(terms: Terms, source: Floats, start: Floats, step: Floats) -> _Standing:
+    """The point after a step."""
+    score, slope = np.empty(terms.records), np.zeros(len(step))
+    curve, likelihood, curved = np.zeros((len(step), len(step))), 0.0, 0
+    every = max(1, terms.records // CURVED)
+    for number, (rows, made) in enumerate(terms.blocks()):
+        score[rows] = start[rows] + step @ made
+        likelihood += _likelihood(score[rows], source[rows])
+        chance = _logistic(score[rows])
+        slope += made @ (source[rows] - chance)
+        if number % every == 0:
+            curve += (made * (chance * (1 - chance))) @ made.T
+            curved += made.shape[1]
+    return _Standing(score, likelihood, slope, curve * (terms.records / max(curved, 1)))
+
+
+def _halved(start: Floats, along: Floats, source: Floats, least: float) -> float:
+    """The largest of 1/2, 1/4, ... of a step that does not lower the likelihood; 0 where none is found."""
+    size = 0.5
+    while size > 1e-10:
+        moved = start + size * along
+        pieces = range(0, len(moved), BLOCK)
+        if sum(_likelihood(moved[at : at + BLOCK], source[at : at + BLOCK]) for at in pieces) >= least:
+            return size
+        size /= 2
+    return 0.0
 
 
 def _likelihood(score: Floats, source: Floats) -> float:

@@ -37,7 +37,8 @@ class ValueLosses:
     Parameters
     ----------
     il1
-        Mean distance of values, in units of the standard deviation times the root of two.
+        Mean distance of values, in units of the standard deviation times the root of two; not a number where the files
+        have different numbers of records.
     mean, median, onestep, mad
         Sums over columns of relative changes of the mean, the median, the one-step location and the median absolute
         deviation. Columns in which these are zero are left out.
@@ -111,14 +112,14 @@ def value_losses(pair: ValuePair) -> ValueLosses:
     >>> value_losses(ValuePair(("x", "y"), before, before)).il1
     0.0
     """
-    if len(pair.before) < 2:
+    if min(len(pair.before), len(pair.after)) < 2:
         raise InputError("Losses of numbers need two records without a gap.", hint="Leave out columns with many gaps.")
     before, after = pair.before, pair.after
     columns = before.shape[1]
     first, second = (np.atleast_2d(np.cov(values, rowvar=False)) for values in (before, after))
     covariance = _relative(first, second) / (2 * columns)
     return ValueLosses(
-        il1=il1(pair),
+        il1=il1(pair) if before.shape == after.shape else float("nan"),
         mean=_each(np.mean, before, after),
         median=_each(np.median, before, after),
         onestep=_each(onestep, before, after),
@@ -130,6 +131,34 @@ def value_losses(pair: ValuePair) -> ValueLosses:
         regression=float(np.abs(_coefficients(before) - _coefficients(after)).sum()),
         loadings=_relative(*_mean_loadings(_correlation(first), _correlation(second))),
     )
+
+
+class EigenvalueChanges(NamedTuple):
+    """Mean relative changes of the eigenvalues of the correlation matrix, and of that of ranks.
+
+    A few outliers do not change the second.
+    """
+
+    plain: float
+    ranks: float
+
+
+def eigenvalue_changes(pair: ValuePair) -> EigenvalueChanges:
+    """How much the eigenvalues of correlation matrices changed.
+
+    Examples
+    --------
+    >>> before = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]])
+    >>> eigenvalue_changes(ValuePair(("x", "y"), before, before)).plain
+    0.0
+    """
+    if min(len(pair.before), len(pair.after)) < 2:
+        raise InputError("Eigenvalues need two records without a gap.", hint="Leave out columns with many gaps.")
+    plain, ranks = (
+        [_correlation(np.atleast_2d(np.cov(way(values), rowvar=False))) for values in (pair.before, pair.after)]
+        for way in (np.asarray, _ranks)
+    )
+    return EigenvalueChanges(_eigenvalue_change(*plain), _eigenvalue_change(*ranks))
 
 
 def il1(pair: ValuePair) -> float:
@@ -168,6 +197,19 @@ def _correlation(covariance: Floats) -> Floats:
     spread = np.sqrt(np.diag(covariance))
     scale = np.where(spread > 0, spread, 1.0)
     return np.asarray(covariance / scale / scale[:, None])
+
+
+def _ranks(values: Floats) -> Floats:
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values, axis=0), np.float64)
+
+
+def _eigenvalue_change(first: Floats, second: Floats) -> float:
+    """The mean relative change of eigenvalues; those that are zero but for rounding are left out."""
+    before, after = np.linalg.eigvalsh(first)[::-1], np.linalg.eigvalsh(second)[::-1]
+    there = before > 1e-12 * len(before)
+    return float((np.abs(before - after)[there] / before[there]).mean()) if there.any() else 0.0
 
 
 def _coefficients(values: Floats) -> Floats:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.comparison.utility import utility as utility
+    from discreet.comparison.utility_verb import release_utility as release_utility
     from discreet.engine.prepared import prepared as prepared
     from discreet.files.pattern import write_pattern as write_pattern
     from discreet.files.published import write_public as write_public

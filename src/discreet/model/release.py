@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.comparison.utility import Utility
     from discreet.files.published.heading import Heading
     from discreet.measures.imputation import Imputation
+    from discreet.measures.utility_result import RecordUtility
     from discreet.model.microdata import Microdata
     from discreet.model.pattern import Pattern
     from discreet.model.pivot import Pivot
@@ -245,6 +246,7 @@ class Release(Generic[C]):
         )
         return answer
 
+    @overload
     def utility(
         self: Release[TableCustodian],
         tables: Table | TableSet | None = None,
@@ -255,13 +257,32 @@ class Release(Generic[C]):
         groups: int = 20,
         small: Collection[int] = (1, 2),
         levels: bool = True,
-    ) -> Utility:
+    ) -> Utility: ...
+
+    @overload
+    def utility(
+        self: Release[RecordCustodian], tables: Sequence[Sequence[str]] | None = None, **records: Any
+    ) -> RecordUtility: ...
+
+    def utility(
+        self,
+        tables: Any = None,
+        *,
+        imputation: Imputation | None = None,
+        rows: str | None = None,
+        base: int | None = None,
+        groups: int = 20,
+        small: Collection[int] = (1, 2),
+        levels: bool = True,
+        **records: Any,
+    ) -> Any:
         """Measure what the release has cost its readers.
 
         Parameters
         ----------
         tables
-            The true tables, where they are not those of the release; they must have the same cells.
+            Of a release of tables, the true tables where they are not its own; they must have the same cells. Of one of
+            records, tables to compare: ``[["age", "sex"]]``.
         imputation
             How a reader fills withheld cells: ``"zero"``, ``"row_mean"`` or ``"weighted"``. Must be chosen where cells
             are withheld.
@@ -273,11 +294,13 @@ class Release(Generic[C]):
             As in :func:`discreet.measures.table_measures`.
         levels
             Measure every combination of levels of the hierarchies, and not only the finest cells.
+        records
+            Of a release of records, all that :func:`discreet.utility` takes: ``models``, ``by``, ``weight`` and so on.
 
         Returns
         -------
-        Utility
-            A tidy frame by table, level and measure, and a summary.
+        Utility or RecordUtility
+            A frame of measures, and a summary.
 
         Raises
         ------
@@ -293,8 +316,16 @@ class Release(Generic[C]):
         >>> release.utility(imputation="row_mean")["totals_absolute"]
         0.0
         """
-        return doors.utility(
-            self, tables, imputation=imputation, rows=rows, base=base, groups=groups, small=small, levels=levels
+        return doors.release_utility(
+            self,
+            tables,
+            imputation=imputation,
+            rows=rows,
+            base=base,
+            groups=groups,
+            small=small,
+            levels=levels,
+            **records,
         )
 
     def to_frame(self, table: str | None = None, backend: str | None = None) -> Any:

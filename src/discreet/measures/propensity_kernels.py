@@ -1,0 +1,117 @@
+"""The compiled loops of a tree that tells released records from original ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.jit import kernel
+
+MOST_DEPTH = 40
+
+
+@kernel("f8(u1[:, ::1], i8[::1], i8[::1], b1, u1[::1], i8[::1], i8, i8, i8, i8, i8[::1])")
+def best_split(
+    bins: Any,
+    rows: Any,
+    size: Any,
+    ordered: bool,
+    source: Any,
+    place: Any,
+    column: int,
+    low: int,
+    high: int,
+    leaf: int,
+    side: Any,
+) -> float:
+    """The gain of the best split of some records by a column; ``side`` becomes 1 for the bins that go left.
+
+    Bins of codes are put in the order of their share of originals, which finds the best of all divisions in two.
+    """
+    many = size[column]
+    count, ones = np.zeros(many), np.zeros(many)
+    for at in range(low, high):
+        found = bins[column, rows[at]]
+        count[found] += 1.0
+        ones[found] += source[rows[at]]
+    total, right = 0.0, 0.0
+    for found in range(many):
+        total += count[found]
+        right += ones[found]
+    if ordered:
+        for found in range(many):
+            place[found] = found
+    else:
+        share = np.full(many, 2.0)
+        for found in range(many):
+            if count[found] > 0:
+                share[found] = ones[found] / count[found]
+        order = np.argsort(share, kind="mergesort")
+        for found in range(many):
+            place[found] = order[found]
+    before, best, cut = right * right / total, 0.0, -1
+    number, sum_ones = 0.0, 0.0
+    for at in range(many - 1):
+        number += count[place[at]]
+        sum_ones += ones[place[at]]
+        if number < leaf or total - number < leaf or count[place[at]] == 0:
+            continue
+        rest = right - sum_ones
+        gain = sum_ones * sum_ones / number + rest * rest / (total - number) - before
+        if gain > best:
+            best, cut = gain, at
+    for found in range(many):
+        side[found] = 0
+    for at in range(cut + 1):
+        side[place[at]] = 1
+    return best
+
+
+@kernel("i8(u1[:, ::1], i8[::1], b1[::1], u1[::1], i8, f8, f8[::1], f8[::1])")
+def grown(bins: Any, size: Any, ordered: Any, source: Any, leaf: int, least: float, total: Any, importance: Any) -> int:
+    """Grow a tree; ``total`` gets the sum of squares, ``importance`` what each column gains. Gives the leaves."""
+    records = bins.shape[1]
+    widest = 0
+    for column in range(len(size)):
+        widest = max(widest, size[column])
+    rows, spare = np.arange(records), np.empty(records, np.int64)
+    place, side, chosen = np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(widest, np.int64)
+    share = 0.0
+    for row in range(records):
+        share += source[row]
+    share /= records
+    stack = np.zeros((4 * MOST_DEPTH, 3), np.int64)
+    stack[0, 1] = records
+    waiting, leaves = 1, 0
+    while waiting > 0:
+        waiting -= 1
+        low, high, depth = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
+        best, by = least, -1
+        if high - low >= 2 * leaf and depth < MOST_DEPTH:
+            for column in range(len(size)):
+                gain = best_split(bins, rows, size, ordered[column], source, place, column, low, high, leaf, side)
+                if gain > best:
+                    best, by = gain, column
+                    chosen[:] = side
+        if by < 0:
+            ones = 0.0
+            for at in range(low, high):
+                ones += source[rows[at]]
+            total[0] += (high - low) * (ones / (high - low) - share) ** 2
+            leaves += 1
+            continue
+        importance[by] += best
+        left, right = low, 0
+        for at in range(low, high):
+            if chosen[bins[by, rows[at]]] == 1:
+                rows[left] = rows[at]
+                left += 1
+            else:
+                spare[right] = rows[at]
+                right += 1
+        rows[left:high] = spare[:right]
+        stack[waiting, 0], stack[waiting, 1], stack[waiting, 2] = low, left, depth + 1
+        stack[waiting + 1, 0], stack[waiting + 1, 1], stack[waiting + 1, 2] = left, high, depth + 1
+        waiting += 2
+    return leaves
