@@ -101,8 +101,18 @@ def with_large_numbers(f: SynthesisForgery, large: float) -> None:
 def test_numbers_too_large_for_the_unit():
     """They would count among the smallest, and the smallest themselves could be shown."""
     message = "values are not whole in the stated unit"
-    refused(lambda f: with_large_numbers(f, 1e16), message)
     one = 10 ** SynthesisForgery(edges).of("nearly")["decimals"]
-    assert np.rint(2**53 / one * one) == 2**53
-    refused(lambda f: with_large_numbers(f, 2**53 / one), message)
-    assert message not in told(lambda f: with_large_numbers(f, 2**52 / one))
+    assert [np.rint(units / one * one) for units in (2**53 - 1, 2**53)] == [2**53 - 1, 2**53]
+    for large in (1e16, -1e16, 2**53 / one):
+        refused(partial(with_large_numbers, large=large), message)
+    assert message not in told(partial(with_large_numbers, large=(2**53 - 1) / one))
+
+
+def test_a_unit_of_more_decimals_than_there_may_be():
+    def forge(f: SynthesisForgery, decimals: int) -> None:
+        stated = f.of("nearly")
+        finer = 10 ** (decimals - stated["decimals"])
+        stated.update({what: finer * stated[what] for what in ("low", "high", "step")}, decimals=decimals)
+
+    assert not told(partial(forge, decimals=9))
+    refused(partial(forge, decimals=10), "values are not whole in the stated unit")
