@@ -112,3 +112,36 @@ def test_whole_numbers_and_near_multiples_tell_old_weights(way, tells):
     told = pa.array(way(forgery.original.columns["w"].to_numpy()))
     found = messages(with_column(forgery.custodian, "x", told))
     assert ("a column tells what the old weights were" in found) == tells
+
+
+@pytest.mark.parametrize(("known", "tells"), [(59, True), (10, True), (9, False)])
+def test_columns_that_tell_the_old_weights_of_some_records(known, tells):
+    """Gaps, and codes for "unknown", hide nothing of the other records."""
+    forgery = WeightForgery("copy")
+    weights = forgery.original.columns["w"].to_pylist()
+    rows = range(known) if known > 10 else range(16, 16 + known)  # of two groups
+    told = [weight if row in rows else None for row, weight in enumerate(weights)]
+    custodian = with_column(forgery.custodian, "x", pa.array(told))
+    assert ("a column tells what the old weights were" in messages(custodian)) == tells
+    coded = with_column(custodian, "x", pa.array([-9.0 if one is None else one for one in told]))
+    info = {**coded.original.info, "x": replace(coded.original.about("x"), missing=((-9.0, -9.0),))}
+    coded = replace(coded, original=replace(coded.original, info=info))
+    assert ("a column tells what the old weights were" in messages(coded)) == tells
+
+
+@pytest.mark.parametrize("way", [lambda w: [2.0 if one == w[0] else None for one in w], lambda w: [0, *w[1:]]])
+def test_columns_that_tell_no_weights(way):
+    """The same number for records that had one weight, and one that no multiple is."""
+    forgery = WeightForgery("copy")
+    told = pa.array(way(forgery.original.columns["w"].to_pylist()), pa.float64())
+    assert "a column tells what the old weights were" not in messages(with_column(forgery.custodian, "x", told))
+
+
+def test_a_column_of_few_records_that_tells_all_their_weights():
+    table = pa.table({"area": ["a"] * 4 + ["b"] * 4, "w": [10.0] * 4 + [20.0] * 4, "x": [3, 1, 4, 1, 5, 9, 2, 6]})
+    data = ds.Microdata(table, weight="w", keys=["area"], numeric=["x"])
+    method = ds.Reweight(["area"], population={"a": 100, "b": 90})
+    custodian = ds.protect(data, method).custodian
+    assert not messages(custodian)
+    told = with_column(custodian, "x", pa.array([1] * 4 + [2] * 4))
+    assert messages(told) == {"a column tells what the old weights were"}
