@@ -161,6 +161,16 @@ def test_columns_that_tell_the_old_weights_are_refused(copy):
         ds.protect(people(telling), DRAW, ds.Reweight(["area"]), key=KEY)
 
 
+def test_columns_that_tell_the_old_weights_of_some_records_are_refused():
+    weights = table()["w"].to_pylist()
+    telling = table().append_column("fpc", pa.array([w if row % 7 else None for row, w in enumerate(weights)]))
+    with pytest.raises(ProtectionError, match="Column 'fpc' is a multiple of the old weights, or of one by them"):
+        ds.protect(people(telling), DRAW, ds.Reweight(["area"]), key=KEY)
+    of_one_area = [1.0 if w == weights[0] else None for w in weights]
+    harmless = table().append_column("fpc", pa.array(of_one_area))
+    assert released(people(harmless), DRAW, ds.Reweight(["area"]))["w"]
+
+
 def test_later_steps_must_leave_the_design_alone():
     again = ds.Pram({"area": "4E(0.9)"}, codes={"area": list("abcd")}, version=2)
     with pytest.raises(ParameterError, match="The new weights do not fit 'area', changed by a later step"):

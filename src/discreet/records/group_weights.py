@@ -19,6 +19,8 @@ MOST_NAMED = 5
 """So many groups are named in a message."""
 NEARLY = 1e-9
 """Numbers are multiples of others where quotients differ by less."""
+LEAST_KNOWN = 10
+"""So many multiples, or all of fewer records, are no chance."""
 
 MANY_ALIKE = 5
 """So many equal adjustments in one group only are no chance: fewer may be, of weights that differ in all records."""
@@ -142,8 +144,15 @@ def known_population(given: Mapping[str, float], names: Sequence[str], now: Desi
 
 
 def is_multiple(one: Floats, other: Floats) -> bool:
-    """Whether all numbers of a column are the same multiple of another's, or of one by them."""
-    if not np.all(np.isfinite(one)) or not np.all(one) or not np.all(other):
+    """Whether all numbers of a column that are known are the same multiple of another's, or of one by them.
+
+    Where few are known, or the other column is the same in all of them, that says nothing.
+    """
+    known = np.isfinite(one)
+    if known.sum() < min(LEAST_KNOWN, len(one)):
+        return False
+    one, other = one[known], other[known]
+    if not np.all(one) or not np.all(other) or np.ptp(other) == 0:
         return False
     return _constant(one / other) or _constant(one * other)
 

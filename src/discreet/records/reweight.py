@@ -290,8 +290,6 @@ class Reweight(RecordMethod):
         """Refuse weights that are still the old ones, and columns that say what these were."""
         import pyarrow as pa
 
-        if np.ptp(old) == 0:
-            return
         if is_multiple(new, old):
             raise ProtectionError(
                 f"The new weights are those of before, or a multiple of them: {listed(self.by or (self.size,))} "
@@ -302,8 +300,10 @@ class Reweight(RecordMethod):
             kind = records[other].type
             if other == name or records.about(other).role in (*NEVER_PUBLIC, HOUSEHOLD):
                 continue
-            numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-            if numeric and is_multiple(np.asarray(records[other].to_numpy(), np.float64), old):
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                continue
+            values = np.asarray(records[other].to_numpy(), np.float64)
+            if is_multiple(np.where(empty_rows(records, other), np.nan, values), old):
                 raise ProtectionError(
                     f"Column {other!r} is a multiple of the old weights, or of one by them, and would still tell what "
                     "they were.",

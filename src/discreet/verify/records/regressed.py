@@ -227,7 +227,7 @@ def _check_part(
     if len(part.rows) <= fit.rank + len(part.columns):
         step.refuse("a regression has no more records than columns")
         return
-    if np.any(fit.size**2 < LEAST_OPEN * (1 - SAME) * part.old.var(axis=0)):
+    if np.any(fit.size**2 <= LEAST_OPEN * (1 - SAME) * part.old.var(axis=0)):  # all equal ones among them
         step.refuse("given columns leave nothing open, so that values are nearly as they were")
         return
     said, covariance = new_moments(fit, part.new)
@@ -300,9 +300,10 @@ def _check_draws(
         for place, name in enumerate(part.columns):
             column, scale = columns[name], 10.0 ** columns[name].finer
             off = SAME_DRAW * fit.size[place] * scale
-            # From the least value on: sums with large numbers would lose digits.
-            base = part.least[place] * 10**column.finer if column.finer >= 0 else part.least[place] / scale**-1
-            ends = [_landing(step, column, base, drawn[:, place] * scale + side * off) for side in (-1, 1)]
+            # From the least value on, in whole units and what is left: sums with large numbers would lose digits.
+            base, rest = divmod(part.least[place] * 10 ** max(column.finer, 0), 10 ** max(-column.finer, 0))
+            above = drawn[:, place] * scale + rest / 10 ** max(-column.finer, 0)
+            ends = [_landing(step, column, base, above + side * off) for side in (-1, 1)]
             new = column.new[part.rows]
             wrong[name] += int(((new < ends[0].units) | (new > ends[1].units)).sum())
             counts[name] += np.sort([[end.cut, end.codes] for end in ends], axis=0)
@@ -322,12 +323,9 @@ class Landings(NamedTuple):
     codes: int
 
 
-def _landing(step: CheckedStep, column: ReplacedColumn, base: Any, drawn: Floats) -> Landings:
+def _landing(step: CheckedStep, column: ReplacedColumn, base: int, drawn: Floats) -> Landings:
     """The nearest whole units, none below zero and none a code where these are not to be."""
-    if isinstance(base, int):
-        units = base + np.rint(drawn).astype(np.int64)
-    else:
-        units = np.rint(base + drawn).astype(np.int64)
+    units = base + np.rint(drawn).astype(np.int64)
     low = units < 0 if step.method["nonnegative"] else np.zeros(len(units), np.bool_)
     units[low] = 0
     aside = 0

@@ -12,6 +12,7 @@ from discreet.model.arrays import Floats
 from discreet.model.claims.reweighting import reweighted_claim
 from discreet.model.custodian import RecordCustodian
 from discreet.verify.records.context import CheckedStep
+from discreet.verify.records.counting import empty_fields
 from discreet.verify.records.expected import HIDDEN
 from discreet.verify.verdict import Verdict
 
@@ -26,6 +27,8 @@ MANY_ALIKE = 5
 """So many equal adjustments in one group only tell the group."""
 MULTIPLE = 1e-9
 """Numbers are multiples of others where quotients differ by less."""
+SOME_KNOWN = 10
+"""So many records, or all of fewer, whose old weights a column tells are no chance."""
 
 
 class OwnWeights(NamedTuple):
@@ -275,21 +278,25 @@ def _check_telling(step: CheckedStep, name: str, old: Floats, new: Floats) -> No
     """Neither the new weights nor another column are a multiple of the old weights, or of one by them."""
     import pyarrow as pa
 
-    if old.min() == old.max():
-        return
     if _multiple(new, old):
         step.refuse("the weights are those of before, or a multiple of them", name)
     for other, column in step.before.items():
+        about = step.original.about(other)
         numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        if other == name or not numeric or step.original.about(other).role in (*HIDDEN, "household"):
+        if other == name or not numeric or about.role in (*HIDDEN, "household"):
             continue
         values = np.asarray(column.to_numpy(), np.float64)
-        if _multiple(values, old):
+        if _multiple(np.where(empty_fields(column, about.missing), np.nan, values), old):
             step.refuse("a column tells what the old weights were", other)
 
 
 def _multiple(values: Floats, old: Floats) -> bool:
-    if not np.all(np.isfinite(values)) or np.any(values == 0):
+    """Whether numbers are one multiple of the old weights, or of one by them, wherever there are any."""
+    known = np.isfinite(values)
+    if known.sum() < min(SOME_KNOWN, len(old)):
+        return False
+    values, old = values[known], old[known]
+    if np.any(values == 0) or old.min() == old.max():
         return False
     for quotient in (values / old, values * old):
         if np.abs(quotient - quotient[0]).max() <= MULTIPLE * abs(float(quotient[0])):

@@ -15,7 +15,7 @@ from discreet.model.condition import Condition, conditions_in
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.counting import empty_fields
 from discreet.verify.records.keyed_draws import identity_of
-from discreet.verify.records.value_columns import NEVER, whole_units
+from discreet.verify.records.value_columns import EXACT, NEVER, whole_units
 from discreet.verify.records.words import code_of
 
 if TYPE_CHECKING:
@@ -297,8 +297,14 @@ def _in_units(step: CheckedStep, stated: Mapping[str, Any], ruled: Rows) -> Rele
     after = whole_units(new, decimals)
     before, exact = whole_units(old, decimals), True
     if before is None and old.dtype.kind == "f":  # no unit writes all values: those that are stated do nearly
-        before, exact = np.rint(old * 10.0**decimals).astype(np.int64), False
+        before, exact = _nearly_units(old, decimals), False
     return None if before is None or after is None else ReleasedNumbers(name, before, after, ruled, exact)
+
+
+def _nearly_units(values: NDArray[np.float64], decimals: int) -> NDArray[np.int64] | None:
+    """The nearest whole units; none where there are larger ones than these can be counted in."""
+    scaled = np.rint(values * 10.0**decimals)
+    return scaled.astype(np.int64) if np.all(np.abs(scaled) < EXACT) else None
 
 
 def _plain(column: pa.ChunkedArray) -> Any:
