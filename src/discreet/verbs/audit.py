@@ -184,8 +184,14 @@ def audit(
         sums = _unsafe_sums(system, withheld)
     adders = () if sums is None else (JOINT,)
     result = Audit(system, found, (outsider, *adders), published=exposed, sums=sums)
-    if insiders is None:
-        return result
+    return result if insiders is None else _with_insiders(result, attack, insiders, coalitions, seed)
+
+
+def _with_insiders(
+    result: Audit, attack: External, insiders: Literal["full", "nonzero"], coalitions: bool, seed: int
+) -> Audit:
+    """The audit with what contributors can tell, alone and in pairs."""
+    system = attack.system
     unsafe = system.unsafe[attack.cells] & attack.wanted
     known = unsafe & (system.contributors[attack.cells] > 0)
     if unsafe.any() and not known.any():
@@ -198,6 +204,7 @@ def audit(
     verdicts = attack_by_insiders(attack, insiders == "full", seed)
     together = attack_by_pairs(attack, insiders == "full", verdicts) if coalitions else None
     pairs = (TOGETHER[insiders],) if coalitions else ()
+    outsider, *adders = result.attackers
     named = (outsider, INSIDERS[insiders], *pairs, *adders)
     return replace(result, attackers=named, insiders=verdicts, why_no_insiders=why, together=together)
 
