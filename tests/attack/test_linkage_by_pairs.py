@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import exp, log
 
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 import discreet as ds
 from discreet.attack import interval_disclosure, link
 from discreet.attack.linkage_columns import both_files, compared_columns
+from discreet.attack.pair_kernels import level_of
 from discreet.attack.probabilistic import (
     ROUNDS,
     SETTLED,
+    agreement_patterns,
     candidates_of,
     learned_weights,
     level_cuts,
@@ -108,6 +111,25 @@ def test_evidence_is_that_of_slow_expectation_and_maximisation(blocked):
         assert found.ties[i] == len(near)
         assert found.chance[i] == (1 / len(near) if i in near else 0)
     assert found.share > 0.5
+
+
+def test_patterns_of_agreement_stand_for_all_pairs():
+    draw = np.random.default_rng(8)
+    asked, searched = draw.normal(size=(7, 21)), draw.normal(size=(9, 21))
+    asked[:, 3:], searched[:, 3:] = draw.integers(0, 3, (7, 18)), draw.integers(0, 3, (9, 18))
+    asked[2:4], searched[5:7], searched[6, 1] = asked[0], searched[1], np.nan
+    low, high = np.array([0, 4, 0, 0, 9, 3, 4]), np.array([9, 9, 9, 4, 9, 4, 9])
+    cuts = np.tile([0.1, 0.3, 0.6, 1.0], (21, 1))
+    found = agreement_patterns(asked, searched, low, high, cuts, 3)
+    pairs = Counter(
+        (*(level_of(asked[i, c], searched[j, c], cuts[c], c < 3) for c in range(21)), 1 / (high[i] - low[i]))
+        for i in range(7)
+        for j in range(low[i], high[i])
+    )
+    rows = zip(found.levels.tolist(), found.shares.tolist(), found.pairs.tolist(), strict=True)
+    assert {(*levels, share): many for levels, share, many in rows} == pairs
+    assert max(pairs.values()) > 1
+    assert any(-1 in one[:3] for one in pairs)
 
 
 def test_evidence_is_learned_without_knowing_who_is_who():
