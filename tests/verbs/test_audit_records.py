@@ -14,6 +14,7 @@ from discreet.attack import NotRun, RecordAttack, RecordAudit
 from discreet.cli import main
 from discreet.errors import InputError, NeedsError, ParameterError
 from discreet.report import risk_report
+from discreet.verbs.recoded_knowledge import as_recoded
 
 ROWS = 300
 
@@ -59,6 +60,46 @@ def test_an_intruder_recodes_what_he_has_as_the_file_does(release):
     for row in zip(*(release.custodian.released[name].to_pylist() for name in ("age", "sex")), strict=True):
         groups[row] = groups.get(row, 0) + 1
     assert found["nearest"].right == pytest.approx(len(groups))
+
+
+def classes_of(release, names):
+    """How many combinations of codes the released file has."""
+    return len(set(zip(*(release.custodian.released[name].to_pylist() for name in names), strict=True)))
+
+
+def test_codes_of_single_classes_lead_to_the_class(people):
+    """Intervals of local recoding were not compared with ages, and linkage found a third of what it finds."""
+    local = ds.protect(people, ds.Generalise(3, algorithm="local"))
+    found = local.audit(columns=["age", "sex"])
+    assert found["nearest"].right == pytest.approx(classes_of(local, ["age", "sex"]))
+    assert not [one for one in found.not_run if one.attack.startswith("linkage")]
+    assert any("'age'" in note and "the class is found" in note for note in found.notes)
+
+
+def test_what_was_blanked_before_it_was_recoded_is_recoded_by_the_intruder(people):
+    steps = [ds.LocalSuppress(3), ds.Recode("age", intervals=[30, 50, 70])]
+    recoded = ds.protect(people, steps)
+    known = as_recoded(recoded.custodian)["age"].to_pylist()
+    ages = recoded.custodian.original["age"].to_pylist()
+    released = recoded.custodian.released["age"].to_pylist()
+    assert all(a == b for a, b in zip(known, released, strict=True) if b is not None)
+    assert None not in known
+    left = {age for age, code in zip(ages, released, strict=True) if code is not None}
+    assert all((age < 30) == (code == "<30") for age, code in zip(ages, known, strict=True) if age in left)
+    found = recoded.audit(columns=["age", "sex"])
+    assert not [one for one in found.not_run if "age" in one.attack]
+
+
+def test_noisy_numbers_that_became_intervals_are_still_compared(people):
+    noisy = ds.protect(people, [ds.AddNoise(["pay"], 0.1), ds.Recode("pay", intervals=[1000, 2000])])
+    known = as_recoded(noisy.custodian)["pay"].to_pylist()
+    true = [
+        "<1000" if pay < 1000 else "1000-1999" if pay < 2000 else "2000+"
+        for pay in noisy.custodian.original["pay"].to_pylist()
+    ]
+    same = np.mean([one[:4] == other[:4] for one, other in zip(known, true, strict=True)])
+    assert same > 0.95
+    assert noisy.audit(columns=["pay", "sex"])["nearest"].share > 0
 
 
 def test_a_file_that_nobody_altered_is_found_again_whole(people):
