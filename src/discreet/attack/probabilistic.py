@@ -14,7 +14,7 @@ import numpy as np
 from discreet.attack.linkage_columns import LinkageColumns
 from discreet.attack.linkage_scales import scaled_pair
 from discreet.attack.nearest import NearestRecords
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import checkpoint
 
 CUTS = 4
@@ -138,10 +138,16 @@ def learned_weights(
         sums = expected_levels(seen.levels, seen.pairs, seen.shares, evidence(together, among_all))
         # One pair drawn from all of them keeps levels that were never seen from counting as impossible.
         new = _shares(sums + among_all)
-        moved, together = float(np.abs(new - together).max()), new
+        moved, together = float(np.abs(new - together).max(initial=0.0)), new
         if moved < SETTLED:
             break
-    return evidence(together, among_all)
+    return _never_more_apart(evidence(together, among_all), (together > 0) & (among_all > 0))
+
+
+def _never_more_apart(weights: Floats, there: Bools) -> Floats:
+    """Weights in which values that are nearer are never less evidence: few records can teach the contrary."""
+    best = np.maximum.accumulate(np.where(there, weights, -np.inf)[:, ::-1], axis=1)[:, ::-1]
+    return np.ascontiguousarray(np.where(there, best, 0.0))
 
 
 def agreement_patterns(
