@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from discreet.attack import NotRun, RecordAttack, RecordAudit
 from discreet.cli import main
 from discreet.errors import InputError, NeedsError, ParameterError
 from discreet.report import risk_report
+from discreet.report.risk_page import share_class
 from discreet.verbs.recoded_knowledge import as_recoded
 
 ROWS = 300
@@ -204,7 +206,22 @@ def test_the_command_audits_saved_records(release, tmp_path):
     assert run.exit_code == 0, run.output
     assert "Confidential" in page.read_text()
     assert "Confidential" not in outside.read_text()
-    assert "in whole per cents" in outside.read_text()
+    assert "were right, in classes" in outside.read_text()
+
+
+def test_a_public_page_does_not_count_original_records():
+    """Whole per cents of forty records are numbers of original records."""
+    draw = np.random.default_rng(5)
+    table = pa.table({"age": [*draw.integers(20, 60, 39).tolist(), 113], "pay": draw.lognormal(7, 1, 40).round(2)})
+    small = ds.Microdata(table, keys=["age"], numeric=["pay"])
+    risk = ds.risk(ds.protect(small, [ds.Recode("age", intervals=[40]), ds.AddNoise(["pay"], 0.3, insecure_seed=1)]))
+    text = risk_report(risk, public=True).split("What attackers find again")[1]
+    assert risk.attacks is not None
+    assert not re.findall(r">\d+ %<", text)
+    classes = set(re.findall(r'<td class="n">([^<]*)</td>', text))
+    assert classes == {share_class(one.share) for one in risk.attacks.attacks}
+    assert classes <= {"up to 1 %", "1 to 5 %", "5 to 10 %", "10 to 25 %", "25 to 50 %", "above 50 %"}
+    assert "113" not in text
 
 
 def test_the_risk_of_an_original_has_no_public_page(people):
