@@ -104,6 +104,23 @@ def test_noisy_numbers_that_became_intervals_are_still_compared(people):
     assert noisy.audit(columns=["pay", "sex"])["nearest"].share > 0
 
 
+def test_the_best_attack_is_the_one_that_is_right_most_often():
+    """Ways within codes that stayed were set beside guesses within these, and the headline was of another way."""
+    draw = np.random.default_rng(9)
+    areas = [f"a{one}" for one in draw.integers(0, 150, 200)]
+    table = pa.table(
+        {"area": areas, "pay": draw.lognormal(7, 1, 200).round(2), "tax": draw.lognormal(5, 1, 200).round(2)}
+    )
+    kept = ds.protect(
+        ds.Microdata(table, keys=["area"], numeric=["pay", "tax"]),
+        ds.AddNoise(["pay", "tax"], 3, insecure_seed=2),
+    )
+    linked = [one for one in kept.audit().findings if one.what == "name the right record"]
+    assert linked[0].share == max(one.share for one in linked)
+    assert {one.baseline for one in linked} == {1 / 200}
+    assert kept.audit(columns=["area", "pay"])["kernel"].share > 0.5
+
+
 def test_a_file_that_nobody_altered_is_found_again_whole(people):
     unaltered = ds.protect(people, ds.Recode("sex", map={"f": "F", "m": "M"}))
     assert unaltered.audit(columns=["pay", "tax"])["nearest"].share == 1
