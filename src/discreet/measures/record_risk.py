@@ -119,7 +119,8 @@ def _model_notes(population: tuple[PopulationEstimate, ...], uniques: Floats) ->
         return []
     return [
         f"Individual risk knows weights alone: of the sample uniques it expects {expected:,.1f} to be matched "
-        f"correctly, and the model that fits best ({fitted.model}) {fitted.matches:,.1f}. Individual risks are probably far too low."
+        f"correctly, and the model that fits best ({fitted.model}) {fitted.matches:,.1f}. "
+        "Individual risks are probably far too low."
     ]
 
 
