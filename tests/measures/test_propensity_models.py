@@ -155,6 +155,27 @@ def test_a_tree_finds_nothing_in_the_same_file_and_the_column_that_differs():
     assert again == moved
 
 
+@pytest.mark.parametrize("kind", ["numbers", "codes"])
+def test_columns_in_another_order_are_told_apart_by_a_tree(kind):
+    """Every column holds what it held, so that no first split gains anything; what they say together is gone."""
+    draw = np.random.default_rng(2)
+    one, two = draw.normal(size=1000), draw.integers(0, 2, 1000)
+    pair = (one, one + draw.normal(size=1000) / 10) if kind == "numbers" else (two, draw.integers(0, 2, 1000))
+    columns = (*pair, pair[0] > pair[1]) if kind == "numbers" else (*pair, (pair[0] != pair[1]).astype(np.int64))
+    mixed = [column[draw.permutation(1000)] for column in columns]
+    both = [
+        TreeColumn(name, np.concatenate([before, after]).astype(before.dtype if before.dtype != bool else np.int64))
+        for name, before, after in zip("abc", columns, mixed, strict=True)
+    ]
+    found = tree_propensity(both, 1000)
+    assert found.score.z > 10
+    same = [
+        TreeColumn(name, np.concatenate([column, column]).astype(float))
+        for name, column in zip("abc", columns, strict=True)
+    ]
+    assert tree_propensity(same, 1000).score.total == 0
+
+
 def test_two_samples_by_a_tree():
     draw = np.random.default_rng(6)
     z = [tree_propensity([TreeColumn("x", draw.normal(size=800))], 400).score.z for _ in range(40)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,8 @@ from discreet.attack import NotRun, RecordAttack, RecordAudit
 from discreet.cli import main
 from discreet.errors import InputError, NeedsError, ParameterError
 from discreet.report import risk_report
+from discreet.report.risk_page import share_class
+from discreet.verbs.recoded_knowledge import as_recoded
 
 ROWS = 300
 
@@ -59,6 +62,63 @@ def test_an_intruder_recodes_what_he_has_as_the_file_does(release):
     for row in zip(*(release.custodian.released[name].to_pylist() for name in ("age", "sex")), strict=True):
         groups[row] = groups.get(row, 0) + 1
     assert found["nearest"].right == pytest.approx(len(groups))
+
+
+def classes_of(release, names):
+    """How many combinations of codes the released file has."""
+    return len(set(zip(*(release.custodian.released[name].to_pylist() for name in names), strict=True)))
+
+
+def test_codes_of_single_classes_lead_to_the_class(people):
+    """Intervals of local recoding were not compared with ages, and linkage found a third of what it finds."""
+    local = ds.protect(people, ds.Generalise(3, algorithm="local"))
+    found = local.audit(columns=["age", "sex"])
+    assert found["nearest"].right == pytest.approx(classes_of(local, ["age", "sex"]))
+    assert not [one for one in found.not_run if one.attack.startswith("linkage")]
+    assert any("'age'" in note and "the class is found" in note for note in found.notes)
+
+
+def test_what_was_blanked_before_it_was_recoded_is_recoded_by_the_intruder(people):
+    steps = [ds.LocalSuppress(3), ds.Recode("age", intervals=[30, 50, 70])]
+    recoded = ds.protect(people, steps)
+    known = as_recoded(recoded.custodian)["age"].to_pylist()
+    ages = recoded.custodian.original["age"].to_pylist()
+    released = recoded.custodian.released["age"].to_pylist()
+    assert all(a == b for a, b in zip(known, released, strict=True) if b is not None)
+    assert None not in known
+    left = {age for age, code in zip(ages, released, strict=True) if code is not None}
+    assert all((age < 30) == (code == "<30") for age, code in zip(ages, known, strict=True) if age in left)
+    found = recoded.audit(columns=["age", "sex"])
+    assert not [one for one in found.not_run if "age" in one.attack]
+
+
+def test_noisy_numbers_that_became_intervals_are_still_compared(people):
+    noisy = ds.protect(people, [ds.AddNoise(["pay"], 0.1), ds.Recode("pay", intervals=[1000, 2000])])
+    known = as_recoded(noisy.custodian)["pay"].to_pylist()
+    true = [
+        "<1000" if pay < 1000 else "1000-1999" if pay < 2000 else "2000+"
+        for pay in noisy.custodian.original["pay"].to_pylist()
+    ]
+    same = np.mean([one[:4] == other[:4] for one, other in zip(known, true, strict=True)])
+    assert same > 0.95
+    assert noisy.audit(columns=["pay", "sex"])["nearest"].share > 0
+
+
+def test_the_best_attack_is_the_one_that_is_right_most_often():
+    """Ways within codes that stayed were set beside guesses within these, and the headline was of another way."""
+    draw = np.random.default_rng(9)
+    areas = [f"a{one}" for one in draw.integers(0, 150, 200)]
+    table = pa.table(
+        {"area": areas, "pay": draw.lognormal(7, 1, 200).round(2), "tax": draw.lognormal(5, 1, 200).round(2)}
+    )
+    kept = ds.protect(
+        ds.Microdata(table, keys=["area"], numeric=["pay", "tax"]),
+        ds.AddNoise(["pay", "tax"], 3, insecure_seed=2),
+    )
+    linked = [one for one in kept.audit().findings if one.what == "name the right record"]
+    assert linked[0].share == max(one.share for one in linked)
+    assert {one.baseline for one in linked} == {1 / 200}
+    assert kept.audit(columns=["area", "pay"])["kernel"].share > 0.5
 
 
 def test_a_file_that_nobody_altered_is_found_again_whole(people):
@@ -163,7 +223,22 @@ def test_the_command_audits_saved_records(release, tmp_path):
     assert run.exit_code == 0, run.output
     assert "Confidential" in page.read_text()
     assert "Confidential" not in outside.read_text()
-    assert "in whole per cents" in outside.read_text()
+    assert "were right, in classes" in outside.read_text()
+
+
+def test_a_public_page_does_not_count_original_records():
+    """Whole per cents of forty records are numbers of original records."""
+    draw = np.random.default_rng(5)
+    table = pa.table({"age": [*draw.integers(20, 60, 39).tolist(), 113], "pay": draw.lognormal(7, 1, 40).round(2)})
+    small = ds.Microdata(table, keys=["age"], numeric=["pay"])
+    risk = ds.risk(ds.protect(small, [ds.Recode("age", intervals=[40]), ds.AddNoise(["pay"], 0.3, insecure_seed=1)]))
+    text = risk_report(risk, public=True).split("What attackers find again")[1]
+    assert risk.attacks is not None
+    assert not re.findall(r">\d+ %<", text)
+    classes = set(re.findall(r'<td class="n">([^<]*)</td>', text))
+    assert classes == {share_class(one.share) for one in risk.attacks.attacks}
+    assert classes <= {"up to 1 %", "1 to 5 %", "5 to 10 %", "10 to 25 %", "25 to 50 %", "above 50 %"}
+    assert "113" not in text
 
 
 def test_the_risk_of_an_original_has_no_public_page(people):

@@ -342,3 +342,18 @@ def test_a_page_shows_the_findings() -> None:
     assert "Risk of 8 records by 2 keys" in shown
     assert "The intruder knows" in shown
     assert "2 unique" in shown
+
+
+def test_it_is_said_where_individual_risk_is_far_below_the_population() -> None:
+    """By weights alone 15 % of these people are matched; three in four really are."""
+    draw = np.random.default_rng(1)
+    people = np.stack([draw.integers(0, many, 20_000) for many in (60, 20, 10, 2)], axis=1)
+    _, cell, counts = np.unique(people, axis=0, return_inverse=True, return_counts=True)
+    drawn = draw.random(20_000) < 0.05
+    table = pa.table({name: people[drawn, at].astype(str) for at, name in enumerate("abcd")})
+    found = ds.risk(table, keys=list("abcd"), fraction=0.05)
+    true = float((1 / counts[cell.ravel()[drawn]]).sum())
+    assert found.file.expected < true / 2
+    assert "Individual risks are probably far too low." in found.summary()
+    whole = ds.risk(table, keys=["d"], fraction=0.05)
+    assert "far too low" not in whole.summary()

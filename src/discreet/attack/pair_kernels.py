@@ -45,43 +45,50 @@ def distance_of(one: Any, other: Any, numbers: int) -> float:
     return total
 
 
-@kernel("f8[:, ::1](f8[:, ::1], f8[:, ::1], i8[::1], i8[::1], f8[:, ::1], i8)")
-def count_levels(asked: Any, searched: Any, low: Any, high: Any, cuts: Any, numbers: int) -> Any:
-    """For every column how many pairs agree how well."""
-    columns = asked.shape[1]
-    found = np.zeros((columns, cuts.shape[1] + 1))
+@kernel("i8[::1](f8[:, ::1], f8[:, ::1], i8[::1], i8[::1], f8[:, ::1], i8, i8, i8)")
+def pattern_codes(
+    asked: Any, searched: Any, low: Any, high: Any, cuts: Any, numbers: int, first: int, last: int
+) -> Any:
+    """For every pair one number that says how well each column from ``first`` to ``last`` agrees."""
+    found = np.empty((high - low).sum(), np.int64)
+    place, base = 0, cuts.shape[1] + 2
     for row in range(len(asked)):
         for other in range(low[row], high[row]):
-            for column in range(columns):
+            code = 0
+            for column in range(first, last):
                 level = level_of(asked[row, column], searched[other, column], cuts[column], column < numbers)
-                if level >= 0:
-                    found[column, level] += 1
+                code = code * base + level + 1
+            found[place] = code
+            place += 1
     return found
 
 
-@kernel("f8[:, ::1](f8[:, ::1], f8[:, ::1], i8[::1], i8[::1], f8[:, ::1], i8, f8[:, ::1])")
-def expected_levels(asked: Any, searched: Any, low: Any, high: Any, cuts: Any, numbers: int, weights: Any) -> Any:
+@kernel("f8[:, ::1](i1[:, ::1], f8[::1], i8)")
+def count_levels(patterns: Any, pairs: Any, levels: int) -> Any:
+    """For every column how many pairs agree how well; ``pairs`` is how many have each pattern."""
+    found = np.zeros((patterns.shape[1], levels))
+    for one in range(len(patterns)):
+        for column in range(patterns.shape[1]):
+            if patterns[one, column] >= 0:
+                found[column, patterns[one, column]] += pairs[one]
+    return found
+
+
+@kernel("f8[:, ::1](i1[:, ::1], f8[::1], f8[::1], f8[:, ::1])")
+def expected_levels(patterns: Any, pairs: Any, shares: Any, weights: Any) -> Any:
     """The same over pairs that belong together, each by its chance; one candidate of each record does."""
-    columns = asked.shape[1]
-    found = np.zeros((columns, cuts.shape[1] + 1))
-    levels = np.empty(columns, np.int64)
-    for row in range(len(asked)):
-        candidates = high[row] - low[row]
-        if candidates < 1:
-            continue
-        share = 1.0 / candidates
-        for other in range(low[row], high[row]):
-            weight = 0.0
-            for column in range(columns):
-                level = level_of(asked[row, column], searched[other, column], cuts[column], column < numbers)
-                levels[column] = level
-                if level >= 0:
-                    weight += weights[column, level]
-            odds = np.exp(min(weight, 600.0)) * share
-            chance = odds / (odds + 1 - share)
-            for column in range(columns):
-                if levels[column] >= 0:
-                    found[column, levels[column]] += chance
+    columns = patterns.shape[1]
+    found = np.zeros((columns, weights.shape[1]))
+    for one in range(len(patterns)):
+        weight = 0.0
+        for column in range(columns):
+            if patterns[one, column] >= 0:
+                weight += weights[column, patterns[one, column]]
+        odds = np.exp(min(weight, 600.0)) * shares[one]
+        chance = pairs[one] * odds / (odds + 1 - shares[one])
+        for column in range(columns):
+            if patterns[one, column] >= 0:
+                found[column, patterns[one, column]] += chance
     return found
 
 
@@ -122,11 +129,19 @@ def most_evidence(
 ) -> None:
     """For each asked record the candidate with the most evidence; the nearest of equally good ones."""
     weight, apart = np.empty(len(searched)), np.empty(len(searched))
+    columns = asked.shape[1]
+    to_come = np.zeros(columns + 1)
+    for column in range(columns - 1, -1, -1):
+        to_come[column] = to_come[column + 1] + max(weights[column].max(), 0.0)
     for row in range(len(asked)):
         best = -np.inf
         for other in range(low[row], high[row]):
             total = 0.0
-            for column in range(asked.shape[1]):
+            for column in range(columns):
+                # Whoever cannot reach the best any more is not looked at further.
+                if total + to_come[column] < best - 2 * SAME_WEIGHT:
+                    total = -np.inf
+                    break
                 level = level_of(asked[row, column], searched[other, column], cuts[column], column < numbers)
                 if level >= 0:
                     total += weights[column, level]

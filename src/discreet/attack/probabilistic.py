@@ -7,14 +7,14 @@ alone, by expectation and maximisation. Every record is taken to have one partne
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.attack.linkage_columns import LinkageColumns
 from discreet.attack.linkage_scales import scaled_pair
 from discreet.attack.nearest import NearestRecords
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import checkpoint
 
 CUTS = 4
@@ -27,6 +27,8 @@ LEARNED_FROM, FEWEST = 4 * 10**6, 100
 """Evidence is learned from the pairs of as many records as make so many pairs, and of so many records at least."""
 AT_ONCE = 10**7
 """Pairs between two reports of progress."""
+TOGETHER = 18
+"""Levels of so many columns go into one whole number, and leave room for the sizes of blocks."""
 ROUNDS, SETTLED = 50, 1e-4
 
 
@@ -36,6 +38,14 @@ class Candidates(NamedTuple):
     place: Ints
     low: Ints
     high: Ints
+
+
+class AgreementPatterns(NamedTuple):
+    """How well columns agree (-1 where a value is missing), how many pairs agree like that, and 1 / candidates."""
+
+    levels: Any
+    pairs: Floats
+    shares: Floats
 
 
 def candidates_of(blocks: tuple[Ints, Ints] | None, asked: int, searched: int) -> Candidates:
@@ -118,19 +128,52 @@ def learned_weights(
 
     pairs = np.cumsum((where.high - where.low)[first])
     those = first[: max(FEWEST, int(np.searchsorted(pairs, LEARNED_FROM, side="right")))]
-    given = (np.ascontiguousarray(asked[those]), searched, where.low[those], where.high[those], cuts, numbers)
-    among_all = _shares(count_levels(*given))
+    seen = agreement_patterns(
+        np.ascontiguousarray(asked[those]), searched, where.low[those], where.high[those], cuts, numbers
+    )
     levels = cuts.shape[1] + 1
+    among_all = _shares(count_levels(seen.levels, seen.pairs, levels))
     together = np.tile(0.5 ** np.minimum(np.arange(1, levels + 1), levels - 1), (len(cuts), 1))
     for _ in range(ROUNDS):
-        weights = evidence(together, among_all)
-        sums = expected_levels(*given, weights)
+        sums = expected_levels(seen.levels, seen.pairs, seen.shares, evidence(together, among_all))
         # One pair drawn from all of them keeps levels that were never seen from counting as impossible.
         new = _shares(sums + among_all)
-        moved, together = float(np.abs(new - together).max()), new
+        moved, together = float(np.abs(new - together).max(initial=0.0)), new
         if moved < SETTLED:
             break
-    return evidence(together, among_all)
+    return _never_more_apart(evidence(together, among_all), (together > 0) & (among_all > 0))
+
+
+def _never_more_apart(weights: Floats, there: Bools) -> Floats:
+    """Weights in which values that are nearer are never less evidence: few records can teach the contrary."""
+    best = np.maximum.accumulate(np.where(there, weights, -np.inf)[:, ::-1], axis=1)[:, ::-1]
+    return np.ascontiguousarray(np.where(there, best, 0.0))
+
+
+def agreement_patterns(
+    asked: Floats, searched: Floats, low: Ints, high: Ints, cuts: Floats, numbers: int
+) -> AgreementPatterns:
+    """The patterns of all pairs, each with how many pairs have it: millions of pairs have few."""
+    from discreet.attack.pair_kernels import pattern_codes
+
+    sizes = high - low
+    widths = range(0, asked.shape[1], TOGETHER)
+    codes = [
+        pattern_codes(asked, searched, low, high, cuts, numbers, start, min(start + TOGETHER, asked.shape[1]))
+        for start in widths
+    ]
+    pattern = np.repeat(np.unique(sizes, return_inverse=True)[1].ravel(), sizes)
+    for one in codes:
+        if len(codes) > 1:
+            one, pattern = (np.unique(values, return_inverse=True)[1].ravel() for values in (one, pattern))
+        pattern = one * (int(pattern.max(initial=0)) + 1) + pattern
+    _, example, pairs = np.unique(pattern, return_index=True, return_counts=True)
+    base, levels = cuts.shape[1] + 2, np.empty((len(example), asked.shape[1]), np.int8)
+    for start, one in zip(widths, codes, strict=True):
+        rest = one[example]
+        for column in range(min(start + TOGETHER, asked.shape[1]) - 1, start - 1, -1):
+            rest, levels[:, column] = rest // base, rest % base - 1
+    return AgreementPatterns(levels, pairs.astype(np.float64), 1 / np.repeat(sizes, sizes)[example])
 
 
 def evidence(together: Floats, among_all: Floats) -> Floats:

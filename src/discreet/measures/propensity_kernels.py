@@ -68,6 +68,73 @@ def best_split(
     return best
 
 
+@kernel("void(u1[:, ::1], i8[::1], i8, i8, i8, i8, i8[::1])")
+def halved(bins: Any, rows: Any, many: int, column: int, low: int, high: int, side: Any) -> None:
+    """Divide the bins of a column in the middle of some records; ``side`` becomes 1 for those that go left."""
+    count = np.zeros(many)
+    for at in range(low, high):
+        count[bins[column, rows[at]]] += 1.0
+    number = 0.0
+    for found in range(many):
+        side[found] = 1 if number + count[found] / 2 < (high - low) / 2 else 0
+        number += count[found]
+
+
+@kernel("i8(u1[:, ::1], i8[::1], i8[::1], i8[::1], i8, i8, i8)")
+def parted(bins: Any, rows: Any, spare: Any, side: Any, column: int, low: int, high: int) -> int:
+    """Put records of the left side first, and give where the right ones begin."""
+    left, right = low, 0
+    for at in range(low, high):
+        if side[bins[column, rows[at]]] == 1:
+            rows[left] = rows[at]
+            left += 1
+        else:
+            spare[right] = rows[at]
+            right += 1
+    rows[left:high] = spare[:right]
+    return left
+
+
+@kernel("i8(u1[:, ::1], i8[::1], i8[::1], b1[::1], u1[::1], i8[::1], i8[::1], i8, i8, i8, f8, i8[::1])")
+def looked_ahead(
+    bins: Any,
+    rows: Any,
+    size: Any,
+    ordered: Any,
+    source: Any,
+    place: Any,
+    spare: Any,
+    low: int,
+    high: int,
+    leaf: int,
+    least: float,
+    chosen: Any,
+) -> int:
+    """The column whose halves gain most by their next splits, where no split gains anything; -1 for none.
+
+    Files whose columns hold the same values in another order are alike column by column, and any half of them is not.
+    """
+    best, by = least, -1
+    side, inner = np.empty(len(place), np.int64), np.empty(len(place), np.int64)
+    for column in range(len(size)):
+        halved(bins, rows, size[column], column, low, high, side)
+        middle = parted(bins, rows, spare, side, column, low, high)
+        if middle - low < leaf or high - middle < leaf:
+            continue
+        gain = 0.0
+        for start, stop in ((low, middle), (middle, high)):
+            most = 0.0
+            for other in range(len(size)):
+                if stop - start >= 2 * leaf:
+                    found = best_split(bins, rows, size, ordered[other], source, place, other, start, stop, leaf, inner)
+                    most = max(most, found)
+            gain += most
+        if gain > best:
+            best, by = gain, column
+            chosen[: size[column]] = side[: size[column]]
+    return by
+
+
 @kernel("i8(u1[:, ::1], i8[::1], b1[::1], u1[::1], i8, f8, f8[::1], f8[::1])")
 def grown(bins: Any, size: Any, ordered: Any, source: Any, leaf: int, least: float, total: Any, importance: Any) -> int:
     """Grow a tree; ``total`` gets the sum of squares, ``importance`` what each column gains. Gives the leaves."""
@@ -94,6 +161,9 @@ def grown(bins: Any, size: Any, ordered: Any, source: Any, leaf: int, least: flo
                 if gain > best:
                     best, by = gain, column
                     chosen[:] = side
+            if by < 0:
+                by = looked_ahead(bins, rows, size, ordered, source, place, spare, low, high, leaf, least, chosen)
+                best = 0.0
         if by < 0:
             ones = 0.0
             for at in range(low, high):
@@ -102,15 +172,7 @@ def grown(bins: Any, size: Any, ordered: Any, source: Any, leaf: int, least: flo
             leaves += 1
             continue
         importance[by] += best
-        left, right = low, 0
-        for at in range(low, high):
-            if chosen[bins[by, rows[at]]] == 1:
-                rows[left] = rows[at]
-                left += 1
-            else:
-                spare[right] = rows[at]
-                right += 1
-        rows[left:high] = spare[:right]
+        left = parted(bins, rows, spare, chosen, by, low, high)
         stack[waiting, 0], stack[waiting, 1], stack[waiting, 2] = low, left, depth + 1
         stack[waiting + 1, 0], stack[waiting + 1, 1], stack[waiting + 1, 2] = left, high, depth + 1
         waiting += 2

@@ -25,6 +25,8 @@ MOST_PATTERNS = 20_000
 """Special uniques are left out where empty fields agree with every value and make more work than this."""
 NEARLY_ALL = 0.95
 """A column belongs to households as a whole where so many of them have one value of it."""
+FAR_BELOW = 2.0
+"""Where a model of the population expects so many times the matches that weights do, it is said."""
 ROWS_NAMED = 5
 
 
@@ -77,6 +79,7 @@ def measure_risk(records: RecordSet, question: RiskQuestion) -> RecordRisk:
     home, notes = _households(records, question)
     found, left_out = _special(codes, question)
     fraction = question.fraction if weight is None else min(1.0, len(records) / float(weight.sum()))
+    population = _population(codes, question, weight)
     return RecordRisk(
         records=len(records),
         question=question,
@@ -88,9 +91,15 @@ def measure_risk(records: RecordSet, question: RiskQuestion) -> RecordRisk:
         households=0 if home is None else int(home.max()) + 1,
         suda=found,
         fraction=fraction,
-        notes=(*_key_notes(codes), *_gap_notes(codes, question.missing, judged), *notes, *left_out),
+        notes=(
+            *_key_notes(codes),
+            *_gap_notes(codes, question.missing, judged),
+            *notes,
+            *left_out,
+            *_model_notes(population, own[like == 1]),
+        ),
         _records=records,
-        population=_population(codes, question, weight),
+        population=population,
     )
 
 
@@ -100,6 +109,19 @@ def _population(codes: KeyCodes, question: RiskQuestion, weight: Floats | None) 
     if not sampled or question.missing != "category":
         return ()
     return population_estimates(codes, weight, question.fraction)
+
+
+def _model_notes(population: tuple[PopulationEstimate, ...], uniques: Floats) -> list[str]:
+    """That individual risk, which knows nothing but weights, is far below what the best model expects of uniques."""
+    fitted = next((one for one in population if one.fitted), None)
+    expected = float(np.nansum(uniques))
+    if fitted is None or fitted.matches < max(FAR_BELOW * expected, expected + 1):
+        return []
+    return [
+        f"Individual risk knows weights alone: of the sample uniques it expects {expected:,.1f} to be matched "
+        f"correctly, and the model that fits best ({fitted.model}) {fitted.matches:,.1f}. "
+        "Individual risks are probably far too low."
+    ]
 
 
 def _refuse_unknown(records: RecordSet, question: RiskQuestion) -> None:

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 WORST = 20
 """Sets of keys that are listed."""
+SHARES = ((0.01, "up to 1 %"), (0.05, "1 to 5 %"), (0.1, "5 to 10 %"), (0.25, "10 to 25 %"), (0.5, "25 to 50 %"))
 
 
 def risk_report(found: RecordRisk, *, title: str = "", public: bool = False) -> str:
     """The risk of a file of records as one HTML page that needs nothing else. It is for the custodian only.
 
     It holds numbers and names of columns, and no value of any record. The public one is of the rows of a release, which
-    everybody can count; of what attackers with the original got it says whole per cents only.
+    everybody can count; of what attackers with the original got it says classes only: in a small file a per cent is a
+    number of original records.
 
     Parameters
     ----------
@@ -72,9 +74,14 @@ def risk_report(found: RecordRisk, *, title: str = "", public: bool = False) -> 
         population=found.population,
         audit=attacks,
         attacks_image=None if attacks is None or public else attacks_image(attacks),
-        whole=[] if attacks is None else [(one, f"{100 * one.share:.0f} %") for one in attacks.findings],
+        classes=[] if attacks is None else [(one, share_class(one.share)) for one in attacks.findings],
         notes=list(found.notes),
     )
+
+
+def share_class(share: float) -> str:
+    """The class of a share of right guesses."""
+    return next((words for end, words in SHARES if share <= end), "above 50 %")
 
 
 def _by_attack(found: RecordRisk, finding: RiskFinding) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.attack.linkage import ALL_WAYS, link_all_ways
@@ -11,12 +12,13 @@ from discreet.attack.record_audit import NotRun, RecordAudit
 from discreet.attack.synthetic.asked import ATTEMPTS
 from discreet.attack.synthetic.battery import attack_synthetic
 from discreet.attack.value_intervals import interval_disclosure
-from discreet.errors import InputError, NeedsError, ParameterError
+from discreet.errors import InputError, NeedsError, ParameterError, listed
 from discreet.measures.values import altered_numbers
 from discreet.model.custodian import RecordCustodian
-from discreet.model.records import KEY, NEVER_PUBLIC, NUMERIC, SENSITIVE, RecordSet
+from discreet.model.records import KEY, NEVER_PUBLIC, NUMERIC, SENSITIVE
 from discreet.model.release import Release
 from discreet.progress import checkpoint
+from discreet.verbs.recoded_knowledge import OWN_CODES, as_recoded, coded_by_class
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +74,9 @@ def audit_records(
         attacks, missing = run()
         found += attacks
         left_out += missing
-    return RecordAudit(len(custodian.original), tuple(found), tuple(left_out), most)
+    by_class = [name for name in coded_by_class(custodian) if name in files.known]
+    notes = (f"{listed(by_class)}: {OWN_CODES}",) if by_class else ()
+    return RecordAudit(len(custodian.original), tuple(found), tuple(left_out), most, notes)
 
 
 def audit_for_report(release: Release[RecordCustodian]) -> RecordAudit | None:
@@ -104,28 +108,12 @@ def _known(custodian: RecordCustodian, columns: Sequence[str] | None) -> tuple[s
     return found
 
 
-def _as_recoded(custodian: RecordCustodian) -> RecordSet:
-    """The original as whoever has it would write it down: recoded as the public description of the file says.
-
-    A column is recoded as far as nothing else was done to it before.
-    """
-    known, touched = custodian.original, set()
-    for step in custodian.steps:
-        names = step.changed.column_names
-        public = step.evidence.claim.method == "recode" or step.evidence.method.get("algorithm") == "lattice"
-        if public:
-            known = known.with_columns({name: step.changed[name] for name in names if name not in touched})
-        else:
-            touched |= set(names)
-    return known
-
-
 class _AuditedFiles:
     """The original as an intruder has it, and the released file, by the columns that can be compared."""
 
     def __init__(self, custodian: RecordCustodian, known: Sequence[str], tried: int) -> None:
         self.custodian, self.tried = custodian, tried
-        self.before, self.after = _as_recoded(custodian), custodian.released
+        self.before, self.after = as_recoded(custodian), custodian.released
         shown = [name for name in self.after.names if self.after.about(name).role not in NEVER_PUBLIC]
         self.same = [name for name in shown if self._alike(name)]
         self.known = [name for name in known if name in self.same]
@@ -156,7 +144,8 @@ class _AuditedFiles:
             except InputError as error:
                 missing.append(NotRun("linkage", error.message))
                 continue
-            attacks += found.attacks
+            # Codes that stayed are read in the released file: whoever does not have it guesses among all records.
+            attacks += [replace(way, baseline=1 / len(self.after)) for way in found.attacks]
             missing += found.not_run
         return attacks, missing
 

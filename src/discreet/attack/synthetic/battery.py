@@ -17,6 +17,7 @@ from discreet.attack.synthetic.controlled_attack import ControlledAttack
 from discreet.attack.synthetic.inference import TOLERANCE, infer
 from discreet.attack.synthetic.key_cells import SecretExclusions
 from discreet.attack.synthetic.linkability import link
+from discreet.attack.synthetic.majority import infer_by_majority
 from discreet.attack.synthetic.membership import tell_members
 from discreet.attack.synthetic.singling_out import SIZE, single_out
 from discreet.errors import ParameterError, listed
@@ -147,7 +148,7 @@ def attack_synthetic(
     >>> [attack.attack for attack in found][:3]
     ['copies', 'singling out by one column', 'singling out by 2 columns']
     >>> len(found), len(found.not_run), found["inference"].share
-    (7, 2, 1.0)
+    (8, 2, 1.0)
     """
     first = read_records(original, ORIGINAL)
     known = () if keys is None else named_columns("keys", keys)
@@ -220,6 +221,7 @@ class _Battery:
             disclosures[secret] = found
             yield found.attribute
             yield infer(self.files, self.keys, secret, TOLERANCE, self.attempts)
+            yield infer_by_majority(self.files, self.keys, secret, TOLERANCE, self.attempts)
 
     def _groups(self, secret: str) -> dict[str, int]:
         """In how many groups numbers are looked up: as said, or because they have very many values."""
