@@ -265,6 +265,22 @@ def test_records_that_it_cannot_do():
     )
 
 
+def test_records_that_a_regression_follows_by_themselves_are_refused():
+    """The only record with a code has no residual: what the regression says of it is its own value."""
+    branch = table()["branch"].to_pylist()
+    lonely = table().set_column(1, "branch", pa.array([*branch[:-1], "mint"]))
+    far = table().set_column(0, "staff", pa.array([*table()["staff"].to_pylist()[:-1], 100_000]))
+    words = "1 record is alone in 'branch': the regression follows it, and values would stay nearly as they are"
+    for variant in ("fit", "b", "c"):
+        refused(lonely, ds.Ipso(["sales", "tax"], given=["branch"], variant=variant), ProtectionError, words)
+        refused(
+            far, ds.Ipso(["tax"], given=["staff"], variant=variant), ProtectionError, "1 record is alone in 'staff'"
+        )
+    data = ds.Microdata(lonely, numeric=["sales", "tax"])
+    drawn = released(data, ds.Ipso(["sales"], given=["branch"], variant="a"))  # its residual is as large as any
+    assert drawn["sales"][-1] != lonely["sales"][-1].as_py()
+
+
 def test_strata_that_are_too_small_are_named():
     small = table().set_column(2, "area", pa.array(["n"] * (ROWS - 2) + ["s"] * 2))
     refused(

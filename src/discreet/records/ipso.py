@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 LEAST_FREE = 1e-3
 """The share of a column that given ones must leave open."""
+LEAST_FREE_RECORD = 1e-2
+"""The share of a record's residual that a regression must leave open."""
 
 
 class RegressionPart(NamedTuple):
@@ -211,7 +213,21 @@ class Ipso(Keyed, RecordMethod):
                 "values would stay nearly as they are.",
                 hint="Take the columns that say the same out of given=, or replace them, too.",
             )
+        self._refuse_alone(part, basis)
         return fit
+
+    def _refuse_alone(self, part: RegressionPart, basis: Floats) -> None:
+        """Refuse records that a regression follows by themselves: without a residual, values stay as they are."""
+        if self.variant == "a":  # residuals are as large for all records
+            return
+        alone = int((1 - (basis**2).sum(axis=1) < LEAST_FREE_RECORD).sum())
+        if alone:
+            raise ProtectionError(
+                f"{counted(alone, 'record', 'are')} alone in {listed(self.given)}{part.where}: the regression follows "
+                f"{'it' if alone == 1 else 'each'}, and values would stay nearly as they are.",
+                hint="Merge codes that one record has, top-code numbers far from all others, give fewer given= columns, "
+                'or use variant="a".',
+            )
 
     def _told(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> tuple[Any, ...]:
         """What draws are for: the parameters, and all values that are replaced.

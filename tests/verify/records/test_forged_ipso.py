@@ -294,3 +294,17 @@ def test_regressions_that_leave_nothing_open():
     few = ds.Microdata(pa.table({"x": [1, 2, 4], "z": [1, 0, 0]}), numeric=["x", "z"])
     found = rewritten(few, "x", [1, 3, 3], {"given": ["z"]}, kept=[1])
     assert "a regression has no more records than columns" in found
+
+
+def test_regressions_that_follow_a_single_record():
+    """Fitted values by a column that one record alone is in: its value is the original one."""
+    draw = np.random.default_rng(2)
+    x = draw.integers(0, 500, 40)
+    z = np.array([0] * 39 + [1])
+    data = ds.Microdata(pa.table({"x": x, "z": z}), numeric=["x", "z"])
+    new = np.rint(np.where(z == 1, x, x[:39].mean())).astype(int)
+    fit = regression_fit(x[:, None].astype(float), model_basis(z[:, None].astype(float)))
+    off = list(moment_change(fit, x[:, None].astype(float), new[:, None].astype(float)))
+    kept, explained = [int((new == x).sum())], fit.explained.tolist()
+    found = rewritten(data, "x", new.tolist(), {"given": ["z"]}, kept=kept, explained=explained, off=off)
+    assert found == {"the regression follows a single record, whose values are nearly as they were"}

@@ -33,6 +33,8 @@ SAME, SAME_DRAW = 1e-7, 1e-9
 """Of the size of residuals: what two ways of computing a moment, and a value, may differ by."""
 LEAST_OPEN = 1e-3
 """The share of a column that given ones must leave open."""
+LEAST_OPEN_RECORD = 1e-2
+"""The share of a record's residual that a regression must leave open."""
 BEYOND_CHANCE = 1e-20
 """Sums of squares that have a smaller chance are no draws of the stated size."""
 MOST_STEPS = 1000
@@ -230,6 +232,9 @@ def _check_part(
     if np.any(fit.size**2 < LEAST_OPEN * (1 - SAME) * part.old.var(axis=0)):
         step.refuse("given columns leave nothing open, so that values are nearly as they were")
         return
+    open_share = 1 - (fit.directions * fit.directions).sum(axis=1)
+    if step.method["variant"] != "a" and np.any(open_share < LEAST_OPEN_RECORD * (1 - NEARLY)):
+        step.refuse("the regression follows a single record, whose values are nearly as they were")
     said, covariance = new_moments(fit, part.new)
     facts.add(part, fit, said, covariance)
     half = np.array([0.5 / 10.0 ** columns[name].finer for name in part.columns])
