@@ -29,6 +29,7 @@ from discreet.records.regression_draws import (
     regression_fit,
     synthetic_values,
 )
+from discreet.records.synthesis.columns import content_of
 from discreet.records.value_columns import (
     exact_column,
     refuse_repeated,
@@ -225,12 +226,12 @@ class Ipso(Keyed, RecordMethod):
             raise ProtectionError(
                 f"{counted(alone, 'record', 'are')} alone in {listed(self.given)}{part.where}: the regression follows "
                 f"{'it' if alone == 1 else 'each'}, and values would stay nearly as they are.",
-                hint="Merge codes that one record has, top-code numbers far from all others, give fewer given= columns, "
-                'or use variant="a".',
+                hint="Merge codes that one record has, top-code numbers far from all others, give fewer given= "
+                'columns, or use variant="a".',
             )
 
     def _told(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> tuple[Any, ...]:
-        """What draws are for: the parameters, and all values that are replaced.
+        """What draws are for: the parameters, all values that are replaced, and those that the model goes by.
 
         Residuals are the draws less what they have in common with the given columns; with the same draws for other
         ones, two releases would have more in common than what is true of the records.
@@ -240,6 +241,8 @@ class Ipso(Keyed, RecordMethod):
         content.update(records.identity[order].astype("<u8").tobytes())
         for column in exact:
             content.update(column.units[order].astype("<i8").tobytes())
+        for name in (*self.given, *records.strata):  # earlier steps may have changed what has the same name
+            content.update(content_of(records[name], order))
         return list(names), list(self.given), self.variant, list(records.strata), content.hexdigest()
 
     def _normals(

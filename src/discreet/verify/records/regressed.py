@@ -23,6 +23,7 @@ from discreet.verify.records.drawn_regression import (
     own_regression,
 )
 from discreet.verify.records.keyed_draws import Words, drawn_normals, identity_of, purpose_of
+from discreet.verify.records.synthesised import bytes_in_order
 from discreet.verify.records.value_columns import NEVER, stated_columns, stratum_numbers, whole_units
 from discreet.verify.records.words import is_unknown
 
@@ -355,12 +356,14 @@ def _beside(unit: int, scale: float, unknown: tuple[MissingRange, ...], floor: b
 
 
 def _told(step: CheckedStep, columns: dict[str, ReplacedColumn], identity: Words) -> list[Any]:
-    """What the draws are for: the parameters, and a digest of identities and values in the order of identities."""
+    """What the draws are for: the parameters, and a digest of identities and all values in the order of identities."""
     from hashlib import blake2b
 
     order = np.argsort(identity.astype(np.int64), kind="stable")
     parts = [identity[order].astype("<u8").tobytes()]
     parts += [np.where(column.empty, 0, column.old)[order].astype("<i8").tobytes() for column in columns.values()]
+    for name in (*step.method["given"], *step.original.strata):
+        parts += bytes_in_order(step.before[name], order)
     content = blake2b(b"".join(parts), digest_size=16).hexdigest()
     method = step.method
     return [list(columns), list(method["given"]), method["variant"], list(step.original.strata), content]

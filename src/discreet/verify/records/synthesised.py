@@ -182,12 +182,12 @@ def _check_seal(step: CheckedStep) -> None:
     order = np.argsort(identity_of(step.original).view(np.int64), kind="stable")
     parts = [f"synthesise/seal/{int(step.method['version'])}".encode()]
     for name in step.evidence.facts["columns"]:
-        parts += [name.encode(), b"\0", *_bytes_of(step.changed[name], order)]
+        parts += [name.encode(), b"\0", *bytes_in_order(step.changed[name], order)]
     if blake2b(b"".join(parts), key=step.key.secret, digest_size=16).hexdigest() != step.evidence.facts["seal"]:
         step.refuse("released values are not those that the secret key sealed")
 
 
-def _bytes_of(column: pa.ChunkedArray, order: NDArray[np.int64]) -> list[bytes]:
+def bytes_in_order(column: pa.ChunkedArray, order: NDArray[np.int64]) -> list[bytes]:
     """Where a column has gaps, and its numbers, or the places of its words among all of them, and these."""
     import pyarrow as pa
 
