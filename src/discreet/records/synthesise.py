@@ -21,7 +21,7 @@ from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, WEIGHT, RecordSet
 from discreet.parameters import Natural, Number
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of
-from discreet.records.synthesis.columns import CodesOfColumn, SynthesisColumn, column_of, content_of
+from discreet.records.synthesis.columns import CodesOfColumn, SynthesisColumn, column_of, content_of, holders_of
 from discreet.records.synthesis.drawing import Model
 from discreet.records.synthesis.sequence import (
     ColumnSequence,
@@ -73,7 +73,8 @@ class Synthesise(Keyed, RecordMethod):
         ``min_leaf`` of them lie within (``"column"``), and half the way to the next of the leaf (``"leaf"``).
     min_leaf
         Records in a leaf at least. Values that fewer have are not released, but for chance in columns that have no room
-        between values; and so many of the largest and of the smallest values are cut off.
+        between values; and so many of the largest and of the smallest values are cut off. Where records have companies
+        or households, a value counts once for each of these.
     proper
         Whether models are made of records drawn with replacement, so that several copies show how unsure models are.
     copy
@@ -180,7 +181,8 @@ class Synthesise(Keyed, RecordMethod):
         sequence = ColumnSequence(
             records, given, kinds, homes, self.min_leaf, self.smoothing, self.proper, _words_of(records, strata)
         )
-        told = self._told(records, order, given)
+        looked_at = [one.column for lines in rules.values() for rule in lines for one in rule.conditions]
+        told = self._told(records, order, given, [*strata, *looked_at])
         for name in in_steps("records", order):
             plan = SynthesisPlan(columns[name], models[name], rules.get(name, []), whole is not None and name in whole)
             sequence.add(plan, lambda use, name=name: self._fractions(key, records, name, use, told))  # type: ignore[misc]
@@ -251,7 +253,9 @@ class Synthesise(Keyed, RecordMethod):
             kind = np.unique(kind * size + codes, return_inverse=True)[1].ravel()
         return kind
 
-    def _told(self, records: RecordSet, order: Sequence[str], given: Sequence[str]) -> tuple[Any, ...]:
+    def _told(
+        self, records: RecordSet, order: Sequence[str], given: Sequence[str], others: Sequence[str]
+    ) -> tuple[Any, ...]:
         """What draws belong to besides records: the parameters, and all that models are made of.
 
         Two releases with the same draws and other models would tell how these differ, record by record.
@@ -259,7 +263,7 @@ class Synthesise(Keyed, RecordMethod):
         assert records.identity is not None
         rows, content = order_of(records.identity), blake2b(digest_size=16)
         content.update(records.identity[rows].astype("<u8").tobytes())
-        for name in (*order, *given):
+        for name in dict.fromkeys((*order, *given, *others)):
             content.update(content_of(records[name], rows))
         plain = {name: value for name, value in self.record().items() if name not in ("key_file", "insecure_seed")}
         return list(order), list(given), list(records.strata), plain, content.hexdigest()
@@ -296,6 +300,7 @@ class Synthesise(Keyed, RecordMethod):
             "rows": len(records),
             "weighted": bool(records.with_role(WEIGHT)),
             "homes": homes is not None,
+            "holder": holders_of(records).role,
             "insecure": key.insecure,
             "seal": self._seal(records, key, columns, sequence.changed),
             "models": [

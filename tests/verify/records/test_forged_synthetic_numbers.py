@@ -123,3 +123,24 @@ def test_numbers_without_a_unit_must_be_released_in_the_stated_one():
         f.changed["x"][0] = 0.12345678901
 
     refused_of(forge, "values are not whole in the stated unit", made=made)
+
+
+@cache
+def shared() -> ds.Release[RecordCustodian]:
+    """Fifty households of six, with an income to the cent each."""
+    draw = np.random.default_rng(3)
+    home = np.repeat(np.arange(50), 6)
+    income = np.round(draw.lognormal(8, 1, 50), 2)[home]
+    data = ds.Microdata(pa.table({"home": home, "income": income}), numeric=["income"], household="home")
+    return ds.protect(data, ds.Synthesise(), key=KEY)
+
+
+def test_the_income_of_one_household_of_six():
+    def forge(f: SynthesisForgery) -> None:
+        stated = f.of("income")
+        within = [v for v in f.old["income"].to_pylist() if stated["low"] < v * 100 < stated["high"]]
+        stated["met"] = 6
+        f.changed["income"][:6] = [within[0]] * 6
+
+    refused_of(forge, "values are released that only few records have", made=shared)
+    refused_of(lambda f: f.facts.update(holder="record"), "it is stated wrongly whose values are counted", made=shared)

@@ -42,7 +42,10 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class ReleasedNumbers(NamedTuple):
-    """A column of numbers in whole units before and after, where it has values, and where a rule gives them."""
+    """A column of numbers in whole units before and after, where it has values, and where a rule gives them.
+
+    ``before`` has one value for all records of a holder that share it.
+    """
 
     name: str
     before: NDArray[np.int64]
@@ -154,7 +157,7 @@ def _may_be_codes(step: CheckedStep, name: str) -> bool:
         return True
     import pyarrow as pa
 
-    known = step.before[name].filter(pa.array(~empty_fields(step.before[name], about.missing)))
+    known = step.before[name].filter(pa.array(_counted_once(step, name)))
     found = {one["values"]: one["counts"] for one in known.value_counts().to_pylist()}
     if len(found) <= FEW_NUMBERS and all(many >= step.method["min_leaf"] for many in found.values()):
         return True
@@ -169,6 +172,8 @@ def _check_words(step: CheckedStep, roles: Mapping[str, str]) -> None:
     several = False
     for name in (name for name, role in roles.items() if role == "household"):
         several = len(step.before[name].unique()) < rows
+    if facts["holder"] != _holder(step)[0]:
+        step.refuse("it is stated wrongly whose values are counted")
     if facts["homes"] is not several:
         step.refuse("it is stated wrongly whether there are households of several members")
     if type(facts["insecure"]) is not bool or (step.key is not None and facts["insecure"] != step.key.insecure):
@@ -292,13 +297,36 @@ def _in_units(step: CheckedStep, stated: Mapping[str, Any], ruled: Rows) -> Rele
         return None
     missing = step.original.about(name).missing
     old, new = (_plain(column) for column in (step.before[name], step.changed[name]))
-    old = old[~empty_fields(step.before[name], missing)]
+    old = old[_counted_once(step, name)]
     new = new[~empty_fields(step.changed[name], missing) & ~ruled]
     after = whole_units(new, decimals)
     before, exact = whole_units(old, decimals), True
     if before is None and old.dtype.kind == "f":  # no unit writes all values: those that are stated do nearly
         before, exact = np.rint(old * 10.0**decimals).astype(np.int64), False
     return None if before is None or after is None else ReleasedNumbers(name, before, after, ruled, exact)
+
+
+def _holder(step: CheckedStep) -> tuple[str, pa.ChunkedArray | None]:
+    """Whose values are counted: companies, else households, else records."""
+    for role in ("contributor", "household"):
+        for name in step.before:
+            if step.original.about(name).role == role:
+                return role, step.before[name]
+    return "record", None
+
+
+def _counted_once(step: CheckedStep, name: str) -> Rows:
+    """Rows with a value, one for each holder and value."""
+    column, (_, holder) = step.before[name], _holder(step)
+    known = ~empty_fields(column, step.original.about(name).missing)
+    if holder is None:
+        return known
+    seen: set[tuple[Any, Any]] = set()
+    for row, (who, value) in enumerate(zip(holder.to_pylist(), _plain(column).tolist(), strict=True)):
+        if known[row] and who is not None:
+            known[row] = (who, value) not in seen
+            seen.add((who, value))
+    return known
 
 
 def _plain(column: pa.ChunkedArray) -> Any:
