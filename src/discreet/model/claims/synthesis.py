@@ -70,7 +70,8 @@ def _chance(method: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
     """Columns without room between values, and how many released ones are also those of few records."""
     return [
         f"that {counted(one['met'], 'released value')} of {one['column']} {'is' if one['met'] == 1 else 'are'} also "
-        f"one that fewer than {method['min_leaf']} {HOLDERS[facts['holder']]} have, by chance: the column has no room between its values"
+        f"one that fewer than {method['min_leaf']} {HOLDERS[facts['holder']]} have, by chance: the column has no room "
+        "between its values"
         for one in facts["models"]
         if one["kind"] == "numbers" and not one["fine"]
     ]

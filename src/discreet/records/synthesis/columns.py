@@ -67,7 +67,8 @@ class UnitColumn:
     low, high
         Ends: at least ``min_leaf`` values lie beyond, or share, each of them.
     shared
-        Values that at least ``min_leaf`` holders (records, households, companies) have, once those beyond the ends were moved to them.
+        Values that at least ``min_leaf`` holders (records, households, companies) have, once those beyond the ends were
+        moved to them.
     alone
         All other values, in their order.
     rare
