@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 import numpy as np
 
 from discreet.engine.draws import draws, fractions
-from discreet.errors import NeedsError, ParameterError, listed, unknown_name
+from discreet.errors import NeedsError, ParameterError, ProtectionError, listed, unknown_name
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
@@ -291,13 +291,14 @@ class Synthesise(Keyed, RecordMethod):
         sequence: ColumnSequence,
         strata: Sequence[str],
     ) -> RecordOutcome:
-        homes = sequence.households
+        homes, same = sequence.households, _unchanged(records, sequence.changed)
         facts: dict[str, Any] = {
             "columns": list(columns),
             "given": list(sequence.given),
             "strata": list(strata),
             "households": [] if homes is None else [name for name in columns if name in homes.columns],
             "rows": len(records),
+            "same": same,
             "weighted": bool(records.with_role(WEIGHT)),
             "homes": homes is not None,
             "holder": holders_of(records).role,
@@ -311,6 +312,24 @@ class Synthesise(Keyed, RecordMethod):
         }
         plain = self.record()
         return RecordOutcome(sequence.changed, Evidence(plain, synthesis_claim(plain, facts), facts=facts))
+
+
+def _unchanged(records: RecordSet, changed: Mapping[str, Any]) -> int:
+    """In how many records all values are as before; all of them are refused where there was anything to draw."""
+    import pyarrow.compute as pc
+
+    same, varies = np.ones(len(records), np.bool_), False
+    for name, new in changed.items():
+        old = records[name]
+        gone = np.asarray(old.is_null().to_numpy(), np.bool_) & np.asarray(new.is_null().to_numpy(), np.bool_)
+        same &= gone | np.asarray(pc.equal(old, new).fill_null(False).to_numpy(), np.bool_)
+        varies = varies or len(old.unique()) > 1
+    if varies and same.all():
+        raise ProtectionError(
+            f"No value of {listed(list(changed))} changed: models by the columns that stay say exactly what they were.",
+            hint="Take columns that say the same out of given=, synthesise them, too, or leave these out.",
+        )
+    return int(same.sum())
 
 
 def _words_of(records: RecordSet, strata: Sequence[str]) -> Any:

@@ -25,7 +25,8 @@ HOMES = "that households have as many members as before"
 def synthesis_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     """What synthesis claims, from the method as plain data.
 
-    ``facts`` are the columns in their order, what was found of each, those that stayed, strata and households.
+    ``facts`` are the columns in their order, what was found of each, those that stayed, strata and households, and in
+    how many records nothing changed.
     """
     models = listed([f"{one['column']} ({one['model']})" for one in facts["models"]])
     within = f" within {', '.join(facts['strata'])}" if facts["strata"] else ""
@@ -35,7 +36,8 @@ def synthesis_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Clai
     statement = (
         f"Done as stated: in {counted(facts['rows'], 'record')}, {models} were drawn{within}, one after the other, "
         f"each from a model by those before it{given}{again} (copy {method['copy']}).{homes} Codes and gaps are some "
-        f"that the column has{within}.{_numbers(method, facts)}{_rules(method)} Nothing else changed."
+        f"that the column has{within}.{_numbers(method, facts)}{_rules(method)} All of these are as before in "
+        f"{counted(facts['same'], 'record')}. Nothing else changed."
     )
     codes = [one for one in facts["models"] if one["kind"] == "codes"]
     left_out = [NOT_SAFE, *([RARE_CODES] if codes else []), *_chance(method, facts)]

@@ -149,11 +149,12 @@ class Holders(NamedTuple):
     role: str
     number: Ints
 
-    def once(self, values: Any) -> Bools:
+    def once(self, values: Any, empty: Bools) -> Bools:
         """Rows of which each holder has one for each of its values: what all members share is one value of theirs."""
-        place = np.unique(values, return_inverse=True)[1].ravel()
-        found = np.zeros(len(values), np.bool_)
-        found[np.unique(place * (self.number.max(initial=0) + 1) + self.number, return_index=True)[1]] = True
+        rows, found = np.flatnonzero(~empty), np.zeros(len(values), np.bool_)
+        place = np.unique(values[rows], return_inverse=True)[1].ravel()
+        pair = place * (self.number.max(initial=0) + 1) + self.number[rows]
+        found[rows[np.unique(pair, return_index=True)[1]]] = True
         return found
 
 
@@ -180,7 +181,7 @@ def column_of(records: RecordSet, name: str, least: int, *, as_codes: bool) -> S
     plain = pa.types.is_string(column.type) or pa.types.is_boolean(column.type)
     if plain or as_codes or about.measure == "nominal":
         return _codes(column, name)
-    counting = ~empty & holders_of(records).once(_numbers(column))
+    counting = holders_of(records).once(_numbers(column), empty)
     if _coded(column, counting, about, least):
         return _codes(column, name)
     return _units(column, name, about.missing, empty, counting, least)

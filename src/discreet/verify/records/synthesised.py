@@ -73,6 +73,7 @@ def check_synthesised(step: CheckedStep) -> None:
             _check_numbers(step, stated, ruled.get(name, np.zeros(len(step.original), np.bool_)))
         _check_leaves(step, stated)
     _check_households(step)
+    _check_unchanged(step)
     _check_seal(step)
     step.claims(synthesis_claim(step.method, facts))
     step.verdict.take_for_granted(
@@ -204,6 +205,28 @@ def bytes_in_order(column: pa.ChunkedArray, order: NDArray[np.int64]) -> list[by
     return [gaps, place.ravel()[order].astype(np.int64).tobytes(), "\0".join(distinct).encode()]
 
 
+def _check_unchanged(step: CheckedStep) -> None:
+    """It is said in how many records nothing changed, and these are not all where columns have several values."""
+    columns, as_before = step.evidence.facts["columns"], np.ones(len(step.original), np.bool_)
+    for name in columns:
+        as_before &= _same_values(step.before[name], step.changed[name])
+    same = int(as_before.sum())
+    if step.evidence.facts["same"] != same:
+        step.refuse("another number of records is as before than stated")
+    if as_before.all() and any(len(step.before[name].unique()) > 1 for name in columns):
+        step.refuse("no value changed")
+
+
+def _same_values(old: pa.ChunkedArray, new: pa.ChunkedArray) -> Rows:
+    """Where two columns agree, in gaps, too."""
+    import pyarrow as pa
+
+    if pa.types.is_string(old.type) or pa.types.is_boolean(old.type):
+        return np.asarray(_numbered(old)[0] == _numbered(new, old)[0], np.bool_)
+    gaps, now = (np.asarray(column.is_null().to_numpy(), np.bool_) for column in (old, new))
+    return np.asarray((gaps & now) | ((gaps == now) & (_plain(old) == _plain(new))), np.bool_)
+
+
 def _check_leaves(step: CheckedStep, stated: Mapping[str, Any]) -> None:
     sizes = [stated[what] for what in ("leaves", "smallest", "largest")]
     if any(type(size) is not int for size in sizes):
@@ -321,11 +344,12 @@ def _counted_once(step: CheckedStep, name: str) -> Rows:
     known = ~empty_fields(column, step.original.about(name).missing)
     if holder is None:
         return known
-    seen: set[tuple[Any, Any]] = set()
-    for row, (who, value) in enumerate(zip(holder.to_pylist(), _plain(column).tolist(), strict=True)):
-        if known[row] and who is not None:
-            known[row] = (who, value) not in seen
-            seen.add((who, value))
+    who, _ = _numbered(holder)
+    who[who == 0] = -1 - np.flatnonzero(who == 0)  # nobody knows whose they are: each for itself
+    rows, values = np.flatnonzero(known), _plain(column)
+    rows = rows[np.lexsort((values[rows], who[rows]))]
+    again = (np.diff(who[rows]) == 0) & (values[rows][1:] == values[rows][:-1])
+    known[rows[1:][again]] = False
     return known
 
 
