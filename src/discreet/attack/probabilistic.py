@@ -127,7 +127,7 @@ def learned_weights(
         sums = expected_levels(*given, weights)
         # One pair drawn from all of them keeps levels that were never seen from counting as impossible.
         new = _shares(sums + among_all)
-        moved, together = float(np.abs(new - together).max()), new
+        moved, together = float(np.abs(new - together).max(initial=0.0)), new
         if moved < SETTLED:
             break
     return evidence(together, among_all)

@@ -143,7 +143,7 @@ class UnitColumn:
 SynthesisColumn = CodesOfColumn | UnitColumn
 
 
-class Holders(NamedTuple):
+class ValueHolders(NamedTuple):
     """Who values belong to: what they are called, and the number of each record's."""
 
     role: str
@@ -158,14 +158,14 @@ class Holders(NamedTuple):
         return found
 
 
-def holders_of(records: RecordSet) -> Holders:
+def holders_of(records: RecordSet) -> ValueHolders:
     """Companies where they are known, else households, else every record for itself."""
     for role in (CONTRIBUTOR, HOUSEHOLD):
         for name in records.with_role(role):
             number = codes_of(records[name])[0].astype(np.int64)
             nobody = np.asarray(records[name].is_null().to_numpy(), np.bool_)
-            return Holders(role, np.where(nobody, number.max(initial=0) + 1 + np.arange(len(number)), number))
-    return Holders("record", np.arange(len(records)))
+            return ValueHolders(role, np.where(nobody, number.max(initial=0) + 1 + np.arange(len(number)), number))
+    return ValueHolders("record", np.arange(len(records)))
 
 
 def column_of(records: RecordSet, name: str, least: int, *, as_codes: bool) -> SynthesisColumn:
