@@ -443,12 +443,12 @@ def test_messages_hold_no_values():
 def test_ways_stand_side_by_side_the_worst_first():
     before, after, names = correlated(150)
     found = link_all_ways(before, after, names, share=0.9)
-    assert len(found.ways) == 11
+    assert len(found) == 11
     assert found.worst.share == max(way.share for way in found)
     assert found.worst.attack in ("Mahalanobis (aligned)", "Mahalanobis (regression)", "Mahalanobis (iterative)")
-    assert "worst" in found.summary().splitlines()[0]
+    assert found.summary().startswith(f"The best of 11 attacks: {found.worst.attack}")
     assert found["kernel"].share == link(before, after, names, way="kernel").share
-    with pytest.raises(KeyError, match="There is no way 'kernels'"):
+    with pytest.raises(ParameterError, match="There is no attack 'kernels'"):
         found["kernels"]
     assert found.to_frame()["share"].to_pylist() == [way.share for way in found]
 
@@ -456,8 +456,9 @@ def test_ways_stand_side_by_side_the_worst_first():
 def test_ways_that_the_files_do_not_allow_are_named():
     found = link_all_ways(BEFORE, AFTER, ["pay", "sex"], ways=["nearest", "zero", "kernel"])
     assert [way.attack for way in found] == ["nearest"]
-    assert found.left_out[0].startswith("Mahalanobis (zero) was left out: 'sex' holds codes")
-    assert "note: kernel was left out" in found.summary()
+    assert found.not_run[0].attack == "Mahalanobis (zero)"
+    assert found.not_run[0].why.startswith("'sex' holds codes")
+    assert "note: kernel was not tried: " in found.summary()
     with pytest.raises(InputError, match="No way to link these files is left"):
         link_all_ways(BEFORE, AFTER, ["sex"], ways=["zero"])
     with pytest.raises(ParameterError, match="There is no covariance 'nearst'"):

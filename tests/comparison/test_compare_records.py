@@ -81,3 +81,14 @@ def test_measures_against_hand_counts():
     assert entropy_lost(columns(x=[1, 2, 3, 4]), columns(x=["a", "a", "b", "b"])) == pytest.approx(0.5)
     assert entropy_lost(columns(x=[1, 2]), columns(x=["p", "q"])) == 0
     assert entropy_lost(columns(x=[1, 2]), columns(x=["p", "p"])) == 1
+
+
+def test_how_well_files_are_told_apart_is_measured_where_all_columns_can_be_compared():
+    rng = np.random.default_rng(2)
+    frame = pa.table({"age": rng.integers(16, 90, 300), "pay": rng.lognormal(7, 1, 300).round()})
+    people = ds.Microdata(frame, keys=["age"], numeric=["pay"])
+    mild, strong = ds.family(ds.AddNoise("pay"), amount=[0.01, 3.0])
+    found = ds.compare(people, {"mild": mild, "strong": strong, "recoded": ds.Recode("age", intervals=[30, 50])})
+    rows = {row["method"]: row["pmse"] for row in found.rows}
+    assert rows["mild"] < rows["strong"]
+    assert rows["recoded"] is None

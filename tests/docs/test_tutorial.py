@@ -75,7 +75,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/report.md", 2),
         ("docs/utility.md", 2),
         ("docs/attackers.md", 5),
-        ("docs/risk.md", 4),
+        ("docs/risk.md", 5),
         ("docs/check-output.md", 1),
         ("docs/formats.md", 4),
         ("docs/redesign.md", 2),

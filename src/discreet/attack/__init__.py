@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from discreet.attack.insiders import WorstInsider, attack_by_insiders
     from discreet.attack.intervals import AttackIntervals, External, attack_intervals
     from discreet.attack.linkage import link, link_all_ways
-    from discreet.attack.linkage_result import Linkage, Linkages
+    from discreet.attack.linkage_result import Linkage
     from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
     from discreet.attack.rank_windows import RankBounds, rank_bounds
     from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
@@ -56,7 +56,6 @@ __all__ = [
     "External",
     "IntervalDisclosure",
     "Linkage",
-    "Linkages",
     "MarginChoice",
     "MembershipAttack",
     "NotRun",
@@ -116,7 +115,7 @@ if not TYPE_CHECKING:
             "value_intervals": ["IntervalDisclosure", "interval_disclosure"],
             "intervals": ["AttackIntervals", "External", "attack_intervals"],
             "linkage": ["link", "link_all_ways"],
-            "linkage_result": ["Linkage", "Linkages"],
+            "linkage_result": ["Linkage"],
             "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
             "rank_windows": ["RankBounds", "rank_bounds"],
             "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],

@@ -16,11 +16,12 @@ from discreet.attack.linkage_columns import (
     names_of,
     true_links,
 )
-from discreet.attack.linkage_result import Linkage, Linkages, random_guess
+from discreet.attack.linkage_result import Linkage, random_guess
 from discreet.attack.linkage_scales import LinkageScale, scaled_pair, with_codes
 from discreet.attack.mahalanobis import WHAT_IT_NEEDS, Covariance, whitened_pair
 from discreet.attack.nearest import NearestRecords, is_near, nearest_in_blocks
 from discreet.attack.record_attack import Knowledge
+from discreet.attack.record_audit import NotRun, RecordAudit
 from discreet.engine.record_set import with_identity
 from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Floats, Ints
@@ -185,7 +186,7 @@ def link_all_ways(
     blocking: str | Sequence[str] = (),
     truth: str | Sequence[int] | None = None,
     sample: int | None = None,
-) -> Linkages:
+) -> RecordAudit:
     """Link two files in several ways, the one that finds most first.
 
     ``ways`` names scales (``"nearest"``, ``"pooled"``, ``"original"``, ``"range"``), ``"kernel"``,
@@ -209,15 +210,16 @@ def link_all_ways(
     asked = [_question(name, sample) for name in names_of("ways", ways)]
     if share is not None:
         asked.append(LinkageQuestion("rank", share=share, sample=sample))
-    found, left_out = [], []
+    found: list[Linkage] = []
+    left_out: list[NotRun] = []
     for question in asked:
         try:
             found.append(files.linked(question))
         except InputError as error:
-            left_out.append(f"{question.name} was left out: {error.message}")
+            left_out.append(NotRun(question.name, error.message))
     if not found:
-        raise InputError("No way to link these files is left.", hint=left_out[0] if left_out else "Give ways=.")
-    return Linkages(tuple(sorted(found, key=lambda one: -one.share)), tuple(left_out))
+        raise InputError("No way to link these files is left.", hint=left_out[0].why if left_out else "Give ways=.")
+    return RecordAudit(len(files.before), tuple(found), tuple(left_out))
 
 
 def _question(name: str, sample: int | None) -> LinkageQuestion:

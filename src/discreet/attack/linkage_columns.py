@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.engine.record_set import read_record_set, with_identity
+from discreet.engine.any_records import records_of
+from discreet.engine.record_set import with_identity
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.custodian import RecordCustodian
-from discreet.model.microdata import Microdata
 from discreet.model.records import KEY, NUMERIC, RecordSet
 from discreet.model.release import Release
 from discreet.rules.key_counts import codes_of
@@ -33,18 +32,7 @@ def both_files(original: Any, released: Any, numeric: Sequence[str] = ()) -> tup
         return with_identity(custodian.original), custodian.released
     if released is None:
         raise ParameterError("There is no released file.", hint="Give link(original, released), or a release alone.")
-    return _records(original, numeric), _records(released, numeric)
-
-
-def _records(data: Any, numeric: Sequence[str]) -> RecordSet:
-    if isinstance(data, RecordSet):
-        return with_identity(data)
-    if isinstance(data, Release):
-        if not isinstance(data.custodian, RecordCustodian):
-            raise ParameterError("This is a release of tables, and not of records.", hint="Give records.")
-        return with_identity(data.custodian.released)
-    microdata = data if isinstance(data, Microdata) else Microdata(Path(data) if isinstance(data, str) else data)
-    return read_record_set(microdata, [name for name in numeric if name not in microdata.roles])
+    return with_identity(records_of(original, numeric)), with_identity(records_of(released, numeric))
 
 
 def names_of(argument: str, given: Any) -> tuple[str, ...]:

@@ -1,15 +1,13 @@
-"""What linking two files gives: a record for a record, how often it is the right one, and ways side by side."""
+"""What linking two files gives: a record for a record, and how often it is the right one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from discreet.attack.record_attack import KNOWLEDGE, RecordAttack
-from discreet.errors import unknown_name
+from discreet.attack.record_attack import RecordAttack
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Bools, Floats, Ints
 
@@ -72,66 +70,6 @@ class Linkage(RecordAttack):
                 "ties": self.ties,
                 "distance": self.distance,
                 "chance": self.chance,
-            },
-            backend,
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Linkages:
-    """Several ways to link the same two files, from the one that finds most.
-
-    Examples
-    --------
-    >>> import discreet as ds, pyarrow as pa
-    >>> before = pa.table({"age": [20, 30, 40, 50], "pay": [10, 30, 20, 40]})
-    >>> after = pa.table({"age": [21, 29, 49, 41], "pay": [11, 29, 39, 19]})
-    >>> found = ds.attack.link_all_ways(before, after, ["age", "pay"], ways=["nearest", "kernel"])
-    >>> found.worst.share
-    0.5
-    """
-
-    ways: tuple[Linkage, ...]
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def worst(self) -> Linkage:
-        """The way that finds most."""
-        return self.ways[0]
-
-    def __iter__(self) -> Iterator[Linkage]:
-        return iter(self.ways)
-
-    def __getitem__(self, attack: str) -> Linkage:
-        for way in self.ways:
-            if way.attack == attack:
-                return way
-        raise KeyError(unknown_name("way", attack, [way.attack for way in self.ways]))
-
-    def summary(self) -> str:
-        """A line for each way, the worst first, with what the intruder must have for it."""
-        width = max(len(way.attack) for way in self.ways)
-        lines = []
-        for way in self.ways:
-            low, high = way.interval()
-            mark, ends = "worst" if way is self.worst else "", f"({low:.1%} to {high:.1%})"
-            lines.append(f"{way.attack:{width}}  {way.share:6.1%}  {ends:18}  {mark:5}  {KNOWLEDGE[way.knows]}")
-        lines.append(f"at random {self.worst.baseline:.2%} of {self.worst.tried:,}")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.left_out)])
-
-    __repr__ = summary
-
-    def to_frame(self, backend: str = "pyarrow") -> Any:
-        """Share, interval, baseline and knowledge of every way, as a data frame."""
-        ends = [way.interval() for way in self.ways]
-        return to_frame(
-            {
-                "way": [way.attack for way in self.ways],
-                "share": np.array([way.share for way in self.ways]),
-                "low": np.array([end.low for end in ends]),
-                "high": np.array([end.high for end in ends]),
-                "baseline": np.array([way.baseline for way in self.ways]),
-                "knows": [way.knows for way in self.ways],
             },
             backend,
         )

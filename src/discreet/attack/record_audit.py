@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -66,6 +66,12 @@ class RecordAudit:
     def holds(self) -> bool:
         """Whether something was tried, and no attack is right more often than allowed; never without a limit."""
         return self.most is not None and bool(self.attacks) and not self.too_often
+
+    def __iter__(self) -> Iterator[RecordAttack]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.attacks)
 
     def __getitem__(self, name: str) -> RecordAttack:
         """The attack of that name."""

@@ -10,16 +10,14 @@ import numpy as np
 
 from discreet.analyse.formulas import ModelFormula
 from discreet.comparison.model_fits import model_of_both
-from discreet.engine.record_set import read_record_set
+from discreet.engine.any_records import records_of
 from discreet.errors import InputError, ParameterError, counted, listed
 from discreet.measures.file_pair import pair_files
 from discreet.measures.record_utility import UtilityQuestion, measure_utility
 from discreet.measures.statistic_changes import ChangeLimits
 from discreet.measures.utility_result import RecordUtility
 from discreet.model.custodian import RecordCustodian
-from discreet.model.microdata import Microdata
-from discreet.model.public import PublicRelease
-from discreet.model.records import IDENTIFIER, WEIGHT, ColumnInfo, PublicRecords, RecordSet
+from discreet.model.records import IDENTIFIER, WEIGHT, RecordSet
 from discreet.model.release import Release
 from discreet.verbs.load import load
 
@@ -129,14 +127,14 @@ def _sides(original: Any, released: Any, aligned: bool | None) -> _Sides:
             hint="Give ds.utility(original, released), or ds.utility(release).",
             recipe_hint="Give two files, or the folder of a release.",
         )
-    first = _custodian(original).original if isinstance(original, Release) else _read(original)
+    first = _custodian(original).original if isinstance(original, Release) else records_of(original)
     if isinstance(released, Release):
         custodian = _custodian(released)
         if aligned is None:
             aligned = _same_records(first, custodian.original)
         notes = () if aligned else ("The records are not those that the release was made from.",)
         return _Sides(first, custodian.released, aligned, notes)
-    second = _read(released)
+    second = records_of(released)
     if aligned is not None:
         return _Sides(first, second, aligned)
     return _matched(first, second)
@@ -155,22 +153,6 @@ def _custodian(release: Release[Any]) -> RecordCustodian:
             "This is a release of tables, and another file is beside it.", hint="Give ds.utility(release) alone."
         )
     return release.custodian
-
-
-def _read(given: Any) -> RecordSet:
-    if isinstance(given, RecordSet):
-        return given
-    if isinstance(given, PublicRelease):
-        if given.records is None:
-            raise ParameterError("The release holds tables, not records.", hint="Give a release of records.")
-        given = given.records
-    if isinstance(given, PublicRecords):
-        about = {
-            name: ColumnInfo(one.role, one.label, one.value_labels, one.missing, one.format, one.measure)
-            for name, one in given.info.items()
-        }
-        return RecordSet(given.columns, about)
-    return read_record_set(given if isinstance(given, Microdata) else Microdata(given))
 
 
 def _same_records(one: RecordSet, two: RecordSet) -> bool:

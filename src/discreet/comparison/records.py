@@ -12,8 +12,10 @@ from discreet.comparison.naming import method_name, unlike
 from discreet.comparison.result import Comparison
 from discreet.comparison.writing import DONE, ended
 from discreet.engine.record_set import read_record_set, with_identity
-from discreet.errors import NeedsError, ParameterError
+from discreet.errors import InputError, NeedsError, ParameterError
 from discreet.keys import Key
+from discreet.measures.file_pair import ON_PURPOSE, pair_files
+from discreet.measures.record_utility import logistic_propensity
 from discreet.measures.records import changed_share, entropy_lost, rare_share
 from discreet.measures.values import value_losses, value_pair
 from discreet.methods.base import RecordMethod
@@ -78,6 +80,9 @@ def _axes(keys: bool, numbers: bool, k: int) -> tuple[Axis, ...]:
         Axis("lost", "what the columns tell, and tell no more, on average", LOSS),
         Axis("changed", "values that are not what they were", LOSS),
     )
+    told_apart = (
+        Axis("pmse", "how well a model tells released records from original ones (pMSE)", LOSS, share=False),
+    )
     of_numbers = (
         Axis("il1", "distance of numbers, in standard deviations times the root of two", LOSS, share=False),
         Axis("mean", "relative changes of means, summed over columns", LOSS, share=False),
@@ -87,7 +92,7 @@ def _axes(keys: bool, numbers: bool, k: int) -> tuple[Axis, ...]:
     risks = (*(by_keys if keys else ()), *(linked if numbers else ()))
     # Of numbers alone, what every record tells by itself says little: nearly all values are lost as such.
     losses = (*(of_all if keys or not numbers else of_numbers), *(of_numbers if keys and numbers else ()))
-    return (*risks, *losses, *(of_all if numbers and not keys else ()))
+    return (*risks, *losses, *(of_all if numbers and not keys else ()), *told_apart)
 
 
 def _row(
@@ -118,9 +123,21 @@ def _row(
             row |= {"rare": rare_share(now, keys, k), "unique": rare_share(now, keys, 2)}
         row |= {"lost": entropy_lost(before, after), "changed": changed_share(before, after)}
         row |= _of_numbers(records, now)
+        row["pmse"] = _told_apart(records, now)
     except Exception as error:  # one that fails must not stop the others; its row says why
         row["status"] = ended(error)
     return row
+
+
+def _told_apart(records: RecordSet, now: RecordSet) -> float | None:
+    """How well released records are told from original ones; nothing where columns hold something else now."""
+    files = pair_files(records, now, aligned=True)
+    if any(one.note and not one.note.startswith(ON_PURPOSE) for one in files.standings):
+        return None
+    try:
+        return logistic_propensity(files)[0].mean
+    except InputError:  # too few records, or no column that varies
+        return None
 
 
 def _of_numbers(records: RecordSet, now: RecordSet) -> dict[str, float]:

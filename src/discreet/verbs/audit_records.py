@@ -26,7 +26,7 @@ TRIED = 20_000
 REPORTED = 20_000
 """Files of at most so many records are audited for their report without asking."""
 Found = tuple[list[RecordAttack], list[NotRun]]
-MIXED_WAYS = ("nearest", "range", "probabilistic")
+MIXED_WAYS = ("nearest", "pooled", "original", "range", "probabilistic")
 """Ways that compare codes, too."""
 PUBLISHED_SHARES = ("rank_swap",)
 """Methods whose share of ranks an intruder may read in the description of the file."""
@@ -156,8 +156,8 @@ class _AuditedFiles:
             except InputError as error:
                 missing.append(NotRun("linkage", error.message))
                 continue
-            attacks += found.ways
-            missing += [NotRun("linkage", why) for why in found.left_out]
+            attacks += found.attacks
+            missing += found.not_run
         return attacks, missing
 
     def _published_share(self) -> float | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from discreet.engine.record_set import read_record_set
+from discreet.engine.any_records import records_of
 from discreet.errors import InputError, ParameterError
 from discreet.measures.record_risk import RiskQuestion, measure_risk
 from discreet.measures.risk_result import RecordRisk
@@ -115,10 +114,7 @@ def _records(data: Any, weight: str | None) -> tuple[RecordSet, list[str]]:
                 "This is a release of tables, and risk is measured of records.", hint="Use ds.audit(release)."
             )
         return data.custodian.released, _taken_for_true(data.custodian)
-    if isinstance(data, RecordSet):
-        return data, []
-    microdata = data if isinstance(data, Microdata) else Microdata(Path(data) if isinstance(data, str) else data)
-    return read_record_set(microdata, () if weight is None else (weight,)), []
+    return records_of(data, () if weight is None else (weight,)), []
 
 
 def _taken_for_true(custodian: RecordCustodian) -> list[str]:

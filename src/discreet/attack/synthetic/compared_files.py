@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.engine.record_set import read_record_set, with_identity
+from discreet.engine.any_records import records_of
+from discreet.engine.record_set import with_identity
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_column
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.custodian import RecordCustodian
@@ -211,21 +212,23 @@ def read_records(data: Any, where: str, numeric: Sequence[str] = ()) -> RecordSe
         if not isinstance(data.custodian, RecordCustodian):
             raise ParameterError(f"Here {where} is a release of tables.", hint="Give records.")
         data = data.custodian.released
-    if isinstance(data, PublicRecords):
-        data = data.columns
     if not isinstance(data, RecordSet) and not (
         hasattr(data, "__len__") and not isinstance(data, str) and not len(data)
     ):
-        microdata = data if isinstance(data, Microdata) else Microdata(Path(data) if isinstance(data, str) else data)
-        is_file = isinstance(microdata.source, Path)
-        there = set(_names_of(microdata)) if is_file and numeric else set()
-        data = read_record_set(microdata, [name for name in numeric if name in there])
+        data = data if isinstance(data, PublicRecords | Microdata) else Microdata(_as_path(data))
+        is_file = isinstance(data, Microdata) and isinstance(data.source, Path)
+        there = set(_names_of(data)) if is_file and numeric else set()
+        data = records_of(data, [name for name in numeric if name in there])
     if not len(data):
         hint = (
             "Leave holdout= out, or give records that were not used." if where == HOLDOUT else "Check what was given."
         )
         raise InputError(f"There are no records in {where}.", hint=hint)
     return with_identity(data)
+
+
+def _as_path(data: Any) -> Any:
+    return Path(data) if isinstance(data, str) else data
 
 
 def _names_of(microdata: Microdata) -> list[str]:

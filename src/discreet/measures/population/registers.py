@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
 from discreet.measures.population.cells import SampleCells, refuse_weights, sample_cells
 from discreet.model.arrays import Floats, Ints
-from discreet.model.microdata import Microdata
 from discreet.model.records import RecordSet
 
 MOST_CELLS = 50_000_000
@@ -125,12 +123,9 @@ def key_cells(
 
 
 def _read(data: Any, number: str | None) -> RecordSet:
-    from discreet.engine.record_set import read_record_set
+    from discreet.engine.any_records import records_of
 
-    if isinstance(data, RecordSet):
-        return data
-    microdata = data if isinstance(data, Microdata) else Microdata(Path(data) if isinstance(data, str) else data)
-    return read_record_set(microdata, () if number is None else (number,))
+    return records_of(data, () if number is None else (number,))
 
 
 def _numbers(column: Any) -> Floats:
