@@ -273,6 +273,8 @@ def test_records_that_it_cannot_do():
     refused(many, ds.Ipso(["tax"], given=["code"]), InputError, "a model of more than 100 columns")
     large = table().set_column(4, "tax", pa.array(np.arange(ROWS) * 10**13))
     refused(large, ds.Ipso(["tax"], decimals=4), InputError, "numbers too large for 4 decimals")
+    vast = table().append_column("vast", pa.array(np.arange(ROWS) * 1e300))
+    refused(vast, ds.Ipso(["tax"], given=["vast"]), InputError, "'vast' in given= has numbers too large to be squared")
     near = pa.table({"x": [0, 1, 1, 2, 2, 3], "line": range(6)})
     refused(
         near,

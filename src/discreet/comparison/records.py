@@ -80,9 +80,7 @@ def _axes(keys: bool, numbers: bool, k: int) -> tuple[Axis, ...]:
         Axis("lost", "what the columns tell, and tell no more, on average", LOSS),
         Axis("changed", "values that are not what they were", LOSS),
     )
-    told_apart = (
-        Axis("pmse", "how well a model tells released records from original ones (pMSE)", LOSS, share=False),
-    )
+    told_apart = (Axis("pmse", "how well a model tells released records from original ones (pMSE)", LOSS, share=False),)
     of_numbers = (
         Axis("il1", "distance of numbers, in standard deviations times the root of two", LOSS, share=False),
         Axis("mean", "relative changes of means, summed over columns", LOSS, share=False),

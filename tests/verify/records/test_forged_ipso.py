@@ -123,6 +123,21 @@ def test_original_values_in_place_of_draws():
     refused(forge, "no value changed")
 
 
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_original_values_in_place_of_most_draws(name):
+    """Two records with the same given values change places, and all others stay: no moment tells."""
+
+    def forge(f: IpsoForgery) -> None:
+        without_key(f)
+        f.changed = {name: f.old[name].to_pylist() for name in f.changed}
+        alike = [row for row in range(ROWS) if f.old["z"][row] == f.old["z"][0]][:2]
+        for values in f.changed.values():
+            values[alike[0]], values[alike[1]] = values[alike[1]], values[alike[0]]
+        f.state()
+
+    refused(forge, "more values are as before than chance lets stay", name)
+
+
 def test_coefficients_that_moved():
     def forge(f: IpsoForgery) -> None:
         without_key(f)

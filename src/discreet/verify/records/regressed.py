@@ -38,6 +38,8 @@ LEAST_OPEN_RECORD = 1e-2
 """The share of a record's residual that a regression must leave open."""
 BEYOND_CHANCE = 1e-20
 """Sums of squares that have a smaller chance are no draws of the stated size."""
+BEYOND_EXPONENT = 45.0
+"""Counts that have a smaller chance than e to minus this are no chance."""
 MOST_STEPS = 1000
 
 
@@ -252,6 +254,8 @@ def _check_part(
             step.refuse("covariances of residuals are not what they should be", ", ".join(part.columns))
     if variant in ("a", "b") and step.key is None:
         _check_sizes(step, part, fit, half)
+    if variant != "fit" and step.key is None:
+        _check_kept(step, part, fit, half)
 
 
 def _check_sizes(step: CheckedStep, part: RegressedRows, fit: OwnRegression, half: Floats) -> None:
@@ -270,6 +274,19 @@ def _check_sizes(step: CheckedStep, part: RegressedRows, fit: OwnRegression, hal
         rounded = np.sqrt(len(part.rows)) * half[place] / fit.size[place] + 1e-6
         if total > most + rounded or total < least - rounded:
             step.refuse("residuals are larger or smaller than chance lets them be", name)
+
+
+def _check_kept(step: CheckedStep, part: RegressedRows, fit: OwnRegression, half: Floats) -> None:
+    """No more values are as before than chance lets stay: by the density of a normal residual, and Chernoff's bound."""
+    open_share = np.maximum(1 - (fit.directions * fit.directions).sum(axis=1), LEAST_OPEN_RECORD)
+    for place, name in enumerate(part.columns):
+        same = part.new[:, place] == part.old[:, place]
+        if step.method["nonnegative"]:
+            same &= part.new[:, place] + part.least[place] != 0
+        chance = 2 * half[place] / (fit.size[place] * np.sqrt(2 * np.pi * open_share))
+        stayed, usual = float(same.sum()), float(np.minimum(chance, 1).sum())
+        if stayed > usual and stayed * np.log(stayed / usual) - stayed + usual > BEYOND_EXPONENT:
+            step.refuse("more values are as before than chance lets stay", name)
 
 
 def _check_facts(step: CheckedStep, found: RegressedFacts) -> None:
