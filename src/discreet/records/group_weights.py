@@ -142,10 +142,11 @@ def known_population(given: Mapping[str, float], names: Sequence[str], now: Desi
 
 
 def is_multiple(one: Floats, other: Floats) -> bool:
-    """Whether all numbers of a column are the same multiple of another's, or of one by them."""
-    if not np.all(np.isfinite(one)) or not np.all(one) or not np.all(other):
+    """Whether the numbers of a column are the same multiple of another's, or of one by them; gaps and zeros aside."""
+    there = np.isfinite(one) & (one != 0) & (other != 0)
+    if 2 * int(there.sum()) < len(one) or np.ptp(other[there]) == 0:
         return False
-    return _constant(one / other) or _constant(one * other)
+    return _constant(one[there] / other[there]) or _constant(one[there] * other[there])
 
 
 def _constant(values: Floats) -> bool:
