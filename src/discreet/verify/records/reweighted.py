@@ -289,7 +289,7 @@ def _check_telling(step: CheckedStep, name: str, old: Floats, new: Floats) -> No
 
 
 def _multiple(values: Floats, old: Floats) -> bool:
-    """Whether numbers are a multiple of the old weights, or of one by them, wherever there are any, in half the file."""
+    """Whether numbers are a multiple of the old weights, or of one by them, gaps and zeros aside."""
     some = np.flatnonzero(np.isfinite(values) & (values != 0))
     values, old, rows = values[some], old[some], len(old)
     if 2 * len(some) < rows or old.min() == old.max():
