@@ -301,6 +301,17 @@ def test_columns_that_follow_from_what_stays_are_refused_and_records_as_before_a
     assert release.verify().holds
 
 
+@pytest.mark.parametrize("model", ["normal", "cart"])
+def test_numbers_that_columns_that_stay_tell_are_refused(model):
+    """Each would be drawn a cent beside its own value, which no count of equal values sees."""
+    pay = np.round(np.random.default_rng(4).uniform(1000, 9000, 1500), 2)
+    data = ds.Microdata(pa.table({"pay": pay, "tax": np.round(pay / 4, 2)}), numeric=["pay", "tax"])
+    with pytest.raises(ProtectionError, match="Values of 'tax' would stay nearly as they are"):
+        ds.protect(data, ds.Synthesise(["tax"], models={"tax": model}), key=KEY)
+    both = ds.protect(data, ds.Synthesise(models={"tax": model}), key=KEY)  # tax follows pay, which is nobody's
+    assert both.verify().holds
+
+
 def test_values_that_rules_give_may_be_those_of_few_and_the_claim_says_so():
     pay = np.append(np.round(np.random.default_rng(2).lognormal(8, 1, 299), 2), 987_654.32)
     data = ds.Microdata(pa.table({"job": ["a"] * 299 + ["king"], "pay": pay}), numeric=["pay"])

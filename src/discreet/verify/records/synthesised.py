@@ -28,6 +28,8 @@ MODELS = {
 }
 ROOM = 5
 """Units for each value from which on a column has room for values that nobody has."""
+LEAST_CHANGE, NEARLY = 1e-3, 1e-2
+"""The share of their variance that numbers change by in the mean square, and what two ways to count differ by."""
 FEW_NUMBERS = 50
 MOST_DECIMALS = 9
 Rows = NDArray[np.bool_]
@@ -307,8 +309,20 @@ def _check_numbers(step: CheckedStep, stated: Mapping[str, Any], ruled: Rows) ->
         step.refuse("it is stated wrongly which values few records have, or whether there is room between them", name)
     elif fine and met:
         step.refuse("values are released that only few records have", name)
+    _check_followed(step, stated, ruled)
     if stated["met"] != met:
         step.refuse("another number of released values is that of few records than stated", name)
+
+
+def _check_followed(step: CheckedStep, stated: Mapping[str, Any], ruled: Rows) -> None:
+    """Numbers are not each beside their own: what changed is some share of what they vary by, between the ends."""
+    name, unit = stated["column"], 10.0 ** stated["decimals"]
+    missing = step.original.about(name).missing
+    known = ~(empty_fields(step.before[name], missing) | empty_fields(step.changed[name], missing) | ruled)
+    old, new = (_plain(some[name])[known].astype(np.float64) for some in (step.before, step.changed))
+    old = np.clip(old, stated["low"] / unit, stated["high"] / unit)
+    if len(old) and ((new - old) ** 2).mean() < LEAST_CHANGE * (1 - NEARLY) * old.var():
+        step.refuse("values are nearly as they were", name)
 
 
 def _in_units(step: CheckedStep, stated: Mapping[str, Any], ruled: Rows) -> ReleasedNumbers | None:
