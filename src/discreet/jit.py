@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -25,6 +26,7 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = b"discreet.jit import"
 """What every file with kernels holds."""
+IMPORTED = re.compile(rb"^from discreet\.([\w.]+) import", re.MULTILINE)
 UNUSED_DAYS = 30
 """Kernels of other versions of the source are removed when nobody has used them for so long."""
 
@@ -98,15 +100,19 @@ def _private(folder: Path) -> bool:
 
 @cache
 def source_digest() -> str:
-    """A digest of all files with kernels.
+    """A digest of all files with kernels, and of those whose names they import: constants are compiled in.
 
     What is kept belongs to it: a kept kernel holds those that it calls, and numba looks at its own file only.
     """
+    root = Path(__file__).parent
+    texts = {path: path.read_bytes() for path in sorted(root.rglob("*.py"))}
+    kernels = [path for path, text in texts.items() if MARK in text]
+    named = {
+        root / f"{name.decode().replace('.', '/')}.py" for path in kernels for name in IMPORTED.findall(texts[path])
+    }
     found = hashlib.blake2b(digest_size=8)
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        text = path.read_bytes()
-        if MARK in text:
-            found.update(text)
+    for path in sorted({*kernels, *(named & set(texts))}):
+        found.update(texts[path])
     return found.hexdigest()
 
 

@@ -145,8 +145,9 @@ def test_kernels_kept_from_several_processes_do_not_take_each_others_helpers(tmp
 def test_kept_kernels_belong_to_the_source_of_all_kernels(place, monkeypatch):
     package = place / "package"
     package.mkdir()
-    (package / "loops.py").write_text("from discreet.jit import kernel")
+    (package / "loops.py").write_text("from discreet.jit import kernel\nfrom discreet.limits import MOST")
     (package / "words.py").write_text("one = 1")
+    (package / "limits.py").write_text("MOST = 1")
     monkeypatch.setattr(jit, "__file__", str(package / "jit.py"))
 
     def digest() -> str:
@@ -156,8 +157,11 @@ def test_kept_kernels_belong_to_the_source_of_all_kernels(place, monkeypatch):
     before = digest()
     (package / "words.py").write_text("one = 2")
     assert digest() == before
+    (package / "limits.py").write_text("MOST = 2")
+    constants = digest()
+    assert constants != before
     (package / "loops.py").write_text("from discreet.jit import kernel  # other")
-    assert digest() != before
+    assert digest() not in (before, constants)
     jit.source_digest.cache_clear()
 
 

@@ -122,6 +122,23 @@ def test_two_releases_share_no_draws(variant):
     assert abs(np.corrcoef(*left)[0, 1]) < 0.25
 
 
+@pytest.mark.parametrize("roles", [{}, {"strata": ["staff"]}])
+def test_two_releases_share_no_draws_where_given_columns_or_strata_were_recoded(roles):
+    """Rows of a file with broad codes and of one with narrow ones would be linked by their residuals."""
+    narrow = table().set_column(0, "staff", pa.array([f"{v // 10}" for v in table()["staff"].to_pylist()]))
+    data = ds.Microdata(narrow, numeric=["sales", "tax"], **roles)
+    broad = ds.Recode("staff", map={str(code): f"{code // 5}" for code in range(9)})
+    method = ds.Ipso(["sales"], given=[] if roles else ["staff"])
+    left = []
+    for steps in ((method,), (broad, method)):
+        release = ds.protect(data, *steps, key=KEY, keep_order=True)
+        assert release.verify().holds
+        shown = release.public.records.shown()
+        codes, values = np.array(shown["staff"]), np.array(shown["sales"])
+        left.append(values - sum((codes == code) * values[codes == code].mean() for code in set(codes)))
+    assert abs(np.corrcoef(*left)[0, 1]) < 0.25
+
+
 def test_gaps_stay_and_records_with_the_same_gaps_go_together():
     sales = [None if i % 4 == 0 else v for i, v in enumerate(table()["sales"].to_pylist())]
     staff = [None if i % 9 == 0 else v for i, v in enumerate(table()["staff"].to_pylist())]
@@ -256,6 +273,8 @@ def test_records_that_it_cannot_do():
     refused(many, ds.Ipso(["tax"], given=["code"]), InputError, "a model of more than 100 columns")
     large = table().set_column(4, "tax", pa.array(np.arange(ROWS) * 10**13))
     refused(large, ds.Ipso(["tax"], decimals=4), InputError, "numbers too large for 4 decimals")
+    vast = table().append_column("vast", pa.array(np.arange(ROWS) * 1e300))
+    refused(vast, ds.Ipso(["tax"], given=["vast"]), InputError, "'vast' in given= has numbers too large to be squared")
     near = pa.table({"x": [0, 1, 1, 2, 2, 3], "line": range(6)})
     refused(
         near,
@@ -263,6 +282,22 @@ def test_records_that_it_cannot_do():
         ProtectionError,
         "No value of 'x' changed: residuals are smaller than the unit",
     )
+
+
+def test_records_that_a_regression_follows_by_themselves_are_refused():
+    """The only record with a code has no residual: what the regression says of it is its own value."""
+    branch = table()["branch"].to_pylist()
+    lonely = table().set_column(1, "branch", pa.array([*branch[:-1], "mint"]))
+    far = table().set_column(0, "staff", pa.array([*table()["staff"].to_pylist()[:-1], 100_000]))
+    words = "1 record is alone in 'branch': the regression follows it, and values would stay nearly as they are"
+    for variant in ("fit", "b", "c"):
+        refused(lonely, ds.Ipso(["sales", "tax"], given=["branch"], variant=variant), ProtectionError, words)
+        refused(
+            far, ds.Ipso(["tax"], given=["staff"], variant=variant), ProtectionError, "1 record is alone in 'staff'"
+        )
+    data = ds.Microdata(lonely, numeric=["sales", "tax"])
+    drawn = released(data, ds.Ipso(["sales"], given=["branch"], variant="a"))  # its residual is as large as any
+    assert drawn["sales"][-1] != lonely["sales"][-1].as_py()
 
 
 def test_strata_that_are_too_small_are_named():

@@ -154,7 +154,12 @@ def test_weights_that_would_stay_are_refused():
         ds.protect(people(), ds.Reweight(["area"], population=population), key=KEY)
 
 
-@pytest.mark.parametrize("copy", [lambda w: w, lambda w: w * 3, lambda w: 1 / w])
+def with_a_gap(w):
+    """The old weights of all records but two: a gap and a zero."""
+    return [None, 0.0, *w.tolist()[2:]]
+
+
+@pytest.mark.parametrize("copy", [lambda w: w, lambda w: w * 3, lambda w: 1 / w, with_a_gap])
 def test_columns_that_tell_the_old_weights_are_refused(copy):
     telling = table().append_column("fpc", pa.array(copy(table()["w"].to_numpy())))
     with pytest.raises(ProtectionError, match="Column 'fpc' is a multiple of the old weights, or of one by them"):

@@ -14,6 +14,7 @@ import pytest
 import discreet as ds
 from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
+from discreet.records.synthesis.columns import holders_of
 
 KEY = ds.Key(bytes(range(32)))
 RULE = {"marital": {"age < 16": "single"}}
@@ -237,6 +238,104 @@ def test_what_members_of_households_share_is_drawn_once_for_each():
         for n in (1,)
     ]
     assert rents[0] < np.mean(shown["rent"])
+
+
+@cache
+def large_homes() -> pa.Table:
+    """90 households of two or five with an income each, the largest among those of five; rents are of adults."""
+    draw = np.random.default_rng(1)
+    home = np.concatenate([np.repeat(np.arange(50), 2), np.repeat(np.arange(50, 90), 5)])
+    income = np.round(draw.lognormal(8, 1, 90), 2)
+    income[60] = 9_999_999.37
+    adult = np.arange(len(home)) != 7
+    rent = [round(float(value) / 3, 2) if grown else None for value, grown in zip(income[home], adult, strict=True)]
+    return pa.table({"home": home, "income": income[home], "rent": rent, "age": draw.integers(0, 80, len(home))})
+
+
+def test_values_are_counted_once_for_each_company_whatever_is_empty():
+    """By a loop over records: gaps, zeros beside them, codes for "unknown", records of no company."""
+    draw = np.random.default_rng(7)
+    home = [None if h == 0 else int(h) for h in draw.integers(0, 25, 300)]
+    pay = [None if v < 3 else int(v) - 3 for v in draw.integers(0, 60, 300)]
+    data = ds.Microdata(
+        pa.table({"home": pa.array(home), "pay": pa.array(pay)}), contributor="home", missing_codes={"pay": ["9"]}
+    )
+    records = read_record_set(data)
+    empty = np.array([value in (None, 9) for value in pay])
+    numbers = np.array([value or 0 for value in pay])
+    once = holders_of(records).once(numbers, empty)
+    wanted = {(h, v) for h, v in zip(home, pay, strict=True) if h is not None and v not in (None, 9)}
+    loose = [v for h, v in zip(home, pay, strict=True) if h is None and v not in (None, 9)]
+    assert Counter(numbers[once].tolist()) == Counter([v for _, v in wanted] + loose)
+    release = ds.protect(data, ds.Synthesise(["pay"]), key=KEY)
+    assert release.verify().holds, release.verify().refused
+
+
+@pytest.mark.parametrize("role", ["household", "contributor"])
+def test_what_the_members_of_one_household_share_is_a_value_of_few(role):
+    """Five records of one household, or company, are not five that have the same value."""
+    data = ds.Microdata(large_homes(), numeric=["income", "rent"], **{role: "home"})
+    release = ds.protect(data, ds.Synthesise(), key=KEY)
+    shown = columns(release)
+    for name in ("income", "rent"):
+        assert not set(shown[name]) - {None} & set(large_homes()[name].to_pylist())
+    assert max(shown["income"]) < 1_000_000
+    claim = release.custodian.evidence[0].claim.statement
+    assert f"No value of 'income', 'rent' is released that fewer than 5 {role}s have." in claim
+    verdict = release.verify()
+    assert verdict.holds, verdict.refused
+
+
+def test_columns_that_follow_from_what_stays_are_refused_and_records_as_before_are_counted():
+    """A tree by the column that tells it draws every value as it was."""
+    code = np.random.default_rng(1).integers(0, 30, 600)
+    table = pa.table({"town": [f"t{c}" for c in code], "ill": [f"i{c * 7 % 11}" for c in code]})
+    data = ds.Microdata(table, keys=["town"], sensitive=["ill"])
+    with pytest.raises(ProtectionError, match="No value of 'ill' changed: models by the columns that stay"):
+        ds.protect(data, ds.Synthesise(["ill"]), key=KEY)
+    towns = table.append_column("sex", pa.array(np.random.default_rng(2).choice(["m", "f"], 600)))
+    release = ds.protect(data.with_(source=towns), ds.Synthesise(["ill", "sex"]), key=KEY, keep_order=True)
+    same = int((np.array(columns(release)["sex"]) == np.array(towns["sex"])).sum())
+    assert 200 < same < 400
+    assert f"All of these are as before in {same} records." in release.custodian.evidence[0].claim.statement
+    assert release.verify().holds
+
+
+@pytest.mark.parametrize("model", ["normal", "cart"])
+def test_numbers_that_columns_that_stay_tell_are_refused(model):
+    """Each would be drawn a cent beside its own value, which no count of equal values sees."""
+    pay = np.round(np.random.default_rng(4).uniform(1000, 9000, 1500), 2)
+    data = ds.Microdata(pa.table({"pay": pay, "tax": np.round(pay / 4, 2)}), numeric=["pay", "tax"])
+    with pytest.raises(ProtectionError, match="Values of 'tax' would stay nearly as they are"):
+        ds.protect(data, ds.Synthesise(["tax"], models={"tax": model}), key=KEY)
+    both = ds.protect(data, ds.Synthesise(models={"tax": model}), key=KEY)  # tax follows pay, which is nobody's
+    assert both.verify().holds
+
+
+def test_values_that_rules_give_may_be_those_of_few_and_the_claim_says_so():
+    pay = np.append(np.round(np.random.default_rng(2).lognormal(8, 1, 299), 2), 987_654.32)
+    data = ds.Microdata(pa.table({"job": ["a"] * 299 + ["king"], "pay": pay}), numeric=["pay"])
+    release = ds.protect(data, ds.Synthesise(["pay"], rules={"pay": {"job == 'king'": 987_654.32}}), key=KEY)
+    assert max(columns(release)["pay"]) == 987_654.32
+    words = "No value of 'pay' is released that fewer than 5 records have, but for values of rules."
+    assert words in release.custodian.evidence[0].claim.statement
+    assert release.verify().holds
+
+
+@pytest.mark.parametrize("method", [{"strata": ["area"]}, {"rules": {"b": {"area == 'x'": "q"}}}])
+def test_draws_belong_to_strata_and_to_what_rules_look_at(method):
+    """What earlier steps changed makes other models, and the draws for them are others."""
+    draw = np.random.default_rng(5)
+    table = pa.table({"area": ["n", "s"] * 200, "b": draw.choice(["p", "q"], 400)})
+    shown = []
+    for steps in ((), (ds.Recode("area", map={"n": "e", "s": "w"}),)):
+        made = ds.protect(
+            ds.Microdata(table), *steps, ds.Synthesise(["b"], given=[], **method), key=KEY, keep_order=True
+        )
+        assert made.verify().holds
+        shown.append(made.public.records.shown()["b"])
+    same = np.mean(np.array(shown[0]) == np.array(shown[1]))
+    assert same == pytest.approx(0.5, abs=0.1)
 
 
 def test_numbers_of_few_values_that_many_share_are_codes_and_others_by_name():

@@ -144,17 +144,14 @@ def known_population(given: Mapping[str, float], names: Sequence[str], now: Desi
 
 
 def is_multiple(one: Floats, other: Floats) -> bool:
-    """Whether all numbers of a column that are known are the same multiple of another's, or of one by them.
+    """Whether the numbers of a column are the same multiple of another's, or of one by them; gaps and zeros aside.
 
-    Where few are known, or the other column is the same in all of them, that says nothing.
+    Where few are left, or the other column is the same in all of them, that says nothing.
     """
-    known = np.isfinite(one)
-    if known.sum() < min(LEAST_KNOWN, len(one)):
+    there = np.isfinite(one) & (one != 0) & (other != 0)
+    if there.sum() < min(LEAST_KNOWN, len(one)) or np.ptp(other[there]) == 0:
         return False
-    one, other = one[known], other[known]
-    if not np.all(one) or not np.all(other) or np.ptp(other) == 0:
-        return False
-    return _constant(one / other) or _constant(one * other)
+    return _constant(one[there] / other[there]) or _constant(one[there] * other[there])
 
 
 def _constant(values: Floats) -> bool:

@@ -29,6 +29,7 @@ from discreet.records.regression_draws import (
     regression_fit,
     synthetic_values,
 )
+from discreet.records.synthesis.columns import content_of
 from discreet.records.value_columns import (
     exact_column,
     refuse_repeated,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 LEAST_FREE = 1e-3
 """The share of a column that given ones must leave open."""
+LEAST_FREE_RECORD = 1e-2
+"""The share of a record's residual that a regression must leave open."""
 
 
 class RegressionPart(NamedTuple):
@@ -211,10 +214,24 @@ class Ipso(Keyed, RecordMethod):
                 "values would stay nearly as they are.",
                 hint="Take the columns that say the same out of given=, or replace them, too.",
             )
+        self._refuse_alone(part, basis)
         return fit
 
+    def _refuse_alone(self, part: RegressionPart, basis: Floats) -> None:
+        """Refuse records that a regression follows by themselves: without a residual, values stay as they are."""
+        if self.variant == "a":  # residuals are as large for all records
+            return
+        alone = int((1 - (basis**2).sum(axis=1) < LEAST_FREE_RECORD).sum())
+        if alone:
+            raise ProtectionError(
+                f"{counted(alone, 'record', 'are')} alone in {listed(self.given)}{part.where}: the regression follows "
+                f"{'it' if alone == 1 else 'each'}, and values would stay nearly as they are.",
+                hint="Merge codes that one record has, top-code numbers far from all others, give fewer given= "
+                'columns, or use variant="a".',
+            )
+
     def _told(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> tuple[Any, ...]:
-        """What draws are for: the parameters, and all values that are replaced.
+        """What draws are for: the parameters, all values that are replaced, and those that the model goes by.
 
         Residuals are the draws less what they have in common with the given columns; with the same draws for other
         ones, two releases would have more in common than what is true of the records.
@@ -224,6 +241,8 @@ class Ipso(Keyed, RecordMethod):
         content.update(records.identity[order].astype("<u8").tobytes())
         for column in exact:
             content.update(column.units[order].astype("<i8").tobytes())
+        for name in (*self.given, *records.strata):  # earlier steps may have changed what has the same name
+            content.update(content_of(records[name], order))
         return list(names), list(self.given), self.variant, list(records.strata), content.hexdigest()
 
     def _normals(

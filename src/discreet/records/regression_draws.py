@@ -18,6 +18,8 @@ NO_DIRECTION = 1e-10
 """Directions of the given columns with a smaller share of the largest one are rounding, and none of the model."""
 NO_VARIANCE = 1e-12
 """Eigenvalues of correlations below this are none."""
+MOST_SIZE = 1e100
+"""Numbers of given columns beyond would be infinite when squared, and the model would not see the column."""
 MOST_COLUMNS = 100
 """A model has at most so many columns; more are a classification, which strata or broader codes are for."""
 
@@ -180,4 +182,9 @@ def _columns_of(records: RecordSet, name: str) -> list[Floats]:
     known = values[~empty]
     # Less the least one, which is exact: of large numbers beside each other the last digits would go.
     numbers = np.where(empty, 0, values - known.min() if len(known) else 0).astype(np.float64)
+    if np.abs(numbers).max(initial=0.0) > MOST_SIZE:
+        raise InputError(
+            f"Column {name!r} in given= has numbers too large to be squared.",
+            hint="Express the column in a larger unit, or leave it out.",
+        )
     return [numbers, empty.astype(np.float64)] if empty.any() else [numbers]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 import numpy as np
 
 from discreet.engine.draws import draws, fractions
-from discreet.errors import NeedsError, ParameterError, listed, unknown_name
+from discreet.errors import NeedsError, ParameterError, ProtectionError, listed, unknown_name
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
@@ -21,7 +21,7 @@ from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, WEIGHT, RecordSet
 from discreet.parameters import Natural, Number
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of
-from discreet.records.synthesis.columns import CodesOfColumn, SynthesisColumn, column_of, content_of
+from discreet.records.synthesis.columns import CodesOfColumn, SynthesisColumn, column_of, content_of, holders_of
 from discreet.records.synthesis.drawing import Model
 from discreet.records.synthesis.sequence import (
     ColumnSequence,
@@ -73,7 +73,8 @@ class Synthesise(Keyed, RecordMethod):
         ``min_leaf`` of them lie within (``"column"``), and half the way to the next of the leaf (``"leaf"``).
     min_leaf
         Records in a leaf at least. Values that fewer have are not released, but for chance in columns that have no room
-        between values; and so many of the largest and of the smallest values are cut off.
+        between values; and so many of the largest and of the smallest values are cut off. Where records have companies
+        or households, a value counts once for each of these.
     proper
         Whether models are made of records drawn with replacement, so that several copies show how unsure models are.
     copy
@@ -180,7 +181,8 @@ class Synthesise(Keyed, RecordMethod):
         sequence = ColumnSequence(
             records, given, kinds, homes, self.min_leaf, self.smoothing, self.proper, _words_of(records, strata)
         )
-        told = self._told(records, order, given)
+        looked_at = [one.column for lines in rules.values() for rule in lines for one in rule.conditions]
+        told = self._told(records, order, given, [*strata, *looked_at])
         for name in in_steps("records", order):
             plan = SynthesisPlan(columns[name], models[name], rules.get(name, []), whole is not None and name in whole)
             sequence.add(plan, lambda use, name=name: self._fractions(key, records, name, use, told))  # type: ignore[misc]
@@ -251,7 +253,9 @@ class Synthesise(Keyed, RecordMethod):
             kind = np.unique(kind * size + codes, return_inverse=True)[1].ravel()
         return kind
 
-    def _told(self, records: RecordSet, order: Sequence[str], given: Sequence[str]) -> tuple[Any, ...]:
+    def _told(
+        self, records: RecordSet, order: Sequence[str], given: Sequence[str], others: Sequence[str]
+    ) -> tuple[Any, ...]:
         """What draws belong to besides records: the parameters, and all that models are made of.
 
         Two releases with the same draws and other models would tell how these differ, record by record.
@@ -259,7 +263,7 @@ class Synthesise(Keyed, RecordMethod):
         assert records.identity is not None
         rows, content = order_of(records.identity), blake2b(digest_size=16)
         content.update(records.identity[rows].astype("<u8").tobytes())
-        for name in (*order, *given):
+        for name in dict.fromkeys((*order, *given, *others)):
             content.update(content_of(records[name], rows))
         plain = {name: value for name, value in self.record().items() if name not in ("key_file", "insecure_seed")}
         return list(order), list(given), list(records.strata), plain, content.hexdigest()
@@ -287,15 +291,17 @@ class Synthesise(Keyed, RecordMethod):
         sequence: ColumnSequence,
         strata: Sequence[str],
     ) -> RecordOutcome:
-        homes = sequence.households
+        homes, same = sequence.households, _unchanged(records, sequence.changed)
         facts: dict[str, Any] = {
             "columns": list(columns),
             "given": list(sequence.given),
             "strata": list(strata),
             "households": [] if homes is None else [name for name in columns if name in homes.columns],
             "rows": len(records),
+            "same": same,
             "weighted": bool(records.with_role(WEIGHT)),
             "homes": homes is not None,
+            "holder": holders_of(records).role,
             "insecure": key.insecure,
             "seal": self._seal(records, key, columns, sequence.changed),
             "models": [
@@ -306,6 +312,24 @@ class Synthesise(Keyed, RecordMethod):
         }
         plain = self.record()
         return RecordOutcome(sequence.changed, Evidence(plain, synthesis_claim(plain, facts), facts=facts))
+
+
+def _unchanged(records: RecordSet, changed: Mapping[str, Any]) -> int:
+    """In how many records all values are as before; all of them are refused where there was anything to draw."""
+    import pyarrow.compute as pc
+
+    same, varies = np.ones(len(records), np.bool_), False
+    for name, new in changed.items():
+        old = records[name]
+        gone = np.asarray(old.is_null().to_numpy(), np.bool_) & np.asarray(new.is_null().to_numpy(), np.bool_)
+        same &= gone | np.asarray(pc.equal(old, new).fill_null(False).to_numpy(), np.bool_)
+        varies = varies or len(old.unique()) > 1
+    if varies and same.all():
+        raise ProtectionError(
+            f"No value of {listed(list(changed))} changed: models by the columns that stay say exactly what they were.",
+            hint="Take columns that say the same out of given=, synthesise them, too, or leave these out.",
+        )
+    return int(same.sum())
 
 
 def _words_of(records: RecordSet, strata: Sequence[str]) -> Any:

@@ -157,7 +157,10 @@ class _AuditedFiles:
     def intervals(self) -> Found:
         """How closely numbers are known once a record is found."""
         numbers = [name for name in altered_numbers(self.custodian) if name in self.known]
-        return ([interval_disclosure(self.before, self.after, numbers)] if numbers else []), []
+        try:
+            return ([interval_disclosure(self.before, self.after, numbers)] if numbers else []), []
+        except InputError as error:
+            return [], [NotRun("intervals of values", error.message)]
 
     def unlinked(self, holdout: Any, seed: int) -> Found:
         """What the file tells of people without naming a record."""

@@ -123,6 +123,21 @@ def test_original_values_in_place_of_draws():
     refused(forge, "no value changed")
 
 
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_original_values_in_place_of_most_draws(name):
+    """Two records with the same given values change places, and all others stay: no moment tells."""
+
+    def forge(f: IpsoForgery) -> None:
+        without_key(f)
+        f.changed = {name: f.old[name].to_pylist() for name in f.changed}
+        alike = [row for row in range(ROWS) if f.old["z"][row] == f.old["z"][0]][:2]
+        for values in f.changed.values():
+            values[alike[0]], values[alike[1]] = values[alike[1]], values[alike[0]]
+        f.state()
+
+    refused(forge, "more values are as before than chance lets stay", name)
+
+
 def test_coefficients_that_moved():
     def forge(f: IpsoForgery) -> None:
         without_key(f)
@@ -294,3 +309,17 @@ def test_regressions_that_leave_nothing_open():
     few = ds.Microdata(pa.table({"x": [1, 2, 4], "z": [1, 0, 0]}), numeric=["x", "z"])
     found = rewritten(few, "x", [1, 3, 3], {"given": ["z"]}, kept=[1])
     assert "a regression has no more records than columns" in found
+
+
+def test_regressions_that_follow_a_single_record():
+    """Fitted values by a column that one record alone is in: its value is the original one."""
+    draw = np.random.default_rng(2)
+    x = draw.integers(0, 500, 40)
+    z = np.array([0] * 39 + [1])
+    data = ds.Microdata(pa.table({"x": x, "z": z}), numeric=["x", "z"])
+    new = np.rint(np.where(z == 1, x, x[:39].mean())).astype(int)
+    fit = regression_fit(x[:, None].astype(float), model_basis(z[:, None].astype(float)))
+    off = list(moment_change(fit, x[:, None].astype(float), new[:, None].astype(float)))
+    kept, explained = [int((new == x).sum())], fit.explained.tolist()
+    found = rewritten(data, "x", new.tolist(), {"given": ["z"]}, kept=kept, explained=explained, off=off)
+    assert found == {"the regression follows a single record, whose values are nearly as they were"}

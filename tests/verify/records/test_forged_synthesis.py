@@ -64,6 +64,7 @@ class SynthesisForgery:
         self.custodian = made().custodian
         self.key: ds.Key | None = self.custodian.key
         self.seals = True
+        self.counts = True
         self.step = self.custodian.steps[0]
         self.method = dict(self.step.evidence.method)
         self.facts: dict[str, Any] = dict(self.step.evidence.facts)
@@ -88,6 +89,12 @@ class SynthesisForgery:
                 if name in changed.column_names:
                     seal.update(name.encode() + b"\0" + content_of(changed[name], order_of(identity)))
             self.facts["seal"] = seal.hexdigest()
+        if self.counts:
+            names = [name for name in self.facts["columns"] if name in self.changed]
+            pairs = zip(
+                *(zip(self.old[name].to_pylist(), self.changed[name], strict=True) for name in names), strict=True
+            )
+            self.facts["same"] = sum(all(old == new for old, new in pair) for pair in pairs)
         claim = synthesis_claim(self.method, self.facts)
         evidence = replace(self.step.evidence, method=self.method, facts=self.facts, claim=claim)
         lie = replace(self.custodian, key=self.key, steps=(replace(self.step, evidence=evidence, changed=changed),))
@@ -361,3 +368,26 @@ def test_a_column_of_too_few_values():
 
 def test_models_for_other_columns():
     refused(lambda f: f.facts.update(models=f.facts["models"][:-1]), "there is not one model for every column")
+
+
+def test_records_as_they_were():
+    """Without the key, the original codes in place of draws: only that nothing changed tells."""
+
+    def forge(f: SynthesisForgery) -> None:
+        f.key = None
+        f.changed = {name: f.old[name].to_pylist() for name in f.changed}
+
+    refused(forge, "no value changed", made=coded)
+
+    def miscounted(f: SynthesisForgery) -> None:
+        f.counts = False
+        f.facts["same"] += 1
+
+    refused(miscounted, "another number of records is as before than stated")
+
+
+@cache
+def coded() -> ds.Release[RecordCustodian]:
+    draw = np.random.default_rng(6)
+    table = pa.table({"a": draw.choice(["x", "y"], ROWS), "b": draw.choice(["u", "v", "w"], ROWS)})
+    return ds.protect(ds.Microdata(table), ds.Synthesise(), key=KEY)

@@ -123,3 +123,44 @@ def test_numbers_without_a_unit_must_be_released_in_the_stated_one():
         f.changed["x"][0] = 0.12345678901
 
     refused_of(forge, "values are not whole in the stated unit", made=made)
+
+
+@cache
+def shared() -> ds.Release[RecordCustodian]:
+    """Fifty households of six, with an income to the cent each."""
+    draw = np.random.default_rng(3)
+    home = np.repeat(np.arange(50), 6)
+    income = np.round(draw.lognormal(8, 1, 50), 2)[home]
+    data = ds.Microdata(pa.table({"home": home, "income": income}), numeric=["income"], household="home")
+    return ds.protect(data, ds.Synthesise(), key=KEY)
+
+
+def test_the_income_of_one_household_of_six():
+    def forge(f: SynthesisForgery) -> None:
+        stated = f.of("income")
+        within = [v for v in f.old["income"].to_pylist() if stated["low"] < v * 100 < stated["high"]]
+        stated["met"] = 6
+        f.changed["income"][:6] = [within[0]] * 6
+
+    refused_of(forge, "values are released that only few records have", made=shared)
+    refused_of(lambda f: f.facts.update(holder="record"), "it is stated wrongly whose values are counted", made=shared)
+
+
+def test_numbers_a_unit_beside_their_own():
+    """Without the key, every bonus moved by a cent or two to one that nobody has."""
+
+    def forge(f: SynthesisForgery) -> None:
+        f.key = None
+        stated, old = f.of("bonus"), [round(value * 100) for value in f.old["bonus"].to_pylist()]
+        taken, new = {*old}, []
+        for unit in old:
+            unit = min(max(unit, stated["low"]), stated["high"])
+            new.append(next(u for away in range(1, 99) for u in (unit - away, unit + away) if fits(u, stated, taken)))
+        ruled = [0 <= hours < 20 for hours in f.changed["hours"]]
+        f.changed["bonus"] = [7.25 if rule else unit / 100 for rule, unit in zip(ruled, new, strict=True)]
+
+    refused(forge, "values are nearly as they were")
+
+
+def fits(unit: int, stated: dict[str, int], taken: set[int]) -> bool:
+    return stated["low"] <= unit <= stated["high"] and unit not in taken

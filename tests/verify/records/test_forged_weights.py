@@ -102,7 +102,9 @@ def test_old_weights_that_stay_are_found():
         assert "the weights are those of before, or a multiple of them" in found
 
 
-@pytest.mark.parametrize("way", [lambda w: w, lambda w: w * 7, lambda w: 20 / w])
+@pytest.mark.parametrize(
+    "way", [lambda w: w, lambda w: w * 7, lambda w: 20 / w, lambda w: [None, 0.0, *w.tolist()[2:]]]
+)
 def test_a_column_with_the_old_weights_is_found_if_injected(way):
     def forge(f: WeightForgery) -> None:
         table = f.original.columns

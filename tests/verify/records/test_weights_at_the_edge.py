@@ -129,7 +129,7 @@ def test_columns_that_tell_the_old_weights_of_some_records(known, tells):
     assert ("a column tells what the old weights were" in messages(coded)) == tells
 
 
-@pytest.mark.parametrize("way", [lambda w: [2.0 if one == w[0] else None for one in w], lambda w: [0, *w[1:]]])
+@pytest.mark.parametrize("way", [lambda w: [2.0 if one == w[0] else None for one in w], lambda w: [w[0] + 1, *w[1:]]])
 def test_columns_that_tell_no_weights(way):
     """The same number for records that had one weight, and one that no multiple is."""
     forgery = WeightForgery("copy")

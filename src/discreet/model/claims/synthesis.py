@@ -17,13 +17,16 @@ KEPT = (
     "readers who find somebody by {}, which stayed: synthesised values of that record were drawn for a record like it"
 )
 WEIGHTS = "that weights stayed as they were, and who stands for how many may be known"
+HOLDERS = {"record": "records", "household": "households", "contributor": "contributors"}
+"""Whose values are counted."""
 HOMES = "that households have as many members as before"
 
 
 def synthesis_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim:
     """What synthesis claims, from the method as plain data.
 
-    ``facts`` are the columns in their order, what was found of each, those that stayed, strata and households.
+    ``facts`` are the columns in their order, what was found of each, those that stayed, strata and households, and in
+    how many records nothing changed.
     """
     models = listed([f"{one['column']} ({one['model']})" for one in facts["models"]])
     within = f" within {', '.join(facts['strata'])}" if facts["strata"] else ""
@@ -33,7 +36,8 @@ def synthesis_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Clai
     statement = (
         f"Done as stated: in {counted(facts['rows'], 'record')}, {models} were drawn{within}, one after the other, "
         f"each from a model by those before it{given}{again} (copy {method['copy']}).{homes} Codes and gaps are some "
-        f"that the column has{within}.{_numbers(method, facts)}{_rules(method)} Nothing else changed."
+        f"that the column has{within}.{_numbers(method, facts)}{_rules(method)} All of these are as before in "
+        f"{counted(facts['same'], 'record')}. Nothing else changed."
     )
     codes = [one for one in facts["models"] if one["kind"] == "codes"]
     left_out = [NOT_SAFE, *([RARE_CODES] if codes else []), *_chance(method, facts)]
@@ -48,20 +52,28 @@ def _numbers(method: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     numbers = [one["column"] for one in facts["models"] if one["kind"] == "numbers"]
     if not numbers:
         return ""
-    least = method["min_leaf"]
+    least, holders = method["min_leaf"], HOLDERS[facts["holder"]]
     fine = [one["column"] for one in facts["models"] if one["kind"] == "numbers" and one["fine"]]
-    none = f" No value of {listed(fine)} is released that fewer than {least} records have." if fine else ""
+    none = f" No value of {listed(fine)} is released that fewer than {least} {holders} have" if fine else ""
+    if fine:
+        none += ", but for values of rules." if any(_gives_values(method, name) for name in fine) else "."
     return (
         f" Numbers of {listed(numbers)} were drawn around values of records, and the {least} largest and smallest "
         f"values cut off.{none}"
     )
 
 
+def _gives_values(method: Mapping[str, Any], name: str) -> bool:
+    """Whether a rule gives a column anything but an empty field."""
+    return any(value not in (None, "") for value in method["rules"].get(name, {}).values())
+
+
 def _chance(method: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
     """Columns without room between values, and how many released ones are also those of few records."""
     return [
         f"that {counted(one['met'], 'released value')} of {one['column']} {'is' if one['met'] == 1 else 'are'} also "
-        f"one that fewer than {method['min_leaf']} records have, by chance: the column has no room between its values"
+        f"one that fewer than {method['min_leaf']} {HOLDERS[facts['holder']]} have, by chance: the column has no room "
+        "between its values"
         for one in facts["models"]
         if one["kind"] == "numbers" and not one["fine"]
     ]

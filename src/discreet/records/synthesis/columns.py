@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from discreet.errors import InputError, ProtectionError, counted
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.model.records import NUMBER, ColumnInfo, MissingRange, RecordSet, code_text
+from discreet.model.records import CONTRIBUTOR, HOUSEHOLD, NUMBER, ColumnInfo, MissingRange, RecordSet, code_text
 from discreet.model.units import detect_decimals
 from discreet.records.value_columns import empty_rows
+from discreet.rules.key_counts import codes_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,11 +67,12 @@ class UnitColumn:
     low, high
         Ends: at least ``min_leaf`` values lie beyond, or share, each of them.
     shared
-        Values that at least ``min_leaf`` records have, once those beyond the ends were moved to them.
+        Values that at least ``min_leaf`` holders (records, households, companies) have, once those beyond the ends were
+        moved to them.
     alone
         All other values, in their order.
     rare
-        Values that fewer records have, as they were.
+        Values that fewer holders have, as they were.
     fine
         Whether there is room between values, so that none of the rare ones need ever be released.
     """
@@ -141,6 +143,31 @@ class UnitColumn:
 SynthesisColumn = CodesOfColumn | UnitColumn
 
 
+class ValueHolders(NamedTuple):
+    """Who values belong to: what they are called, and the number of each record's."""
+
+    role: str
+    number: Ints
+
+    def once(self, values: Any, empty: Bools) -> Bools:
+        """Rows of which each holder has one for each of its values: what all members share is one value of theirs."""
+        rows, found = np.flatnonzero(~empty), np.zeros(len(values), np.bool_)
+        place = np.unique(values[rows], return_inverse=True)[1].ravel()
+        pair = place * (self.number.max(initial=0) + 1) + self.number[rows]
+        found[rows[np.unique(pair, return_index=True)[1]]] = True
+        return found
+
+
+def holders_of(records: RecordSet) -> ValueHolders:
+    """Companies where they are known, else households, else every record for itself."""
+    for role in (CONTRIBUTOR, HOUSEHOLD):
+        for name in records.with_role(role):
+            number = codes_of(records[name])[0].astype(np.int64)
+            nobody = np.asarray(records[name].is_null().to_numpy(), np.bool_)
+            return ValueHolders(role, np.where(nobody, number.max(initial=0) + 1 + np.arange(len(number)), number))
+    return ValueHolders("record", np.arange(len(records)))
+
+
 def column_of(records: RecordSet, name: str, least: int, *, as_codes: bool) -> SynthesisColumn:
     """A column as it is synthesised: text, true/false, labelled numbers and few numbers that many share are codes."""
     import pyarrow as pa
@@ -152,16 +179,19 @@ def column_of(records: RecordSet, name: str, least: int, *, as_codes: bool) -> S
             f"Column {name!r} has no value in any record: there is nothing to make a model of.", hint="Leave it out."
         )
     plain = pa.types.is_string(column.type) or pa.types.is_boolean(column.type)
-    if plain or as_codes or about.measure == "nominal" or _coded(column, empty, about, least):
+    if plain or as_codes or about.measure == "nominal":
         return _codes(column, name)
-    return _units(column, name, about.missing, empty, least)
+    counting = holders_of(records).once(_numbers(column), empty)
+    if _coded(column, counting, about, least):
+        return _codes(column, name)
+    return _units(column, name, about.missing, empty, counting, least)
 
 
-def _coded(column: pa.ChunkedArray, empty: Bools, about: ColumnInfo, least: int) -> bool:
-    """Whether numbers are few and each is shared by many records, or all have labels."""
+def _coded(column: pa.ChunkedArray, counting: Bools, about: ColumnInfo, least: int) -> bool:
+    """Whether numbers are few and each is shared by many, or all have labels."""
     import pyarrow as pa
 
-    found = column.filter(pa.array(~empty)).value_counts()
+    found = column.filter(pa.array(counting)).value_counts()
     counts, values = found.field("counts").to_numpy(), found.field("values")
     if len(counts) <= FEW_NUMBERS and bool((counts >= least).all()):
         return True
@@ -190,41 +220,52 @@ def _codes(column: pa.ChunkedArray, name: str) -> CodesOfColumn:
 
 
 def _units(
-    column: pa.ChunkedArray, name: str, missing: tuple[MissingRange, ...], empty: Bools, least: int
+    column: pa.ChunkedArray,
+    name: str,
+    missing: tuple[MissingRange, ...],
+    empty: Bools,
+    counting: Bools,
+    least: int,
 ) -> UnitColumn:
     raw, kind = _numbers(column), column.type
-    values = raw[~empty]
-    if len(values) < 2 * least + 2:
+    many = int(counting.sum())
+    if many < 2 * least + 2:
         raise InputError(
-            f"Column {name!r} has {counted(len(values), 'value')}, and min_leaf={least} needs at least "
+            f"Column {name!r} has {counted(many, 'value')}, and min_leaf={least} needs at least "
             f"{2 * least + 2}: the largest and the smallest {least} are not shown.",
-            hint="Give a smaller min_leaf=, or leave the column out.",
+            hint="Give a smaller min_leaf=, or leave the column out. What all members of a household share is one "
+            "value.",
         )
-    decimals = _decimals(values)
+    decimals = _decimals(raw[~empty])
+    known = _in_units(name, raw[~empty], decimals)
+    apart = known[counting[~empty]]
+    step = max(int(np.gcd.reduce(np.unique(known))), 1)
+    distinct, often = np.unique(apart, return_counts=True)
+    rare = distinct[often < least]
+    numeric = tuple(one for one in (_numeric_range(*ends) for ends in missing) if one is not None)
+    low, high = _ends(np.sort(apart), rare, least, step, lambda units: _within(units, decimals, numeric))
+    moved, apart = np.clip(known, low, high), np.clip(apart, low, high)
+    distinct, often = np.unique(apart, return_counts=True)
+    shared = distinct[often >= least]
+    alone = int(often[often < least].sum())
+    if 0 < alone < least:  # too few to be told apart from each other: they are what most are
+        moved, apart = _nearest(shared, moved), _nearest(shared, apart)
+    units = np.zeros(len(raw), np.int64)
+    units[~empty] = moved
+    apart = np.sort(apart[~np.isin(apart, shared)])
+    fine = (high - low) // step >= FINE * many
+    empties, state = _empties(column, raw, empty)
+    return UnitColumn(name, units, state, empties, kind, decimals, step, low, high, shared, apart, rare, fine, numeric)
+
+
+def _in_units(name: str, values: Any, decimals: int) -> Ints:
     scaled = np.rint(values * 10.0**decimals) if values.dtype.kind == "f" else values
     if np.abs(scaled.astype(np.float64)).max() >= (MOST_UNITS if values.dtype.kind == "f" else 2**62):
         raise InputError(
             f"Column {name!r} has numbers too large to be held in units of {10.0**-decimals:g}.",
             hint="Express the column in a larger unit (thousands).",
         )
-    known = scaled.astype(np.int64)
-    step = max(int(np.gcd.reduce(np.unique(known))), 1)
-    distinct, often = np.unique(known, return_counts=True)
-    rare = distinct[often < least]
-    numeric = tuple(one for one in (_numeric_range(*ends) for ends in missing) if one is not None)
-    low, high = _ends(np.sort(known), rare, least, step, lambda units: _within(units, decimals, numeric))
-    moved = np.clip(known, low, high)
-    distinct, often = np.unique(moved, return_counts=True)
-    shared = distinct[often >= least]
-    alone = int(often[often < least].sum())
-    if 0 < alone < least:  # too few to be told apart from each other: they are what most are
-        moved = _nearest(shared, moved)
-    units = np.zeros(len(raw), np.int64)
-    units[~empty] = moved
-    apart = np.sort(moved[~np.isin(moved, shared)])
-    fine = (high - low) // step >= FINE * len(values)
-    empties, state = _empties(column, raw, empty)
-    return UnitColumn(name, units, state, empties, kind, decimals, step, low, high, shared, apart, rare, fine, numeric)
+    return np.asarray(scaled, np.int64)
 
 
 def _numbers(column: pa.ChunkedArray) -> Any:

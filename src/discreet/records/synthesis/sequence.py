@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, counted
+from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import HOUSEHOLD, RecordSet
 from discreet.records.ordered_values import order_of
@@ -30,6 +30,8 @@ from discreet.rules.key_counts import codes_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LEAST_CHANGE = 1e-3
+"""The mean square change of numbers is at least this share of their variance."""
 STRAIGHT = ("normal", "normal_rank", "logit", "polytomous")
 SIZE = "size of the household"
 """What trees of households look at besides columns."""
@@ -205,6 +207,7 @@ class ColumnSequence:
             made = column.written(drawn)
         else:
             made = column.written(drawn, state)
+            _refuse_followed(column, drawn, (state == 0) & (column.state == 0) & (after < 0))
             self.met[column.name] = int(np.isin(drawn[(state == 0) & (after < 0)], column.rare).sum())
         for number, rule in enumerate(plan.rules):
             here = after == number
@@ -212,6 +215,16 @@ class ColumnSequence:
             drawn, state = _ruled(column, rule, here, drawn, state)
         self.changed[column.name] = made
         self.predictors.append(renewed(predictor_of(column), column, drawn, state))
+
+
+def _refuse_followed(column: UnitColumn, drawn: Ints, rows: Bools) -> None:
+    """Refuse numbers that columns that stay tell nearly exactly: each would be drawn beside its own value."""
+    old = column.floats[rows]
+    if len(old) and float(((drawn[rows] - old) ** 2).mean()) < LEAST_CHANGE * float(old.var()):
+        raise ProtectionError(
+            f"Values of {column.name!r} would stay nearly as they are: models by the columns that stay follow each.",
+            hint="Take columns that say the same out of given=, synthesise them, too, or leave this one out.",
+        )
 
 
 def _model_of_codes(plan: SynthesisPlan) -> Model:

@@ -23,6 +23,7 @@ from discreet.verify.records.drawn_regression import (
     own_regression,
 )
 from discreet.verify.records.keyed_draws import Words, drawn_normals, identity_of, purpose_of
+from discreet.verify.records.synthesised import bytes_in_order
 from discreet.verify.records.value_columns import NEVER, stated_columns, stratum_numbers, whole_units
 from discreet.verify.records.words import is_unknown
 
@@ -33,8 +34,12 @@ SAME, SAME_DRAW = 1e-7, 1e-9
 """Of the size of residuals: what two ways of computing a moment, and a value, may differ by."""
 LEAST_OPEN = 1e-3
 """The share of a column that given ones must leave open."""
+LEAST_OPEN_RECORD = 1e-2
+"""The share of a record's residual that a regression must leave open."""
 BEYOND_CHANCE = 1e-20
 """Sums of squares that have a smaller chance are no draws of the stated size."""
+BEYOND_EXPONENT = 45.0
+"""Counts that have a smaller chance than e to minus this are no chance."""
 MOST_STEPS = 1000
 
 
@@ -230,6 +235,9 @@ def _check_part(
     if np.any(fit.size**2 <= LEAST_OPEN * (1 - SAME) * part.old.var(axis=0)):  # all equal ones among them
         step.refuse("given columns leave nothing open, so that values are nearly as they were")
         return
+    open_share = 1 - (fit.directions * fit.directions).sum(axis=1)
+    if step.method["variant"] != "a" and np.any(open_share < LEAST_OPEN_RECORD * (1 - NEARLY)):
+        step.refuse("the regression follows a single record, whose values are nearly as they were")
     said, covariance = new_moments(fit, part.new)
     facts.add(part, fit, said, covariance)
     half = np.array([0.5 / 10.0 ** columns[name].finer for name in part.columns])
@@ -246,6 +254,8 @@ def _check_part(
             step.refuse("covariances of residuals are not what they should be", ", ".join(part.columns))
     if variant in ("a", "b") and step.key is None:
         _check_sizes(step, part, fit, half)
+    if variant != "fit" and step.key is None:
+        _check_kept(step, part, fit, half)
 
 
 def _check_sizes(step: CheckedStep, part: RegressedRows, fit: OwnRegression, half: Floats) -> None:
@@ -264,6 +274,19 @@ def _check_sizes(step: CheckedStep, part: RegressedRows, fit: OwnRegression, hal
         rounded = np.sqrt(len(part.rows)) * half[place] / fit.size[place] + 1e-6
         if total > most + rounded or total < least - rounded:
             step.refuse("residuals are larger or smaller than chance lets them be", name)
+
+
+def _check_kept(step: CheckedStep, part: RegressedRows, fit: OwnRegression, half: Floats) -> None:
+    """No more values are as before than chance lets stay: by the density of a normal residual, and Chernoff's bound."""
+    open_share = np.maximum(1 - (fit.directions * fit.directions).sum(axis=1), LEAST_OPEN_RECORD)
+    for place, name in enumerate(part.columns):
+        same = part.new[:, place] == part.old[:, place]
+        if step.method["nonnegative"]:
+            same &= part.new[:, place] + part.least[place] != 0
+        chance = 2 * half[place] / (fit.size[place] * np.sqrt(2 * np.pi * open_share))
+        stayed, usual = float(same.sum()), float(np.minimum(chance, 1).sum())
+        if stayed > usual and stayed * np.log(stayed / usual) - stayed + usual > BEYOND_EXPONENT:
+            step.refuse("more values are as before than chance lets stay", name)
 
 
 def _check_facts(step: CheckedStep, found: RegressedFacts) -> None:
@@ -348,12 +371,14 @@ def _beside(unit: int, scale: float, unknown: tuple[MissingRange, ...], floor: b
 
 
 def _told(step: CheckedStep, columns: dict[str, ReplacedColumn], identity: Words) -> list[Any]:
-    """What the draws are for: the parameters, and a digest of identities and values in the order of identities."""
+    """What the draws are for: the parameters, and a digest of identities and all values in the order of identities."""
     from hashlib import blake2b
 
     order = np.argsort(identity.astype(np.int64), kind="stable")
     parts = [identity[order].astype("<u8").tobytes()]
     parts += [np.where(column.empty, 0, column.old)[order].astype("<i8").tobytes() for column in columns.values()]
+    for name in (*step.method["given"], *step.original.strata):
+        parts += bytes_in_order(step.before[name], order)
     content = blake2b(b"".join(parts), digest_size=16).hexdigest()
     method = step.method
     return [list(columns), list(method["given"]), method["variant"], list(step.original.strata), content]

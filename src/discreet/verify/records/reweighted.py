@@ -291,12 +291,12 @@ def _check_telling(step: CheckedStep, name: str, old: Floats, new: Floats) -> No
 
 
 def _multiple(values: Floats, old: Floats) -> bool:
-    """Whether numbers are one multiple of the old weights, or of one by them, wherever there are any."""
-    known = np.isfinite(values)
-    if known.sum() < min(SOME_KNOWN, len(old)):
+    """Whether numbers are one multiple of the old weights, or of one by them, gaps and zeros aside."""
+    some = np.flatnonzero(np.isfinite(values) & (values != 0))
+    if len(some) < min(SOME_KNOWN, len(old)):
         return False
-    values, old = values[known], old[known]
-    if np.any(values == 0) or old.min() == old.max():
+    values, old = values[some], old[some]
+    if old.min() == old.max():
         return False
     for quotient in (values / old, values * old):
         if np.abs(quotient - quotient[0]).max() <= MULTIPLE * abs(float(quotient[0])):

@@ -28,6 +28,8 @@ MODELS = {
 }
 ROOM = 5
 """Units for each value from which on a column has room for values that nobody has."""
+LEAST_CHANGE, NEARLY = 1e-3, 1e-2
+"""The share of their variance that numbers change by in the mean square, and what two ways to count differ by."""
 FEW_NUMBERS = 50
 MOST_DECIMALS = 9
 Rows = NDArray[np.bool_]
@@ -42,7 +44,10 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class ReleasedNumbers(NamedTuple):
-    """A column of numbers in whole units before and after, where it has values, and where a rule gives them."""
+    """A column of numbers in whole units before and after, where it has values, and where a rule gives them.
+
+    ``before`` has one value for all records of a holder that share it.
+    """
 
     name: str
     before: NDArray[np.int64]
@@ -70,6 +75,7 @@ def check_synthesised(step: CheckedStep) -> None:
             _check_numbers(step, stated, ruled.get(name, np.zeros(len(step.original), np.bool_)))
         _check_leaves(step, stated)
     _check_households(step)
+    _check_unchanged(step)
     _check_seal(step)
     step.claims(synthesis_claim(step.method, facts))
     step.verdict.take_for_granted(
@@ -154,7 +160,7 @@ def _may_be_codes(step: CheckedStep, name: str) -> bool:
         return True
     import pyarrow as pa
 
-    known = step.before[name].filter(pa.array(~empty_fields(step.before[name], about.missing)))
+    known = step.before[name].filter(pa.array(_counted_once(step, name)))
     found = {one["values"]: one["counts"] for one in known.value_counts().to_pylist()}
     if len(found) <= FEW_NUMBERS and all(many >= step.method["min_leaf"] for many in found.values()):
         return True
@@ -169,6 +175,8 @@ def _check_words(step: CheckedStep, roles: Mapping[str, str]) -> None:
     several = False
     for name in (name for name, role in roles.items() if role == "household"):
         several = len(step.before[name].unique()) < rows
+    if facts["holder"] != _holder(step)[0]:
+        step.refuse("it is stated wrongly whose values are counted")
     if facts["homes"] is not several:
         step.refuse("it is stated wrongly whether there are households of several members")
     if type(facts["insecure"]) is not bool or (step.key is not None and facts["insecure"] != step.key.insecure):
@@ -182,12 +190,12 @@ def _check_seal(step: CheckedStep) -> None:
     order = np.argsort(identity_of(step.original).view(np.int64), kind="stable")
     parts = [f"synthesise/seal/{int(step.method['version'])}".encode()]
     for name in step.evidence.facts["columns"]:
-        parts += [name.encode(), b"\0", *_bytes_of(step.changed[name], order)]
+        parts += [name.encode(), b"\0", *bytes_in_order(step.changed[name], order)]
     if blake2b(b"".join(parts), key=step.key.secret, digest_size=16).hexdigest() != step.evidence.facts["seal"]:
         step.refuse("released values are not those that the secret key sealed")
 
 
-def _bytes_of(column: pa.ChunkedArray, order: NDArray[np.int64]) -> list[bytes]:
+def bytes_in_order(column: pa.ChunkedArray, order: NDArray[np.int64]) -> list[bytes]:
     """Where a column has gaps, and its numbers, or the places of its words among all of them, and these."""
     import pyarrow as pa
 
@@ -197,6 +205,28 @@ def _bytes_of(column: pa.ChunkedArray, order: NDArray[np.int64]) -> list[bytes]:
     words = np.array(["" if word is None else code_of(word) for word in column.to_pylist()], object)
     distinct, place = np.unique(words, return_inverse=True)
     return [gaps, place.ravel()[order].astype(np.int64).tobytes(), "\0".join(distinct).encode()]
+
+
+def _check_unchanged(step: CheckedStep) -> None:
+    """It is said in how many records nothing changed, and these are not all where columns have several values."""
+    columns, as_before = step.evidence.facts["columns"], np.ones(len(step.original), np.bool_)
+    for name in columns:
+        as_before &= _same_values(step.before[name], step.changed[name])
+    same = int(as_before.sum())
+    if step.evidence.facts["same"] != same:
+        step.refuse("another number of records is as before than stated")
+    if as_before.all() and any(len(step.before[name].unique()) > 1 for name in columns):
+        step.refuse("no value changed")
+
+
+def _same_values(old: pa.ChunkedArray, new: pa.ChunkedArray) -> Rows:
+    """Where two columns agree, in gaps, too."""
+    import pyarrow as pa
+
+    if pa.types.is_string(old.type) or pa.types.is_boolean(old.type):
+        return np.asarray(_numbered(old)[0] == _numbered(new, old)[0], np.bool_)
+    gaps, now = (np.asarray(column.is_null().to_numpy(), np.bool_) for column in (old, new))
+    return np.asarray((gaps & now) | ((gaps == now) & (_plain(old) == _plain(new))), np.bool_)
 
 
 def _check_leaves(step: CheckedStep, stated: Mapping[str, Any]) -> None:
@@ -279,8 +309,20 @@ def _check_numbers(step: CheckedStep, stated: Mapping[str, Any], ruled: Rows) ->
         step.refuse("it is stated wrongly which values few records have, or whether there is room between them", name)
     elif fine and met:
         step.refuse("values are released that only few records have", name)
+    _check_followed(step, stated, ruled)
     if stated["met"] != met:
         step.refuse("another number of released values is that of few records than stated", name)
+
+
+def _check_followed(step: CheckedStep, stated: Mapping[str, Any], ruled: Rows) -> None:
+    """Numbers are not each beside their own: what changed is some share of what they vary by, between the ends."""
+    name, unit = stated["column"], 10.0 ** stated["decimals"]
+    missing = step.original.about(name).missing
+    known = ~(empty_fields(step.before[name], missing) | empty_fields(step.changed[name], missing) | ruled)
+    old, new = (_plain(some[name])[known].astype(np.float64) for some in (step.before, step.changed))
+    old = np.clip(old, stated["low"] / unit, stated["high"] / unit)
+    if len(old) and ((new - old) ** 2).mean() < LEAST_CHANGE * (1 - NEARLY) * old.var():
+        step.refuse("values are nearly as they were", name)
 
 
 def _in_units(step: CheckedStep, stated: Mapping[str, Any], ruled: Rows) -> ReleasedNumbers | None:
@@ -292,7 +334,7 @@ def _in_units(step: CheckedStep, stated: Mapping[str, Any], ruled: Rows) -> Rele
         return None
     missing = step.original.about(name).missing
     old, new = (_plain(column) for column in (step.before[name], step.changed[name]))
-    old = old[~empty_fields(step.before[name], missing)]
+    old = old[_counted_once(step, name)]
     new = new[~empty_fields(step.changed[name], missing) & ~ruled]
     after = whole_units(new, decimals)
     before, exact = whole_units(old, decimals), True
@@ -305,6 +347,30 @@ def _nearly_units(values: NDArray[np.float64], decimals: int) -> NDArray[np.int6
     """The nearest whole units; none where there are larger ones than these can be counted in."""
     scaled = np.rint(values * 10.0**decimals)
     return scaled.astype(np.int64) if np.all(np.abs(scaled) < EXACT) else None
+
+
+def _holder(step: CheckedStep) -> tuple[str, pa.ChunkedArray | None]:
+    """Whose values are counted: companies, else households, else records."""
+    for role in ("contributor", "household"):
+        for name in step.before:
+            if step.original.about(name).role == role:
+                return role, step.before[name]
+    return "record", None
+
+
+def _counted_once(step: CheckedStep, name: str) -> Rows:
+    """Rows with a value, one for each holder and value."""
+    column, (_, holder) = step.before[name], _holder(step)
+    known = ~empty_fields(column, step.original.about(name).missing)
+    if holder is None:
+        return known
+    who, _ = _numbered(holder)
+    who[who == 0] = -1 - np.flatnonzero(who == 0)  # nobody knows whose they are: each for itself
+    rows, values = np.flatnonzero(known), _plain(column)
+    rows = rows[np.lexsort((values[rows], who[rows]))]
+    again = (np.diff(who[rows]) == 0) & (values[rows][1:] == values[rows][:-1])
+    known[rows[1:][again]] = False
+    return known
 
 
 def _plain(column: pa.ChunkedArray) -> Any:
