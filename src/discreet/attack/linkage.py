@@ -203,8 +203,9 @@ def link_all_ways(
     >>> import discreet as ds, pyarrow as pa
     >>> before = pa.table({"age": [20, 30, 40, 50], "pay": [10, 30, 20, 40]})
     >>> after = pa.table({"age": [21, 29, 49, 41], "pay": [11, 29, 39, 19]})
-    >>> [way.attack for way in ds.attack.link_all_ways(before, after, ["age", "pay"], ways=["range", "kernel"])]
-    ['nearest (range)', 'kernel']
+    >>> found = ds.attack.link_all_ways(before, after, ["age", "pay"], ways=["range", "kernel"])
+    >>> sorted(way.attack for way in found)
+    ['kernel', 'nearest (range)']
     """
     files = _Files(original, released, columns, categories, blocking, truth)
     asked = [_question(name, sample) for name in names_of("ways", ways)]
