@@ -73,7 +73,8 @@ def strictly_blanked(
         if found.columns is not None:
             better = bits_as_columns(_by_record(pattern, cell, found.columns), codes.shape[1])
             blank = better if prices.cost(codes, better) < cost else blank
-        bound, used = (found.bound, found.nodes) if proof else (None, found.nodes)
+        # The bound is of ways that leave large groups alone; blanks in these may be cheaper still, and were taken.
+        bound, used = (min(found.bound, prices.cost(codes, blank)) if proof else None), found.nodes
     simple = float(least_costs(cells, enough).sum())
     if len(codes) > MOST_SHARES:
         return Blanked(blank, simple, None, simple, bound, used)
