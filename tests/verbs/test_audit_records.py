@@ -157,6 +157,13 @@ def test_an_audit_without_attacks_does_not_hold():
     assert "linkage was not tried: no columns" in nobody.summary()
 
 
+def test_an_audit_that_linked_no_records_does_not_hold():
+    copies = RecordAttack("copies", "equal an original record", "records", np.arange(5), np.zeros(5), 0.0)
+    found = RecordAudit(5, (copies,), (NotRun("linkage", "no way is left"),), most=0.5)
+    assert not found.holds
+    assert found.summary().startswith("Nobody linked records, so nothing holds")
+
+
 def test_an_attack_that_is_not_there_is_named(audit):
     with pytest.raises(ParameterError, match=r"no attack 'nearst' in this audit. Did you mean 'nearest'"):
         audit["nearst"]

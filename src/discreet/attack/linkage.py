@@ -20,7 +20,7 @@ from discreet.attack.linkage_result import Linkage, random_guess
 from discreet.attack.linkage_scales import LinkageScale, scaled_pair, with_codes
 from discreet.attack.mahalanobis import WHAT_IT_NEEDS, Covariance, whitened_pair
 from discreet.attack.nearest import NearestRecords, is_near, nearest_in_blocks
-from discreet.attack.record_attack import Knowledge
+from discreet.attack.record_attack import NAMES_RECORDS, Knowledge
 from discreet.attack.record_audit import NotRun, RecordAudit
 from discreet.engine.record_set import with_identity
 from discreet.errors import InputError, ParameterError, counted
@@ -31,7 +31,6 @@ from discreet.rules.linkage import tried_rows
 
 LinkageWay = Literal["nearest", "mahalanobis", "kernel", "probabilistic", "rank"]
 Direction = Literal["original", "released"]
-RIGHT = "name the right record"
 OTHER_PEOPLE = (
     "The files hold different people, and each was brought to its own mean and deviation; "
     'scale="pooled" compares values as they are, and may find more.'
@@ -255,7 +254,7 @@ class _Files:
         searched = len(self.before if backwards else self.after)
         return Linkage(
             question.name,
-            RIGHT,
+            NAMES_RECORDS,
             question.knows,
             rows,
             chance,

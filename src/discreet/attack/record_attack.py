@@ -20,6 +20,8 @@ KNOWLEDGE: dict[Knowledge, str] = {
     "register": "the keys of everybody in the population",
 }
 CONFIDENCE = 0.95
+NAMES_RECORDS = "name the right record"
+"""What guesses of linkage do when they are right."""
 
 
 class ShareInterval(NamedTuple):

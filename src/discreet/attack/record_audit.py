@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.attack.record_attack import KNOWLEDGE, RecordAttack
+from discreet.attack.record_attack import KNOWLEDGE, NAMES_RECORDS, RecordAttack
 from discreet.errors import ParameterError, counted, unknown_name
 from discreet.files.frames import to_frame
 from discreet.model.arrays import Floats
@@ -64,8 +64,13 @@ class RecordAudit:
 
     @property
     def holds(self) -> bool:
-        """Whether something was tried, and no attack is right more often than allowed; never without a limit."""
-        return self.most is not None and bool(self.attacks) and not self.too_often
+        """Whether records were linked, and no attack is right more often than allowed; never without a limit."""
+        return self.most is not None and self.linked and not self.too_often
+
+    @property
+    def linked(self) -> bool:
+        """Whether anybody tried to name records; attacks that only look at values do not stand in for that."""
+        return any(one.what == NAMES_RECORDS and one.tried for one in self.attacks)
 
     def __iter__(self) -> Iterator[RecordAttack]:
         return iter(self.findings)
@@ -145,6 +150,8 @@ class RecordAudit:
             return f"The best of {counted(len(self.attacks), 'attack')}: {worst.attack}, {worst.share:.1%} right."
         if self.too_often:
             return f"{counted(len(self.too_often), 'attack', 'are')} right more often than {self.most:.1%} allows."
+        if not self.linked:
+            return f"Nobody linked records, so nothing holds; the other attacks stay below {self.most:.1%}."
         return f"No attack is right more often than {self.most:.1%}."
 
     def summary(self) -> str:

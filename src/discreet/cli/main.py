@@ -470,9 +470,10 @@ def audit(
         if output is not None:
             write_new(output, found.to_frame())
         if isinstance(found, RecordAudit):
-            result(found.to_dict(), found.summary(), as_json, failed=bool(found.too_often))
-            if found.too_often:
-                sys.exit(5)
+            failed = bool(found.too_often) or not found.linked
+            result(found.to_dict(), found.summary(), as_json, failed=failed)
+            if failed:
+                sys.exit(5 if found.too_often else NOT_AUDITED)
             return
         failed = bool(found.not_audited or found.recoverable or not found.holds)
         result(found.counts(), brief_audit(found), as_json, failed=failed)
