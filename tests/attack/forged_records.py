@@ -250,7 +250,8 @@ def description_field(folder: Path, draw: random.Random) -> bool | None:
         elif way == 7:
             data["columns"][2]["type"] = "bool"
         else:
-            data["hierarchies"]["region"]["groupings"] = data["hierarchies"]["region"]["groupings"][:1]
+            hierarchy = data["hierarchies"][sorted(data["hierarchies"])[0]]
+            hierarchy["groupings"] = hierarchy["groupings"][:1]
 
     edit_json(folder, "records.json", edit)
     return True
