@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -171,7 +171,7 @@ class CellKey(Keyed, TableMethod):
             )
         return replace(noise, cycle=self.cycle) if isinstance(noise, NoiseTable) else noise
 
-    @property
+    @cached_property
     def warned(self) -> tuple[str, ...]:
         """What speaks against the noise table: published values that few counts can be behind."""
         if isinstance(self.noise, str | PathLike):
@@ -205,7 +205,7 @@ class CellKey(Keyed, TableMethod):
         plain["magnitudes"] = None if self.magnitudes is None else self.magnitudes.record()
         return {"method": self.kind, **plain}
 
-    @property
+    @cached_property
     def table(self) -> NoiseTable:
         """The noise table of counts."""
         table = _made(self.D, self.V, self.js) if self.noise is None else self.noise
