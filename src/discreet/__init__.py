@@ -14,7 +14,7 @@ from discreet.methods.registry import METHODS
 from discreet.model.doors import add_doors
 
 if TYPE_CHECKING:
-    from discreet import analyse, attack, generate, measures
+    from discreet import analyse, attack, generate, measures, private
     from discreet.argus.apriori import apply_apriori
     from discreet.argus.data import read_argus, read_argus_table
     from discreet.argus.output import write_argus
@@ -258,6 +258,7 @@ _MODULES = {
     "generate": "discreet.generate",
     "measures": "discreet.measures",
     "presets": "discreet.records.presets",
+    "private": "discreet.private",
 }
 
 __all__ = [
@@ -351,6 +352,7 @@ __all__ = [
     "office_table",
     "pram_estimates",
     "presets",
+    "private",
     "profile",
     "propose_recodes",
     "protect",

@@ -70,6 +70,7 @@ PHASES: dict[str, tuple[str, str]] = {
     "runs": ("Repeating random methods", "run"),
     "bootstrap": ("Sampling records again for standard errors", "sample"),
     "redesign": ("Looking for recodes", "recode"),
+    "hint": ("Making the hint of the database", "block"),
     "report": ("Writing the report", ""),
     "save": ("Saving", ""),
     "check": ("Checking what was saved", ""),

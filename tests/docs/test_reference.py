@@ -28,7 +28,7 @@ def test_names_stand_there_once():
     assert len(set(listed())) == len(listed())
 
 
-@pytest.mark.parametrize("module", ["analyse", "attack", "generate", "measures"])
+@pytest.mark.parametrize("module", ["analyse", "attack", "generate", "measures", "private"])
 def test_what_a_public_module_offers_stands_there_too(module):
     offered = getattr(ds, module)
     functions = {f"{module}.{name}" for name in offered.__all__ if callable(getattr(offered, name))}

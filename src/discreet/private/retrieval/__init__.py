@@ -1,0 +1,1 @@
+"""Private retrieval: look up a published cell without telling the server which."""
