@@ -64,6 +64,7 @@ def _odd_primes(count: int) -> tuple[int, ...]:
     return tuple(small_primes(limit)[1 : count + 1].tolist())
 
 
+@cache
 def small_primes(limit: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """All primes below a limit."""
     sieve = np.ones(limit, bool)
@@ -171,7 +172,7 @@ class GentryRamzan:
 
 def _structured_prime(bits: int, power: int, avoided: int) -> int:
     """A random prime 2 q power + 1 of so many bits, its two highest set, with q a prime that ``avoided`` is not."""
-    library, primes = big_integers(), small_primes(SIEVED)[1:]
+    library, primes = big_integers(), small_primes(min(SIEVED, 128 * bits))[1:]
     step = 2 * power
     low, high = -(-(3 << (bits - 2)) // step), ((1 << bits) - 1) // step
     while True:

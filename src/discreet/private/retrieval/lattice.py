@@ -146,7 +146,8 @@ class LatticeScheme:
                 times_vector(rows, secret, part[:count])
                 row[first : first + count] += part[:count]
         for row, index in zip(asked, indices, strict=True):
-            row[index // self.per_column] += np.uint32(STEP)
+            column = index // self.per_column
+            row[column : column + 1] += np.uint32(STEP)
         message = pack(self.name, QUERY, asked.tobytes(), len(indices), self.database)
         return Asked((message,), _KeptLattice(tuple(indices), drawn))
 
