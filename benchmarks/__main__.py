@@ -30,6 +30,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     records,
     relations,
     report,
+    retrieval,
     risk,
     rounding,
     series,

@@ -320,13 +320,13 @@ def test_a_server_that_hangs_up_or_says_nothing_is_a_named_error(made):
 
 def test_questions_that_are_too_long_are_not_read(made, monkeypatch):
     monkeypatch.setattr(RetrievalServer, "longest_question", lambda _: 100)
-    with listening(made) as address, pytest.raises(ProtocolError, match="Wrong length: .* The question is too long"):
+    with listening(made) as address, pytest.raises(ProtocolError, match=r"Wrong length: .* The question is too long"):
         OverHttp(address, "server").ask(b"x" * 200)
 
 
 def test_a_server_that_has_too_much_to_do_says_so(made, monkeypatch):
     monkeypatch.setattr(web, "WAITING", -1)
-    with listening(made) as address, pytest.raises(ProtocolError, match="Busy: .* Too many questions wait"):
+    with listening(made) as address, pytest.raises(ProtocolError, match=r"Busy: .* Too many questions wait"):
         OverHttp(address, "server").ask(b"x")
 
 
