@@ -133,7 +133,7 @@ def retrieval_historic(scale: float) -> Sequence[Measure]:
     for scheme in ("ko", "stern", "lipmaa", "gr"):
         asking, server, reading, up, down = apart(historic, scheme, entries, 64)
         words = (
-            f"{scheme}: {entries} entries of 64 bytes, {BITS} bits; client {asking:.2f} s to ask and {reading:.2f} s to "
+            f"{scheme}: {entries} entries of 64 bytes, {BITS} bits; client {asking:.2f} s to ask, {reading:.2f} s to "
             f"read, server {server:.2f} s, {up:,} bytes up, {down:,} down"
         )
         measures.append(Measure(f"{scheme}, CPU s in all, against 600", asking + server + reading, 600.0, 1.0, words))
