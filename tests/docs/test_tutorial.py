@@ -60,6 +60,7 @@ def blocks(path: str) -> list[tuple[str, str]]:
         ("docs/how-to/wealth-survey.md", 3),
         ("docs/how-to/population-risk.md", 6),
         ("docs/how-to/utility.md", 4),
+        ("docs/how-to/private-retrieval.md", 2),
         ("docs/methods/shuffle.md", 1),
         ("docs/methods/ipso.md", 1),
         ("docs/methods/reweight.md", 1),

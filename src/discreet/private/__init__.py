@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from discreet.private.retrieval.database import Database, build_database, load_database
     from discreet.private.retrieval.frames import Transcript
     from discreet.private.retrieval.server import RetrievalServer
-    from discreet.private.retrieval.simulation import Simulation, simulate
+    from discreet.private.retrieval.simulation import SimulatedRetrieval, simulate
     from discreet.private.retrieval.statements import RetrievalStatement, statements
     from discreet.private.retrieval.web import retrieval_app, serve_retrieval
     from discreet.private.retrieval.weighted_sums import WeightedSum
@@ -41,7 +41,7 @@ __all__ = [
     "RetrievalOption",
     "RetrievalServer",
     "RetrievalStatement",
-    "Simulation",
+    "SimulatedRetrieval",
     "Transcript",
     "WeightedSum",
     "advise",
@@ -65,7 +65,7 @@ if not TYPE_CHECKING:
             "retrieval.database": ["Database", "build_database", "load_database"],
             "retrieval.frames": ["Transcript"],
             "retrieval.server": ["RetrievalServer"],
-            "retrieval.simulation": ["Simulation", "simulate"],
+            "retrieval.simulation": ["SimulatedRetrieval", "simulate"],
             "retrieval.statements": ["RetrievalStatement", "statements"],
             "retrieval.web": ["retrieval_app", "serve_retrieval"],
             "retrieval.weighted_sums": ["WeightedSum"],

@@ -9,6 +9,7 @@ import json
 import socket
 import ssl
 import threading
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -23,10 +24,12 @@ from discreet.private.retrieval.channels import OverHttp
 from discreet.private.retrieval.client import RetrievalClient, retrieve
 from discreet.private.retrieval.database import build_database
 from discreet.private.retrieval.frames import Transcript
+from discreet.private.retrieval.lattice_parameters import VERSIONS
 from discreet.private.retrieval.pages import hashed
 from discreet.private.retrieval.public_tables import key_of
 from discreet.private.retrieval.server import RetrievalServer
 from discreet.private.retrieval.simulation import SIMULATED, simulate
+from discreet.private.retrieval.statements import statements_table
 from discreet.private.retrieval.two_servers import TwoServerXor
 from discreet.private.retrieval.web import require_safe_address, web_server
 from discreet.trust import make_keys
@@ -423,6 +426,16 @@ def test_a_simulation_gives_the_entry_and_every_message(scheme):
     assert done.bytes_down > 0
     with pytest.raises(ParameterError, match="There is no scheme 'magic'"):
         simulate([b"a"], 0, "magic")
+
+
+def test_the_page_shows_the_statements():
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "private-retrieval.md"
+    assert statements_table() in page.read_text(encoding="utf-8")
+    chosen = VERSIONS["lwe-1"]
+    (told,) = [one.assumption for one in ds.private.statements() if one.scheme == "simplepir"]
+    assert f"n = {chosen.dimension}" in told
+    assert f"σ = {chosen.deviation:.0f}" in told
+    assert f"2^{chosen.estimate().core_bits:.0f}" in told
 
 
 def test_statements_name_every_scheme_that_can_be_asked():

@@ -176,16 +176,22 @@ class LatticeScheme:
 
 def answer_lattice(entries: Entries, message: bytes, *, per_column: int, database: bytes = NO_DATABASE) -> bytes:
     """The server's part: it multiplies its whole database, whatever is asked, four questions a pass."""
-    from discreet.private.retrieval.lattice_kernels import weighted_columns
+    from discreet.private.retrieval.lattice_kernels import weighted_four, weighted_one
 
     frame = unpack(message, QUERY, "simplepir")
     columns = columns_of(entries, per_column)
     require_length(frame.body, 4 * len(columns) * frame.lookups, "The query")
-    weights = np.frombuffer(frame.body, "<u4").reshape(frame.lookups, len(columns)).copy()
-    found = np.zeros((frame.lookups, columns.shape[1]), np.uint32)
+    weights = np.frombuffer(frame.body, "<u4").reshape(frame.lookups, len(columns))
+    padded = np.zeros((-(-frame.lookups // 4) * 4, len(columns)), np.uint32)
+    padded[: frame.lookups] = weights
+    found = np.zeros((len(padded), columns.shape[1]), np.uint32)
     if not columns.flags.writeable:
         columns = columns.copy()
     for first in range(0, frame.lookups, 4):
-        weighted_columns(columns, weights[first : first + 4], found[first : first + 4])
+        if frame.lookups - first == 1:
+            weighted_one(columns, padded[first], found[first])
+        else:
+            weighted_four(columns, padded[first : first + 4], found[first : first + 4])
+    found = found[: frame.lookups]
     found -= np.uint32(128) * weights.sum(axis=1, dtype=np.uint32)[:, None]
     return pack("simplepir", ANSWER, found.tobytes(), frame.lookups, database)

@@ -20,7 +20,7 @@ SIMULATED = ("ko", "stern", "lipmaa", "gr", "xor", "simplepir")
 
 
 @dataclass(frozen=True)
-class Simulation:
+class SimulatedRetrieval:
     """What came of a simulated retrieval.
 
     Parameters
@@ -45,7 +45,9 @@ class Simulation:
         return sum(len(one.body) for one in self.transcript.messages if one.sender != "client")
 
 
-def simulate(given: Sequence[bytes] | Entries, index: int, scheme: str = "simplepir", **options: Any) -> Simulation:
+def simulate(
+    given: Sequence[bytes] | Entries, index: int, scheme: str = "simplepir", **options: Any
+) -> SimulatedRetrieval:
     """Retrieve an entry with all parties in this process.
 
     Parameters
@@ -84,7 +86,7 @@ def simulate(given: Sequence[bytes] | Entries, index: int, scheme: str = "simple
         transcript.passed(name, "client", "answer", answer(message))
         for name, message in zip(names, asked.messages, strict=True)
     ]
-    return Simulation(client.decode(asked, answers), transcript)
+    return SimulatedRetrieval(client.decode(asked, answers), transcript)
 
 
 def _parties(

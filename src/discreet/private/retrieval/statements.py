@@ -57,7 +57,7 @@ STATEMENTS = (
     RetrievalStatement(
         "ko",
         _ASKED,
-        "the line of the entry, bit by bit",
+        "the entry",
         "squares cannot be told from other numbers of Jacobi symbol 1 modulo a product of 3072 bits",
         _HONEST,
         "broken",
@@ -67,7 +67,7 @@ STATEMENTS = (
     RetrievalStatement(
         "gr",
         _ASKED,
-        "the entry, and others by later questions to the same answer only",
+        "the entry",
         "phi-hiding with a prime power of a fifth of 3072 bits",
         _HONEST,
         "broken",

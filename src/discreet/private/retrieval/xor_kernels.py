@@ -14,6 +14,12 @@ ONE = np.uint64(1)
 NONE = np.uint64(0)
 
 
+@kernel("uint64(uint64, int64)")
+def keep(byte: np.uint64, place: int) -> np.uint64:
+    """All ones where a bit is set, all zeros where it is not."""
+    return NONE - ((byte >> np.uint64(place)) & ONE)
+
+
 @kernel("void(uint64[:,::1], uint8[::1], uint64[::1])")
 def xor_one(rows: Words, mask: Masks, found: Words) -> None:
     """Exclusive or of the rows whose bit is set in a mask, eight rows a step, without a branch."""
@@ -21,51 +27,52 @@ def xor_one(rows: Words, mask: Masks, found: Words) -> None:
     for i in range(0, whole, 8):
         a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
         e, f, g, h = rows[i + 4], rows[i + 5], rows[i + 6], rows[i + 7]
-        byte = np.uint64(mask[i >> 3])
-        k0, k1 = NONE - (byte & ONE), NONE - ((byte >> np.uint64(1)) & ONE)
-        k2, k3 = NONE - ((byte >> np.uint64(2)) & ONE), NONE - ((byte >> np.uint64(3)) & ONE)
-        k4, k5 = NONE - ((byte >> np.uint64(4)) & ONE), NONE - ((byte >> np.uint64(5)) & ONE)
-        k6, k7 = NONE - ((byte >> np.uint64(6)) & ONE), NONE - ((byte >> np.uint64(7)) & ONE)
+        x = np.uint64(mask[i >> 3])
+        x0, x1, x2, x3 = keep(x, 0), keep(x, 1), keep(x, 2), keep(x, 3)
+        x4, x5, x6, x7 = keep(x, 4), keep(x, 5), keep(x, 6), keep(x, 7)
         for j in range(found.size):
-            low = (a[j] & k0) ^ (b[j] & k1) ^ (c[j] & k2) ^ (d[j] & k3)
-            found[j] ^= low ^ (e[j] & k4) ^ (f[j] & k5) ^ (g[j] & k6) ^ (h[j] & k7)
+            low = (a[j] & x0) ^ (b[j] & x1) ^ (c[j] & x2) ^ (d[j] & x3)
+            found[j] ^= low ^ (e[j] & x4) ^ (f[j] & x5) ^ (g[j] & x6) ^ (h[j] & x7)
     for i in range(whole, rows.shape[0]):
-        row = rows[i]
-        keep = NONE - ((np.uint64(mask[i >> 3]) >> np.uint64(i & 7)) & ONE)
+        row, one = rows[i], keep(np.uint64(mask[i >> 3]), i & 7)
         for j in range(found.size):
-            found[j] ^= row[j] & keep
+            found[j] ^= row[j] & one
 
 
 @kernel("void(uint64[:,::1], uint8[:,::1], uint64[:,::1])")
 def xor_four(rows: Words, masks: Masks, found: Words) -> None:
-    """The same for four masks in one pass over the rows, four rows a step."""
+    """The same for four masks in one pass over the rows."""
     p, q, r, s = found[0], found[1], found[2], found[3]
-    whole = rows.shape[0] // 4 * 4
-    for i in range(0, whole, 4):
+    whole = rows.shape[0] // 8 * 8
+    for i in range(0, whole, 8):
         a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
-        at, shift = i >> 3, np.uint64(i & 4)
-        x, y = np.uint64(masks[0, at]) >> shift, np.uint64(masks[1, at]) >> shift
-        z, u = np.uint64(masks[2, at]) >> shift, np.uint64(masks[3, at]) >> shift
-        x0, x1 = NONE - (x & ONE), NONE - ((x >> np.uint64(1)) & ONE)
-        x2, x3 = NONE - ((x >> np.uint64(2)) & ONE), NONE - ((x >> np.uint64(3)) & ONE)
-        y0, y1 = NONE - (y & ONE), NONE - ((y >> np.uint64(1)) & ONE)
-        y2, y3 = NONE - ((y >> np.uint64(2)) & ONE), NONE - ((y >> np.uint64(3)) & ONE)
-        z0, z1 = NONE - (z & ONE), NONE - ((z >> np.uint64(1)) & ONE)
-        z2, z3 = NONE - ((z >> np.uint64(2)) & ONE), NONE - ((z >> np.uint64(3)) & ONE)
-        u0, u1 = NONE - (u & ONE), NONE - ((u >> np.uint64(1)) & ONE)
-        u2, u3 = NONE - ((u >> np.uint64(2)) & ONE), NONE - ((u >> np.uint64(3)) & ONE)
+        e, f, g, h = rows[i + 4], rows[i + 5], rows[i + 6], rows[i + 7]
+        x, y = np.uint64(masks[0, i >> 3]), np.uint64(masks[1, i >> 3])
+        z, u = np.uint64(masks[2, i >> 3]), np.uint64(masks[3, i >> 3])
+        x0, x1, x2, x3 = keep(x, 0), keep(x, 1), keep(x, 2), keep(x, 3)
+        x4, x5, x6, x7 = keep(x, 4), keep(x, 5), keep(x, 6), keep(x, 7)
+        y0, y1, y2, y3 = keep(y, 0), keep(y, 1), keep(y, 2), keep(y, 3)
+        y4, y5, y6, y7 = keep(y, 4), keep(y, 5), keep(y, 6), keep(y, 7)
+        z0, z1, z2, z3 = keep(z, 0), keep(z, 1), keep(z, 2), keep(z, 3)
+        z4, z5, z6, z7 = keep(z, 4), keep(z, 5), keep(z, 6), keep(z, 7)
+        u0, u1, u2, u3 = keep(u, 0), keep(u, 1), keep(u, 2), keep(u, 3)
+        u4, u5, u6, u7 = keep(u, 4), keep(u, 5), keep(u, 6), keep(u, 7)
         for j in range(rows.shape[1]):
-            v, w, m, n = a[j], b[j], c[j], d[j]
-            p[j] ^= (v & x0) ^ (w & x1) ^ (m & x2) ^ (n & x3)
-            q[j] ^= (v & y0) ^ (w & y1) ^ (m & y2) ^ (n & y3)
-            r[j] ^= (v & z0) ^ (w & z1) ^ (m & z2) ^ (n & z3)
-            s[j] ^= (v & u0) ^ (w & u1) ^ (m & u2) ^ (n & u3)
+            aj, bj, cj, dj, ej, fj, gj, hj = a[j], b[j], c[j], d[j], e[j], f[j], g[j], h[j]
+            low = (aj & x0) ^ (bj & x1) ^ (cj & x2) ^ (dj & x3)
+            p[j] ^= low ^ (ej & x4) ^ (fj & x5) ^ (gj & x6) ^ (hj & x7)
+            low = (aj & y0) ^ (bj & y1) ^ (cj & y2) ^ (dj & y3)
+            q[j] ^= low ^ (ej & y4) ^ (fj & y5) ^ (gj & y6) ^ (hj & y7)
+            low = (aj & z0) ^ (bj & z1) ^ (cj & z2) ^ (dj & z3)
+            r[j] ^= low ^ (ej & z4) ^ (fj & z5) ^ (gj & z6) ^ (hj & z7)
+            low = (aj & u0) ^ (bj & u1) ^ (cj & u2) ^ (dj & u3)
+            s[j] ^= low ^ (ej & u4) ^ (fj & u5) ^ (gj & u6) ^ (hj & u7)
     for i in range(whole, rows.shape[0]):
         row = rows[i]
         for k in range(4):
-            keep = NONE - ((np.uint64(masks[k, i >> 3]) >> np.uint64(i & 7)) & ONE)
+            one, total = keep(np.uint64(masks[k, i >> 3]), i & 7), found[k]
             for j in range(rows.shape[1]):
-                found[k, j] ^= row[j] & keep
+                total[j] ^= row[j] & one
 
 
 @kernel("uint64(uint64[::1])")
