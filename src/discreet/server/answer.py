@@ -1,7 +1,7 @@
 """Answers: the protected table of a question, and nothing that was not protected.
 
-An answer is ``protect(data, method, tables=[spec])`` and nothing else; what is charged to the account is worked out from
-the same table before it leaves.
+An answer is ``protect(data, method, tables=[spec])`` and nothing else, or a sum of cells of one table that was
+protected so; what is charged to the account is worked out of the true table before the answer leaves.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from threading import Lock
 import numpy as np
 
 from discreet.keys import Key
-from discreet.model.arrays import Bools, Ints
+from discreet.model.arrays import Floats
 from discreet.model.public import PublicTable
 from discreet.model.table import Table
-from discreet.server.account import EVERYWHERE, Account, Entry
+from discreet.server.account import Account, Margin, Reading
 from discreet.server.dataset import Dataset
+from discreet.server.hypercube import summed
 from discreet.server.question import Question, Refusal, Selection
-from discreet.server.refinement import Margin, charges_of, margin_text, room_of
+from discreet.server.refinement import readings_of, room_of
 from discreet.server.selecting import selected, without_rows
-from discreet.server.universes import hidden_rows
 from discreet.verbs.protect import protect
+from discreet.verbs.tabulate import tabulate
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def answered(dataset: Dataset, question: Question, account: Account, key: Key | 
     question
         The question in its canonical form.
     account
-        Where refinements are charged before the answer is given.
+        Where readings are charged before the answer is given.
     key
         The secret of methods that draw while they answer.
 
@@ -80,77 +81,58 @@ def answered(dataset: Dataset, question: Question, account: Account, key: Key | 
     Refusal
         When the account has no room for it, or all of its areas are too small or too sparse.
     """
+    if dataset.policy.mode == "hypercube":
+        return _from_hypercube(dataset, question, key)
     data, spec = dataset.asked(question)
     release = protect(data, dataset.method, tables=[spec], key=key)
     true, public = release.custodian.tables[0], release.public.tables[0]
     refused = _refused(dataset, question, true)
-    if dataset.policy.mode == "table":
-        entries, room = charges(dataset, question, true)
-        account.charge(dataset.name, dataset.edition, entries, room, dataset.places)
+    charge(dataset, question, account, true)
     if refused:
-        public = _hidden(dataset, question, public, refused)
+        public = _hidden(dataset, public, refused)
     return Answer(question, replace(public, name=spec.name), tuple(sorted(refused)))
 
 
-def charges(dataset: Dataset, question: Question, table: Table) -> tuple[list[Entry], dict[Margin, float]]:
+def charge(dataset: Dataset, question: Question, account: Account, true: Table | None = None) -> None:
+    """Charge the table of a question to the account, once for everybody.
+
+    The table of one area is charged as that of all areas of its kind: all of them together read the areas above. What
+    that comes to is found by counting once; it is free for all of them afterwards.
+
+    Parameters
+    ----------
+    dataset
+        The data set.
+    question
+        The question.
+    account
+        Where readings are kept.
+    true
+        The true table, where it was made already.
+    """
+    whole = dataset.without_area(question)
+    if account.has(dataset.name, dataset.edition, whole.digest):
+        return
+    if true is None or whole != question:
+        data, spec = dataset.asked(whole)
+        true = tabulate(data, specs=[spec]).tables[0]
+    readings, room = charges(dataset, whole, true)
+    account.charge(dataset.name, dataset.edition, whole.digest, readings, room)
+
+
+def charges(dataset: Dataset, question: Question, table: Table) -> tuple[list[Reading], dict[Margin, float]]:
     """What a table adds to the account, and how much room its margins have."""
     levels = [dataset.levels[name][level - 1] for name, level in question.variables]
-    geography, areas = dataset.geography, dataset.areas
-    scope, depth = EVERYWHERE, 0
-    if question.area is not None and areas is not None and question.area != areas.total:
-        scope, depth = question.area, int(areas.depth[areas.index[question.area]])
-    entries = []
-    for charge in charges_of(table, levels):
-        own = charge.margin
-        if scope != EVERYWHERE:
-            own = _joined(charge.margin, str(geography), depth)
-        subject = f"{question.value or ''}|{own}"
-        entries.append(Entry(subject, scope, question.digest, charge.precision))
-    if scope != EVERYWHERE:
-        entries += _upwards(dataset, question, scope, depth)
-    room = {
-        entry.margin: room_of(entry.margin.partition("|")[2], dataset.levels, dataset.facts.most_precision)
-        for entry in entries
-    }
-    return entries, room
+    readings = list(readings_of(table, levels, question.value, question.universe))
+    margins = {reading.margin for reading in readings}
+    return readings, {margin: room_of(margin, dataset.levels, dataset.facts.most_precision) for margin in margins}
 
 
-def _joined(margin: Margin, name: str, depth: int) -> Margin:
-    parts = [part.rpartition(":") for part in margin.split(",")] if margin else []
-    return margin_text([*(part[0] for part in parts), name], [*(int(part[2]) for part in parts), depth])
-
-
-def _upwards(dataset: Dataset, question: Question, scope: str, depth: int) -> list[Entry]:
-    """What tables of one area add to the areas above it: with its neighbours' they are a refinement of those.
-
-    All areas side by side make one further reading, and so it is charged once, whichever of them is asked.
-    """
-    assert dataset.areas is not None
-    found = []
-    table = f"areas:{depth}|{question.universe}|{question.variables}"
-    codes, parents = dataset.areas.codes, dataset.areas.parents
-    inside = int(dataset.areas.index[scope])
-    for above in dataset.places.chain(scope)[1:]:
-        place = dataset.areas.index[str(dataset.areas.total) if above == EVERYWHERE else above]
-        level = int(dataset.areas.depth[place])
-        beside = max(2, int(np.sum(_below(parents, place) & (dataset.areas.depth == dataset.areas.depth[inside]))))
-        own = margin_text(
-            [*question.names, *([str(dataset.geography)] if level else [])],
-            [*(number for _, number in question.variables), *([level] if level else [])],
-        )
-        scope_above = EVERYWHERE if above == EVERYWHERE else codes[place]
-        found.append(Entry(f"{question.value or ''}|{own}", scope_above, table, 1 / beside))
-    return found
-
-
-def _below(parents: Ints, place: int) -> Bools:
-    """Which codes stand below one."""
-    found = np.zeros(len(parents), np.bool_)
-    frontier = np.array([place])
-    while len(frontier):
-        found[frontier] = True
-        frontier = np.flatnonzero(np.isin(parents, frontier) & ~found)
-    return found
+def _from_hypercube(dataset: Dataset, question: Question, key: Key | None) -> Answer:
+    """An answer that is a sum of published cells; there is nothing to average, and so nothing is charged."""
+    whole = dataset.hypercube(question.universe, question.value, key)
+    refused = dataset.refused[question.universe] if dataset.geography in question.names else frozenset()
+    return Answer(question, summed(dataset, whole, question, refused), tuple(sorted(refused)))
 
 
 # ---- areas ------------------------------------------------------------------------------------------------
@@ -174,7 +156,7 @@ def _refused(dataset: Dataset, question: Question, table: Table) -> frozenset[st
     return frozenset(refused)
 
 
-def _sparseness(table: Table, below: int, k: int | None) -> np.ndarray:
+def _sparseness(table: Table, below: int, k: int | None) -> Floats:
     """Share of small counts among the finest cells that are not empty: of each area, or of the whole."""
     assert table.records is not None
     finest = np.ones(len(table), np.bool_)
@@ -188,7 +170,7 @@ def _sparseness(table: Table, below: int, k: int | None) -> np.ndarray:
     return small / np.maximum(np.bincount(area, minlength=size), 1)
 
 
-def _hidden(dataset: Dataset, question: Question, table: PublicTable, refused: frozenset[str]) -> PublicTable:
+def _hidden(dataset: Dataset, table: PublicTable, refused: frozenset[str]) -> PublicTable:
     """A table without the areas that are not answered."""
     k = table.variables.index(str(dataset.geography))
     place = {code: i for i, code in enumerate(table.code_lists[k])}
@@ -219,4 +201,4 @@ def shown(dataset: Dataset, answer: Answer, selection: Selection) -> PublicTable
     return selected(answer.table, selection, totals)
 
 
-__all__ = ["Answer", "Answers", "answered", "charges", "hidden_rows", "shown"]
+__all__ = ["Answer", "Answers", "answered", "charge", "charges", "shown"]

@@ -7,34 +7,35 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from discreet.engine.column_files import open_columns, write_columns
+from discreet.engine.column_files import Columns, open_columns
 from discreet.engine.column_folder import hierarchy_of
+from discreet.engine.column_writer import write_columns
 from discreet.engine.record_keys import MadeKeys
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError
 from discreet.keys import Key
 from discreet.methods.base import TablePublisher
-from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
+from discreet.model.public import PublicTable
 from discreet.model.spec import TableSpec
 from discreet.recipe.job import RecipeJob
 from discreet.recipe.schema import OutputPart, Recipe
-from discreet.server.account import EVERYWHERE, Geography
 from discreet.server.catalogue import EVERYBODY, Catalogue, PolicyPart, catalogue_of, read_catalogue
 from discreet.server.levels import Level, levels_of
 from discreet.server.question import Question
 from discreet.server.refinement import largest_precision, noise_variance
-from discreet.server.universes import refused_areas
+from discreet.server.universes import count_atoms, refused_areas
 from discreet.trust import PublicKey, SigningKey, read_signature
+from discreet.verbs.protect import protect
 
 FORMAT = "discreet data set 1"
 FILES = ("catalogue.json", "facts.json")
@@ -86,6 +87,8 @@ class Dataset:
     manifest: DatasetManifest
     hierarchies: Mapping[str, Hierarchy]
     data: Microdata
+    _hypercubes: dict[tuple[str, str | None], PublicTable] = field(default_factory=dict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     @property
     def name(self) -> str:
@@ -132,21 +135,6 @@ class Dataset:
         """Areas that each universe is not answered for."""
         return {name: frozenset(areas) for name, areas in self.facts.refused.items()}
 
-    @cached_property
-    def places(self) -> Geography:
-        """Which areas lie in which."""
-        if self.areas is None:
-            return Geography({})
-        names, parents = self.areas.codes, self.areas.parents.tolist()
-        top = self.areas.total
-        return Geography(
-            {
-                code: EVERYWHERE if parent < 0 or names[parent] == top else names[parent]
-                for code, parent in zip(names, parents, strict=True)
-                if code != top
-            }
-        )
-
     def where(self, question: Question) -> tuple[Condition, ...]:
         """Which records a question is about."""
         where = self.conditions[question.universe]
@@ -155,6 +143,27 @@ class Dataset:
         codes = tuple(self.areas.covered(question.area))
         mine = Condition(str(self.geography), "==", codes) if len(codes) == 1 else None
         return (*where, mine or Condition(str(self.geography), "in", codes))
+
+    def without_area(self, question: Question) -> Question:
+        """The table that the table of one area is a part of: that of all areas of its kind."""
+        if question.area is None or self.areas is None:
+            return question
+        depth = int(self.areas.depth[self.areas.index[question.area]])
+        if depth == 0:
+            return replace(question, area=None)
+        depth = min(depth, len(self.levels[str(self.geography)]))
+        variables = tuple(sorted((*question.variables, (str(self.geography), depth))))
+        return replace(question, area=None, variables=variables)
+
+    def hypercube(self, universe: str, value: str | None, key: Key | None) -> PublicTable:
+        """The one protected table of a universe that answers are sums of; it is made once."""
+        with self._lock:
+            if (universe, value) not in self._hypercubes:
+                finest = tuple((name, len(self.levels[name])) for name in sorted(self.policy.hypercube))
+                data, spec = self.asked(Question(self.name, self.edition, universe, None, finest, value))
+                release = protect(data, self.method, tables=[spec], key=key)
+                self._hypercubes[universe, value] = release.public.tables[0]
+            return self._hypercubes[universe, value]
 
     def asked(self, question: Question) -> tuple[Microdata, TableSpec]:
         """The records and the table of a question, as :func:`discreet.protect` takes them."""
@@ -206,12 +215,15 @@ def build_dataset(
     path = Path(folder)
     if os.path.lexists(path):
         raise OutputError(
-            f"{path.name!r} exists, and a data set never changes.", hint="A correction is a new edition: another folder."
+            f"{path.name!r} exists, and a data set never changes.",
+            hint="A correction is a new edition: another folder.",
         )
     signer = None if sign is None else SigningKey.from_file(sign)
     job = RecipeJob(_as_recipe(found), Path(catalogue).parent, allow_outside)
     source = job.source()
-    hierarchies = {name: _labelled(job.hierarchy(name, source), found.variables[name].names) for name in found.variables}
+    hierarchies = {
+        name: _labelled(job.hierarchy(name, source), found.variables[name].names) for name in found.variables
+    }
     for name, hierarchy in hierarchies.items():
         levels_of(name, hierarchy)
     data = job.microdata()
@@ -230,8 +242,7 @@ def build_dataset(
             universes={name: where for name, where in found.conditions.items() if where},
         )
         _write(part / "catalogue.json", msgspec.json.format(msgspec.json.encode(found), indent=1))
-        opened = Microdata(part / COLUMNS, engine="columns")
-        facts = _facts(found, opened, hierarchies)
+        facts = _facts(found, open_columns(part / COLUMNS), hierarchies)
         _write(part / "facts.json", msgspec.json.format(msgspec.json.encode(facts), indent=1))
         manifest = DatasetManifest(
             format=FORMAT,
@@ -255,7 +266,7 @@ def build_dataset(
 def _as_recipe(catalogue: Catalogue) -> Recipe:
     """What a recipe would say of the same records."""
     parts = {name: part.hierarchy for name, part in catalogue.variables.items() if part.hierarchy is not None}
-    return Recipe(version=1, data=catalogue.data, hierarchies=parts, protect=[], output=OutputPart())
+    return Recipe(version=1, data=catalogue.data, hierarchies=parts, protect=[], output=OutputPart(directory="."))
 
 
 def _labelled(hierarchy: Hierarchy, names: Mapping[str, str]) -> Hierarchy:
@@ -283,30 +294,16 @@ def _made_keys(catalogue: Catalogue, data: Microdata, key: Key) -> MadeKeys | No
     return MadeKeys(data.identifier[0], key.secret, int(version), modulus)
 
 
-def _facts(catalogue: Catalogue, data: Microdata, hierarchies: Mapping[str, Hierarchy]) -> Facts:
-    from discreet.verbs.tabulate import tabulate
-
+def _facts(catalogue: Catalogue, columns: Columns, hierarchies: Mapping[str, Hierarchy]) -> Facts:
     areas = None if catalogue.geography is None else hierarchies[catalogue.geography.variable]
-    name = next(iter(hierarchies)) if catalogue.geography is None else catalogue.geography.variable
-
-    def count(where: tuple[Condition, ...]) -> Ints:
-        spec = TableSpec(by={name: hierarchies[name]}, where=where, weight=False, holders=False)
-        try:
-            table = tabulate(data, specs=[spec]).tables[0]
-        except InputError:  # nobody is in it
-            return np.zeros(len(hierarchies[name]), np.int64)
-        found = np.zeros(len(hierarchies[name]), np.int64)
-        assert table.records is not None
-        found[table.codes[:, 0]] = table.records
-        return found if areas is not None else found[[hierarchies[name].index[str(hierarchies[name].total)]]]
-
+    atoms = count_atoms(columns, catalogue.conditions.values(), areas)
     policy = catalogue.policy
     if policy.mode == "hypercube":
         variance, most = 1.0, float("inf")
     else:
         variance = noise_variance(catalogue.method)
         most = largest_precision(policy.exact_share, variance)
-    return Facts(refused=refused_areas(catalogue, areas, count), most_precision=min(most, 1e9), variance=variance)
+    return Facts(refused=refused_areas(catalogue, areas, atoms), most_precision=min(most, 1e9), variance=variance)
 
 
 # ---- opening ------------------------------------------------------------------------------------------------
@@ -338,9 +335,7 @@ def open_dataset(folder: str | Path, *, signed_by: str | Path | None = None, che
             f"{path.name!r} is not the folder of a data set.", hint="Make one: discreet dataset build"
         ) from None
     if manifest.format != FORMAT:
-        raise InputError(
-            f"{path.name!r} was made by another version of discreet.", hint="Build the data set again."
-        )
+        raise InputError(f"{path.name!r} was made by another version of discreet.", hint="Build the data set again.")
     if signed_by is not None:
         signature = path / SIGNATURE
         if not signature.is_file() or not PublicKey.from_file(signed_by).signed(text, read_signature(signature)):

@@ -113,13 +113,20 @@ def _check_combination(dataset: Dataset, question: Question) -> None:
         beside = f" besides {dataset.geography}" if dataset.geography else ""
         raise Refusal(
             "too-many-variables",
-            f"The question has {counted(len(asked_for), 'variable')}{beside}, and {policy.most_variables} are answered.",
+            f"The question has {counted(len(asked_for), 'variable')}{beside}, and {policy.most_variables} are answered "
+            "at most.",
             hint="Leave some out.",
         )
     for pair in policy.refused:
         if set(pair) <= set(question.names):
             raise Refusal("not-together", f"{listed(pair)} are not answered together.", hint="Leave one of them out.")
-    if policy.combinations and not any(set(question.names) <= set(fine) for fine in policy.combinations):
+    fixed = dataset.method.kind == "drop_add"  # a margin of a table, asked alone, would have other noise
+    if fixed and any(level < len(dataset.levels[name]) for name, level in question.variables):
+        raise Refusal("fixed-tables", "This data set answers whole tables only.", hint="Leave levels out.")
+    asked_names = set(question.names)
+    if policy.combinations and not any(
+        asked_names == set(fine) if fixed else asked_names <= set(fine) for fine in policy.combinations
+    ):
         raise Refusal(
             "not-listed",
             f"There is no table by {listed(question.names)}.",
@@ -139,7 +146,9 @@ def _selection(dataset: Dataset, question: Question, body: QuestionBody, order: 
         for name in given:
             if name not in chosen:
                 raise Refusal(
-                    "unknown-variable", unknown_name("variable", name[:80], chosen, f"the question ({part})"), status=400
+                    "unknown-variable",
+                    unknown_name("variable", name[:80], chosen, f"the question ({part})"),
+                    status=400,
                 )
     codes = {name: dataset.levels[name][level - 1].hierarchy.index for name, level in chosen.items()}
     for name, wanted in body.select.items():
@@ -149,12 +158,17 @@ def _selection(dataset: Dataset, question: Question, body: QuestionBody, order: 
             _known_codes(name, members, codes[name])
             if group in codes[name]:
                 raise Refusal(
-                    "group-name", f"{group[:80]!r} is a code of {name!r} already.", hint="Call the group otherwise.", status=400
+                    "group-name",
+                    f"{group[:80]!r} is a code of {name!r} already.",
+                    hint="Call the group otherwise.",
+                    status=400,
                 )
             if not members or len(set(members)) < len(members):
                 raise Refusal(
-                    "group-members", f"Group {group[:80]!r} of {name!r} is empty or names a code twice.",
-                    hint="List each code once.", status=400,
+                    "group-members",
+                    f"Group {group[:80]!r} of {name!r} is empty or names a code twice.",
+                    hint="List each code once.",
+                    status=400,
                 )
             _refuse_overlap(dataset, name, chosen[name], group, members)
     return Selection(
@@ -180,7 +194,9 @@ def _refuse_overlap(dataset: Dataset, name: str, level: int, group: str, members
         covered = set(hierarchy.covered(code))
         if covered & seen:
             raise Refusal(
-                "group-members", f"Codes of group {group[:80]!r} of {name!r} overlap.",
-                hint="Leave out codes that others contain.", status=400,
+                "group-members",
+                f"Codes of group {group[:80]!r} of {name!r} overlap.",
+                hint="Leave out codes that others contain.",
+                status=400,
             )
         seen |= covered

@@ -104,11 +104,15 @@ def decode_question(raw: bytes) -> QuestionBody:
     if len(raw) > LARGEST:
         raise Refusal("too-large", f"The question has more than {LARGEST:,} bytes.", hint="Ask less.", status=413)
     if _depth(raw) > DEEPEST:
-        raise Refusal("too-deep", f"The question is nested deeper than {DEEPEST} levels.", hint="See /openapi.json.", status=400)
+        raise Refusal(
+            "too-deep", f"The question is nested deeper than {DEEPEST} levels.", hint="See /openapi.json.", status=400
+        )
     try:
         return msgspec.json.decode(raw, type=QuestionBody)
     except msgspec.ValidationError as error:
-        raise Refusal("not-a-question", f"The question cannot be read: {error}.", hint="See /openapi.json.", status=400) from None
+        raise Refusal(
+            "not-a-question", f"The question cannot be read: {error}.", hint="See /openapi.json.", status=400
+        ) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Refusal("not-json", "The question is not JSON.", hint="Send JSON in UTF-8.", status=400) from None
 
