@@ -55,6 +55,7 @@ def joined_key(shares: Sequence[str], root: x509.Certificate) -> EllipticCurvePr
 
     library = _library()
     found: dict[int, Any] = {}
+    splits = set()
     for place, words in enumerate(shares, start=1):
         try:
             share = library.Share.from_mnemonic(words)
@@ -63,9 +64,10 @@ def joined_key(shares: Sequence[str], root: x509.Certificate) -> EllipticCurvePr
                 f"Share number {place} of those given is mistyped or damaged.", hint="Compare it with its paper."
             ) from None
         found[share.index] = share
+        splits.add((share.common_parameters(), share.group_parameters()))
     if not found:
         raise InputError("No share of the root key is given.", hint="Give as many as are needed.")
-    if len({one.common_parameters() for one in found.values()}) > 1:
+    if len(splits) > 1:
         raise InputError(
             "The shares were not made together.", hint="After a new split, shares of the one before are worth nothing."
         )
