@@ -36,7 +36,7 @@ challenge (passkeys), 3 key and two-way challenge by certificates, 4 the same wi
 
 
 @dataclass(frozen=True)
-class Rule:
+class RoleRule:
     """Who may do something, and what else it needs."""
 
     roles: frozenset[Role]
@@ -63,30 +63,30 @@ def _of(*roles: Role) -> frozenset[Role]:
     return frozenset(roles)
 
 
-RULES: Mapping[str, Rule] = {
-    "catalogue.read": Rule(_of(P, G, R, V, O, D), level=0),
-    "table.ask": Rule(_of(P, G, R, V, O, D), level=0),
-    "history.read": Rule(_of(G, R, V, O, D), level=0, own=True),
-    "project.request": Rule(_of(G, R), level=0),
-    "project.read": Rule(_of(R), own=True),
-    "table.ask_confidential": Rule(_of(R), own=True),
-    "extract.request": Rule(_of(R), own=True),
-    "project.approve": Rule(_of(D), not_own=True),
-    "dataset.register": Rule(_of(D)),
-    "dataset.withdraw": Rule(_of(D)),
-    "rules.change": Rule(_of(D), approvers=_of(D, O)),
-    "key.change": Rule(_of(D), approvers=_of(D, O)),
-    "output.review": Rule(_of(V), not_own=True),
-    "output.release": Rule(_of(V, O), not_own=True, approvers=_of(V, O)),
-    "registration.check": Rule(_of(N), not_own=True),
-    "certificate.issue": Rule(_of(C), not_own=True),
-    "certificate.renew": Rule(_of(G, R, V, O, D, N, C, A), own=True),
-    "certificate.suspend": Rule(_of(N, C)),
-    "certificate.revoke": Rule(_of(N, C)),
-    "revocation.override": Rule(_of(C), approvers=_of(N, C)),
-    "role.grant": Rule(_of(N, A), not_own=True, approvers=_of(N, A, D)),
-    "server.operate": Rule(_of(A)),
-    "log.read": Rule(_of(L)),
+RULES: Mapping[str, RoleRule] = {
+    "catalogue.read": RoleRule(_of(P, G, R, V, O, D), level=0),
+    "table.ask": RoleRule(_of(P, G, R, V, O, D), level=0),
+    "history.read": RoleRule(_of(G, R, V, O, D), level=0, own=True),
+    "project.request": RoleRule(_of(G, R), level=0),
+    "project.read": RoleRule(_of(R), own=True),
+    "table.ask_confidential": RoleRule(_of(R), own=True),
+    "extract.request": RoleRule(_of(R), own=True),
+    "project.approve": RoleRule(_of(D), not_own=True),
+    "dataset.register": RoleRule(_of(D)),
+    "dataset.withdraw": RoleRule(_of(D)),
+    "rules.change": RoleRule(_of(D), approvers=_of(D, O)),
+    "key.change": RoleRule(_of(D), approvers=_of(D, O)),
+    "output.review": RoleRule(_of(V), not_own=True),
+    "output.release": RoleRule(_of(V, O), not_own=True, approvers=_of(V, O)),
+    "registration.check": RoleRule(_of(N), not_own=True),
+    "certificate.issue": RoleRule(_of(C), not_own=True),
+    "certificate.renew": RoleRule(_of(G, R, V, O, D, N, C, A), own=True),
+    "certificate.suspend": RoleRule(_of(N, C)),
+    "certificate.revoke": RoleRule(_of(N, C)),
+    "revocation.override": RoleRule(_of(C), approvers=_of(N, C)),
+    "role.grant": RoleRule(_of(N, A), not_own=True, approvers=_of(N, A, D)),
+    "server.operate": RoleRule(_of(A)),
+    "log.read": RoleRule(_of(L)),
 }
 """The table: action, and who may."""
 

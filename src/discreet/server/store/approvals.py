@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, select, update
 from discreet.errors import InputError
 from discreet.server.denied import Denied
 from discreet.server.store.database import new_id, read, written
-from discreet.server.store.part import Part, plain_text
+from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import APPROVAL, APPROVAL_VOTE
 
 T, V = APPROVAL, APPROVAL_VOTE
@@ -41,7 +41,7 @@ class ApprovalRow:
         return len(others) >= NEEDED and not self.disagreed and not self.used and now - self.requested <= LASTS
 
 
-class Approvals(Part):
+class Approvals(StorePart):
     """Requests that need four eyes, and votes on them."""
 
     def request(self, action: str, subject: str, requested_by: int) -> int:

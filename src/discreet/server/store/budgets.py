@@ -9,14 +9,14 @@ from sqlalchemy import Connection, delete, select
 from discreet.errors import ParameterError
 from discreet.server.denied import Denied
 from discreet.server.store.database import insert_into, read, written
-from discreet.server.store.part import Part, plain_text
+from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import BUDGET
 
 T = BUDGET
 LARGEST = 2**62
 
 
-class Budgets(Part):
+class Budgets(StorePart):
     """Cells that were asked for, per holder and day (UTC)."""
 
     def reserve(self, holder: str, cells: int, most: int) -> None:
@@ -39,7 +39,7 @@ class Budgets(Part):
                 set_={"cells": T.c.cells + entry.excluded.cells},
                 where=T.c.cells + entry.excluded.cells <= most,
             )
-            return connection.execute(entry).rowcount == 1
+            return connection.execute(entry.returning(T.c.day)).first() is not None
 
         if cells > most or not written(self.engine, work):
             raise Denied(

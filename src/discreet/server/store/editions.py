@@ -13,7 +13,7 @@ from discreet.errors import InputError
 from discreet.server.denied import Denied
 from discreet.server.store.database import insert_into, read, written
 from discreet.server.store.failures import StoreConflict
-from discreet.server.store.part import Part, plain_text
+from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import DATASET_EDITION
 
 T = DATASET_EDITION
@@ -68,7 +68,7 @@ def refuse_closed(row: EditionRow) -> None:
         )
 
 
-class Editions(Part):
+class Editions(StorePart):
     """Editions of data sets."""
 
     def register(self, dataset: str, edition: str, *, key_fingerprint: str, key_version: int) -> EditionRow:

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, delete
 
 from discreet.server.denied import Denied
 from discreet.server.store.database import insert_into, written
-from discreet.server.store.part import Part, digest_of, plain_text
+from discreet.server.store.part import StorePart, digest_of, plain_text
 from discreet.server.store.tables import NONCE
 
 T = NONCE
@@ -15,7 +15,7 @@ SKEW = 300
 SHORTEST = 16
 
 
-class Nonces(Part):
+class Nonces(StorePart):
     """Nonces that were seen."""
 
     def use(self, signer: str, nonce: str, signed_at: int) -> None:
@@ -42,7 +42,7 @@ class Nonces(Part):
 
         def work(connection: Connection) -> bool:
             entry = insert_into(connection, T).values(values).on_conflict_do_nothing()
-            return connection.execute(entry).rowcount == 1
+            return connection.execute(entry.returning(T.c.digest)).first() is not None
 
         if not written(self.engine, work):
             raise Denied("replay", "The request was here before.", hint="Sign a new one.", status=401)

@@ -7,7 +7,7 @@ import secrets
 from sqlalchemy import Connection, delete, insert
 
 from discreet.server.store.database import written
-from discreet.server.store.part import Part, digest_of
+from discreet.server.store.part import StorePart, digest_of
 from discreet.server.store.tables import ONE_TIME
 
 T = ONE_TIME
@@ -15,7 +15,7 @@ LASTS = 600
 """Seconds."""
 
 
-class OneTimes(Part):
+class OneTimes(StorePart):
     """Secrets that are good once."""
 
     def make(self, purpose: str, payload: str) -> str:

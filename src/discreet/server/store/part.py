@@ -17,7 +17,7 @@ LONGEST = 4096
 
 
 @dataclass(frozen=True)
-class Part:
+class StorePart:
     """A part of the store."""
 
     engine: Engine = field(repr=False)

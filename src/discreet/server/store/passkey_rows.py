@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, insert, select, update
 
 from discreet.server.store.database import read, written
-from discreet.server.store.part import Part, plain_text
+from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import PASSKEY
 
 T = PASSKEY
@@ -23,7 +23,7 @@ class PasskeyRow:
     uses: int
 
 
-class PasskeyRows(Part):
+class PasskeyRows(StorePart):
     """Passkeys of people."""
 
     def add(self, credential: str, principal_id: int, public_key: bytes, uses: int) -> None:

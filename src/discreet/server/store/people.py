@@ -14,7 +14,7 @@ from discreet.server.roles import Role, refuse_incompatible, role_named
 from discreet.server.store.approvals import used_in
 from discreet.server.store.database import new_id, read, written
 from discreet.server.store.failures import StoreConflict
-from discreet.server.store.part import Part, plain_text
+from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import CERTIFICATE, OUTSIDE_IDENTITY, PRINCIPAL, ROLE_OF, SESSION
 
 FOUNDERS = 3
@@ -55,7 +55,7 @@ class Founder:
     role: Role
 
 
-class People(Part):
+class People(StorePart):
     """People, certificates and roles."""
 
     def add(self, name: str, email: str) -> int:

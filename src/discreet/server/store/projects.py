@@ -12,7 +12,7 @@ from discreet.errors import InputError
 from discreet.server.denied import Denied
 from discreet.server.store.database import insert_into, new_id, read, written
 from discreet.server.store.editions import edition_in
-from discreet.server.store.part import Part, plain_text
+from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import PROJECT, PROJECT_GRANT, PROJECT_MEMBER
 
 T, G, M = PROJECT, PROJECT_GRANT, PROJECT_MEMBER
@@ -42,7 +42,7 @@ class GrantRow:
     """The finest level of areas; ``None`` where areas may not be asked for."""
 
 
-class Projects(Part):
+class Projects(StorePart):
     """Projects and what they were granted."""
 
     def request(self, name: str, requested_by: int, *, licence: str, expires: int) -> int:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, insert, select
 
 from discreet.server.store.database import new_id, read, written
 from discreet.server.store.editions import edition_in
-from discreet.server.store.part import Part, plain_text
+from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import DATASET_EDITION, QUESTION
 
 T, E = QUESTION, DATASET_EDITION
@@ -30,7 +30,7 @@ class QuestionRow:
     asked: int
 
 
-class Questions(Part):
+class Questions(StorePart):
     """Questions that were asked."""
 
     def enter(

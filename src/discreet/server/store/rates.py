@@ -9,13 +9,13 @@ from sqlalchemy import Connection, case, delete
 from discreet.errors import ParameterError
 from discreet.server.denied import Denied
 from discreet.server.store.database import insert_into, written
-from discreet.server.store.part import Part, plain_text
+from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import BUCKET
 
 T = BUCKET
 
 
-class Rates(Part):
+class Rates(StorePart):
     """Buckets that fill at a rate, up to a size."""
 
     def take(self, holder: str, *, rate: float, size: float, cost: float = 1.0) -> None:
@@ -50,7 +50,7 @@ class Rates(Part):
             entry = entry.on_conflict_do_update(
                 index_elements=[T.c.holder], set_={"tokens": full - cost, "filled": later}, where=full >= cost
             )
-            return connection.execute(entry).rowcount == 1
+            return connection.execute(entry.returning(T.c.holder)).first() is not None
 
         if not written(self.engine, work):
             raise Denied(

@@ -16,7 +16,7 @@ from discreet.server.account import EVERYWHERE, Entry, Geography, check_room
 from discreet.server.refinement import Margin
 from discreet.server.store.database import read, written
 from discreet.server.store.editions import edition_in, refuse_closed
-from discreet.server.store.part import Part
+from discreet.server.store.part import StorePart
 from discreet.server.store.tables import REFINEMENT
 
 T = REFINEMENT
@@ -25,7 +25,7 @@ MANY = 200
 
 
 @dataclass(frozen=True)
-class Refinements(Part):
+class Refinements(StorePart):
     """What has been told of each margin of each edition. It is an ``Account``."""
 
     _inner: dict[int, tuple[Geography, frozenset[str]]] = field(default_factory=dict, repr=False)

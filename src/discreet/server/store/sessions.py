@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, insert, or_, select, update
 from discreet.errors import ParameterError
 from discreet.server.denied import who_are_you
 from discreet.server.store.database import read, written
-from discreet.server.store.part import Part, digest_of
+from discreet.server.store.part import StorePart, digest_of
 from discreet.server.store.people import Person, person_in
 from discreet.server.store.tables import SESSION
 
@@ -66,7 +66,7 @@ def csrf_holds(token: str, given: str) -> bool:
     return compare_digest(csrf_token(token).encode(), given.encode("utf-8", "surrogatepass"))
 
 
-class Sessions(Part):
+class Sessions(StorePart):
     """Sessions of browsers."""
 
     def start(
