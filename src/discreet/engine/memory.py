@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from discreet.engine.encode import Records, needed_columns, read_records, require_room
-from discreet.files.frames import read_columns
+from discreet.files.frames import column_names, read_columns
 from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
@@ -36,6 +36,10 @@ class MemoryEngine:
             yield prepared.keyed(keys).records(specs, weight)
         else:
             yield _with_keys(data, specs, weight, keys)
+
+    def names(self, data: Microdata) -> list[str]:
+        """Names of the columns."""
+        return column_names(data.source, data.delimiter)
 
     def pieces(
         self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()

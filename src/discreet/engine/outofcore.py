@@ -42,7 +42,7 @@ from discreet.engine.protocol import KeyedAmounts, OpenedRecords
 from discreet.engine.record_keys import MADE_KEY, MadeKeys, no_identifier, same_identifier
 from discreet.engine.staging import Session, Source, opened
 from discreet.errors import ParameterError, unknown_codes
-from discreet.files.frames import bad_numbers, no_record_left
+from discreet.files.frames import bad_numbers, column_names, no_record_left
 from discreet.model.arrays import Floats, Ints
 from discreet.model.condition import Condition
 from discreet.model.hierarchy import Hierarchy
@@ -74,6 +74,10 @@ class DuckdbEngine:
         path = _path(data)
         with opened() as session:
             yield FileRecords(session, path, data, specs, weight, keys)
+
+    def names(self, data: Microdata) -> list[str]:
+        """Names of the columns of the file."""
+        return column_names(data.source, data.delimiter)
 
     def pieces(
         self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()

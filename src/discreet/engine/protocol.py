@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from discreet.engine.encode import Records
     from discreet.engine.record_keys import MadeKeys
 
-HOMES = {"memory": "discreet.engine.memory", "duckdb": "discreet.engine.outofcore"}
+HOMES = {
+    "memory": "discreet.engine.memory",
+    "duckdb": "discreet.engine.outofcore",
+    "columns": "discreet.engine.columns",
+}
 """Modules of the engines by name; one is imported when it is first asked for."""
 
 
@@ -91,6 +95,9 @@ class Engine(Protocol):
 
         ``keys`` asks for record keys made of identifiers, in place of those that the records have.
         """
+
+    def names(self, data: Microdata) -> list[str]:
+        """Names of the columns of the records."""
 
     def pieces(
         self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()

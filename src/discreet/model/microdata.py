@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from discreet.rules.records import RecordRule
 
 Names = str | Sequence[str]
-EngineName = Literal["memory", "duckdb"]
+EngineName = Literal["memory", "duckdb", "columns"]
 ROLES = {
     "contributor": CONTRIBUTOR,
     "weight": WEIGHT,
