@@ -11,6 +11,7 @@ import click
 
 from discreet.cli.group import Commands
 from discreet.cli.options import EARLIER, FOLDER, JSON, OUTSIDE, RECIPE, REPLACE
+from discreet.cli.serving import dataset, serve
 from discreet.cli.structure import structure
 from discreet.cli.terminal import errors, progress, result
 
@@ -593,3 +594,5 @@ def schema() -> None:
 
 
 main.add_command(structure)
+main.add_command(dataset)
+main.add_command(serve)

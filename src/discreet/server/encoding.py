@@ -94,9 +94,7 @@ ENCODINGS: dict[str, Encoding] = {
     "jsonstat": Encoding("application/json", ".json", jsonstat_text),
     "csv": Encoding("text/csv; charset=utf-8", ".csv", _by_file("csv")),
     "arrow": Encoding("application/vnd.apache.arrow.stream", ".arrows", _arrow),
-    "xlsx": Encoding(
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx", _by_file("xlsx")
-    ),
+    "xlsx": Encoding("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx", _by_file("xlsx")),
     "sdmx-csv": Encoding("application/vnd.sdmx.data+csv", ".sdmx.csv", _by_file("sdmx-csv")),
     "sdmx-json": Encoding("application/vnd.sdmx.data+json", ".sdmx.json", _by_file("sdmx-json")),
     "px": Encoding("text/x-pcaxis", ".px", _by_file("px")),

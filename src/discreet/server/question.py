@@ -154,3 +154,35 @@ def plain(question: Question) -> dict[str, Any]:
         "variables": [f"{name}:{level}" for name, level in question.variables],
         "value": question.value,
     }
+
+
+def question_of_query(pairs: Sequence[tuple[str, str]]) -> QuestionBody:
+    """A question from the query of an address: ``variables=sex,age:2&universe=adults&select.sex=F,M&totals=no``.
+
+    Raises
+    ------
+    Refusal
+        When it says what a question does not say, or something twice.
+    """
+    plain: dict[str, Any] = {}
+    select: dict[str, list[str]] = {}
+    for name, value in pairs:
+        if name.startswith("select."):
+            if name[7:] in select:
+                raise Refusal("twice", f"{name[:80]!r} stands there twice.", hint="Give it once.", status=400)
+            select[name[7:]] = value.split(",")
+            continue
+        if name in plain:
+            raise Refusal("twice", f"{name[:80]!r} stands there twice.", hint="Give it once.", status=400)
+        if name == "variables":
+            plain[name] = [part for part in value.split(",") if part]
+        elif name == "totals" and value in ("yes", "no"):
+            plain[name] = value == "yes"
+        elif name in ("universe", "area", "value", "measure"):
+            plain[name] = value
+        else:
+            known = "variables, universe, area, value, measure, totals=yes or no, select.NAME, format"
+            raise Refusal("not-a-question", f"A question has no {name[:80]!r}.", hint=f"Give {known}.", status=400)
+    if "variables" not in plain:
+        raise Refusal("no-variables", "The question names no variables.", hint="Give ?variables=sex,age.", status=400)
+    return QuestionBody(**plain, select=select)
