@@ -54,8 +54,8 @@ def format_accepted(accept: str) -> str:
             wanted.append((-float(weight), place, kind))
         except ValueError:
             continue
-    for weight, _, kind in sorted(wanted):
-        if weight == 0:
+    for rank, _, kind in sorted(wanted):
+        if rank == 0:
             continue
         if kind in ("*/*", "application/*", ""):
             return "jsonstat"

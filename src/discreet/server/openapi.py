@@ -60,7 +60,7 @@ def _get(words: str, kind: str = "application/json", **more: Any) -> dict[str, A
 def openapi() -> bytes:
     """The description as JSON."""
     (question,), parts = msgspec.json.schema_components([QuestionBody], ref_template="#/components/schemas/{name}")
-    answers = {encoding.media_type.partition(";")[0]: {} for encoding in ENCODINGS.values()}
+    answers: dict[str, Any] = {encoding.media_type.partition(";")[0]: {} for encoding in ENCODINGS.values()}
     format_query = _query("format", "Format of the answer.", type="string", enum=list(ENCODINGS))
     answer = {
         "summary": "A protected table.",

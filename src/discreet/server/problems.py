@@ -9,7 +9,7 @@ import msgspec
 from discreet.errors import DiscreetError
 from discreet.server.denied import Denied
 from discreet.server.question import Refusal
-from discreet.trust.log.client import LogUnavailable
+from discreet.trust.log.writer import LogUnavailable
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -27,7 +27,7 @@ from discreet.server.means import means_of
 from discreet.server.problems import problem_of
 from discreet.server.question import Question, QuestionBody, Refusal, Selection
 from discreet.server.roles import allowed
-from discreet.trust.log.entries import AnswerGiven, LoggedAct, QuestionRefused
+from discreet.trust.log.entries import AnswerGiven, LogEntry, QuestionRefused
 
 T = TypeVar("T")
 KEPT_BYTES = 256 * 2**20
@@ -37,7 +37,7 @@ KEPT_BYTES = 256 * 2**20
 class Log(Protocol):
     """Where entries go; one is written for good when ``append`` returns."""
 
-    def append(self, entry: LoggedAct) -> Awaitable[Any]:
+    def append(self, entry: LogEntry) -> Awaitable[Any]:
         """Write an entry."""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from discreet.errors import OutputError
 from discreet.server.config import ServerConfig, read_config
@@ -111,14 +112,11 @@ class Supervisor:
         number = self._listening.fileno()
         words = [sys.executable, "-m", "discreet.server.worker", str(self.path), "--fd", str(number)]
         user = self.config.listen.user
-        more = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-        return subprocess.Popen(
-            words,
-            pass_fds=[number],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            **more,  # type: ignore[call-overload]
+        more: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+        found: subprocess.Popen[bytes] = subprocess.Popen(
+            words, pass_fds=[number], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more
         )
+        return found
 
     def watch(self, seconds: float | None = None) -> None:
         """Start again what ended, until told to stop, or for some seconds."""

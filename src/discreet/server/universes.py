@@ -159,7 +159,7 @@ def refused_areas(catalogue: Catalogue, areas: Hierarchy | None, atoms: Atoms) -
 
             def shows_few(together: Ints, number: int = number, mine: Ints = mine) -> bool:
                 joint = atoms.counts[together].sum(axis=0, keepdims=True)
-                both: Bools = accepted[together].any(axis=0)[None, :]
+                both: Bools = np.atleast_2d(accepted[together].any(axis=0))
                 near = _near(atoms, joint, both, number, policy.smallest_difference)
                 return bool(mine[together].sum() < smallest or near[0])
 

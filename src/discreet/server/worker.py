@@ -31,6 +31,9 @@ from discreet.server.store.store import Store
 from discreet.trust.log.client import AsyncLogClient
 from discreet.trust.peer import PeerCertificate as Shown
 from discreet.trust.peer import peer
+from discreet.trust.refusals import WhyRefused
+from discreet.trust.tls import CheckedContext, server_context
+from discreet.trust.uvicorn_tls import uvicorn_options
 from discreet.verbs.protect import protect
 
 LOG = logging.getLogger("discreet.server")
@@ -77,7 +80,9 @@ def warm_up(dataset: Dataset, key: Key | None) -> None:
     protect(data, dataset.method, tables=[spec], key=key)
 
 
-def asking(config: ServerConfig, store: Store, context: Any) -> Callable[[Request], Awaitable[Identity]]:
+def asking(
+    config: ServerConfig, store: Store, context: CheckedContext | None
+) -> Callable[[Request], Awaitable[Identity]]:
     """Who asks, from the connection and the store; looked up at every request."""
     origin = config.listen.origin
 
@@ -89,9 +94,9 @@ def asking(config: ServerConfig, store: Store, context: Any) -> Callable[[Reques
     async def ask(request: Request) -> Identity:
         shown = peer(request.scope)
         if shown is not None:
-            why = context.refusal(shown)
+            why = WhyRefused.BAD_AUTHORITIES if context is None else context.refusal(shown)
             if why is not None:
-                raise who_are_you(why.value)
+                raise who_are_you(why.value.replace(" ", "-"))
         headers = {name.lower(): value for name, value in request.headers.items()}
         address = request.client.host if request.client is not None else ""
         data = RequestData(request.method, headers, address, _as_known(shown))
@@ -111,7 +116,7 @@ def _as_known(shown: Shown | None) -> PeerCertificate | None:
     return PeerCertificate(shown.serial, shown.subject, shown.email, shown.fingerprint, until)
 
 
-async def _reload(context: Any) -> None:
+async def _reload(context: CheckedContext) -> None:
     """Take over new lists of revoked certificates; where they cannot be used, the old ones hold to their own end."""
     while True:
         await asyncio.sleep(RELOAD_EVERY)
@@ -121,7 +126,7 @@ async def _reload(context: Any) -> None:
             LOG.error("lists of revoked certificates were not taken: %s", error.message)
 
 
-def application(config: ServerConfig, context: Any) -> TableApp:
+def application(config: ServerConfig, context: CheckedContext | None) -> TableApp:
     """The application of a worker."""
     store = Store.open(_store_place(config))
     key = next((Key.from_file(config.path(part.key)) for part in config.datasets if part.key), None)
@@ -149,11 +154,9 @@ def run_worker(config: ServerConfig, listening: socket.socket) -> None:
     """Answer requests on a socket until the process is told to stop."""
     import uvicorn
 
-    context, options = None, {"ws": "none", "proxy_headers": False, "server_header": False}
+    context: CheckedContext | None = None
+    options: dict[str, Any] = {"ws": "none", "proxy_headers": False, "server_header": False}
     if config.tls is not None:
-        from discreet.trust.tls import server_context
-        from discreet.trust.uvicorn_tls import uvicorn_options
-
         tls = config.tls
         crls = None if tls.crls is None else config.path(tls.crls)
         context = server_context(
