@@ -231,13 +231,14 @@ def test_a_list_that_expires_while_the_server_runs_closes_the_door(house, doorke
     old = House(house.place / "old", clock=house.clock.__class__(-2 * DAY))
     old.clock.shift = timedelta()
     fresh = old.files(old.issued())
-    expired = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    expired.verify_mode = ssl.CERT_REQUIRED
-    expired.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN | ssl.VERIFY_X509_STRICT
-    expired.load_cert_chain(*old.files(old.issued("server", LOCAL)))
-    for name in ("authorities.pem", "revoked.pem"):
-        expired.load_verify_locations(cafile=old.public / name)
-    assert meet(expired, plain_client(old, fresh)).server is WhyRefused.CRL_EXPIRED
+    bare = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    bare.verify_mode = ssl.CERT_REQUIRED
+    bare.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN | ssl.VERIFY_X509_STRICT
+    bare.load_cert_chain(*old.files(old.issued("server", LOCAL)))
+    for name, why in (("authorities.pem", WhyRefused.NO_CRL), ("revoked.pem", WhyRefused.CRL_EXPIRED)):
+        bare.load_verify_locations(cafile=old.public / name)
+        found = meet(bare, plain_client(old, fresh))
+        assert (found.answered, found.server) == (False, why)
 
 
 def test_a_forged_list_is_refused(house, tmp_path):
@@ -316,32 +317,79 @@ def test_a_reload_that_cannot_be_trusted_changes_nothing(house, doorkeeper):
     assert meet(doorkeeper, plain_client(house, files)).server is WhyRefused.REVOKED
 
 
-def test_an_equally_dated_list_is_refused_because_openssl_would_not_use_it(house, doorkeeper):
+def list_of(house, revoked, begin, end) -> bytes:
+    """A list of the issuing level with dates of one's choice, which the authority itself would not make."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
     from discreet.trust.authority_folder import load_certificate
     from discreet.trust.certificates import RevokedEntry, revocation_list
 
-    one = house.issued()
     level = house.ca.index.issuing[0]
+    entries = [RevokedEntry(int(one.serial, 16), begin, "keyCompromise") for one in revoked]
+    made = revocation_list(house.ca.issuing_key(level), load_certificate(level.der), entries, 9, begin, end)
+    return made.public_bytes(Encoding.PEM)
+
+
+def given_lists(house, *issuing: bytes) -> None:
+    """Put lists of the issuing level beside that of the root."""
+    end = b"-----END X509 CRL-----\n"
+    root = (house.public / "revoked.pem").read_bytes().split(end)[0] + end
+    (house.public / "revoked.pem").write_bytes(root + b"".join(issuing))
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends"), [(0, 0), (9, -1), (-1, 0)], ids=["equally dated", "ends before the one in use", "older"]
+)
+def test_a_list_that_openssl_would_not_use_is_refused(house, doorkeeper, begins, ends):
+    one = house.issued()
     used = next(found for name, found in doorkeeper.trusted.lists.items() if "Issuing" in name)
-    for begin, end in (
-        (used.this_update, used.next_update),
-        (used.this_update + timedelta(seconds=9), used.next_update - timedelta(seconds=1)),
-    ):
-        entry = RevokedEntry(int(one.serial, 16), used.this_update, "keyCompromise")
-        key, issuer = house.ca.issuing_key(level), load_certificate(level.der)
-        made = revocation_list(key, issuer, [entry], 9, begin, end)
-        root = (house.public / "revoked.pem").read_bytes().split(b"-----END X509 CRL-----\n")[0]
-        pem = ssl.DER_cert_to_PEM_cert(made.public_bytes(_der())).replace("CERTIFICATE", "X509 CRL")
-        (house.public / "revoked.pem").write_bytes(root + b"-----END X509 CRL-----\n" + pem.encode())
-        with pytest.raises(TrustRefusal) as found:
-            doorkeeper.reload()
-        assert found.value.refusal is WhyRefused.CRL_NOT_LATER
+    begin, end = used.this_update + timedelta(seconds=begins), used.next_update + timedelta(seconds=ends)
+    given_lists(house, list_of(house, [one], begin, end))
+    with pytest.raises(TrustRefusal) as found:
+        doorkeeper.reload()
+    assert found.value.refusal is WhyRefused.CRL_NOT_LATER
 
 
-def _der():
-    from cryptography.hazmat.primitives.serialization import Encoding
+def test_openssl_alone_goes_by_the_wrong_one_of_two_lists(house):
+    """Why a reload refuses: of two with one date the first counts, and after the end of the later one the older."""
+    one, now = house.issued(), datetime.now(UTC).replace(microsecond=0)
+    second = timedelta(seconds=1)
+    clean = list_of(house, [], now - 100 * second, now + HOUR)
+    same_date = list_of(house, [one], now - 100 * second, now + HOUR)
+    ended = list_of(house, [one], now - 50 * second, now - 10 * second)
+    later = list_of(house, [one], now - 50 * second, now + HOUR)
+    files, own = house.files(one), house.files(house.issued("server", LOCAL))
+    for new, let_in in ((same_date, True), (ended, True), (later, False)):
+        naive = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        naive.verify_mode = ssl.CERT_REQUIRED
+        naive.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
+        naive.load_cert_chain(*own)
+        naive.load_verify_locations(cafile=house.public / "authorities.pem")
+        for part in (clean, new):
+            given_lists(house, part)
+            naive.load_verify_locations(cafile=house.public / "revoked.pem")
+        assert meet(naive, plain_client(house, files)).answered == let_in
 
-    return Encoding.DER
+
+def test_of_several_lists_in_a_file_the_latest_counts(house):
+    one, now = house.issued(), datetime.now(UTC).replace(microsecond=0)
+    old = list_of(house, [], now - HOUR, now + HOUR)
+    new = list_of(house, [one], now - HOUR / 2, now + 2 * HOUR)
+    own = house.files(house.issued("server", LOCAL))
+    for both in ((old, new), (new, old)):
+        given_lists(house, *both)
+        assert visits(house, one, server_context(*own, house.public)).server is WhyRefused.REVOKED
+    given_lists(house, list_of(house, [], now + HOUR, now + 2 * HOUR))
+    assert refusal(*own, house.public) is WhyRefused.CRL_NOT_YET_VALID
+
+
+def test_two_roots_are_trusted_side_by_side_while_one_takes_over(house, tmp_path):
+    new = House(tmp_path / "new", "New Office")
+    for name in ("authorities.pem", "revoked.pem"):
+        (house.public / name).write_bytes((house.public / name).read_bytes() + (new.public / name).read_bytes())
+    door = server_context(*house.files(house.issued("server", LOCAL)), house.public)
+    for each in (house, new):
+        assert meet(door, plain_client(house, each.files(each.issued()))).answered
 
 
 def test_an_authority_that_was_taken_out_needs_a_restart(house, doorkeeper):

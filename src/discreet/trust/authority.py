@@ -43,7 +43,7 @@ from discreet.trust.certificates import (
 )
 from discreet.trust.holders import Holder, Purpose, checked_holder, plain_name, same_person
 from discreet.trust.private_folder import make_private_folder
-from discreet.trust.root_level import RootLevel, begun_index
+from discreet.trust.root_level import RootLevel, begun_index, checked_years
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 LONGEST = 365
 """Days that a certificate of a user, server or signer is valid at most."""
+
+SHORTEST_PASSWORD = 12
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,7 @@ class IssuedCertificate:
 
         if self.key is None:
             raise InputError("The key of this certificate was made elsewhere.", hint="Its holder has it.")
-        if len(password) < 12:
-            raise ParameterError("The password is too short.", hint="Use at least 12 characters.")
+        checked_password(password)
         own, *others = x509.load_pem_x509_certificates(self.certificate)
         return pkcs12.serialize_key_and_certificates(
             f"discreet {self.serial}".encode(), self.key, own, others, BestAvailableEncryption(password.encode())
@@ -155,6 +156,8 @@ class Authority(RootLevel):
         require_cryptography("A certification authority")
         plain_name(name, "name of the authority")
         plain_name(by, "name of who makes it")
+        checked_years(root_years, 10, 20, "root")
+        checked_years(issuing_years, 3, 5, "issuing authority")
         folder = Path(folder)
         make_private_folder(folder)
         root_key, now = new_key(384), clock()
@@ -346,6 +349,19 @@ class Authority(RootLevel):
         one.events.append(done)
         level = next(level for level in change.index.issuing if level.number == one.issuer)
         self.add_list(change, level)
+
+
+def checked_password(password: str) -> str:
+    """A password that is long enough for a file that travels.
+
+    Raises
+    ------
+    ParameterError
+        When it is not.
+    """
+    if len(password) < SHORTEST_PASSWORD:
+        raise ParameterError("The password is too short.", hint=f"Use at least {SHORTEST_PASSWORD} characters.")
+    return password
 
 
 def pem_of(der: bytes) -> bytes:

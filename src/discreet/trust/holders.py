@@ -67,12 +67,18 @@ def checked_holder(holder: Holder, purpose: str) -> Holder:
         raise ParameterError("A URI is malformed.", hint="Write it as scheme:rest, in ASCII.")
     if purpose == "server":
         if holder.email or not holder.hosts:
-            raise ParameterError("A server is known by its hosts and nothing else.", hint="Give hosts=, no e-mail.")
+            raise ParameterError(
+                "A server is known by its hosts and nothing else.",
+                hint="Give hosts=, and no e-mail address.",
+                recipe_hint="Give --host, and no --email.",
+            )
         for host in holder.hosts:
             _check_host(host)
     elif holder.hosts or not (holder.email or holder.uris):
         raise ParameterError(
-            "Users and signers are known by an e-mail address or a URI, not by hosts.", hint="Give email= or uris=."
+            "Users and signers are known by an e-mail address or a URI, not by hosts.",
+            hint="Give email= or uris=.",
+            recipe_hint="Give --email or --uri.",
         )
     return holder
 

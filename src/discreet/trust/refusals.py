@@ -99,4 +99,4 @@ def handshake_refusal(error: ssl.SSLError) -> WhyRefused:
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         return VERIFY_CODES.get(error.verify_code, WhyRefused.OTHER)
-    return REASON_WORDS.get(error.reason or "", WhyRefused.OTHER)
+    return REASON_WORDS.get(getattr(error, "reason", None) or "", WhyRefused.OTHER)

@@ -53,7 +53,7 @@ class RootLevel(AuthorityFolder):
             Its number.
         """
         plain_name(by, "name of who does it")
-        _checked_years(years, 3, 5, "issuing authority")
+        checked_years(years, 3, 5, "issuing authority")
         with self.changing() as change:
             index = change.index
             root_key = self.root_key(index, shares)
@@ -187,11 +187,17 @@ def begun_index(
     name: str, key: EllipticCurvePrivateKey, years: int, crl_url: str, done: IndexEvent, now: datetime
 ) -> CertificateIndex:
     """The index of a new authority: a root, and nothing below it."""
-    _checked_years(years, 10, 20, "root")
     root = root_certificate(key, name, years, now)
     return CertificateIndex(1, name, der_of(root), LevelList(), crl_url, events=[done])
 
 
-def _checked_years(years: int, least: int, most: int, what: str) -> None:
+def checked_years(years: int, least: int, most: int, what: str) -> None:
+    """Refuse a number of years outside of what is usual for a level.
+
+    Raises
+    ------
+    ParameterError
+        When it is.
+    """
     if not least <= years <= most:
         raise ParameterError(f"years={years} is not allowed for the {what}.", hint=f"Use {least} to {most}.")

@@ -67,8 +67,7 @@ def token_key(uri: str) -> EllipticCurvePrivateKey:
     if not module:
         raise NeedsError("No module for tokens is named.", hint=f"Set {MODULE} to the library of the token's maker.")
     try:
-        token = pkcs11.lib(module).get_token(token_label=parts["token"])
-        session = token.open(user_pin=os.environ.get(PIN) or None)
+        session = _session(module, parts["token"])
         wanted = {"label": parts.get("object"), "id": bytes.fromhex(parts["id"]) if "id" in parts else None}
         private = session.get_key(object_class=pkcs11.ObjectClass.PRIVATE_KEY, **wanted)
         public = session.get_key(object_class=pkcs11.ObjectClass.PUBLIC_KEY, **wanted)
@@ -78,6 +77,14 @@ def token_key(uri: str) -> EllipticCurvePrivateKey:
             f"The key on the token cannot be used ({type(error).__name__}).",
             hint=f"Check token, object and the PIN in {PIN}; the key must be on the curve P-256 or P-384.",
         ) from None
+
+
+@cache
+def _session(module: str, token: str) -> Any:
+    """The session with a token: one for the whole process, which signs in once."""
+    import pkcs11
+
+    return pkcs11.lib(module).get_token(token_label=token).open(user_pin=os.environ.get(PIN) or None)
 
 
 def _made(private: Any, public: Any) -> EllipticCurvePrivateKey:
