@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from discreet.errors import DiscreetError, OutputError
-from discreet.trust.log.lines import SignedHead
+from discreet.trust.log.lines import UNREADABLE, SignedHead
 from discreet.trust.log.logger import GROUP, INTERVAL, serve_log
 from discreet.trust.log.writer import SEGMENT_BYTES, SEGMENT_ENTRIES, LogWriter, create_log
 from discreet.trust.signature import SigningKey
@@ -183,7 +183,7 @@ def read_head(path: Path) -> SignedHead:
 
     try:
         return msgspec.json.decode(path.read_bytes(), type=SignedHead)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNREADABLE):
         raise InputError(
             f"The file {path.name!r} holds no signed head.", hint="Make one: discreet log head FOLDER > head.json"
         ) from None
