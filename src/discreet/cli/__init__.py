@@ -1,12 +1,13 @@
 """The command line: parses, calls, prints."""
 
+from discreet.cli.log import log
 from discreet.cli.machine import completion, doctor
 from discreet.cli.main import main
 from discreet.cli.risk import risk
 from discreet.cli.signing import sign, signing_key
 from discreet.cli.utility import utility
 
-for command in (doctor, completion, signing_key, sign, risk, utility):
+for command in (doctor, completion, signing_key, sign, risk, utility, log):
     main.add_command(command)
 
 __all__ = ["main"]
