@@ -17,6 +17,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     generalising,
     hard_small,
     linkage,
+    log,
     measures,
     microaggregation,
     noise,

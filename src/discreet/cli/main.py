@@ -11,7 +11,6 @@ import click
 
 from discreet.cli.group import Commands
 from discreet.cli.options import EARLIER, FOLDER, JSON, OUTSIDE, RECIPE, REPLACE
-from discreet.cli.serving import dataset, serve
 from discreet.cli.structure import structure
 from discreet.cli.terminal import errors, progress, result
 
@@ -594,5 +593,3 @@ def schema() -> None:
 
 
 main.add_command(structure)
-main.add_command(dataset)
-main.add_command(serve)

@@ -12,11 +12,9 @@ import time
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from discreet.errors import DiscreetError, ParameterError
 from discreet.trust.log.entries import EntryRefused, LogEntry
-from discreet.trust.log.lines import Receipt, SignedHead
+from discreet.trust.log.lines import UNREADABLE, Receipt, SignedHead
 from discreet.trust.log.reader import LogConsistency, LogInclusion
 from discreet.trust.log.wire import (
     FRAME,
@@ -279,7 +277,7 @@ def _given(reply: LogReply, kind: type[T]) -> T:
 def _decoded(data: bytes) -> LogReply:
     try:
         reply: LogReply = reply_decoder.decode(data)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         raise ConnectionError("not an answer of ours") from None
     return reply
 

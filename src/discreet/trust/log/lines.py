@@ -15,10 +15,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from discreet.trust.log.entries import Count, Digest, LoggedAct
 
@@ -32,6 +32,10 @@ HEAD = b"discreet log head 1\0"
 ABOUT = "log.json"
 """The file that says whose log it is."""
 FORMAT = 1
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What reading bytes raises that are none of ours."""
+Signature = Annotated[str, Meta(pattern=r"\A[0-9a-f]{128}\Z")]
+Time = Annotated[str, Meta(pattern=r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z\Z")]
 
 
 class TreeHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,7 +46,7 @@ class TreeHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     log: Digest
     root: Digest
     size: Count
-    time: str
+    time: Time
 
     def signed_bytes(self) -> bytes:
         """What is signed."""
@@ -53,7 +57,7 @@ class SignedHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A head with the log's signature; kept elsewhere, it shows that nothing was cut off or exchanged."""
 
     head: TreeHead
-    signature: str
+    signature: Signature
 
     def to_json(self) -> bytes:
         """The head as ``discreet log verify --head`` reads it."""
@@ -75,7 +79,7 @@ class Receipt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class LogIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whose log it is: the public key of its heads, and what tells it from other logs of the same key."""
 
-    created: str
+    created: Time
     format: int
     key: Digest
     nonce: str
@@ -110,7 +114,7 @@ class EntryLine(Struct, frozen=True, forbid_unknown_fields=True):
     hash: Digest
     previous: Digest
     seq: Count
-    time: str
+    time: Time
 
 
 class ChainedEntry(NamedTuple):

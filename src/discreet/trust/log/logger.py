@@ -25,6 +25,7 @@ import msgspec
 
 from discreet.errors import DiscreetError, NeedsError, OutputError, ParameterError
 from discreet.trust.log.entries import LogEntry, refused_entry
+from discreet.trust.log.lines import UNREADABLE
 from discreet.trust.log.reader import LogReader
 from discreet.trust.log.wire import (
     FRAME,
@@ -156,7 +157,7 @@ class Logger:
             refused = refused_entry(error)
             client.tell(number, RequestFailed("entry", refused.message, refused.hint))
             return
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             client.tell(number, RequestFailed("entry", "The request cannot be read."))
             client.close()
             return

@@ -1,4 +1,4 @@
-"""The logger as a process of its own: ``python -m discreet.trust.log.process``, and how a server starts it."""
+"""The logger as a process of its own: ``python -m discreet.trust.log``, and how a server starts it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from discreet.errors import DiscreetError, OutputError
-from discreet.trust.log.lines import SignedHead
+from discreet.trust.log.lines import UNREADABLE, SignedHead
 from discreet.trust.log.logger import GROUP, INTERVAL, serve_log
 from discreet.trust.log.writer import SEGMENT_BYTES, SEGMENT_ENTRIES, LogWriter, create_log
 from discreet.trust.signature import SigningKey
@@ -94,7 +94,7 @@ def start_logger(
     OutputError
         When it does not come up; its own message is on standard error.
     """
-    words = [sys.executable, "-m", "discreet.trust.log.process", str(folder), str(key), str(path), "--tied"]
+    words = [sys.executable, "-m", "discreet.trust.log", str(folder), str(key), str(path), "--tied"]
     words += ["--interval", str(interval), "--most", str(most)]
     words += ["--segment-entries", str(segment_entries), "--segment-bytes", str(segment_bytes)]
     words += ["--create"] if create else []
@@ -125,7 +125,7 @@ def _said_ready(process: subprocess.Popen[bytes], timeout: float) -> bool:
 
 def main(given: list[str]) -> int:
     """Run the logger until it is told to stop."""
-    parser = argparse.ArgumentParser(prog="python -m discreet.trust.log.process", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m discreet.trust.log", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("key", type=Path)
     parser.add_argument("path", type=Path)
@@ -183,11 +183,7 @@ def read_head(path: Path) -> SignedHead:
 
     try:
         return msgspec.json.decode(path.read_bytes(), type=SignedHead)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNREADABLE):
         raise InputError(
             f"The file {path.name!r} holds no signed head.", hint="Make one: discreet log head FOLDER > head.json"
         ) from None
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -17,6 +17,7 @@ from discreet.errors import InputError
 from discreet.trust.log.lines import (
     ABOUT,
     FORMAT,
+    UNREADABLE,
     EntryLine,
     LogIdentity,
     SegmentLine,
@@ -86,7 +87,7 @@ def read_identity(folder: Path) -> LogIdentity:
         identity = _identity.decode(data)
     except FileNotFoundError:
         raise InputError(f"There is no log in {folder.name!r}.", hint="Give the folder of a log.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         raise damaged(ABOUT, "cannot be read") from None
     if canonical(identity) + b"\n" != data or identity.format != FORMAT:
         raise damaged(ABOUT, "is not as the writer leaves it")
@@ -138,7 +139,7 @@ def _start(line: bytes, name: str, identity: LogIdentity, key: PublicKey, number
     try:
         start = _segment.decode(line).segment
         frontier = Frontier(start.first - 1, [bytes.fromhex(peak) for peak in start.frontier])
-    except (msgspec.DecodeError, ValueError):
+    except (*UNREADABLE, ValueError):
         raise damaged(name, "does not begin as a segment") from None
     good = canonical(SegmentLine(start)) == line and start.number == number and start.log == identity.log
     if number == 1:
@@ -157,7 +158,7 @@ def _start(line: bytes, name: str, identity: LogIdentity, key: PublicKey, number
 def _append(now: LogState, line: bytes, where: str) -> None:
     try:
         entry = _entry.decode(line)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         raise damaged(where, "is no entry") from None
     made = chained(entry.body, now.frontier.size + 1, entry.time, now.chain)
     if made.line[:-1] != line:
@@ -175,7 +176,7 @@ def _expected(now: LogState, identity: LogIdentity, group: int) -> TreeHead:
 def _signed(line: bytes, where: str, expected: TreeHead, key: PublicKey) -> SignedHead:
     try:
         head = _head.decode(line)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         raise damaged(where, "is neither entry nor head") from None
     if msgspec.structs.replace(head.head, time="") != expected or canonical(head) != line or not _verified(head, key):
         raise damaged(where, "is no signed head of the entries before it")

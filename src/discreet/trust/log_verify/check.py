@@ -30,7 +30,7 @@ NONCE = re.compile(r"[0-9a-f]{32}")
 SEGMENT = re.compile(r"segment-([0-9]{8})\.log")
 
 
-class _Found(Exception):
+class FirstFault(Exception):
     """The first fault."""
 
     def __init__(self, fault: Fault, where: str, message: str) -> None:
@@ -94,7 +94,7 @@ def check_log(
             _walk(folder, walk, verdict)
         finally:
             verdict.entries, verdict.heads = walk.head.size if walk.head else 0, walk.groups
-    except _Found as found:
+    except FirstFault as found:
         verdict.faults.append(found.fault)
         return verdict
     for head in outside:
@@ -125,14 +125,14 @@ def _identity(folder: Path, public_key: str | Path | None) -> tuple[str, Ed25519
     path = folder / "log.json"
     if not path.is_file():
         if any(SEGMENT.fullmatch(name) for name in _names(folder)):
-            raise _Found("removed", path.name, "the file that says whose log it is, is not there")
+            raise FirstFault("removed", path.name, "the file that says whose log it is, is not there")
         raise InputError(f"There is no log in {folder.name!r}.", hint="Give the folder of a log.")
     try:
         log, key = log_key(path.read_bytes())
     except NotALine as error:
-        raise _Found("changed", path.name, str(error)) from None
+        raise FirstFault("changed", path.name, str(error)) from None
     if public_key is not None and PublicKey(key).fingerprint != PublicKey.from_file(public_key).fingerprint:
-        raise _Found("foreign", path.name, "the log has another key than the given one")
+        raise FirstFault("foreign", path.name, "the log has another key than the given one")
     return log, key
 
 
@@ -147,7 +147,7 @@ def _kept(data: bytes, key: Ed25519PublicKey) -> ReadHead:
     try:
         return ReadHead.of(whole(data.rstrip(b"\r\n")), key)
     except NotALine as error:
-        raise _Found("foreign", "a head kept elsewhere", str(error)) from None
+        raise FirstFault("foreign", "a head kept elsewhere", str(error)) from None
 
 
 def _walk(folder: Path, walk: _Walk, verdict: LogVerdict) -> None:
@@ -156,10 +156,10 @@ def _walk(folder: Path, walk: _Walk, verdict: LogVerdict) -> None:
     expected = [f"segment-{number:08d}.log" for number in range(1, len(names) + 1)]
     strange = [name for name in names if not SEGMENT.fullmatch(name)]
     if strange:
-        raise _Found("inserted", f"file {strange[0]!r}", "it does not belong to a log")
+        raise FirstFault("inserted", f"file {strange[0]!r}", "it does not belong to a log")
     if names != expected or not names:
         gone = next((name for name in expected if name not in names), "segment-00000001.log")
-        raise _Found("removed", gone, "the segment is not there")
+        raise FirstFault("removed", gone, "the segment is not there")
     for number, name in enumerate(names, 1):
         verdict.segments = number
         data = (folder / name).read_bytes()
@@ -217,7 +217,7 @@ def _segment(
             _entry(walk, line, where, after)
     if not ended or rest:
         loose = f"{counted(len(walk.waiting), 'entry')} and {counted(len(rest), 'byte')} of a line"
-        raise _Found(
+        raise FirstFault(
             "unsigned",
             f"{name}, after entry {walk.head.size if walk.head else 0:,}",
             f"no signed head covers the end ({loose}): it was cut, or a crash left it and the logger will repair it",
@@ -239,16 +239,16 @@ def _first_line(walk: _Walk, line: bytes, number: int, name: str) -> None:
     try:
         told = whole(line).get("segment")
     except NotALine as error:
-        raise _Found("changed", where, f"the beginning of the segment: {error}") from None
+        raise FirstFault("changed", where, f"the beginning of the segment: {error}") from None
     if not isinstance(told, dict):
-        raise _Found("removed", where, "the segment lacks its first line")
+        raise FirstFault("removed", where, "the segment lacks its first line")
     first = told.get("first")
     if told.get("number") != number:
-        raise _Found("reordered", where, f"another segment stands in the place of segment {number}")
+        raise FirstFault("reordered", where, f"another segment stands in the place of segment {number}")
     if type(first) is int and first > walk.tree.leaves + 1:
         missing = f"entries {walk.tree.leaves + 1:,} to {first - 1:,}"
-        raise _Found("removed", f"before {where}", f"{missing} are missing")
-    raise _Found("changed", where, "the segment does not go on where the one before ends")
+        raise FirstFault("removed", f"before {where}", f"{missing} are missing")
+    raise FirstFault("changed", where, "the segment does not go on where the one before ends")
 
 
 def _entry(walk: _Walk, line: bytes, where: str, after: Callable[[], Iterator[bytes]]) -> None:
@@ -257,22 +257,22 @@ def _entry(walk: _Walk, line: bytes, where: str, after: Callable[[], Iterator[by
     try:
         value = whole(line)
         if "segment" in value:
-            raise _Found("inserted", where, "the first line of a segment stands inside of one")
+            raise FirstFault("inserted", where, "the first line of a segment stands inside of one")
         entry = ReadEntry.of(value)
     except NotALine as error:
-        raise _Found("changed", here, str(error)) from None
+        raise FirstFault("changed", here, str(error)) from None
     if entry.seq > expected:
         mark = b',"seq":%d,"time":"' % expected
         if any(mark in line for line in after()):
-            raise _Found("reordered", here, f"entry {entry.seq:,} stands in the place of entry {expected:,}")
+            raise FirstFault("reordered", here, f"entry {entry.seq:,} stands in the place of entry {expected:,}")
         many = f"entries {expected:,} to {entry.seq - 1:,} are" if entry.seq - 1 > expected else "it is"
-        raise _Found("removed", here, f"{many} missing; entry {entry.seq:,} follows")
+        raise FirstFault("removed", here, f"{many} missing; entry {entry.seq:,} follows")
     if entry.seq < expected:
-        raise _Found("inserted", here, f"an entry {entry.seq:,} stands here a second time")
+        raise FirstFault("inserted", here, f"an entry {entry.seq:,} stands here a second time")
     if entry.previous != walk.chain:
         if expected == 1:
-            raise _Found("changed", here, "it does not begin the chain of this log")
-        raise _Found(
+            raise FirstFault("changed", here, "it does not begin the chain of this log")
+        raise FirstFault(
             "changed", f"entry {expected - 1:,} (before {where})", f"entry {expected:,} follows another one than this"
         )
     walk.tree.add(entry.content)
@@ -288,24 +288,24 @@ def _head(walk: _Walk, line: bytes, where: str, after: Callable[[], Iterator[byt
     try:
         head = ReadHead.of(whole(line), walk.key)
     except NotALine as error:
-        raise _Found("changed", here, str(error)) from None
+        raise FirstFault("changed", here, str(error)) from None
     size, before = walk.tree.leaves, walk.head.size if walk.head else 0
     if head.log != walk.log:
-        raise _Found("foreign", here, "it is the head of another log")
+        raise FirstFault("foreign", here, "it is the head of another log")
     if head.group > walk.groups:
         mark = b',"group":%d,"log":"' % walk.groups
         if any(mark in line for line in after()):
-            raise _Found("reordered", here, f"signed head {head.group:,} stands in its place")
-        raise _Found("removed", here, f"it is missing; signed head {head.group:,} follows")
+            raise FirstFault("reordered", here, f"signed head {head.group:,} stands in its place")
+        raise FirstFault("removed", here, f"it is missing; signed head {head.group:,} follows")
     if head.group < walk.groups:
-        raise _Found("inserted", here, f"signed head {head.group:,} stands here a second time")
+        raise FirstFault("inserted", here, f"signed head {head.group:,} stands here a second time")
     if head.size > size:
         _entries_missing(walk, head, here, after)
     if head.size < size:
-        raise _Found("inserted", f"entry {head.size + 1:,} (before {where})", "the signed head does not cover it")
+        raise FirstFault("inserted", f"entry {head.size + 1:,} (before {where})", "the signed head does not cover it")
     if head.chain != walk.chain or head.root != walk.tree.root():
         signed = f"entries {before + 1:,} to {size:,}" if size > before + 1 else f"entry {size:,}"
-        raise _Found("changed", f"{signed} (before {where})", "another content was signed")
+        raise FirstFault("changed", f"{signed} (before {where})", "another content was signed")
     walk.head, walk.groups = head, walk.groups + 1
     if walk.each is not None:
         for entry in walk.waiting:
@@ -317,9 +317,9 @@ def _entries_missing(walk: _Walk, head: ReadHead, here: str, after: Callable[[],
     """A head that covers more than stands before it."""
     first = walk.tree.leaves + 1
     if any(b',"seq":%d,"time":"' % first in line for line in after()):
-        raise _Found("reordered", here, f"it stands before entry {first:,}, which it covers")
+        raise FirstFault("reordered", here, f"it stands before entry {first:,}, which it covers")
     many = f"entries {first:,} to {head.size:,} are" if head.size > first else f"entry {first:,} is"
-    raise _Found("removed", f"entry {first:,} (before {here})", f"{many} missing")
+    raise FirstFault("removed", f"entry {first:,} (before {here})", f"{many} missing")
 
 
 def _against(head: ReadHead, walk: _Walk, verdict: LogVerdict) -> None:

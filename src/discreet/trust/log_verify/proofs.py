@@ -30,7 +30,11 @@ def check_proof(data: bytes, public_key: str | Path, *, heads: Iterable[bytes] =
     heads
         Heads that the judge kept: each must be one of those that the proof is about.
     """
-    key = PublicKey.from_file(public_key).key
+    return judge_proof(data, PublicKey.from_file(public_key).key, heads)
+
+
+def judge_proof(data: bytes, key: Ed25519PublicKey, heads: Iterable[bytes] = ()) -> LogVerdict:
+    """Judge a proof with a key that was read before."""
     verdict = LogVerdict()
     try:
         value = whole(data.rstrip(b"\r\n"))
