@@ -3,10 +3,11 @@
 from discreet.cli.machine import completion, doctor
 from discreet.cli.main import main
 from discreet.cli.risk import risk
+from discreet.cli.server import server
 from discreet.cli.signing import sign, signing_key
 from discreet.cli.utility import utility
 
-for command in (doctor, completion, signing_key, sign, risk, utility):
+for command in (doctor, completion, signing_key, sign, risk, server, utility):
     main.add_command(command)
 
 __all__ = ["main"]
