@@ -5,11 +5,12 @@ from discreet.cli.log import log
 from discreet.cli.machine import completion, doctor
 from discreet.cli.main import main
 from discreet.cli.risk import risk
+from discreet.cli.server import server
 from discreet.cli.serving import dataset, serve
 from discreet.cli.signing import sign, signing_key
 from discreet.cli.utility import utility
 
-for command in (doctor, completion, signing_key, sign, ca, log, dataset, serve, risk, utility):
+for command in (doctor, completion, signing_key, sign, ca, log, dataset, serve, server, risk, utility):
     main.add_command(command)
 
 __all__ = ["main"]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from hmac import compare_digest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from discreet.server.denied import Denied, who_are_you
 from discreet.server.roles import STRONG, Role
@@ -24,16 +25,20 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 NOBODY = frozenset({Role.PUBLIC})
 
 
-@dataclass(frozen=True)
-class PeerCertificate:
-    """The certificate that the connection was made with, as TLS found it good."""
+class ShownCertificate(Protocol):
+    """As much as is needed of the certificate that the connection was made with, which TLS found to be good."""
 
-    serial: str
-    subject: str
-    email: str
-    fingerprint: str
-    not_after: int
-    """Seconds since 1970."""
+    @property
+    def serial(self) -> str:
+        """Serial number, in hexadecimal digits."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the certificate, in hexadecimal digits."""
+
+    @property
+    def not_after(self) -> datetime:
+        """Until when it is valid."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class RequestData:
     headers: Mapping[str, str] = field(default_factory=dict)
     address: str = ""
     """Of the other end of the connection, never from a header."""
-    peer: PeerCertificate | None = None
+    peer: ShownCertificate | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ def who_asks(store: Store, request: RequestData) -> Identity:
     return by_session
 
 
-def from_certificate(store: Store, peer: PeerCertificate, address: str = "") -> Identity:
+def from_certificate(store: Store, peer: ShownCertificate, address: str = "") -> Identity:
     """Who has this certificate, now.
 
     Raises
@@ -106,14 +111,14 @@ def from_certificate(store: Store, peer: PeerCertificate, address: str = "") -> 
         raise who_are_you(f"{row.state}-certificate")
     if row.purpose != "client":
         raise who_are_you("certificate-purpose")
-    if not row.not_before <= now < min(row.not_after, peer.not_after):
+    if not row.not_before <= now < min(row.not_after, peer.not_after.timestamp()):
         raise who_are_you("expired-certificate")
     if person.state != "active":
         raise who_are_you("not-active")
-    return _known(person, STRONG, address, row.fingerprint, None)
+    return known(person, STRONG, address, row.fingerprint, None)
 
 
-def from_session(store: Store, token: str, peer: PeerCertificate | None, address: str = "") -> Identity:
+def from_session(store: Store, token: str, peer: ShownCertificate | None, address: str = "") -> Identity:
     """Who has this session, over a connection with this certificate or none.
 
     Raises
@@ -122,25 +127,31 @@ def from_session(store: Store, token: str, peer: PeerCertificate | None, address
         When it is over, or belongs to another certificate or to none.
     """
     row = store.sessions.find(token, None if peer is None else peer.fingerprint)
-    return _known(row.person, row.auth_level, address, row.fingerprint, token)
+    return known(row.person, row.auth_level, address, row.fingerprint, token)
 
 
-def _known(person: Person, level: int, address: str, fingerprint: str | None, token: str | None) -> Identity:
+def known(person: Person, level: int, address: str, fingerprint: str | None, token: str | None) -> Identity:
+    """Somebody who is in the store; without roles they may what everybody may."""
     return Identity(person.id, person.name, person.roles or NOBODY, level, address, fingerprint, token)
 
 
 def session_token(cookies: str) -> str | None:
-    """The token in a header of cookies; ``None`` where there is none.
+    """The token of the session in a header of cookies; ``None`` where there is none."""
+    return named_cookie(cookies, COOKIE)
+
+
+def named_cookie(cookies: str, name: str) -> str | None:
+    """The value of one cookie in a header of cookies; ``None`` where there is none.
 
     Raises
     ------
     Denied
-        When there are two: one of them was slipped in.
+        When there are two (one of them was slipped in), or none that we could have set.
     """
     pairs = [part.strip().partition("=") for part in cookies.split(";")]
-    found = [value for name, equals, value in pairs if name == COOKIE and equals]
+    found = [value for given, equals, value in pairs if given == name and equals]
     if len(found) > 1:
-        raise who_are_you("two-sessions")
+        raise who_are_you("two-cookies")
     if not found:
         return None
     if not 0 < len(found[0]) <= 256 or not found[0].isascii():

@@ -57,8 +57,8 @@ def test_the_first_schema_is_upgraded_with_what_is_in_it(empty):
         )
         edition = "INSERT INTO dataset_edition (dataset, edition, state, key_fingerprint, key_version, registered)"
         connection.execute(text(f"{edition} VALUES ('census', '1', 'open', 'ab', 1, 1)"))
-        told = "INSERT INTO refinement (edition_id, margin, scope, table_digest, precision)"
-        connection.execute(text(f"{told} SELECT id, 'age:1', '', 'd', 0.25 FROM dataset_edition"))
+        told = "INSERT INTO refinement (edition_id, margin, read_by, precision)"
+        connection.execute(text(f"{told} SELECT id, '|age:1', 'sex', 0.25 FROM dataset_edition"))
     with pytest.raises(StoreError, match=r"schema 0001, and 0002 is needed. .*migrate"):
         Store.open(empty)
     assert migrate(empty) == ("0001", NEWEST)

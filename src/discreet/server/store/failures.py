@@ -15,7 +15,7 @@ T = TypeVar("T")
 class StoreError(DiscreetError):
     """The database does not serve. Nothing is taken as done; asking again is safe."""
 
-    exit_code = 9
+    exit_code = 10
 
 
 class StoreUnavailable(StoreError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import Connection, delete, select
 
 from discreet.server.denied import Denied
 from discreet.server.store.database import insert_into, written
@@ -13,6 +13,12 @@ T = NONCE
 SKEW = 300
 """Seconds that clocks may differ by."""
 SHORTEST = 16
+RESTORED = "restored"
+"""Instead of a digest: when the database was put back from a copy that does not know all nonces."""
+
+
+def _stale(message: str) -> Denied:
+    return Denied("stale", message, hint="Set the clock, and sign it anew.", status=401)
 
 
 class Nonces(StorePart):
@@ -28,12 +34,7 @@ class Nonces(StorePart):
         """
         now = self.now()
         if abs(now - signed_at) > SKEW:
-            raise Denied(
-                "stale",
-                f"The request is signed with a time that is more than {SKEW} seconds off.",
-                hint="Set the clock, and sign it anew.",
-                status=401,
-            )
+            raise _stale(f"The request is signed with a time that is more than {SKEW} seconds off.")
         if len(nonce) < SHORTEST:
             raise Denied("nonce", "The nonce is too short.", hint=f"Draw {SHORTEST} characters or more.", status=400)
         plain_text(nonce, "nonce", 256)
@@ -41,6 +42,9 @@ class Nonces(StorePart):
         values = {"digest": digest, "first_seen": now, "kept_until": max(now, signed_at) + SKEW + 1}
 
         def work(connection: Connection) -> bool:
+            restored = connection.execute(select(T.c.first_seen).where(T.c.digest == RESTORED)).scalar()
+            if restored is not None and signed_at <= restored:
+                raise _stale("The request was signed before this server forgot what it had seen.")
             entry = insert_into(connection, T).values(values).on_conflict_do_nothing()
             return connection.execute(entry.returning(T.c.digest)).first() is not None
 

@@ -16,6 +16,11 @@ LONGEST = 4096
 """Characters of a text, where nothing else is said."""
 
 
+def now_in_seconds() -> int:
+    """Whole seconds since 1970, by the clock of the machine."""
+    return int(time())
+
+
 @dataclass(frozen=True)
 class StorePart:
     """A part of the store."""

@@ -157,11 +157,16 @@ REFINEMENT = Table(
     METADATA,
     _to("edition_id", "dataset_edition", primary_key=True),
     Column("margin", Text, primary_key=True),
-    Column("scope", Text, primary_key=True),
-    Column("table_digest", Text, primary_key=True),
+    Column("read_by", Text, primary_key=True),
     Column("precision", Float(53), nullable=False),
     CheckConstraint("precision >= 0", name="precision"),
-    Index("ix_refinement_edition_id_table_digest", "edition_id", "table_digest"),
+)
+
+CHARGED_TABLE = Table(
+    "charged_table",
+    METADATA,
+    _to("edition_id", "dataset_edition", primary_key=True),
+    Column("table_digest", Text, primary_key=True),
 )
 
 BUDGET = Table(

@@ -147,14 +147,19 @@ def _questions_and_accounts() -> None:
         "refinement",
         sa.Column("edition_id", sa.Integer(), nullable=False),
         sa.Column("margin", sa.Text(), nullable=False),
-        sa.Column("scope", sa.Text(), nullable=False),
-        sa.Column("table_digest", sa.Text(), nullable=False),
+        sa.Column("read_by", sa.Text(), nullable=False),
         sa.Column("precision", sa.Float(precision=53), nullable=False),
         sa.CheckConstraint("precision >= 0", name=op.f("ck_refinement_precision")),
         sa.ForeignKeyConstraint(["edition_id"], ["dataset_edition.id"], name=op.f("fk_refinement_edition_id")),
-        sa.PrimaryKeyConstraint("edition_id", "margin", "scope", "table_digest", name=op.f("pk_refinement")),
+        sa.PrimaryKeyConstraint("edition_id", "margin", "read_by", name=op.f("pk_refinement")),
     )
-    op.create_index("ix_refinement_edition_id_table_digest", "refinement", ["edition_id", "table_digest"], unique=False)
+    op.create_table(
+        "charged_table",
+        sa.Column("edition_id", sa.Integer(), nullable=False),
+        sa.Column("table_digest", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["edition_id"], ["dataset_edition.id"], name=op.f("fk_charged_table_edition_id")),
+        sa.PrimaryKeyConstraint("edition_id", "table_digest", name=op.f("pk_charged_table")),
+    )
     op.create_table(
         "budget",
         sa.Column("holder", sa.Text(), nullable=False),
