@@ -79,6 +79,18 @@ class ColumnsEngine:
         known_columns(columns, wanted)
         yield _as_table(columns, universe_of(columns, tuple(where)), wanted, words)
 
+    def keys(self, data: Microdata) -> Any:
+        """Record keys of all records, as they lie."""
+        columns = _columns(data)
+        kept = columns.manifest.keys
+        if kept is None or kept.name != data.record_key:
+            raise columns.unknown(str(data.record_key), [] if kept is None else [kept.name])
+        return columns.keys / float(kept.modulus) if kept.modulus else columns.keys
+
+    def kept(self, data: Microdata) -> dict[str, Any] | None:
+        """What belongs to the folder."""
+        return _columns(data).kept
+
     def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
         """The records in memory, for methods that change single ones."""
         return self.opened(data, specs, weight).in_memory(specs)
@@ -498,7 +510,7 @@ def _as_table(
     """Columns of a universe as an Arrow table, in the order of the source."""
     import pyarrow as pa
 
-    rows = np.concatenate(
+    rows: Any = np.concatenate(
         [
             np.arange(part.span.start, part.span.stop) if part.inside is None else part.span.start + part.inside
             for part in universe.parts(LARGE_PART)

@@ -15,12 +15,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.engine.magnifiers import Magnifiers, magnifiers_of
-from discreet.engine.protocol import OpenedRecords, columns_of
-from discreet.engine.record_keys import LEAST_KEYS, MadeKeys, check_record_keys
+from discreet.engine.protocol import OpenedRecords
+from discreet.engine.record_keys import LEAST_KEYS, MadeKeys
 from discreet.engine.rollup import signed
-from discreet.engine.sources import open_universe
+from discreet.engine.sources import open_universe, tested_keys
 from discreet.errors import InputError, NeedsError, ParameterError, counted
-from discreet.files.frames import numbers
 from discreet.keys import Key
 from discreet.methods.base import Keyed, TableMethod
 from discreet.methods.outcome import NotAudited, Reading, TableOutcome
@@ -245,12 +244,9 @@ class CellKey(Keyed, TableMethod):
         """Refuse record keys of the records that are not what chance makes."""
         for source in {id(t.source): t.source for t in tables if isinstance(t.source, Microdata)}.values():
             if self.identifier is None and source.record_key is not None:
-                keys = numbers(columns_of(source, [source.record_key]), source.record_key)
-                whole = np.asarray(keys).dtype.kind in "iu"
-                reach = max(int(np.max(keys, initial=0)) + 1, 2) if whole else None
-                check_record_keys(keys, reach)
-                if reach is not None:
-                    self._check_reach(reach, len(keys))
+                found = tested_keys(source)
+                if found.reach is not None:
+                    self._check_reach(found.reach, found.records)
 
     def _check_reach(self, reach: int, records: int) -> None:
         """Refuse whole keys that use a part of the noise table only: cells of few records would always get the same."""
