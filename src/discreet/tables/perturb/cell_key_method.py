@@ -211,6 +211,14 @@ class CellKey(Keyed, TableMethod):
         assert isinstance(table, NoiseTable)
         return table if self.modulus is None or table.modulus == self.modulus else table.quantised(self.modulus)
 
+    @cached_property
+    def _moments(self) -> tuple[Fraction, Fraction]:
+        return _moments(self.table)
+
+    @cached_property
+    def _forbidden(self) -> int:
+        return len(self.table.forbidden)
+
     # ---- what it needs -------------------------------------------------------------------------------------
 
     def supply(self, tables: TableSet, key: Key | None) -> Parts:
@@ -324,9 +332,9 @@ class CellKey(Keyed, TableMethod):
             "insecure": insecure,
             "noise": noise.record(),
         }
-        mean, variance = _moments(noise)
+        mean, variance = self._moments
         statement = cell_key_statement(
-            forbidden=0 if any(t.weighted is not None for t in system.tables) else len(noise.forbidden),
+            forbidden=0 if any(t.weighted is not None for t in system.tables) else self._forbidden,
             largest=f"{max(noise.largest, -noise.least):g}",
             mean=f"{float(mean):.2g}",
             variance=f"{float(variance):.6g}",
@@ -393,7 +401,7 @@ class CellKey(Keyed, TableMethod):
         knows = "the noise tables: which changes every count can have, and the largest share of a magnitude"
         if self.additive is not None:
             knows += ", and how far values moved at most until they added up"
-        beyond = list(cell_key_left_out(self.version, float(_moments(self.table)[1])))
+        beyond = list(cell_key_left_out(self.version, float(self._moments[1])))
         beyond += [SAME_KEY] if counts else []
         beyond += [CONTRIBUTIONS] if any(table.spec.value is not None for table in system.tables) else []
         return Reading(lower, upper, knows, tuple(beyond), whole)
