@@ -11,6 +11,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     attackers,
     audit,
     blanking,
+    columns,
     comparison,
     engines,
     fair,

@@ -82,6 +82,7 @@ def test_tables_are_those_of_the_engine_in_memory(
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(column_universe, "BLOCK", 8 * block)
         patch.setattr(columns, "LARGE_PART", 8 * block)
+        patch.setattr(columns, "COUNTED", block)
         patch.setattr(column_staging, "PIECE", 8)
         given: Any = case.frame
         if source != "frame":

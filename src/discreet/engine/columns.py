@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 MOST_COUNTERS = 2**24
 """Tables with more combinations of base codes are made by the sums of all engines."""
+COUNTED = 2**18
+"""Records that are counted together: their cell numbers stay in the cache, and there are few steps of Python."""
 LARGE_PART = 2**20
 MOST_NUMBERED = 1024
 """Variables by hierarchy and recoding whose numbers are kept."""
@@ -78,6 +80,18 @@ class ColumnsEngine:
         wanted, words = list(dict.fromkeys(names)), set(text)
         known_columns(columns, wanted)
         yield _as_table(columns, universe_of(columns, tuple(where)), wanted, words)
+
+    def keys(self, data: Microdata) -> Any:
+        """Record keys of all records, as they lie."""
+        columns = _columns(data)
+        kept = columns.manifest.keys
+        if kept is None or kept.name != data.record_key:
+            raise columns.unknown(str(data.record_key), [] if kept is None else [kept.name])
+        return columns.keys / float(kept.modulus) if kept.modulus else columns.keys
+
+    def kept(self, data: Microdata) -> dict[str, Any] | None:
+        """What belongs to the folder."""
+        return _columns(data).kept
 
     def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
         """The records in memory, for methods that change single ones."""
@@ -447,7 +461,6 @@ def counted(
     columns: Columns, universe: Universe, names: Sequence[str], numbered: Sequence[Numbered], keys: Any, shift: int
 ) -> Any:
     """One counter for each combination of codes: the number of records from bit ``shift`` on, the sum of keys below."""
-    from discreet.engine import column_universe
     from discreet.engine.column_kernels import add_looked_up, add_numbers, count_keyed, count_records, set_outside
 
     sizes = [len(one.distinct) for one in numbered]
@@ -458,8 +471,8 @@ def counted(
         (columns.codes(name), stride, one.look_up * stride)
         for name, one, stride in zip(names, numbered, strides, strict=True)
     ]
-    size, one_record = column_universe.BLOCK, np.uint64(1 << shift)
-    block = np.empty(size, np.uint32)
+    size, one_record = COUNTED, np.uint64(1 << shift)
+    block = np.empty(min(size, max(end - begin for begin, end in universe.spans)), np.uint32)
     for begin, end in universe.spans:
         for at in range(begin, end, size):
             stop = min(at + size, end)
@@ -498,7 +511,7 @@ def _as_table(
     """Columns of a universe as an Arrow table, in the order of the source."""
     import pyarrow as pa
 
-    rows = np.concatenate(
+    rows: Any = np.concatenate(
         [
             np.arange(part.span.start, part.span.stop) if part.inside is None else part.span.start + part.inside
             for part in universe.parts(LARGE_PART)

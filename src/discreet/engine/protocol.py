@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from discreet.engine.cells import LeafCells, RowFinder
 from discreet.engine.contributions import ContributorRecords
@@ -103,6 +103,12 @@ class Engine(Protocol):
         self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()
     ) -> Iterator[pa.Table]:
         """Columns of the records of a universe as they are, in the order of the source, piece by piece."""
+
+    def keys(self, data: Microdata) -> Any:
+        """Record keys of all records as the records have them, in any order."""
+
+    def kept(self, data: Microdata) -> dict[str, Any] | None:
+        """Where to keep what is worked out once of records that never change; ``None`` where they may."""
 
     def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
         """The same records in memory, for methods that change single ones."""

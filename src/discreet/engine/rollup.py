@@ -18,7 +18,7 @@ from discreet.model.hierarchy import Hierarchy
 
 def signed(hierarchies: Sequence[Hierarchy]) -> bool:
     """Whether some code subtracts another."""
-    return any(bool(np.any(h.ancestors[2] < 0)) for h in hierarchies)
+    return any(hierarchy.signed for hierarchy in hierarchies)
 
 
 def rolled_up_by_variable(leaf: LeafCells, hierarchies: Sequence[Hierarchy], modulus: int) -> LeafCells:
@@ -33,7 +33,7 @@ def rolled_up_by_variable(leaf: LeafCells, hierarchies: Sequence[Hierarchy], mod
     modulus
         What key sums are taken to; 0 for no modulus.
     """
-    if all(np.diff(h.ancestors[0]).max(initial=1) == 1 for h in hierarchies):
+    if all(hierarchy.level for hierarchy in hierarchies):
         return leaf  # no code lies above another
     shape = [len(h) for h in hierarchies]
     rows = [leaf.records, *([leaf.key_sum] if len(leaf.key_sum) else []), *leaf.sums]
