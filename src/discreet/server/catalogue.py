@@ -66,7 +66,7 @@ class GeographyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class PolicyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """How answers are protected, and what is refused before any is made."""
 
-    method: dict[str, Any] = {"method": "cell_key", "modulus": 256}
+    method: dict[str, Any] = msgspec.field(default_factory=lambda: {"method": "cell_key"})
     mode: Literal["table", "hypercube"] = "table"
     hypercube: list[str] = []
     """Variables of the one table that is protected, where answers are sums of its cells."""

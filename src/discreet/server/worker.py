@@ -23,13 +23,13 @@ from discreet.server.catalogue import EVERYBODY
 from discreet.server.config import ServerConfig, read_config
 from discreet.server.dataset import Dataset, open_dataset
 from discreet.server.denied import who_are_you
-from discreet.server.identity import Identity, PeerCertificate, RequestData, check_origin, who_asks
+from discreet.server.identity import Identity, RequestData, check_origin, who_asks
 from discreet.server.metrics import Metrics
 from discreet.server.question import Question
 from discreet.server.service import Service, Workplace
+from discreet.server.sign_in import request_data
 from discreet.server.store.store import Store
 from discreet.trust.log.client import AsyncLogClient
-from discreet.trust.peer import PeerCertificate as Shown
 from discreet.trust.peer import peer
 from discreet.trust.refusals import WhyRefused
 from discreet.trust.tls import CheckedContext, server_context
@@ -92,28 +92,17 @@ def asking(
         return found
 
     async def ask(request: Request) -> Identity:
+        data = request_data(request)
         shown = peer(request.scope)
         if shown is not None:
             why = WhyRefused.BAD_AUTHORITIES if context is None else context.refusal(shown)
             if why is not None:
                 raise who_are_you(why.value.replace(" ", "-"))
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        address = request.client.host if request.client is not None else ""
-        data = RequestData(request.method, headers, address, _as_known(shown))
-        if data.peer is None and "cookie" not in headers:
-            found = who_asks(store, data)  # the public: nothing is looked up
-            check_origin(data, found, origin)
-            return found
+        if shown is None and "cookie" not in data.headers:
+            return find(data)  # the public: nothing is looked up
         return await asyncio.to_thread(find, data)
 
     return ask
-
-
-def _as_known(shown: Shown | None) -> PeerCertificate | None:
-    if shown is None:
-        return None
-    until = int(shown.not_after.timestamp())
-    return PeerCertificate(shown.serial, shown.subject, shown.email, shown.fingerprint, until)
 
 
 async def _reload(context: CheckedContext) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -32,27 +33,31 @@ class Forgetful(MemoryAccount):
         return None
 
 
-def clients(census: Dataset, account: MemoryAccount, users: int) -> Iterator[TestClient]:
-    """Users of one server, each with an account of their own."""
+@contextmanager
+def served(census: Dataset, account: MemoryAccount) -> Iterator[TestClient]:
+    """A server of many users, who say who they are."""
     service = Service({(census.name, census.edition): census}, account, Budgets(), KeptLog())
-    for number in range(1, users + 1):
 
-        async def who(_request: Any, number: int = number) -> Identity:
-            return Identity(number, f"user {number}", frozenset({Role.REGISTERED}), 0)
+    async def who(request: Any) -> Identity:
+        number = int(request.headers["x-user"])
+        return Identity(number, f"user {number}", frozenset({Role.REGISTERED}), 0)
 
-        yield TestClient(TableApp(service, who).application())
+    with TestClient(TableApp(service, who).application()) as client:
+        yield client
 
 
-def tables(census: Dataset, clients: list[TestClient]) -> list[dict[tuple[tuple[str, str], ...], int]]:
-    """All tables that refine the target, asked in turn by the users; those that were answered, as their finest cells."""
+def tables(census: Dataset, client: TestClient, users: int) -> list[dict[tuple[tuple[str, str], ...], int]]:
+    """All tables that refine the target, asked in turn by the users: those answered, as their finest cells."""
     levels = {n: len(found) for n, found in census.levels.items()}
     others = [(n, level) for n in levels if n not in TARGET for level in range(1, levels[n] + 1)]
     wanted = [(one,) for one in others] + [(a, b) for a, b in combinations(others, 2) if a[0] != b[0]]
     found = []
     for number, more in enumerate([(), *wanted]):
         words = ",".join([*TARGET, *(f"{name}:{level}" for name, level in more)])
-        reply = clients[number % len(clients)].get(
-            "/v1/datasets/census/latest/table", params={"variables": words, "totals": "no"}
+        reply = client.get(
+            "/v1/datasets/census/latest/table",
+            params={"variables": words, "totals": "no"},
+            headers={"x-user": str(1 + number % users)},
         )
         assert reply.status_code in (200, 403, 413), reply.text
         if reply.status_code == 200:
@@ -113,7 +118,8 @@ def true(census_folder: Path) -> Counter[tuple[str, str]]:
 def test_averaging_refinements_ends_below_the_owners_limit(
     census: Dataset, true: Counter[tuple[str, str]], users: int
 ) -> None:
-    told = tables(census, list(clients(census, MemoryAccount(), users)))
+    with served(census, MemoryAccount()) as client:
+        told = tables(census, client, users)
     share = share_known(told, true)
     # 40 cells: three standard errors of a share about the limit are 0.24
     assert share <= census.policy.exact_share + 0.12, (len(told), share)
@@ -121,5 +127,6 @@ def test_averaging_refinements_ends_below_the_owners_limit(
 
 
 def test_without_the_account_averaging_succeeds(census: Dataset, true: Counter[tuple[str, str]]) -> None:
-    told = tables(census, list(clients(census, Forgetful(), 1)))
+    with served(census, Forgetful()) as client:
+        told = tables(census, client, 1)
     assert share_known(told, true) > census.policy.exact_share + 0.25

@@ -36,10 +36,18 @@ class Server:
 
         self.client = TestClient(TableApp(self.service, who).application(), raise_server_exceptions=False)
 
+    def __enter__(self) -> Server:
+        self.client.__enter__()  # one event loop for all requests
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.__exit__()
+
 
 @pytest.fixture
 def server(census: Dataset) -> Iterator[Server]:
-    yield Server(census)
+    with Server(census) as server:
+        yield server
 
 
 def test_a_table_comes_with_the_digest_that_the_log_has(server: Server) -> None:
@@ -119,15 +127,15 @@ def test_bad_addresses_are_problems(server: Server, path: str, status: int) -> N
 
 
 def test_a_withdrawn_edition_is_gone_and_says_the_way_on(census: Dataset) -> None:
-    server = Server(census, withdrawn={("census", "2011.1"): "2021.1"})
-    reply = server.client.get("/v1/datasets/census/2011.1/table?variables=sex")
+    with Server(census, withdrawn={("census", "2011.1"): "2021.1"}) as server:
+        reply = server.client.get("/v1/datasets/census/2011.1/table?variables=sex")
     assert reply.status_code == 410
     assert "2021.1" in reply.json()["detail"]
 
 
 def test_a_line_that_is_too_long_sends_people_away(census: Dataset) -> None:
-    server = Server(census, workplace=Workplace(longest=0))
-    reply = server.client.get(TABLE, params={"variables": "sex"})
+    with Server(census, workplace=Workplace(longest=0)) as server:
+        reply = server.client.get(TABLE, params={"variables": "sex"})
     assert (reply.status_code, reply.headers["retry-after"]) == (503, "2")
 
 
@@ -143,8 +151,7 @@ def test_an_administrator_gets_no_data(server: Server) -> None:
     assert server.client.get("/v1/datasets").status_code == 403
 
 
-def test_a_mean_is_a_published_sum_over_a_published_count(census: Dataset) -> None:
-    server = Server(census)
+def test_a_mean_is_a_published_sum_over_a_published_count(server: Server) -> None:
     sums = server.client.get(TABLE, params={"variables": "sex", "value": "income", "format": "csv"})
     if sums.status_code == 403:
         pytest.skip(sums.json()["title"])

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from discreet.errors import DiscreetError, ParameterError
 from discreet.trust.log.entries import EntryRefused, LogEntry
@@ -204,8 +204,7 @@ class _Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.end(exc or ConnectionError("ended"))
