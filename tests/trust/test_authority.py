@@ -404,6 +404,39 @@ def test_nothing_is_half_done_when_the_disk_refuses(house, monkeypatch):
     assert not [path for path in house.ca.folder.iterdir() if path.name.startswith(".new")]
 
 
+def test_a_revocation_that_did_not_reach_the_list_is_on_the_next_one(house, monkeypatch):
+    one = house.issued()
+    monkeypatch.setattr("discreet.trust.authority_folder.replace_file", _refused)
+    with pytest.raises(OutputError):
+        house.ca.revoke(one.serial, by="Rosa")
+    assert house.ca.index.certificate(one.serial).state == "revoked"
+    assert issuing_list(house).get_revoked_certificate_by_serial_number(int(one.serial, 16)) is None
+    monkeypatch.undo()
+    house.ca.publish_lists()
+    assert issuing_list(house).get_revoked_certificate_by_serial_number(int(one.serial, 16)) is not None
+
+
+def _refused(path, *_):
+    raise OutputError(f"Cannot write {path.name!r}.")
+
+
+def test_a_new_issuing_authority_that_failed_can_be_made_again(house, monkeypatch):
+    monkeypatch.setattr("discreet.trust.root_level.issuing_certificate", _refused_certificate)
+    with pytest.raises(InputError, match="no certificate today"):
+        house.ca.new_issuing(by="Otto")
+    monkeypatch.undo()
+    monkeypatch.setattr(type(house.ca), "add_list", _refused_certificate)
+    with pytest.raises(InputError, match="no certificate today"):
+        house.ca.new_issuing(by="Otto")
+    monkeypatch.undo()
+    assert house.ca.new_issuing(by="Otto") == 2
+    house.issued()
+
+
+def _refused_certificate(*_):
+    raise InputError("There is no certificate today.")
+
+
 def test_two_who_work_at_once_do_not_overwrite_each_other(house):
     with house.ca.changing(), pytest.raises(OutputError, match="Somebody else is at work"):
         house.ca.request("user", ADA, approved_by="Rosa")
