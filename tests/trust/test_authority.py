@@ -256,6 +256,22 @@ def test_every_list_is_dated_later_and_ends_no_earlier_even_within_a_second(hous
     assert issuing_list(house).next_update_utc - now <= timedelta(hours=24)
 
 
+def test_no_list_ends_before_the_one_before_it(house):
+    """A server that has both would go back to the older one, which knows less."""
+    house.at(timedelta(minutes=2), lambda: house.ca.publish_lists(root=True, root_days=365))
+    before = lists(house)
+    house.ca.publish_lists(root=True, root_days=1)
+    for name, after in lists(house).items():
+        assert after.last_update_utc > before[name].last_update_utc
+        assert after.next_update_utc >= before[name].next_update_utc
+
+
+def test_no_certificate_outlives_its_issuer(house):
+    issuer = x509.load_der_x509_certificate(house.ca.index.issuing[0].der)
+    late = issuer.not_valid_after_utc - house.clock() - timedelta(days=30)
+    assert house.at(late, house.issued).not_after == issuer.not_valid_after_utc
+
+
 def test_no_list_is_made_while_the_clock_stands_before_the_last_one(house):
     house.at(timedelta(hours=2), house.ca.publish_lists)
     before = issuing_list(house)
