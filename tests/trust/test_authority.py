@@ -256,6 +256,22 @@ def test_every_list_is_dated_later_and_ends_no_earlier_even_within_a_second(hous
     assert issuing_list(house).next_update_utc - now <= timedelta(hours=24)
 
 
+def test_no_list_ends_before_the_one_before_it(house):
+    """A server that has both would go back to the older one, which knows less."""
+    house.at(timedelta(minutes=2), lambda: house.ca.publish_lists(root=True, root_days=365))
+    before = lists(house)
+    house.ca.publish_lists(root=True, root_days=1)
+    for name, after in lists(house).items():
+        assert after.last_update_utc > before[name].last_update_utc
+        assert after.next_update_utc >= before[name].next_update_utc
+
+
+def test_no_certificate_outlives_its_issuer(house):
+    issuer = x509.load_der_x509_certificate(house.ca.index.issuing[0].der)
+    late = issuer.not_valid_after_utc - house.clock() - timedelta(days=30)
+    assert house.at(late, house.issued).not_after == issuer.not_valid_after_utc
+
+
 def test_no_list_is_made_while_the_clock_stands_before_the_last_one(house):
     house.at(timedelta(hours=2), house.ca.publish_lists)
     before = issuing_list(house)
@@ -402,6 +418,39 @@ def test_nothing_is_half_done_when_the_disk_refuses(house, monkeypatch):
         house.ca.request("user", ADA, approved_by="Rosa")
     assert (house.ca.folder / NAME).read_bytes() == before
     assert not [path for path in house.ca.folder.iterdir() if path.name.startswith(".new")]
+
+
+def test_a_revocation_that_did_not_reach_the_list_is_on_the_next_one(house, monkeypatch):
+    one = house.issued()
+    monkeypatch.setattr("discreet.trust.authority_folder.replace_file", _refused)
+    with pytest.raises(OutputError):
+        house.ca.revoke(one.serial, by="Rosa")
+    assert house.ca.index.certificate(one.serial).state == "revoked"
+    assert issuing_list(house).get_revoked_certificate_by_serial_number(int(one.serial, 16)) is None
+    monkeypatch.undo()
+    house.ca.publish_lists()
+    assert issuing_list(house).get_revoked_certificate_by_serial_number(int(one.serial, 16)) is not None
+
+
+def _refused(path, *_):
+    raise OutputError(f"Cannot write {path.name!r}.")
+
+
+def test_a_new_issuing_authority_that_failed_can_be_made_again(house, monkeypatch):
+    monkeypatch.setattr("discreet.trust.root_level.issuing_certificate", _refused_certificate)
+    with pytest.raises(InputError, match="no certificate today"):
+        house.ca.new_issuing(by="Otto")
+    monkeypatch.undo()
+    monkeypatch.setattr(type(house.ca), "add_list", _refused_certificate)
+    with pytest.raises(InputError, match="no certificate today"):
+        house.ca.new_issuing(by="Otto")
+    monkeypatch.undo()
+    assert house.ca.new_issuing(by="Otto") == 2
+    house.issued()
+
+
+def _refused_certificate(*_):
+    raise InputError("There is no certificate today.")
 
 
 def test_two_who_work_at_once_do_not_overwrite_each_other(house):

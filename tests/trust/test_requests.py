@@ -198,6 +198,22 @@ def test_other_ways_to_sign_are_refused(signer, trusted):
         assert why(joined(other, payload, b""), trusted) is WhyRefused.BAD_SIGNATURE
 
 
+@pytest.mark.parametrize("name", ["EdDSA", "ES384", "none"])
+def test_a_right_signature_under_another_name_is_refused(signer, trusted, name):
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+    head, payload, _ = parts(signed(signer))
+    for alg, counts in (("ES256", True), (name, False)):
+        front = joined(json.dumps({**json.loads(head), "alg": alg}).encode(), payload)
+        r, s = utils.decode_dss_signature(signer.key.sign(front.encode(), ec.ECDSA(hashes.SHA256())))
+        text = f"{front}.{joined(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
+        if counts:
+            assert check_request(text, **CAME, trusted=trusted, nonces=MemoryNonces())
+        else:
+            assert why(text, trusted) is WhyRefused.BAD_SIGNATURE
+
+
 def test_other_spellings_are_refused(signer, trusted):
     head, payload, signature = parts(signed(signer))
     spaced = json.dumps(json.loads(payload)).encode()

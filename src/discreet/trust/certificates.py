@@ -60,6 +60,22 @@ def require_cryptography(purpose: str) -> None:
         raise missing_extra("cryptography", "server", purpose) from None
 
 
+def unreadable(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """What ``cryptography`` raises, at once or when a field is looked at, for what others have made; and ``more``."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    return (
+        ValueError,
+        TypeError,
+        UnsupportedAlgorithm,
+        x509.InvalidVersion,
+        x509.DuplicateExtension,
+        x509.UnsupportedGeneralNameType,
+        *more,
+    )
+
+
 def new_key(bits: int = 256) -> EllipticCurvePrivateKey:
     """A new key on the curve P-256 or P-384."""
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -158,7 +174,6 @@ def key_of_request(data: bytes) -> CertificatePublicKeyTypes:
         When it is malformed, not signed with its own key, signed with an old digest, weak, or asks to be an authority.
     """
     from cryptography import x509
-    from cryptography.exceptions import UnsupportedAlgorithm
 
     hint = "Make a new one: openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem"
     if len(data) > LARGEST_REQUEST:
@@ -169,7 +184,7 @@ def key_of_request(data: bytes) -> CertificatePublicKeyTypes:
         digest = request.signature_hash_algorithm
         signed, public = request.is_signature_valid, request.public_key()
         extensions = request.extensions
-    except (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension):
+    except unreadable():
         raise InputError("The certificate request cannot be read.", hint=hint) from None
     if digest is not None and digest.name in ("md5", "sha1", "sha224"):
         raise InputError(f"The certificate request is signed with {digest.name}, which is too weak.", hint=hint)

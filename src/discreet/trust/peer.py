@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InputError
-from discreet.trust.certificates import DOCUMENT_SIGNING, require_cryptography
+from discreet.trust.certificates import DOCUMENT_SIGNING, require_cryptography, unreadable
 from discreet.trust.holders import Purpose
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class PeerCertificate:
                 not_after=certificate.not_valid_after_utc,
                 der=der,
             )
-        except (ValueError, TypeError, x509.DuplicateExtension):
+        except unreadable():
             raise InputError("The certificate cannot be read.", hint="Give one that an authority made.") from None
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from discreet.errors import InputError, ParameterError, ResourceError
-from discreet.trust.certificates import require_cryptography
+from discreet.trust.certificates import require_cryptography, unreadable
 from discreet.trust.peer import PeerCertificate
 from discreet.trust.refusals import TrustRefusal, WhyRefused
 from discreet.trust.trusted import TrustedAuthorities
@@ -193,8 +193,12 @@ def sign_request(request: RequestToSign, key: Signer, certificate: bytes) -> str
     from cryptography.hazmat.primitives.serialization import Encoding
 
     pem = certificate.lstrip().startswith(b"-----")
-    own = x509.load_pem_x509_certificate(certificate) if pem else x509.load_der_x509_certificate(certificate)
-    if own.public_key() != key.public_key():
+    try:
+        own = x509.load_pem_x509_certificate(certificate) if pem else x509.load_der_x509_certificate(certificate)
+        fits = own.public_key() == key.public_key()
+    except unreadable():
+        raise InputError("The certificate cannot be read.", hint="Give the signing certificate, PEM or DER.") from None
+    if not fits:
         raise InputError("The key is not the one of the certificate.", hint="Give key and certificate of one pair.")
     der = own.public_bytes(Encoding.DER)
     head = RequestHead(_algorithm(own.public_key()), TYPE, (base64.b64encode(der).decode(),))
@@ -275,13 +279,12 @@ def _signer(
 ) -> tuple[PeerCertificate, WhyRefused | None]:
     """Whose certificate it is, and why it does not count, or did not sign this."""
     from cryptography import x509
-    from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
         der = base64.b64decode(head.x5c[0], validate=True)
         certificate, signer = x509.load_der_x509_certificate(der), PeerCertificate.from_der(der)
         public = certificate.public_key()
-    except (ValueError, TypeError, UnsupportedAlgorithm, InputError):
+    except unreadable(InputError):
         raise _refused(WhyRefused.MALFORMED) from None
     why = trusted.refusal(certificate, "signing", now)
     if why is None and (head.alg != _algorithm(public) or not _signed(public, signed, signature)):

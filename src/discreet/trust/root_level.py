@@ -13,13 +13,13 @@ from discreet.trust.authority_folder import (
     AuthorityFolder,
     der_of,
     event,
+    key_text,
     load_certificate,
-    write_key,
 )
 from discreet.trust.certificate_index import CertificateIndex, IndexEvent, IssuingLevel, LevelList
 from discreet.trust.certificates import REASONS, checked_days, issuing_certificate, new_key, root_certificate
 from discreet.trust.holders import plain_name
-from discreet.trust.private_folder import SECRET, remove_file, write_new_file
+from discreet.trust.private_folder import SECRET, remove_file, replace_file, write_new_file
 from discreet.trust.shares import joined_key, read_share, share_text, split_key
 from discreet.trust.tokens import SCHEME, token_key
 
@@ -64,7 +64,8 @@ class RootLevel(AuthorityFolder):
             made = issuing_certificate(root_key, root, own.public_key(), names, 365 * years, change.now)
             if not key:
                 key = f"issuing-{number}.key"
-                write_key(self.folder / key, own)
+                # Over one that an attempt left which did not come to its end: no certificate of it is in the index.
+                replace_file(self.folder / key, key_text(own))
             level = IssuingLevel(number, der_of(made), key, made.not_valid_after_utc)
             index.issuing.append(level)
             index.events.append(event(change, f"issuing authority {number} made", by))
@@ -152,13 +153,9 @@ class RootLevel(AuthorityFolder):
             if not index.shares:
                 raise InputError("The root key was not split.", hint="It lies in the folder or on a token.")
             key = joined_key([read_share(Path(path)) for path in shares], load_certificate(index.root))
-            self._put_back(key)
+            replace_file(self.folder / ROOT_KEY, key_text(key))
             index.shares = ""
             index.events.append(event(change, "root key joined", by))
-
-    def _put_back(self, key: EllipticCurvePrivateKey) -> None:
-        (self.folder / ROOT_KEY).unlink(missing_ok=True)  # left by a split that was interrupted
-        write_key(self.folder / ROOT_KEY, key)
 
     def _key_in_folder(self, index: CertificateIndex) -> EllipticCurvePrivateKey:
         if index.shares:

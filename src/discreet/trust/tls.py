@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from discreet.errors import InputError, ParameterError
 from discreet.trust.authority_folder import utc_now
+from discreet.trust.certificates import unreadable
 from discreet.trust.holders import Purpose
 from discreet.trust.peer import PeerCertificate
 from discreet.trust.private_folder import read_bounded
@@ -174,7 +175,7 @@ def _show(context: CheckedContext, certificate: str | Path, key: str | Path, pur
     try:
         own = x509.load_pem_x509_certificates(chain)[0]
         context.load_cert_chain(certificate, key, password=_no_password)
-    except (ValueError, ssl.SSLError):
+    except unreadable(ssl.SSLError):
         raise InputError(
             "Certificate and key cannot be used together.", hint="Give the PEM files that were made together."
         ) from None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.trust.authority_folder import AUTHORITIES, PUBLIC, REVOKED, ROOT_KEY, utc_now
-from discreet.trust.certificates import HOLD, SKEW, require_cryptography
+from discreet.trust.certificates import HOLD, SKEW, require_cryptography, unreadable
 from discreet.trust.holders import Purpose
 from discreet.trust.peer import PeerCertificate, purposes_of
 from discreet.trust.private_folder import read_bounded
@@ -72,10 +72,20 @@ class TrustedAuthorities:
         require_cryptography("TLS with certificates of one's own")
         bundle, lists = _places(Path(authorities), Path(crls) if crls is not None else None)
         now = now or utc_now()
-        known = _read_authorities(read_bounded(bundle, "bundle of authorities", LARGEST_BUNDLE), now)
+        data = read_bounded(bundle, "bundle of authorities", LARGEST_BUNDLE)
+        try:
+            known = _read_authorities(data, now)
+        except unreadable():
+            raise _bad("The bundle of authorities cannot be read.") from None
         if lists is None or not lists.exists():
             raise TrustRefusal(WhyRefused.NO_CRL, "There is no list of revoked certificates.", hint=MAKE)
-        return cls(known, _read_lists(read_bounded(lists, "list of revoked certificates", LARGEST_LISTS), known, now))
+        data = read_bounded(lists, "list of revoked certificates", LARGEST_LISTS)
+        try:
+            return cls(known, _read_lists(data, known, now))
+        except unreadable():
+            raise TrustRefusal(
+                WhyRefused.NO_CRL, "The lists of revoked certificates cannot be read.", hint=MAKE
+            ) from None
 
     @property
     def pem(self) -> bytes:
@@ -92,17 +102,17 @@ class TrustedAuthorities:
 
         For certificates that come without a handshake: those of signed requests, and one's own.
         """
-        issuer = self.authorities.get(certificate.issuer.rfc4514_string())
+        try:
+            name, purposes = certificate.issuer.rfc4514_string(), purposes_of(certificate)
+            valid = (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+        except unreadable():
+            return WhyRefused.UNKNOWN_AUTHORITY
+        issuer = self.authorities.get(name)
         if issuer is None or issuer.subject == issuer.issuer or not _issued_by(certificate, issuer):
             return WhyRefused.UNKNOWN_AUTHORITY
-        if purpose not in purposes_of(certificate):
+        if purpose not in purposes:
             return WhyRefused.WRONG_PURPOSE
-        return self._state(
-            certificate.issuer.rfc4514_string(),
-            certificate.serial_number,
-            (certificate.not_valid_before_utc, certificate.not_valid_after_utc),
-            now or utc_now(),
-        )
+        return self._state(name, certificate.serial_number, valid, now or utc_now())
 
     def peer_refusal(self, peer: PeerCertificate, now: datetime | None = None) -> WhyRefused | None:
         """Why the certificate of an open connection no longer counts; ``None`` when it does.
@@ -152,10 +162,7 @@ def _places(authorities: Path, crls: Path | None) -> tuple[Path, Path | None]:
 def _read_authorities(data: bytes, now: datetime) -> dict[str, x509.Certificate]:
     from cryptography import x509
 
-    try:
-        found = x509.load_pem_x509_certificates(data)
-    except ValueError:
-        raise _bad("The bundle of authorities cannot be read.") from None
+    found = x509.load_pem_x509_certificates(data)
     if b"PRIVATE KEY" in data:
         raise _bad("The bundle of authorities holds a private key.")
     if len(found) > MOST_AUTHORITIES:
@@ -204,10 +211,7 @@ def _split_lists(data: bytes) -> list[x509.CertificateRevocationList]:
     from cryptography import x509
 
     end = b"-----END X509 CRL-----"
-    try:
-        return [x509.load_pem_x509_crl(part + end) for part in data.split(end)[:-1]]
-    except ValueError:
-        raise TrustRefusal(WhyRefused.NO_CRL, "The lists of revoked certificates cannot be read.", hint=MAKE) from None
+    return [x509.load_pem_x509_crl(part + end) for part in data.split(end)[:-1]]
 
 
 def _known(crl: x509.CertificateRevocationList) -> KnownList:
@@ -230,7 +234,7 @@ def _issued_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
 
     try:
         certificate.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature):
+    except unreadable(InvalidSignature):
         return False
     return True
 
