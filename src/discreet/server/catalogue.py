@@ -238,6 +238,11 @@ def _check_policy(found: Catalogue) -> None:
             "all users have seen.",
             hint='Use "cell_key", "round", "small_count" or, for few fixed tables, "drop_add".',
         )
+    if found.values and method.kind == "cell_key" and getattr(method, "magnitudes", None) is None:
+        raise ParameterError(
+            f"method of [policy] has no noise for values, and [values] names {listed(list(found.values))}.",
+            hint="Add magnitudes = { small = 0.3 } to method, or leave [values] out.",
+        )
     if method.kind == "drop_add" and not policy.combinations:
         raise ParameterError(
             "drop_add draws anew for every table: whoever asks many finds the true counts as their mean.",

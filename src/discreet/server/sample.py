@@ -61,7 +61,7 @@ variable = "area"
 smallest = 20
 
 [policy]
-method = { method = "cell_key", D = 5, V = 3.0, js = 2, modulus = 65536 }
+method = { method = "cell_key", D = 5, V = 3.0, js = 2, modulus = 65536, magnitudes = { small = 0.3 } }
 most_variables = 3
 exact_share = 0.5
 """
