@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.engine import column_staging, column_universe, columns
+from discreet.engine import column_staging, column_universe, columns, sources
 from discreet.engine.column_files import open_columns, write_columns
 from discreet.engine.encode import read_records
 from discreet.engine.protocol import open_records
@@ -201,6 +201,30 @@ def test_made_keys_are_those_of_the_method(modulus: int | None, tmp_path: Path) 
         wrong = method if other is not KEY else ds.CellKey(identifier="id", modulus=modulus, version=2)
         with pytest.raises(NeedsError, match="have no record keys of this identifier, key, version and modulus"):
             ds.protect(folder, wrong, tables=[spec], key=other)
+
+
+def test_record_keys_of_a_folder_are_tested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    tested = sources.check_record_keys
+    monkeypatch.setattr(sources, "check_record_keys", lambda keys, reach: (seen.append(len(keys)), tested(keys, reach)))
+    data = Microdata(people(), record_key="wkey")
+    folder = data.with_(source=written(tmp_path, data), engine="columns")
+    spec = TableSpec(by={"area": AREA})
+    one, two = (ds.protect(folder, ds.CellKey(modulus=256), tables=[spec]) for _ in range(2))
+    assert seen == [ROWS]
+    plain = ds.protect(data, ds.CellKey(modulus=256), tables=[spec])
+    assert seen == [ROWS, ROWS]
+    for made in (one, two):
+        assert np.array_equal(made.custodian.published[0], plain.custodian.published[0])
+
+
+def test_record_keys_that_are_no_chance_are_refused_each_time(tmp_path: Path) -> None:
+    frame = people().set_column(5, "wkey", pa.array([3] * ROWS))
+    data = Microdata(frame, record_key="wkey")
+    folder = data.with_(source=written(tmp_path, data), engine="columns")
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"The record keys|record keys are not spread"):
+            ds.protect(folder, ds.CellKey(modulus=256), tables=[TableSpec(by={"area": AREA})])
 
 
 def test_methods_on_records_find_them_in_the_order_of_the_source(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ class Columns:
 
     def __init__(self, folder: Path, manifest: Manifest, stamp: tuple[int, ...]) -> None:
         self.folder = folder
+        self.file = folder / MANIFEST
         self.manifest = manifest
         self.stamp = stamp
         self.kept: dict[str, Any] = {}
@@ -192,10 +193,10 @@ def open_columns(folder: str | Path, check: Literal["sizes", "hashes"] = "sizes"
     """
     if check not in ("sizes", "hashes"):
         raise ParameterError(f"check={check!r} is not known.", hint="Use 'sizes' or 'hashes'.")
-    path = Path(folder)
-    stamp = _stamp(path)
+    path = folder if isinstance(folder, Path) else Path(folder)
     with _lock:
         found = _open.get(path)
+    stamp = _stamp(path / MANIFEST if found is None else found.file)
     if found is None or stamp is None or found.stamp != stamp:
         found = Columns(path, read_manifest(path), stamp or ())
         with _lock:
@@ -207,10 +208,10 @@ def open_columns(folder: str | Path, check: Literal["sizes", "hashes"] = "sizes"
     return found
 
 
-def _stamp(folder: Path) -> tuple[int, ...] | None:
+def _stamp(manifest: Path) -> tuple[int, ...] | None:
     """Which file the manifest is; another folder may have been put in its place."""
     try:
-        about = (folder / MANIFEST).stat()
+        about = manifest.stat()
     except OSError:
         return None
     return about.st_dev, about.st_ino, about.st_mtime_ns, about.st_size

@@ -42,7 +42,7 @@ class ArrayPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     kind: Kind
 
 
-class HierarchyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class StoredHierarchy(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A hierarchy as data."""
 
     codes: list[str]
@@ -56,7 +56,7 @@ class CodesPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A variable: numbers of base codes, in the order of its hierarchy."""
 
     column: ArrayPart
-    hierarchy: HierarchyPart
+    hierarchy: StoredHierarchy
     source: Literal["text", "whole", "number", "flag", "other"]
     """What the codes were in the records."""
     changed: bool
@@ -99,7 +99,7 @@ class ContributorPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     number: int
 
 
-class GeographyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class AreasPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The variable that records are sorted by, and where each of its base codes begins."""
 
     variable: str
@@ -131,7 +131,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     weight: str | None
     contributor: ContributorPart | None
     keys: KeysPart | None
-    geography: GeographyPart | None
+    geography: AreasPart | None
     places: ArrayPart | None
     """Where each record stood in the source, where their order has changed."""
     masks: list[MaskPart]
@@ -144,9 +144,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         return list(dict.fromkeys([*self.codes, *self.numbers, *roles]))
 
 
-def hierarchy_part(hierarchy: Hierarchy) -> HierarchyPart:
+def hierarchy_part(hierarchy: Hierarchy) -> StoredHierarchy:
     """A hierarchy as data."""
-    return HierarchyPart(
+    return StoredHierarchy(
         codes=list(hierarchy.codes),
         groupings=[(g.parent, [(code, int(sign)) for code, sign in g.parts]) for g in hierarchy.groupings],
         total=hierarchy.total,
@@ -155,7 +155,7 @@ def hierarchy_part(hierarchy: Hierarchy) -> HierarchyPart:
     )
 
 
-def hierarchy_of(part: HierarchyPart) -> Hierarchy:
+def hierarchy_of(part: StoredHierarchy) -> Hierarchy:
     """A hierarchy from data.
 
     Examples
@@ -187,7 +187,7 @@ def arrays_of(manifest: Manifest) -> Iterator[tuple[ArrayPart, int]]:
         yield manifest.geography.starts, _base_codes(areas) + 1
 
 
-def _base_codes(part: HierarchyPart) -> int:
+def _base_codes(part: StoredHierarchy) -> int:
     return len(set(part.codes) - {parent for parent, _ in part.groupings})
 
 

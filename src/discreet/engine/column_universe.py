@@ -23,7 +23,7 @@ BLOCK = 2**16
 Where = tuple[Condition, ...]
 
 
-class Part(NamedTuple):
+class Span(NamedTuple):
     """Some consecutive records, and which of them belong to the universe where not all do."""
 
     span: slice
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 @dataclass(eq=False)
-class Universe:
+class Selected:
     """Records of a universe, in spans; ``bits`` says which of them where not all do."""
 
     spans: list[tuple[int, int]]
@@ -48,14 +48,14 @@ class Universe:
     kept: dict[Any, Any] = field(default_factory=dict)
     """What was worked out of these records before."""
 
-    def parts(self, size: int = 0) -> Iterator[Part]:
+    def parts(self, size: int = 0) -> Iterator[Span]:
         """All records in blocks."""
         size = size or BLOCK
         for begin, end in self.spans:
             for at in range(begin, end, size):
                 stop = min(at + size, end)
                 if self.bits is None:
-                    yield Part(slice(at, stop), None)
+                    yield Span(slice(at, stop), None)
                     continue
                 first = at // 8
                 bits = np.unpackbits(self.bits[first : -(-stop // 8)], bitorder="little")[
@@ -63,10 +63,10 @@ class Universe:
                 ]
                 inside = np.flatnonzero(bits)
                 if len(inside):
-                    yield Part(slice(at, stop), inside)
+                    yield Span(slice(at, stop), inside)
 
 
-def universe_of(columns: Columns, where: Where) -> Universe:
+def universe_of(columns: Columns, where: Where) -> Selected:
     """The records that meet all conditions.
 
     Raises
@@ -74,7 +74,7 @@ def universe_of(columns: Columns, where: Where) -> Universe:
     InputError
         When no record does, or a condition is about a column that is not there.
     """
-    kept: dict[Where, Universe] = columns.kept.setdefault("universes", {})
+    kept: dict[Where, Selected] = columns.kept.setdefault("universes", {})
     found = kept.get(where)
     if found is None:
         found = _made(columns, where)
@@ -84,7 +84,7 @@ def universe_of(columns: Columns, where: Where) -> Universe:
     return found
 
 
-def _made(columns: Columns, where: Where) -> Universe:
+def _made(columns: Columns, where: Where) -> Selected:
     from discreet.engine.column_kernels import count_bits
 
     geography = columns.manifest.geography
@@ -101,7 +101,7 @@ def _made(columns: Columns, where: Where) -> Universe:
         records = sum(count_bits(bits, begin, end) for begin, end in spans)
     if not records:
         raise no_record_left(where)
-    return Universe(spans, bits, records)
+    return Selected(spans, bits, records)
 
 
 def _spans_of(columns: Columns, area: str, condition: Condition) -> list[tuple[int, int]]:

@@ -15,9 +15,9 @@ import numpy as np
 from discreet.engine.column_folder import (
     FORMAT,
     MANIFEST,
+    AreasPart,
     CodesPart,
     FilePart,
-    GeographyPart,
     Kind,
     Manifest,
     MaskPart,
@@ -157,20 +157,12 @@ def _written(
     contributor = None if data.contributor is None else contributor_part(staging, data.contributor, found.contributors)
     key_name = MADE_KEY if keys is not None else data.record_key
     record_keys = None if key_name is None else keys_part(staging, key_name, found.key_modulus, keys)
-    codes = {
-        name: CodesPart(
-            column=staging.part(_code_file(number)),
-            hierarchy=hierarchy_part(hierarchy),
-            source=sources[name],
-            changed=bool(data.recode.get(name)) or data.missing.get(name) is not None,
-        )
-        for number, (name, hierarchy) in enumerate(variables.items())
-    }
+    codes = _codes_parts(data, staging, variables, sources)
     places, areas = None, None
     if geography is not None:
         own = codes[geography].column.file
         starts, moved = staging.sort_by(own, int(variables[geography].base.sum()))
-        areas = GeographyPart(variable=geography, starts=starts)
+        areas = AreasPart(variable=geography, starts=starts)
         places = moved
     for mask in masks:
         staging.pack(mask.file)
@@ -192,6 +184,20 @@ def _written(
     )
     _write_manifest(part, manifest)
     return manifest
+
+
+def _codes_parts(
+    data: Microdata, staging: Staging, variables: Mapping[str, Hierarchy], sources: Mapping[str, Any]
+) -> dict[str, CodesPart]:
+    return {
+        name: CodesPart(
+            column=staging.part(_code_file(number)),
+            hierarchy=hierarchy_part(hierarchy),
+            source=sources[name],
+            changed=bool(data.recode.get(name)) or data.missing.get(name) is not None,
+        )
+        for number, (name, hierarchy) in enumerate(variables.items())
+    }
 
 
 def _refuse_weights(staging: Staging, weight: str, numeric: Mapping[str, Any]) -> None:

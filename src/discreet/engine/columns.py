@@ -18,7 +18,7 @@ from discreet.engine.cells import LeafCells, LeafSums, RowFinder, code_space, st
 from discreet.engine.checks import bad_flags, bad_requests
 from discreet.engine.column_files import Columns, open_columns
 from discreet.engine.column_numbers import fewest_decimals
-from discreet.engine.column_universe import Part, Universe, known_columns, universe_of
+from discreet.engine.column_universe import Selected, Span, known_columns, universe_of
 from discreet.engine.contributions import ContributorRecords
 from discreet.engine.encode import WEIGHT_DECIMALS, Records, base_positions, needed_columns, recoded
 from discreet.engine.plan import ColumnPlan, Scale
@@ -123,7 +123,7 @@ def _kept_keys(columns: Columns, keys: MadeKeys) -> str:
     return kept.name
 
 
-class Numbered(NamedTuple):
+class Recoded(NamedTuple):
     """A variable in a hierarchy: the position of each of its base codes there, and the codes of its cells.
 
     Where codes of the records stay apart and in their order, they are counted as they stand (``look_up`` is empty).
@@ -140,7 +140,7 @@ class Numbered(NamedTuple):
 class ColumnRecords(OpenedRecords):
     """Records of a universe and weight in a folder of columns."""
 
-    def __init__(self, columns: Columns, universe: Universe, data: Microdata, weight: str | None) -> None:
+    def __init__(self, columns: Columns, universe: Selected, data: Microdata, weight: str | None) -> None:
         self.columns = columns
         self.universe = universe
         self.data = data
@@ -152,7 +152,7 @@ class ColumnRecords(OpenedRecords):
 
     # ---- codes --------------------------------------------------------------------------------------------
 
-    def _numbered(self, variable: str, hierarchy: Hierarchy) -> Numbered:
+    def _numbered(self, variable: str, hierarchy: Hierarchy) -> Recoded:
         recode = self.data.recode.get(variable, {})
         kept: dict[Any, Any] = self.columns.kept.setdefault("numbered", {})
         key = (variable, id(hierarchy), id(recode) if recode else 0)
@@ -161,12 +161,12 @@ class ColumnRecords(OpenedRecords):
             kept[key] = (_numbered(self.columns.base_codes(variable), hierarchy, recode), hierarchy, recode)
             while len(kept) > MOST_NUMBERED:
                 kept.pop(next(iter(kept)), None)
-        found: Numbered = kept[key][0]
+        found: Recoded = kept[key][0]
         if len(found.look_up) and found.positions.min() < 0:
             self._refuse_unknown(variable, found, recode)
         return found
 
-    def _refuse_unknown(self, variable: str, numbered: Numbered, recode: Mapping[str, str]) -> None:
+    def _refuse_unknown(self, variable: str, numbered: Recoded, recode: Mapping[str, str]) -> None:
         """Refuse codes that the hierarchy does not have, where records of the universe have them."""
         codes, column = self.columns.base_codes(variable), self.columns.codes(variable)
         count = np.zeros(len(codes), np.int64)
@@ -188,7 +188,7 @@ class ColumnRecords(OpenedRecords):
         ]
 
     @staticmethod
-    def _cells(part: Part, columns: Sequence[tuple[Any, Ints]]) -> Ints:
+    def _cells(part: Span, columns: Sequence[tuple[Any, Ints]]) -> Ints:
         from discreet.engine.column_kernels import add_positions
 
         cells = np.empty(part.span.stop - part.span.start, np.int64)
@@ -218,7 +218,7 @@ class ColumnRecords(OpenedRecords):
         parts = self.universe.parts(LARGE_PART)
         return int(self._once("decimals", name, lambda: fewest_decimals((p.of(column) for p in parts), part.decimals)))
 
-    def _units(self, name: str, part: Part) -> Ints:
+    def _units(self, name: str, part: Span) -> Ints:
         """Numbers of some records in units of the universe."""
         found: Ints = np.array(part.of(self.columns.numbers(name)), np.int64)
         more = self.columns.numbers_part(name).decimals - self._decimals(name)
@@ -228,19 +228,19 @@ class ColumnRecords(OpenedRecords):
     def _weight_decimals(self) -> int:
         return 0 if self.weight_name is None else self._decimals(self.weight_name)
 
-    def _own(self, variable: str | None, part: Part) -> Ints:
+    def _own(self, variable: str | None, part: Span) -> Ints:
         """What each record has, in units of the sums."""
         own = np.ones(len(part), np.int64) if variable is None else self._units(variable, part)
         return own * np.int64(10**self._weight_decimals) if self._weight_decimals else own
 
-    def _weighted(self, variable: str | None, part: Part) -> Ints:
+    def _weighted(self, variable: str | None, part: Span) -> Ints:
         """What each record stands for with its weight; without weights nothing."""
         if self.weight_name is None:
             return np.zeros(0, np.int64)
         weight = self._units(self.weight_name, part)
         return weight if variable is None else self._units(variable, part) * weight
 
-    def _summed(self, variable: str | None, part: Part) -> Ints:
+    def _summed(self, variable: str | None, part: Span) -> Ints:
         return self._own(variable, part) if self.weight_name is None else self._weighted(variable, part)
 
     def _refuse_large_sums(self, variable: str | None) -> None:
@@ -294,13 +294,13 @@ class ColumnRecords(OpenedRecords):
             raise self.columns.unknown(self.data.record_key, [] if kept is None else [kept.name])
         return kept.modulus
 
-    def _record_keys(self, part: Part) -> Ints:
+    def _record_keys(self, part: Span) -> Ints:
         if self.data.record_key is None:
             return np.zeros(0, np.int64)
         assert self.key_modulus >= 0
         return np.array(part.of(self.columns.keys), np.int64)
 
-    def _flags(self, part: Part) -> Bools:
+    def _flags(self, part: Span) -> Bools:
         name = self.data.waiver
         if name is None:
             return np.zeros(0, np.bool_)
@@ -310,7 +310,7 @@ class ColumnRecords(OpenedRecords):
         flags: Bools = raw.astype(np.bool_)
         return flags
 
-    def _requests(self, part: Part) -> Status:
+    def _requests(self, part: Span) -> Status:
         name = self.data.request
         if name is None:
             return np.zeros(0, np.int8)
@@ -403,7 +403,7 @@ class ColumnRecords(OpenedRecords):
                 leaf, contributor, found[0].contributors, own, weighted, waived, requested, value, identity
             )
 
-    def _places(self, part: Part) -> Ints:
+    def _places(self, part: Span) -> Ints:
         """Where some records stood in the source."""
         if self.columns.places is None:
             found = np.arange(part.span.start, part.span.stop, dtype=np.int64)
@@ -445,20 +445,20 @@ def _arrays(one: ContributorRecords) -> tuple[Any, ...]:
     return one.leaf, one.contributor, one.own, one.weighted, one.waived, one.requested, one.value
 
 
-def _numbered(codes: Sequence[str], hierarchy: Hierarchy, recode: Mapping[str, str]) -> Numbered:
+def _numbered(codes: Sequence[str], hierarchy: Hierarchy, recode: Mapping[str, str]) -> Recoded:
     """Positions of the base codes of a column in a hierarchy."""
     positions = base_positions([recoded(code, recode) for code in codes] if recode else codes, hierarchy)
     found = positions.astype(np.int64)
     if len(found) and found[0] >= 0 and np.all(np.diff(found) > 0):
-        return Numbered(found, found, np.zeros(0, np.uint32))
+        return Recoded(found, found, np.zeros(0, np.uint32))
     distinct = np.unique(found[found >= 0])
     distinct = distinct if len(distinct) else np.zeros(1, np.int64)
     look_up = np.searchsorted(distinct, np.maximum(found, distinct[0])).astype(np.uint32)
-    return Numbered(found, distinct, look_up)
+    return Recoded(found, distinct, look_up)
 
 
 def counted(
-    columns: Columns, universe: Universe, names: Sequence[str], numbered: Sequence[Numbered], keys: Any, shift: int
+    columns: Columns, universe: Selected, names: Sequence[str], numbered: Sequence[Recoded], keys: Any, shift: int
 ) -> Any:
     """One counter for each combination of codes: the number of records from bit ``shift`` on, the sum of keys below."""
     from discreet.engine.column_kernels import add_looked_up, add_numbers, count_keyed, count_records, set_outside
@@ -493,7 +493,7 @@ def counted(
     return counters[:space]
 
 
-def _leaves(counters: Any, shift: int, numbered: Sequence[Numbered], strides: Sequence[int], keyed: bool) -> LeafCells:
+def _leaves(counters: Any, shift: int, numbered: Sequence[Recoded], strides: Sequence[int], keyed: bool) -> LeafCells:
     """Finest cells from counters."""
     from discreet.engine.column_kernels import occupied_counters
 
@@ -506,7 +506,7 @@ def _leaves(counters: Any, shift: int, numbered: Sequence[Numbered], strides: Se
 
 
 def _as_table(
-    columns: Columns, universe: Universe, names: Sequence[str], text: set[str], placed: bool = False
+    columns: Columns, universe: Selected, names: Sequence[str], text: set[str], placed: bool = False
 ) -> pa.Table:
     """Columns of a universe as an Arrow table, in the order of the source."""
     import pyarrow as pa

@@ -64,8 +64,7 @@ def _dense(
     for hierarchy, size, stride in zip(hierarchies, shape, strides_of(shape), strict=True):
         start, above, sign = hierarchy.ancestors
         add_above(start, above, sign, size, stride, modulus, keyed, whole)
-    there = np.flatnonzero(whole[:, 0])
-    return there, whole[there]
+    return occupied_rows(whole)
 
 
 def _one_variable(
@@ -100,6 +99,23 @@ def _add(target: Ints, at: int, source: Ints, row: int, sign: int, modulus: int,
         first = 2
     for c in range(first, source.shape[1]):
         target[at, c] += sign * source[row, c]
+
+
+@kernel("Tuple((i8[::1], i8[:,::1]))(i8[:,::1])")
+def occupied_rows(whole: Ints) -> tuple[Ints, Ints]:
+    """Cells that have records, and their rows."""
+    used = 0
+    for cell in range(len(whole)):
+        used += whole[cell, 0] != 0
+    keys, rows = np.empty(used, np.int64), np.empty((used, whole.shape[1]), np.int64)
+    at = 0
+    for cell in range(len(whole)):
+        if whole[cell, 0] != 0:
+            keys[at] = cell
+            for c in range(whole.shape[1]):
+                rows[at, c] = whole[cell, c]
+            at += 1
+    return keys, rows
 
 
 @kernel("void(i8[::1], i4[::1], i4[::1], i8, i8, i8, b1, i8[:,::1])")

@@ -106,8 +106,8 @@ class Microdata:
         Conditions such as ``"networth > 8e8"``: records that meet one of them are left out of a file of records before
         anything else. The log, which stays with the custodian, says how many. Tables have ``where`` instead.
     engine
-        What makes tables of the records: ``"memory"``, or ``"duckdb"`` for csv and Parquet files larger than memory.
-        Both give the same answer.
+        What makes tables of the records: ``"memory"``; ``"duckdb"`` for csv and Parquet files larger than memory; or
+        ``"columns"`` where ``source`` is a folder of columns, which is mapped and not read. All give the same answer.
 
     Examples
     --------
