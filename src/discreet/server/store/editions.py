@@ -34,6 +34,11 @@ class EditionRow:
 COLUMNS = (T.c.id, T.c.dataset, T.c.edition, T.c.state, T.c.key_fingerprint, T.c.key_version)
 
 
+def unregistered() -> InputError:
+    """Error for an edition that nobody entered."""
+    return InputError("The edition of the data set is not registered.", hint="Register it before it answers.")
+
+
 def edition_in(connection: Connection, dataset: str, edition: str, *, lock: bool = False) -> EditionRow:
     """An edition within a transaction; locked, no other transaction that locks it goes on before this one ends.
 
@@ -45,7 +50,7 @@ def edition_in(connection: Connection, dataset: str, edition: str, *, lock: bool
     asked = select(*COLUMNS).where(T.c.dataset == dataset, T.c.edition == edition)
     found = connection.execute(asked.with_for_update() if lock else asked).first()
     if found is None:
-        raise InputError("The edition of the data set is not registered.", hint="Register it before it answers.")
+        raise unregistered()
     return EditionRow(*tuple(found))
 
 

@@ -46,6 +46,9 @@ class CertificateRow:
     state: str
 
 
+NAMES = ("serial", "fingerprint", "principal_id", "purpose", "not_before", "not_after", "state")
+
+
 @dataclass(frozen=True)
 class Founder:
     """Somebody who is there from the beginning."""
@@ -195,11 +198,13 @@ class People(StorePart):
         """A certificate and whose it is, by its serial number; ``None`` where nobody entered it."""
 
         def work(connection: Connection) -> tuple[CertificateRow, Person] | None:
-            found = connection.execute(select(CERTIFICATE).where(CERTIFICATE.c.serial == serial)).first()
-            if found is None:
+            joined = CERTIFICATE.join(PRINCIPAL).outerjoin(ROLE_OF, ROLE_OF.c.principal_id == PRINCIPAL.c.id)
+            asked = select(*CERTIFICATE.c[NAMES], *PRINCIPAL.c["id", "name", "email", "state"], ROLE_OF.c.role)
+            found = connection.execute(asked.select_from(joined).where(CERTIFICATE.c.serial == serial)).all()
+            if not found:
                 return None
-            whose = connection.execute(select(PRINCIPAL).where(PRINCIPAL.c.id == found.principal_id)).one()
-            return CertificateRow(*found[:7]), _person(connection, whose)
+            roles = frozenset(role_named(row[-1]) for row in found if row[-1] is not None)
+            return CertificateRow(*found[0][:7]), Person(*(*found[0][7:11], roles))
 
         return read(self.engine, work)
 

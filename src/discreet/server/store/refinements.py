@@ -14,11 +14,11 @@ from sqlalchemy import Connection, func, insert, select
 from discreet.errors import ParameterError
 from discreet.server.account import refuse_told
 from discreet.server.store.database import insert_into, read, written
-from discreet.server.store.editions import edition_in, refuse_closed
+from discreet.server.store.editions import COLUMNS, EditionRow, edition_in, refuse_closed, unregistered
 from discreet.server.store.part import StorePart
-from discreet.server.store.tables import CHARGED_TABLE, REFINEMENT
+from discreet.server.store.tables import CHARGED_TABLE, DATASET_EDITION, REFINEMENT
 
-T, C = REFINEMENT, CHARGED_TABLE
+T, C, E = REFINEMENT, CHARGED_TABLE, DATASET_EDITION
 MANY = 200
 """Readings in one statement."""
 TINY = 1e-9
@@ -41,9 +41,14 @@ class Refinements(StorePart):
         """
 
         def work(connection: Connection) -> bool:
-            number = _answering(connection, dataset, edition)
-            asked = select(C.c.edition_id).where(C.c.edition_id == number, C.c.table_digest == table)
-            return connection.execute(asked).first() is not None
+            mine = (C.c.edition_id == E.c.id) & (C.c.table_digest == table)
+            chosen = (E.c.dataset == dataset) & (E.c.edition == edition)
+            asked = select(*COLUMNS, C.c.table_digest).select_from(E.outerjoin(C, mine)).where(chosen)
+            found = connection.execute(asked).first()
+            if found is None:
+                raise unregistered()
+            refuse_closed(EditionRow(*found[:6]))
+            return found[6] is not None
 
         return read(self.engine, work)
 
