@@ -175,6 +175,24 @@ def test_a_removed_entry_is_named(copy, seq):
 
 
 @pytest.mark.parametrize("seq", range(1, 10))
+def test_a_changed_entry_is_named_and_not_only_its_group(copy, seq):
+    number = 1 if seq <= 4 else 2 if seq <= 8 else 3
+    lines = lines_of(copy, number)
+    at = place(lines, seq)
+    lines[at] = lines[at].replace(b'"time":"20', b'"time":"19')
+    put(copy, number, lines)
+    assert fault(copy) == ("changed", f"entry {seq} (segment-0000000{number}.log, line {at + 1})")
+
+
+def test_a_head_of_another_log_with_the_same_key_is_named(made, copy, tmp_path):
+    log_of(tmp_path / "second", made[1], GROUPS)
+    lines = lines_of(copy, 1)
+    lines[-1] = lines_of(tmp_path / "second", 1)[-1]
+    put(copy, 1, lines)
+    assert fault(copy) == ("foreign", f"signed head 2 (segment-00000001.log, line {len(lines)})")
+
+
+@pytest.mark.parametrize("seq", range(1, 10))
 def test_an_entry_that_stands_twice_is_named(copy, seq):
     number = 1 if seq <= 4 else 2 if seq <= 8 else 3
     lines = lines_of(copy, number)
