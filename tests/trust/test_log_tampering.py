@@ -131,6 +131,24 @@ def test_a_missing_file_is_named(copy, name):
     assert fault(copy) == ("removed", name)
 
 
+@pytest.mark.parametrize("what", [b'"seq":', b'"size":'], ids=["entry", "head"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b'":', b'": '), (b'"}', b'"}\r'), (b"e", b"\\u0065"), (b'{"', b'{"a":1,"'), (b',"', b',"time":0,"')],
+    ids=["blank", "return", "escape", "further part", "part twice"],
+)
+def test_the_same_meaning_in_another_spelling_is_a_change(copy, what, old, new):
+    """What is not spelt as the writer spells it could hide something from other readers."""
+    lines = lines_of(copy, 1)
+    at = next(k for k, line in enumerate(lines) if what in line and k > 2)
+    assert old in lines[at]
+    lines[at] = lines[at].replace(old, new, 1)
+    put(copy, 1, lines)
+    kind, where = fault(copy)
+    assert kind == "changed"
+    assert where.endswith(f"(segment-00000001.log, line {at + 1})")
+
+
 def test_files_that_do_not_belong_there_are_named(copy):
     (copy / "note.txt").write_text("hello")
     assert fault(copy) == ("inserted", "file 'note.txt'")
@@ -154,6 +172,24 @@ def test_a_removed_entry_is_named(copy, seq):
     kind, where = fault(copy)
     assert kind == "removed"
     assert where.startswith(f"entry {seq} (")
+
+
+@pytest.mark.parametrize("seq", range(1, 10))
+def test_a_changed_entry_is_named_and_not_only_its_group(copy, seq):
+    number = 1 if seq <= 4 else 2 if seq <= 8 else 3
+    lines = lines_of(copy, number)
+    at = place(lines, seq)
+    lines[at] = lines[at].replace(b'"time":"20', b'"time":"19')
+    put(copy, number, lines)
+    assert fault(copy) == ("changed", f"entry {seq} (segment-0000000{number}.log, line {at + 1})")
+
+
+def test_a_head_of_another_log_with_the_same_key_is_named(made, copy, tmp_path):
+    log_of(tmp_path / "second", made[1], GROUPS)
+    lines = lines_of(copy, 1)
+    lines[-1] = lines_of(tmp_path / "second", 1)[-1]
+    put(copy, 1, lines)
+    assert fault(copy) == ("foreign", f"signed head 2 (segment-00000001.log, line {len(lines)})")
 
 
 @pytest.mark.parametrize("seq", range(1, 10))

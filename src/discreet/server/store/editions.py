@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from discreet.errors import InputError
 from discreet.server.denied import Denied
@@ -34,6 +34,15 @@ class EditionRow:
 COLUMNS = (T.c.id, T.c.dataset, T.c.edition, T.c.state, T.c.key_fingerprint, T.c.key_version)
 
 
+FOUND = select(*COLUMNS).where(T.c.dataset == bindparam("name"), T.c.edition == bindparam("number"))
+LOCKED = FOUND.with_for_update()
+
+
+def unregistered() -> InputError:
+    """Error for an edition that nobody entered."""
+    return InputError("The edition of the data set is not registered.", hint="Register it before it answers.")
+
+
 def edition_in(connection: Connection, dataset: str, edition: str, *, lock: bool = False) -> EditionRow:
     """An edition within a transaction; locked, no other transaction that locks it goes on before this one ends.
 
@@ -42,10 +51,9 @@ def edition_in(connection: Connection, dataset: str, edition: str, *, lock: bool
     InputError
         When nobody registered it.
     """
-    asked = select(*COLUMNS).where(T.c.dataset == dataset, T.c.edition == edition)
-    found = connection.execute(asked.with_for_update() if lock else asked).first()
+    found = connection.execute(LOCKED if lock else FOUND, {"name": dataset, "number": edition}).first()
     if found is None:
-        raise InputError("The edition of the data set is not registered.", hint="Register it before it answers.")
+        raise unregistered()
     return EditionRow(*tuple(found))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 
 from discreet.errors import InputError, ParameterError
 from discreet.server.denied import Denied
@@ -44,6 +44,15 @@ class CertificateRow:
     not_before: int
     not_after: int
     state: str
+
+
+NAMES = ("serial", "fingerprint", "principal_id", "purpose", "not_before", "not_after", "state")
+HOLDER = (
+    select(*CERTIFICATE.c[NAMES], *PRINCIPAL.c["id", "name", "email", "state"], ROLE_OF.c.role)
+    .select_from(CERTIFICATE.join(PRINCIPAL).outerjoin(ROLE_OF, ROLE_OF.c.principal_id == PRINCIPAL.c.id))
+    .where(CERTIFICATE.c.serial == bindparam("wanted"))
+)
+"""A certificate with its holder, a row for each role."""
 
 
 @dataclass(frozen=True)
@@ -195,11 +204,11 @@ class People(StorePart):
         """A certificate and whose it is, by its serial number; ``None`` where nobody entered it."""
 
         def work(connection: Connection) -> tuple[CertificateRow, Person] | None:
-            found = connection.execute(select(CERTIFICATE).where(CERTIFICATE.c.serial == serial)).first()
-            if found is None:
+            found = connection.execute(HOLDER, {"wanted": serial}).all()
+            if not found:
                 return None
-            whose = connection.execute(select(PRINCIPAL).where(PRINCIPAL.c.id == found.principal_id)).one()
-            return CertificateRow(*found[:7]), _person(connection, whose)
+            roles = frozenset(role_named(row[-1]) for row in found if row[-1] is not None)
+            return CertificateRow(*found[0][:7]), Person(*(*found[0][7:11], roles))
 
         return read(self.engine, work)
 

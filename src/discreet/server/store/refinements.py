@@ -9,20 +9,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, bindparam, func, insert, select
 
 from discreet.errors import ParameterError
 from discreet.server.account import refuse_told
 from discreet.server.store.database import insert_into, read, written
-from discreet.server.store.editions import edition_in, refuse_closed
+from discreet.server.store.editions import COLUMNS, EditionRow, edition_in, refuse_closed, unregistered
 from discreet.server.store.part import StorePart
-from discreet.server.store.tables import CHARGED_TABLE, REFINEMENT
+from discreet.server.store.tables import CHARGED_TABLE, DATASET_EDITION, REFINEMENT
 
-T, C = REFINEMENT, CHARGED_TABLE
+T, C, E = REFINEMENT, CHARGED_TABLE, DATASET_EDITION
 MANY = 200
 """Readings in one statement."""
 TINY = 1e-9
 """What sums of precisions may be off by: they are binary fractions."""
+
+# Statements are put together once: that takes longer than to run them.
+HAS = (
+    select(*COLUMNS, C.c.table_digest)
+    .select_from(E.outerjoin(C, (C.c.edition_id == E.c.id) & (C.c.table_digest == bindparam("table"))))
+    .where(E.c.dataset == bindparam("dataset"), E.c.edition == bindparam("edition"))
+)
+MARGINS = T.c.margin.in_(bindparam("margins", expanding=True))
+THERE = select(T.c.margin, T.c.read_by).where(
+    T.c.edition_id == bindparam("number"), MARGINS, T.c.read_by.in_(bindparam("by", expanding=True))
+)
+TOLD = (
+    select(T.c.margin, func.sum(T.c.precision))
+    .where(T.c.edition_id == bindparam("number"), MARGINS)
+    .group_by(T.c.margin)
+)
 
 ReadingLike = tuple[str, str, float]
 """A margin, what it is read by, and how precisely: a ``Reading``."""
@@ -41,9 +57,11 @@ class Refinements(StorePart):
         """
 
         def work(connection: Connection) -> bool:
-            number = _answering(connection, dataset, edition)
-            asked = select(C.c.edition_id).where(C.c.edition_id == number, C.c.table_digest == table)
-            return connection.execute(asked).first() is not None
+            found = connection.execute(HAS, {"dataset": dataset, "edition": edition, "table": table}).first()
+            if found is None:
+                raise unregistered()
+            refuse_closed(EditionRow(*found[:6]))
+            return found[6] is not None
 
         return read(self.engine, work)
 
@@ -101,9 +119,8 @@ def _new(connection: Connection, number: int, readings: Sequence[ReadingLike]) -
     there: set[tuple[str, str]] = set()
     for first in range(0, len(readings), MANY):
         some = readings[first : first + MANY]
-        chosen = T.c.margin.in_({margin for margin, _, _ in some}) & T.c.read_by.in_({by for _, by, _ in some})
-        asked = select(T.c.margin, T.c.read_by).where(T.c.edition_id == number, chosen)
-        there.update((margin, by) for margin, by in connection.execute(asked))
+        given = {"number": number, "margins": sorted({one[0] for one in some}), "by": sorted({one[1] for one in some})}
+        there.update((margin, by) for margin, by in connection.execute(THERE, given))
     return [reading for reading in readings if reading[:2] not in there]
 
 
@@ -117,9 +134,8 @@ def _refuse_overfull(
     told: dict[str, float] = {}
     names = sorted(wanted)
     for first in range(0, len(names), MANY):
-        some = T.c.margin.in_(names[first : first + MANY])
-        asked = select(T.c.margin, func.sum(T.c.precision)).where(T.c.edition_id == number, some)
-        told.update((margin, precision) for margin, precision in connection.execute(asked.group_by(T.c.margin)))
+        given = {"number": number, "margins": names[first : first + MANY]}
+        told.update((margin, precision) for margin, precision in connection.execute(TOLD, given))
     for margin in names:
         if not told.get(margin, 0.0) + wanted[margin] <= room[margin] + TINY:
             raise refuse_told(margin)
