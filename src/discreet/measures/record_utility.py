@@ -13,7 +13,7 @@ from discreet.measures.file_pair import FilePair, PairedColumn
 from discreet.measures.margins import MOST_PAIRED, TableDistance, associations, margins, refuse_tables, table_distance
 from discreet.measures.matrix_battery import MatrixBattery, matrix_battery
 from discreet.measures.model_changes import ModelChange
-from discreet.measures.propensity import MOST_TERMS, Propensity, fitted_propensity
+from discreet.measures.propensity import MOST_TERMS, Propensity, fitted_propensity, mean_one
 from discreet.measures.propensity_terms import Indicators, Terms, count_terms, standard
 from discreet.measures.propensity_tree import TreeColumn, TreePropensity, tree_propensity
 from discreet.measures.statistic_changes import ChangeLimits, Cuts, Groups, Statistic, statistic_changes
@@ -130,13 +130,16 @@ def _scores(files: FilePair, question: UtilityQuestion) -> tuple[Propensity | No
             TreeColumn(one.name, np.concatenate([one.before[::step], one.after[::step]])) for one in files.columns
         ]
         originals = len(columns[0].values) - len(files.columns[0].after[::step])
-        tree = tree_propensity(columns, originals, leaf=question.leaf, draws=question.draws, seed=question.seed)
+        weight = np.concatenate([side[::step] for side in files.weights]) if files.weighted else None
+        tree = tree_propensity(
+            columns, originals, leaf=question.leaf, draws=question.draws, seed=question.seed, weight=weight
+        )
         words = (
             f"The tree has leaves of {tree.leaf:,} records or more, and is judged beside {question.draws} mixed files."
         )
         notes.append(f"{words} It saw one record in {step}." if step > 1 else words)
     if question.propensity != "none" and files.weighted:
-        notes.append("Propensity scores count records and not their weights.")
+        notes.append("Propensity scores count records by their weights, which have a mean of 1 in each file.")
     return logistic, tree, notes
 
 
@@ -146,7 +149,7 @@ def logistic_propensity(files: FilePair, degree: int | None = None) -> tuple[Pro
     Parameters
     ----------
     files
-        Both files. Gaps of numbers have a term of their own.
+        Both files. Gaps of numbers have a term of their own; records count by their weights where files have them.
     degree
         Degree of the polynomial of numbers. Where it is left out, the richest model is taken that has at most 100
         terms, and one for every twenty records; codes are crossed with other columns where that leaves room.
@@ -164,7 +167,8 @@ def logistic_propensity(files: FilePair, degree: int | None = None) -> tuple[Pro
             f"A propensity model of these columns has {many:,} terms; at most {MOST_TERMS} are fitted.",
             hint="Name fewer columns, a lower degree, or propensity='tree'.",
         )
-    score = fitted_propensity(Terms(numbers, indicators, power, crossed), files.rows[0])
+    weight = np.concatenate([mean_one(side) for side in files.weights]) if files.weighted else None
+    score = fitted_propensity(Terms(numbers, indicators, power, crossed), files.rows[0], weight)
     words = f"The logistic model has {counted(score.terms, 'term')}: numbers up to degree {power}"
     words += f", codes{' crossed with other columns' if crossed else ''}."
     if score.terms * RECORDS_A_TERM > 2 * score.records:
