@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, ProtectionError, counted, listed
+from discreet.errors import InputError, ProtectionError, counted, listed
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.ipso import NEARLY, ipso_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, RecordSet
+from discreet.model.records import RecordSet
 from discreet.parameters import Number
 from discreet.progress import steps as in_steps
 from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn
@@ -32,6 +32,9 @@ from discreet.records.regression_draws import (
 from discreet.records.synthesis.columns import content_of
 from discreet.records.value_columns import (
     exact_column,
+    refuse_changed_and_given,
+    refuse_given,
+    refuse_given_twice,
     refuse_repeated,
     rows_by_kind,
     stratum_of,
@@ -114,16 +117,8 @@ class Ipso(Keyed, RecordMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_repeated(self.columns)
-        if len(set(self.given)) < len(self.given):
-            raise ParameterError("given= names a column twice.", hint="Name each once.")
-        self._refuse_both(self.columns)
-
-    def _refuse_both(self, names: Sequence[str]) -> None:
-        both = [name for name in names if name in self.given]
-        if both:
-            raise ParameterError(
-                f"{listed(both)} would be replaced and be given, too.", hint="Take it out of columns= or of given=."
-            )
+        refuse_given_twice(self.given)
+        refuse_changed_and_given(self.columns, self.given, "be replaced")
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -136,8 +131,8 @@ class Ipso(Keyed, RecordMethod):
 
         assert key is not None
         names = value_columns(records, self.columns, "Ipso")
-        self._refuse_both(names)
-        _refuse_given(records, self.given)
+        refuse_changed_and_given(names, self.given, "be replaced")
+        refuse_given(records, self.given)
         exact = [exact_column(records, name) for name in names]
         model = model_columns(records, self.given)
         ways = [self._landing(records, name, column) for name, column in zip(names, exact, strict=True)]
@@ -361,16 +356,6 @@ def _where(records: RecordSet, rows: Ints, gaps: Sequence[str]) -> str:
     told = [f"{name} {records[name][int(rows[0])].as_py()!r}" for name in records.strata]
     told += [f"a gap in {listed(gaps)}"] if gaps else []
     return f" with {', '.join(told)}" if told else ""
-
-
-def _refuse_given(records: RecordSet, names: Sequence[str]) -> None:
-    for name in names:
-        records[name]  # refuses what is not there
-        if records.about(name).role in (*NEVER_PUBLIC, HOUSEHOLD):
-            raise ParameterError(
-                f"Column {name!r} is of the role {records.about(name).role!r}: no value depends on it.",
-                hint="Take it out of given=.",
-            )
 
 
 def _refuse_beyond(name: str, column: ExactColumn, way: Landing, drawn: Floats) -> None:

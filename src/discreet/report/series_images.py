@@ -37,10 +37,10 @@ def series_image(found: SeriesComparison) -> str:
         axes.invert_yaxis()
         axes.set_xlim(0, 1.08 * max(1.0, float(ends.max()), float(most.max())))
         axes.set_xlabel("per cent of series that are linked rightly")
-        axes.legend(loc="lower right", frameon=False)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
 
     words = ", ".join(f"{name} {one.share:.1%}" for name, one in every)
-    return drawn(draw, 1.2 + 0.42 * len(every), f"Series that are linked rightly, by distance: {words}.")
+    return drawn(draw, 1.5 + 0.42 * len(every), f"Series that are linked rightly, by distance: {words}.")
 
 
 def series_curve_image(curve: SeriesCurve) -> str:

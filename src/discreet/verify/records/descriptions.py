@@ -365,6 +365,7 @@ METHODS: dict[str, Shape] = {
             "given": optional(many(SOME)),
             "strata": optional(many(SOME)),
             "rules": by_name(by_name(optional(either(flag, number(), text(most=10_000))))),
+            "rules_of_few": many(SOME),
             "categories": many(SOME),
             "smoothing": one_of("leaf", "column"),
             "min_leaf": whole(3),
