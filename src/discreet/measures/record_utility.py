@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from discreet.errors import DiscreetError, ParameterError, counted
+from discreet.errors import DiscreetError, ParameterError, counted, unknown_name
 from discreet.measures.file_pair import FilePair, PairedColumn
 from discreet.measures.margins import MOST_PAIRED, TableDistance, associations, margins, refuse_tables, table_distance
 from discreet.measures.matrix_battery import MatrixBattery, matrix_battery
@@ -49,6 +49,7 @@ class UtilityQuestion(Declared):
     draws: Natural = 20
     seed: Natural = 1
     limits: ChangeLimits = field(default_factory=ChangeLimits)
+    importance: Any = field(default_factory=dict)
 
 
 def measure_utility(files: FilePair, question: UtilityQuestion, models: Sequence[ModelChange] = ()) -> RecordUtility:
@@ -71,7 +72,8 @@ def measure_utility(files: FilePair, question: UtilityQuestion, models: Sequence
     )
     tables, failed = _tables(files, question.tables)
     logistic, tree, notes = _scores(files, question)
-    battery, losses, eigenvalues, more = _of_numbers(files)
+    importance = _importance(files, question.importance, question.ratios)
+    battery, losses, eigenvalues, more = _of_numbers(files, importance)
     return RecordUtility(
         records=files.rows,
         aligned=files.aligned,
@@ -90,7 +92,28 @@ def measure_utility(files: FilePair, question: UtilityQuestion, models: Sequence
         eigenvalues=eigenvalues,
         limits=question.limits,
         notes=(*files.notes, *notes, *more, *_pair_note(files)),
+        importance=importance,
     )
+
+
+def _importance(files: FilePair, given: Any, ratios: Sequence[str]) -> dict[str, float]:
+    """How much columns, and ratios of them, count; refused where that is no number from 0 on, or nothing counts."""
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"importance={given!r} is not allowed.", hint="Write importance={'income': 5, 'age': 0.5}."
+        )
+    names = [*(one.name for one in files.columns), *ratios]
+    for name, value in given.items():
+        if name not in names:
+            raise ParameterError(unknown_name("column", str(name), names, "the compared columns (importance)"))
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < np.inf:
+            raise ParameterError(
+                f"importance[{name!r}]={value!r} is not allowed.", hint="Give a number from 0 (left out) on."
+            )
+    found = {str(name): float(value) for name, value in given.items()}
+    if not any(found.get(one.name, 1.0) for one in files.columns):
+        raise ParameterError("No column counts.", hint="Give at least one an importance above 0.")
+    return found
 
 
 def _pair_note(files: FilePair) -> list[str]:
@@ -198,7 +221,7 @@ def _indicators(column: PairedColumn) -> Indicators:
 
 
 def _of_numbers(
-    files: FilePair,
+    files: FilePair, importance: Mapping[str, float]
 ) -> tuple[MatrixBattery | None, ValueLosses | None, EigenvalueChanges | None, list[str]]:
     """What is measured of all numbers together, of records without a gap."""
     if not files.numbers:
@@ -216,7 +239,9 @@ def _of_numbers(
         losses = replace(losses, il1=float("nan"))
         notes.append("Records are not matched: distances of single values (IL1s, X of the battery) are left out.")
     try:
-        battery = matrix_battery(pair, aligned=files.aligned, weights=weights if files.weighted else None)
+        battery = matrix_battery(
+            pair, aligned=files.aligned, weights=weights if files.weighted else None, importance=importance
+        )
     except DiscreetError as error:
         return None, losses, eigenvalue_changes(pair), [*notes, str(error)]
     if battery.unstable:
