@@ -76,6 +76,15 @@ def test_no_importance_is_one_for_all_and_scale_does_not_matter():
         matrix_battery(pair, importance=dict.fromkeys(NAMES, 0.0))
 
 
+def test_components_that_stand_square_on_each_other_are_called_unstable():
+    """Two columns whose correlation changes its sign: the first component turns by 90 degrees."""
+    x = np.random.default_rng(2).normal(size=(200, 2))
+    before = np.column_stack([x[:, 0], x[:, 0] + x[:, 1]])
+    turned = np.column_stack([x[:, 0], -x[:, 0] - x[:, 1]])
+    assert matrix_battery(ValuePair(("x", "y"), before, turned)).unstable
+    assert not matrix_battery(ValuePair(("x", "y"), before, before + 0.1 * x)).unstable
+
+
 @pytest.fixture(scope="module")
 def people():
     draw = np.random.default_rng(1)

@@ -55,7 +55,8 @@ class MatrixBattery:
     left_out
         Columns that do not.
     unstable
-        Whether eigenvalues of either file nearly tie: ``"RF"`` and ``"F"`` then mean little.
+        Whether eigenvalues of either file nearly tie, or a component of one file stands square on that of the other,
+        so that nothing says which way it points: ``"RF"`` and ``"F"`` then mean little.
     """
 
     lines: tuple[BatteryLine, ...]
@@ -145,7 +146,7 @@ def matrix_battery(
         tuple(shares.tolist()),
         names,
         tuple(name for name in pair.names if name not in names),
-        _tied(first.eigenvalues) or _tied(second.eigenvalues),
+        _tied(first.eigenvalues) or _tied(second.eigenvalues) or _square(first, second),
     )
 
 
@@ -190,6 +191,13 @@ def _covariance(values: Floats, weight: Floats) -> Floats:
 def _correlation(covariance: Floats) -> Floats:
     spread = np.sqrt(np.diag(covariance))
     return np.asarray(covariance / spread / spread[:, None])
+
+
+def _square(first: Components, second: Components) -> bool:
+    """Whether a component that there is in both files has nothing in common with itself."""
+    there = (first.eigenvalues > NOTHING) & (second.eigenvalues > NOTHING)
+    size = np.sqrt(first.eigenvalues * second.eigenvalues)
+    return bool((np.abs((first.loadings * second.loadings).sum(axis=0)) < TIED * size)[there].any())
 
 
 def _tied(eigenvalues: Floats) -> bool:

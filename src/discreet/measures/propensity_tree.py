@@ -80,7 +80,7 @@ def tree_propensity(
         Of these draws. They are no secret.
     weight
         Weights of all records, originals first. They are scaled to a mean of 1 in each file, so that a file counts by
-        its number of records; records keep theirs where files are mixed.
+        its number of records; records keep theirs where files are mixed. Those of weight 0 are left out.
 
     Examples
     --------
@@ -104,6 +104,8 @@ def tree_propensity(
     ordered = np.array([one.ordered for one in columns], np.bool_)
     source = np.repeat(np.array([1, 0], np.uint8), [originals, records - originals])
     own = np.ones(records) if weight is None else _scaled(weight, originals, records)
+    there = own > 0  # whoever stands for nobody is in no leaf
+    bins, source, own = np.ascontiguousarray(bins[:, there]), source[there], own[there]
     total, leaves, gains = _grown(bins, sizes, ordered, source, own, least)
     draw = np.random.default_rng(seed)
     mixed = tuple(_grown(bins, sizes, ordered, draw.permutation(source), own, least)[0] for _ in range(draws))

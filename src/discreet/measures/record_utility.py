@@ -245,7 +245,7 @@ def _of_numbers(
     except DiscreetError as error:
         return None, losses, eigenvalue_changes(pair), [*notes, str(error)]
     if battery.unstable:
-        notes.append("Eigenvalues nearly tie: RF and F of the battery are unstable, and mean little.")
+        notes.append("Components nearly tie or turned: RF and F of the battery are unstable, and mean little.")
     if battery.left_out:
         notes.append(f"Columns {', '.join(battery.left_out)} never vary in a file, and are not in the battery.")
     return battery, losses, eigenvalue_changes(pair), notes
