@@ -342,13 +342,24 @@ class Microaggregate(RecordMethod):
         plain = self.record()
         claim, parts = microaggregated_claim(plain, facts), {"records": groups.parts()}
         evidence = Evidence(plain, claim, effort=groups.effort, facts=facts, parts=parts)
-        return RecordOutcome(changed, evidence, (*notes, *_far_notes(self.k, facts["widest"])))
+        same = _equal_notes(names, exact)
+        return RecordOutcome(changed, evidence, (*notes, *same, *_far_notes(self.k, facts["widest"])))
 
 
 def _either(names: Sequence[str]) -> str:
     """Names in quotes, with "or" before the last."""
     quoted = [f'"{name}"' for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def _equal_notes(names: Sequence[str], exact: Sequence[ExactColumn]) -> list[str]:
+    """What to say of columns that are published as they are, because all their values are equal."""
+    known = [column.units[~column.gaps] for column in exact]
+    return [
+        f"Column {name!r} has one value only: it tells no groups apart, and is published as it is."
+        for name, units in zip(names, known, strict=True)
+        if len(units) and units.min() == units.max()
+    ]
 
 
 def _far_notes(k: int, width: float) -> list[str]:
