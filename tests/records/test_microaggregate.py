@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from discreet.records.microaggregation.annealing_kernels import anneal_groups
-from discreet.records.microaggregation.grouping import loss_of, principal_scores, pursued_scores, search_groups
+from discreet.records.microaggregation.grouping import loss_of, search_groups
 from discreet.records.microaggregation.mdav_kernels import mdav
 from discreet.records.microaggregation.measured import standardised
+from discreet.records.microaggregation.rows import principal_scores, pursued_scores
 from discreet.records.microaggregation.search_kernels import best_runs, improve_groups, neighbours
 
 

@@ -251,6 +251,7 @@ METHODS: dict[str, Shape] = {
             "transform": one_of("none", "log", "box_cox"),
             "distance": one_of("euclidean", "gower"),
             "categories": many(SOME),
+            "clustering": one_of("means", "mixture"),
         }
     ),
     "mask_residual": record(
