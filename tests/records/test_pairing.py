@@ -87,7 +87,7 @@ def test_the_best_groups_are_found_and_prices_say_so(seed, records, columns, who
 @pytest.mark.parametrize("records", [13, 14])
 @pytest.mark.parametrize("columns", [1, 3])
 def test_fourteen_records_lose_at_most_twice_the_least(records, columns):
-    """Card 003-12, checks 1 and 6: against all groups; what is certified is no less than the true ratio, and at most 2."""
+    """Card 003-12, checks 1 and 6: what is certified is no less than the true ratio, and at most 2."""
     points = some_points(records, records, columns, False)
     best = least_loss(points)
     assert loss_of(points, paired_groups(points, "normal").group) == pytest.approx(best, rel=1e-6)
