@@ -105,6 +105,7 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("income", bottom=0),
         ds.Shuffle(["income", "age"], given=["weight"], exact=False, scale="product_moment"),
     ],
+    "shuffle-hypercube": lambda: [ds.Shuffle(["income", "age"], sample="latin_hypercube")],
     "ipso": lambda: [ds.Ipso(given=["age", "sex", "health"])],
     "ipso-plain": lambda: [
         ds.Recode("income", bottom=0),
@@ -392,6 +393,8 @@ RECORD_NOT_FOR = {
     ("redraw-by", "one_record"): "can be drawn anew",
     ("redraw", "equal_rows"): "has the same value in all records",
     ("redraw-by", "equal_rows"): "has the same value in all records",
+    ("shuffle-hypercube", "one_record"): NOTHING_TO_SHUFFLE,
+    ("shuffle-hypercube", "equal_rows"): NOTHING_TO_SHUFFLE,
     ("shuffle", "one_record"): NOTHING_TO_SHUFFLE,
     ("shuffle-given", "one_record"): NOTHING_TO_SHUFFLE,
     ("shuffle", "equal_rows"): NOTHING_TO_SHUFFLE,

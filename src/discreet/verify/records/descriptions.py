@@ -353,6 +353,7 @@ METHODS: dict[str, Shape] = {
             "given": many(SOME),
             "exact": flag,
             "scale": one_of("rank", "product_moment"),
+            "sample": one_of("normal", "latin_hypercube"),
             **KEYED,
         }
     ),
