@@ -152,7 +152,7 @@ METHODS: dict[str, Shape] = {
             "decimals": optional(whole(0, 9)),
             "nonnegative": flag,
             "zeros": one_of("move", "keep"),
-            "missing": one_of("refuse", "apart"),
+            "missing": one_of("refuse", "apart", "together"),
             **KEYED,
         }
     ),
