@@ -1,4 +1,4 @@
-"""Figures that sdcMicro publishes of its own examples, in the tests of its sources: frequencies, risk, special uniques."""
+"""Figures that sdcMicro publishes of its own examples, in the tests of its sources."""
 
 from __future__ import annotations
 
